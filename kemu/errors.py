@@ -1,0 +1,194 @@
+"""The exceptions of kemu, all in one tree.
+
+    KemuError
+    ├── ApiError             a request that the API server refused, with the Kubernetes reason
+    │   ├── BadRequest  Invalid  Forbidden  NotFound  AlreadyExists  Conflict  Gone
+    │   └── TooManyRequests  ServiceUnavailable  ServerTimeout  InternalError  MethodNotAllowed
+    ├── StoreError           Compacted, FutureRevision, JournalCorrupt
+    ├── ScenarioError        a scenario with mistakes, all of them, each with its place
+    ├── RunLogError          a run folder or run log that cannot be read
+    └── SimulationError      Deadlock, Livelock, Nondeterminism, Divergence, ActorFailed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class KemuError(Exception):
+    """Base of all errors that kemu raises on purpose."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why one field was refused: as ``Status.details.causes`` in Kubernetes."""
+
+    field: str
+    """Path of the field, e.g. ``spec.containers[0].resources.requests[cpu]``."""
+    reason: str
+    """``FieldValueInvalid``, ``FieldValueRequired``, ``FieldValueNotSupported``, ``FieldValueDuplicate``, …"""
+    message: str
+
+
+class ApiError(KemuError):
+    """A request was refused. ``reason`` and ``code`` are those of ``metav1.Status``."""
+
+    reason: ClassVar[str] = "Unknown"
+    code: ClassVar[int] = 500
+    """HTTP status code."""
+    grpc_code: ClassVar[str] = "UNKNOWN"
+    """Name of the ``grpc.StatusCode`` member."""
+
+    def __init__(self, message: str, *, kind: str = "", name: str = "", causes: Sequence[Cause] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.kind = kind
+        self.name = name
+        self.causes = tuple(causes)
+
+
+class BadRequest(ApiError):
+    reason, code, grpc_code = "BadRequest", 400, "INVALID_ARGUMENT"
+
+
+class Forbidden(ApiError):
+    reason, code, grpc_code = "Forbidden", 403, "PERMISSION_DENIED"
+
+
+class NotFound(ApiError):
+    reason, code, grpc_code = "NotFound", 404, "NOT_FOUND"
+
+
+class MethodNotAllowed(ApiError):
+    reason, code, grpc_code = "MethodNotAllowed", 405, "UNIMPLEMENTED"
+
+
+class AlreadyExists(ApiError):
+    reason, code, grpc_code = "AlreadyExists", 409, "ALREADY_EXISTS"
+
+
+class Conflict(ApiError):
+    reason, code, grpc_code = "Conflict", 409, "ABORTED"
+
+
+class Gone(ApiError):
+    """The requested revision is too old (reason ``Expired``): list again."""
+
+    reason, code, grpc_code = "Expired", 410, "OUT_OF_RANGE"
+
+
+class Invalid(ApiError):
+    reason, code, grpc_code = "Invalid", 422, "INVALID_ARGUMENT"
+
+
+class TooManyRequests(ApiError):
+    reason, code, grpc_code = "TooManyRequests", 429, "RESOURCE_EXHAUSTED"
+
+
+class InternalError(ApiError):
+    reason, code, grpc_code = "InternalError", 500, "INTERNAL"
+
+
+class ServiceUnavailable(ApiError):
+    """The server cannot be reached, or the connection broke: the outcome of the request is unknown."""
+
+    reason, code, grpc_code = "ServiceUnavailable", 503, "UNAVAILABLE"
+
+
+class ServerTimeout(ApiError):
+    reason, code, grpc_code = "Timeout", 504, "DEADLINE_EXCEEDED"
+
+
+API_ERRORS: dict[str, type[ApiError]] = {
+    cls.reason: cls
+    for cls in (
+        BadRequest, Forbidden, NotFound, MethodNotAllowed, AlreadyExists, Conflict, Gone, Invalid, TooManyRequests,
+        InternalError, ServiceUnavailable, ServerTimeout,
+    )
+}  # fmt: skip
+"""By Kubernetes reason."""
+
+
+class StoreError(KemuError):
+    """The store refused."""
+
+
+class Compacted(StoreError):
+    """The required revision has been compacted."""
+
+    def __init__(self, compact_revision: int) -> None:
+        super().__init__("etcdserver: mvcc: required revision has been compacted")
+        self.compact_revision = compact_revision
+
+
+class FutureRevision(StoreError):
+    """The required revision is a future revision."""
+
+    def __init__(self) -> None:
+        super().__init__("etcdserver: mvcc: required revision is a future revision")
+
+
+class JournalCorrupt(StoreError):
+    """A journal holds bytes that no crash can explain."""
+
+    def __init__(self, file: str, offset: int, what: str) -> None:
+        super().__init__(f"{file}: offset {offset}: {what}")
+        self.file = file
+        self.offset = offset
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One mistake in an input file."""
+
+    file: str
+    line: int
+    """From 1."""
+    column: int
+    """From 1."""
+    path: str
+    """Where in the document, e.g. ``spec.nodes[0].taints``."""
+    message: str
+    suggestion: str = ""
+
+    def __str__(self) -> str:
+        hint = f" ({self.suggestion})" if self.suggestion else ""
+        return f"{self.file}:{self.line}:{self.column}: {self.path}: {self.message}{hint}"
+
+
+class ScenarioError(KemuError):
+    """A scenario with mistakes; ``problems`` holds all of them in the order of the file."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
+
+
+class RunLogError(KemuError):
+    """A run folder or run log cannot be read; the text says which file and where."""
+
+
+class SimulationError(KemuError):
+    """The run itself went wrong, not the cluster in it."""
+
+
+class Deadlock(SimulationError):
+    """Nothing is ready, no timer is set, and the run is not over; the text lists who waits where."""
+
+
+class Livelock(SimulationError):
+    """Too many steps within one instant of virtual time."""
+
+
+class Nondeterminism(SimulationError):
+    """Something tried to reach outside the simulated world: a thread, a socket, the wall clock."""
+
+
+class Divergence(SimulationError):
+    """A replay differs from its record."""
+
+
+class ActorFailed(SimulationError):
+    """An actor ended with an exception that nobody handled."""

@@ -1,0 +1,1 @@
+"""Where actors live: one ``Env``, two runtimes (``sim`` in virtual time, ``ray`` on real processes)."""

@@ -1,0 +1,174 @@
+"""What an actor sees of the world, whole.
+
+An actor is a class with ``async def run(self)`` and, where others call it, gRPC servicers. It touches the world only
+through the :class:`Env` that it is given, so the same code runs in deterministic virtual time (``sim``) and inside real
+Ray actors (``ray``). Actor code imports none of time, random, uuid, threading, socket or ray; a linter rule says so.
+
+Of asyncio an actor may use Event, Lock, Queue, Future and ``gather`` (whose results are ordered). Time passes only
+through ``env.clock``, tasks start only through ``env.spawn``.
+
+    class Echo:
+        def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+            self.env = env
+            env.serve(add_EchoServicer_to_server, EchoServicer())
+
+        async def run(self) -> None:
+            self.env.ready()
+            while True:
+                await self.env.clock.sleep(10, background=True)
+                self.env.log("echo.alive", {"n": self.env.random.randrange(6)})
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+SECOND_NS = 1_000_000_000
+MILLISECOND_NS = 1_000_000
+
+EPOCH_UNIX_S = 946_684_800
+"""Virtual time 0 in ``sim``, as Kubernetes timestamps show it: 2000-01-01T00:00:00Z."""
+
+
+class Timer(Protocol):
+    def cancel(self) -> None: ...
+
+
+class Clock(Protocol):
+    """Virtual time, in integer nanoseconds since the start of the run.
+
+    While the cluster is being set up the clock stands at 0; sleeps begun then are counted from 0.
+    """
+
+    @property
+    def epoch_unix_s(self) -> int:
+        """Unix time, in seconds, of virtual time 0: for timestamps in objects."""
+        ...
+
+    def now_ns(self) -> int: ...
+
+    async def started(self) -> None:
+        """Wait until set-up is over and time begins to pass."""
+        ...
+
+    async def sleep(self, seconds: float, *, background: bool = False) -> None:
+        """``background``: housekeeping that must not keep a run alive (heartbeats, flushes)."""
+        ...
+
+    async def sleep_until_ns(self, when_ns: int, *, background: bool = False) -> None: ...
+
+    def call_at_ns(
+        self, when_ns: int, callback: Callable[..., object], *args: object, background: bool = False
+    ) -> Timer: ...
+
+
+class Disk(Protocol):
+    """The files of one actor. They survive its crash; what was not fsynced may not.
+
+    Names are flat (no directories). All calls are synchronous.
+    """
+
+    def list(self) -> list[str]:
+        """File names, sorted."""
+        ...
+
+    def read(self, name: str) -> bytes:
+        """Raises FileNotFoundError."""
+        ...
+
+    def append(self, name: str, data: bytes) -> None:
+        """Creates the file if it is absent."""
+        ...
+
+    def write(self, name: str, data: bytes) -> None:
+        """Replace the whole file atomically and durably (write aside, fsync, rename)."""
+        ...
+
+    def truncate(self, name: str, size: int) -> None: ...
+
+    def fsync(self, name: str) -> None: ...
+
+    def rename(self, old: str, new: str) -> None: ...
+
+    def remove(self, name: str) -> None: ...
+
+
+class Channel(Protocol):
+    """The part of ``grpc.aio.Channel`` that generated stubs use. In ``sim`` it is an in-memory one."""
+
+    def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> Any: ...
+
+    def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> Any: ...
+
+    def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> Any: ...
+
+    def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> Any: ...
+
+
+class Env(Protocol):
+    """One actor's view of the world."""
+
+    @property
+    def name(self) -> str:
+        """``store``, ``apiserver/0``, ``scheduler/<name>/<replica>``, ``kubelet/<node>``, ``controller/<name>``."""
+        ...
+
+    @property
+    def clock(self) -> Clock: ...
+
+    @property
+    def random(self) -> random.Random:
+        """This actor's own stream, seeded from the run's seed and the actor's name."""
+        ...
+
+    @property
+    def disk(self) -> Disk: ...
+
+    def dial(self, name: str) -> Channel:
+        """A channel to the actor of that name, wherever it lives now; the same one at each call.
+
+        Calls fail with ``grpc.aio.AioRpcError`` UNAVAILABLE while the other side is away. Metadata of every call
+        carries ``("kemu-actor", <own name>)``.
+        """
+        ...
+
+    def serve(self, add_to_server: Callable[[Any, Any], None], servicer: object) -> None:
+        """Offer a service: ``env.serve(add_ApiServicer_to_server, servicer)``."""
+        ...
+
+    def spawn(self, coroutine: Coroutine[Any, Any, object], name: str) -> asyncio.Task[Any]:
+        """Start a task of this actor. An exception that it does not handle ends the actor, and the run with it."""
+        ...
+
+    def log(self, kind: str, data: Mapping[str, Any]) -> None:
+        """Append an event to the run log: msgpack-able values, keys in a fixed order (docs/runs.md)."""
+        ...
+
+    def ready(self) -> None:
+        """Say that this actor has done its part of the set-up."""
+        ...
+
+
+class Actor(Protocol):
+    async def run(self) -> None:
+        """Runs until the actor is stopped (cancelled) or crashes (dropped without a word)."""
+        ...
+
+
+@dataclass(frozen=True)
+class ActorSpec:
+    """What to run: a name, and how to make the actor from plain data (so that it can cross a process border)."""
+
+    name: str
+    factory: str
+    """``module:callable`` taking ``(env, config)``."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """msgpack-able."""
+
+
+LogSink = Callable[[int, str, str, Mapping[str, Any]], None]
+"""Receives each run-log event: time in ns, actor, kind, data."""

@@ -1,0 +1,258 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Resource(_message.Message):
+    __slots__ = ("resource", "namespace")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    resource: str
+    namespace: str
+    def __init__(self, resource: _Optional[str] = ..., namespace: _Optional[str] = ...) -> None: ...
+
+class Preconditions(_message.Message):
+    __slots__ = ("uid", "resource_version")
+    UID_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    uid: str
+    resource_version: str
+    def __init__(self, uid: _Optional[str] = ..., resource_version: _Optional[str] = ...) -> None: ...
+
+class GetRequest(_message.Message):
+    __slots__ = ("resource", "name", "resource_version")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    resource: Resource
+    name: str
+    resource_version: str
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., resource_version: _Optional[str] = ...) -> None: ...
+
+class ListRequest(_message.Message):
+    __slots__ = ("resource", "label_selector", "field_selector", "limit", "resource_version")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    FIELD_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    CONTINUE_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    resource: Resource
+    label_selector: str
+    field_selector: str
+    limit: int
+    resource_version: str
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., limit: _Optional[int] = ..., resource_version: _Optional[str] = ..., **kwargs) -> None: ...
+
+class ListResponse(_message.Message):
+    __slots__ = ("resource_version", "remaining_item_count", "items")
+    RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    CONTINUE_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_ITEM_COUNT_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    resource_version: str
+    remaining_item_count: int
+    items: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, resource_version: _Optional[str] = ..., remaining_item_count: _Optional[int] = ..., items: _Optional[_Iterable[bytes]] = ..., **kwargs) -> None: ...
+
+class CreateRequest(_message.Message):
+    __slots__ = ("resource", "object")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    resource: Resource
+    object: bytes
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ...) -> None: ...
+
+class UpdateRequest(_message.Message):
+    __slots__ = ("resource", "object")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    resource: Resource
+    object: bytes
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ...) -> None: ...
+
+class UpdateStatusRequest(_message.Message):
+    __slots__ = ("resource", "object")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    resource: Resource
+    object: bytes
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ...) -> None: ...
+
+class PatchRequest(_message.Message):
+    __slots__ = ("resource", "name", "type", "patch", "subresource", "preconditions")
+    class Type(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        MERGE: _ClassVar[PatchRequest.Type]
+        STRATEGIC: _ClassVar[PatchRequest.Type]
+    MERGE: PatchRequest.Type
+    STRATEGIC: PatchRequest.Type
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    PATCH_FIELD_NUMBER: _ClassVar[int]
+    SUBRESOURCE_FIELD_NUMBER: _ClassVar[int]
+    PRECONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    resource: Resource
+    name: str
+    type: PatchRequest.Type
+    patch: bytes
+    subresource: str
+    preconditions: Preconditions
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., type: _Optional[_Union[PatchRequest.Type, str]] = ..., patch: _Optional[bytes] = ..., subresource: _Optional[str] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ...) -> None: ...
+
+class DeleteRequest(_message.Message):
+    __slots__ = ("resource", "name", "grace_period_seconds", "preconditions")
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    GRACE_PERIOD_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    PRECONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    resource: Resource
+    name: str
+    grace_period_seconds: int
+    preconditions: Preconditions
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., grace_period_seconds: _Optional[int] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ...) -> None: ...
+
+class BindRequest(_message.Message):
+    __slots__ = ("namespace", "name", "uid", "node")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., node: _Optional[str] = ...) -> None: ...
+
+class EvictRequest(_message.Message):
+    __slots__ = ("namespace", "name", "grace_period_seconds", "preconditions")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    GRACE_PERIOD_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    PRECONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    name: str
+    grace_period_seconds: int
+    preconditions: Preconditions
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., grace_period_seconds: _Optional[int] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ...) -> None: ...
+
+class ObjectResponse(_message.Message):
+    __slots__ = ("object",)
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    object: bytes
+    def __init__(self, object: _Optional[bytes] = ...) -> None: ...
+
+class SessionRequest(_message.Message):
+    __slots__ = ("calls",)
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    calls: _containers.RepeatedCompositeFieldContainer[Call]
+    def __init__(self, calls: _Optional[_Iterable[_Union[Call, _Mapping]]] = ...) -> None: ...
+
+class Call(_message.Message):
+    __slots__ = ("id", "get", "list", "create", "update", "update_status", "patch", "delete", "bind", "evict")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    GET_FIELD_NUMBER: _ClassVar[int]
+    LIST_FIELD_NUMBER: _ClassVar[int]
+    CREATE_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_STATUS_FIELD_NUMBER: _ClassVar[int]
+    PATCH_FIELD_NUMBER: _ClassVar[int]
+    DELETE_FIELD_NUMBER: _ClassVar[int]
+    BIND_FIELD_NUMBER: _ClassVar[int]
+    EVICT_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    get: GetRequest
+    list: ListRequest
+    create: CreateRequest
+    update: UpdateRequest
+    update_status: UpdateStatusRequest
+    patch: PatchRequest
+    delete: DeleteRequest
+    bind: BindRequest
+    evict: EvictRequest
+    def __init__(self, id: _Optional[int] = ..., get: _Optional[_Union[GetRequest, _Mapping]] = ..., list: _Optional[_Union[ListRequest, _Mapping]] = ..., create: _Optional[_Union[CreateRequest, _Mapping]] = ..., update: _Optional[_Union[UpdateRequest, _Mapping]] = ..., update_status: _Optional[_Union[UpdateStatusRequest, _Mapping]] = ..., patch: _Optional[_Union[PatchRequest, _Mapping]] = ..., delete: _Optional[_Union[DeleteRequest, _Mapping]] = ..., bind: _Optional[_Union[BindRequest, _Mapping]] = ..., evict: _Optional[_Union[EvictRequest, _Mapping]] = ...) -> None: ...
+
+class SessionResponse(_message.Message):
+    __slots__ = ("replies",)
+    REPLIES_FIELD_NUMBER: _ClassVar[int]
+    replies: _containers.RepeatedCompositeFieldContainer[Reply]
+    def __init__(self, replies: _Optional[_Iterable[_Union[Reply, _Mapping]]] = ...) -> None: ...
+
+class Reply(_message.Message):
+    __slots__ = ("id", "object", "list", "error")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    LIST_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    object: ObjectResponse
+    list: ListResponse
+    error: bytes
+    def __init__(self, id: _Optional[int] = ..., object: _Optional[_Union[ObjectResponse, _Mapping]] = ..., list: _Optional[_Union[ListResponse, _Mapping]] = ..., error: _Optional[bytes] = ...) -> None: ...
+
+class WatchRequest(_message.Message):
+    __slots__ = ("create", "cancel")
+    CREATE_FIELD_NUMBER: _ClassVar[int]
+    CANCEL_FIELD_NUMBER: _ClassVar[int]
+    create: WatchCreate
+    cancel: WatchCancel
+    def __init__(self, create: _Optional[_Union[WatchCreate, _Mapping]] = ..., cancel: _Optional[_Union[WatchCancel, _Mapping]] = ...) -> None: ...
+
+class WatchCreate(_message.Message):
+    __slots__ = ("watch_id", "resource", "label_selector", "field_selector", "resource_version", "allow_bookmarks")
+    WATCH_ID_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    FIELD_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    ALLOW_BOOKMARKS_FIELD_NUMBER: _ClassVar[int]
+    watch_id: int
+    resource: Resource
+    label_selector: str
+    field_selector: str
+    resource_version: str
+    allow_bookmarks: bool
+    def __init__(self, watch_id: _Optional[int] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., resource_version: _Optional[str] = ..., allow_bookmarks: _Optional[bool] = ...) -> None: ...
+
+class WatchCancel(_message.Message):
+    __slots__ = ("watch_id",)
+    WATCH_ID_FIELD_NUMBER: _ClassVar[int]
+    watch_id: int
+    def __init__(self, watch_id: _Optional[int] = ...) -> None: ...
+
+class WatchResponse(_message.Message):
+    __slots__ = ("events",)
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
+    events: _containers.RepeatedCompositeFieldContainer[WatchEvent]
+    def __init__(self, events: _Optional[_Iterable[_Union[WatchEvent, _Mapping]]] = ...) -> None: ...
+
+class WatchEvent(_message.Message):
+    __slots__ = ("watch_id", "type", "resource_version", "object", "error")
+    class Type(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        ADDED: _ClassVar[WatchEvent.Type]
+        MODIFIED: _ClassVar[WatchEvent.Type]
+        DELETED: _ClassVar[WatchEvent.Type]
+        BOOKMARK: _ClassVar[WatchEvent.Type]
+        ERROR: _ClassVar[WatchEvent.Type]
+    ADDED: WatchEvent.Type
+    MODIFIED: WatchEvent.Type
+    DELETED: WatchEvent.Type
+    BOOKMARK: WatchEvent.Type
+    ERROR: WatchEvent.Type
+    WATCH_ID_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    watch_id: int
+    type: WatchEvent.Type
+    resource_version: int
+    object: bytes
+    error: bytes
+    def __init__(self, watch_id: _Optional[int] = ..., type: _Optional[_Union[WatchEvent.Type, str]] = ..., resource_version: _Optional[int] = ..., object: _Optional[bytes] = ..., error: _Optional[bytes] = ...) -> None: ...

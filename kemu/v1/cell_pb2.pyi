@@ -1,0 +1,122 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ActorSpec(_message.Message):
+    __slots__ = ("name", "factory", "config")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    FACTORY_FIELD_NUMBER: _ClassVar[int]
+    CONFIG_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    factory: str
+    config: bytes
+    def __init__(self, name: _Optional[str] = ..., factory: _Optional[str] = ..., config: _Optional[bytes] = ...) -> None: ...
+
+class Address(_message.Message):
+    __slots__ = ("name", "target", "incarnation")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FIELD_NUMBER: _ClassVar[int]
+    INCARNATION_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    target: str
+    incarnation: int
+    def __init__(self, name: _Optional[str] = ..., target: _Optional[str] = ..., incarnation: _Optional[int] = ...) -> None: ...
+
+class ClockSetting(_message.Message):
+    __slots__ = ("epoch_unix_ns", "speed")
+    EPOCH_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
+    SPEED_FIELD_NUMBER: _ClassVar[int]
+    epoch_unix_ns: int
+    speed: float
+    def __init__(self, epoch_unix_ns: _Optional[int] = ..., speed: _Optional[float] = ...) -> None: ...
+
+class ConfigureRequest(_message.Message):
+    __slots__ = ("clock", "addresses", "directory", "seed")
+    CLOCK_FIELD_NUMBER: _ClassVar[int]
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    DIRECTORY_FIELD_NUMBER: _ClassVar[int]
+    SEED_FIELD_NUMBER: _ClassVar[int]
+    clock: ClockSetting
+    addresses: _containers.RepeatedCompositeFieldContainer[Address]
+    directory: str
+    seed: int
+    def __init__(self, clock: _Optional[_Union[ClockSetting, _Mapping]] = ..., addresses: _Optional[_Iterable[_Union[Address, _Mapping]]] = ..., directory: _Optional[str] = ..., seed: _Optional[int] = ...) -> None: ...
+
+class StartRequest(_message.Message):
+    __slots__ = ("actors",)
+    ACTORS_FIELD_NUMBER: _ClassVar[int]
+    actors: _containers.RepeatedCompositeFieldContainer[ActorSpec]
+    def __init__(self, actors: _Optional[_Iterable[_Union[ActorSpec, _Mapping]]] = ...) -> None: ...
+
+class StopRequest(_message.Message):
+    __slots__ = ("actors", "crash")
+    ACTORS_FIELD_NUMBER: _ClassVar[int]
+    CRASH_FIELD_NUMBER: _ClassVar[int]
+    actors: _containers.RepeatedScalarFieldContainer[str]
+    crash: bool
+    def __init__(self, actors: _Optional[_Iterable[str]] = ..., crash: _Optional[bool] = ...) -> None: ...
+
+class Empty(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Fault(_message.Message):
+    __slots__ = ("id", "partition")
+    class Partition(_message.Message):
+        __slots__ = ("a", "b", "one_way")
+        A_FIELD_NUMBER: _ClassVar[int]
+        B_FIELD_NUMBER: _ClassVar[int]
+        ONE_WAY_FIELD_NUMBER: _ClassVar[int]
+        a: _containers.RepeatedScalarFieldContainer[str]
+        b: _containers.RepeatedScalarFieldContainer[str]
+        one_way: bool
+        def __init__(self, a: _Optional[_Iterable[str]] = ..., b: _Optional[_Iterable[str]] = ..., one_way: _Optional[bool] = ...) -> None: ...
+    ID_FIELD_NUMBER: _ClassVar[int]
+    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    partition: Fault.Partition
+    def __init__(self, id: _Optional[str] = ..., partition: _Optional[_Union[Fault.Partition, _Mapping]] = ...) -> None: ...
+
+class HealRequest(_message.Message):
+    __slots__ = ("id",)
+    ID_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    def __init__(self, id: _Optional[str] = ...) -> None: ...
+
+class ActorState(_message.Message):
+    __slots__ = ("name", "running", "error")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    running: bool
+    error: str
+    def __init__(self, name: _Optional[str] = ..., running: _Optional[bool] = ..., error: _Optional[str] = ...) -> None: ...
+
+class StatisticsResponse(_message.Message):
+    __slots__ = ("actors", "max_rss_bytes", "log_events")
+    ACTORS_FIELD_NUMBER: _ClassVar[int]
+    MAX_RSS_BYTES_FIELD_NUMBER: _ClassVar[int]
+    LOG_EVENTS_FIELD_NUMBER: _ClassVar[int]
+    actors: _containers.RepeatedCompositeFieldContainer[ActorState]
+    max_rss_bytes: int
+    log_events: int
+    def __init__(self, actors: _Optional[_Iterable[_Union[ActorState, _Mapping]]] = ..., max_rss_bytes: _Optional[int] = ..., log_events: _Optional[int] = ...) -> None: ...
+
+class LogRequest(_message.Message):
+    __slots__ = ("offset", "follow")
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    FOLLOW_FIELD_NUMBER: _ClassVar[int]
+    offset: int
+    follow: bool
+    def __init__(self, offset: _Optional[int] = ..., follow: _Optional[bool] = ...) -> None: ...
+
+class LogSegment(_message.Message):
+    __slots__ = ("events",)
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
+    events: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, events: _Optional[_Iterable[bytes]] = ...) -> None: ...
