@@ -1,0 +1,1 @@
+"""Kubernetes objects: tables of kinds, JSON, quantities, requests, selectors, defaults and validation."""

@@ -1,0 +1,174 @@
+"""Resource quantities, exactly: ``1500m``, ``1.5Gi``, ``1e3``.
+
+Behaves as ``k8s.io/apimachinery/pkg/api/resource`` (v0.36): three formats, a canonical text in which no precision is
+lost, amounts below a billionth rounded up to one. Amounts are integers in billionths, so sums and comparisons are exact;
+rounding happens only in :func:`milli` and :func:`value`, always away from zero.
+
+Objects hold the text of a quantity (``meta.v1.Quantity.string``) as it was given. :mod:`kemu.objects.requests` turns it
+into the integers that scheduling works with.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+from functools import lru_cache, total_ordering
+
+NANO = 1_000_000_000
+MAX_VALUE = 2**63 - 1
+"""The largest whole amount that a quantity can stand for; larger ones are capped to it."""
+
+_CACHE_SIZE = 65_536
+
+
+class Format(enum.Enum):
+    """How a quantity is written."""
+
+    DECIMAL_SI = "DecimalSI"
+    BINARY_SI = "BinarySI"
+    DECIMAL_EXPONENT = "DecimalExponent"
+
+
+_DECIMAL_SUFFIXES = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_DECIMAL_SUFFIX_OF = {exponent: suffix for suffix, exponent in _DECIMAL_SUFFIXES.items()}
+_BINARY_SUFFIXES = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_BINARY_SUFFIX_OF = {0: "", **{exponent: suffix for suffix, exponent in _BINARY_SUFFIXES.items()}}
+
+_NUMBER = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eE][+-]?[0-9]+|[A-Za-z]*)", re.ASCII)
+_SUFFIX_HINT = "n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei, or an exponent such as e3"
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True, eq=False)
+class Quantity:
+    """An exact amount. Quantities of different formats are equal when their amounts are."""
+
+    nano: int
+    """The amount in billionths."""
+    format: Format = Format.DECIMAL_SI
+
+    @property
+    def value(self) -> int:
+        """Whole units, rounded away from zero."""
+        return _divide_up(self.nano, NANO)
+
+    @property
+    def milli(self) -> int:
+        """Thousandths, rounded away from zero."""
+        return _divide_up(self.nano, 1_000_000)
+
+    def __str__(self) -> str:
+        """The canonical text: no precision lost, no fraction, the largest possible suffix."""
+        if self.nano == 0:
+            return "0"
+        if self.format is Format.BINARY_SI and abs(self.nano) >= 1024 * NANO and self.nano % NANO == 0:
+            number, exponent = self.nano // NANO, 0
+            while exponent < 60 and number % 1024 == 0:
+                number //= 1024
+                exponent += 10
+            return f"{number}{_BINARY_SUFFIX_OF[exponent]}"
+        number, exponent = self.nano, -9
+        highest = 18 if self.format is not Format.DECIMAL_EXPONENT else MAX_VALUE
+        while exponent < highest and number % 1000 == 0:
+            number //= 1000
+            exponent += 3
+        if self.format is Format.DECIMAL_EXPONENT:
+            return f"{number}e{exponent}" if exponent else str(number)
+        return f"{number}{_DECIMAL_SUFFIX_OF[exponent]}"
+
+    def __add__(self, other: Quantity) -> Quantity:
+        return Quantity(self.nano + other.nano, self.format if self.nano else other.format)
+
+    def __sub__(self, other: Quantity) -> Quantity:
+        return Quantity(self.nano - other.nano, self.format if self.nano else other.format)
+
+    def __neg__(self) -> Quantity:
+        return Quantity(-self.nano, self.format)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Quantity) and self.nano == other.nano
+
+    def __lt__(self, other: Quantity) -> bool:
+        return self.nano < other.nano
+
+    def __hash__(self) -> int:
+        return hash(self.nano)
+
+
+ZERO = Quantity(0)
+
+
+@lru_cache(_CACHE_SIZE)
+def parse(text: str) -> Quantity:
+    """Read a quantity. Raises ValueError with a text that says what is wrong with it."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise ValueError(_what_is_wrong(text))
+    sign, whole, fraction, suffix = match.groups()
+    fraction = fraction or ""
+    if not whole and not fraction:
+        raise ValueError(_what_is_wrong(text))
+    base, exponent, format = 10, 0, Format.DECIMAL_SI
+    if suffix in _DECIMAL_SUFFIXES:
+        exponent = _DECIMAL_SUFFIXES[suffix]
+    elif suffix in _BINARY_SUFFIXES:
+        base, exponent, format = 2, _BINARY_SUFFIXES[suffix], Format.BINARY_SI
+    elif suffix[1:] and suffix[0] in "eE" and suffix[-1].isdigit():
+        exponent, format = int(suffix[1:]), Format.DECIMAL_EXPONENT
+    else:
+        raise ValueError(f"unable to parse quantity's suffix: {text!r} ends in {suffix!r}, which is none of {_SUFFIX_HINT}")
+    nano = _nano(int(whole + fraction), len(fraction), base, exponent)
+    if format is Format.BINARY_SI and 0 < nano < NANO:
+        format = Format.DECIMAL_SI
+    return Quantity(-nano if sign == "-" else nano, format)
+
+
+def _nano(digits: int, fraction_digits: int, base: int, exponent: int) -> int:
+    """``digits`` / 10^fraction_digits * base^exponent in billionths: rounded up, capped at MAX_VALUE."""
+    if digits == 0:
+        return 0
+    if base == 2:
+        nano = _divide_up(digits * NANO << exponent, 10**fraction_digits)
+    else:
+        shift = exponent - fraction_digits + 9
+        if shift < 0:
+            # The least amount is a billionth; anything positive is worth at least that.
+            nano = 1 if -shift > len(str(digits)) else _divide_up(digits, 10**-shift)
+        else:
+            nano = MAX_VALUE * NANO if shift > 40 else digits * 10**shift
+    return min(nano, MAX_VALUE * NANO)
+
+
+def _divide_up(number: int, by: int) -> int:
+    return -(-number // by) if number >= 0 else number // by
+
+
+def _what_is_wrong(text: str) -> str:
+    if not text:
+        return "quantities must be a number and an optional suffix: the text is empty"
+    if text != text.strip() or " " in text:
+        return f"quantities must be a number and an optional suffix, without blanks: {text!r}"
+    return f"quantities must be a number and an optional suffix ({_SUFFIX_HINT}): {text!r}"
+
+
+@lru_cache(_CACHE_SIZE)
+def value(text: str) -> int:
+    """Whole units of a quantity's text, rounded up. Raises ValueError."""
+    return parse(text).value
+
+
+@lru_cache(_CACHE_SIZE)
+def milli(text: str) -> int:
+    """Thousandths of a quantity's text, rounded up: cpu in millicores. Raises ValueError."""
+    return parse(text).milli
+
+
+def format_milli(amount: int) -> str:
+    """Canonical text of an amount in thousandths: 1500 is ``1500m``, 2000 is ``2``."""
+    return str(Quantity(amount * 1_000_000))
+
+
+def format_value(amount: int, format: Format = Format.DECIMAL_SI) -> str:
+    """Canonical text of a whole amount: 1048576 is ``1Mi`` in BINARY_SI."""
+    return str(Quantity(amount * NANO, format))

@@ -1,0 +1,131 @@
+"""The kinds that kemu serves: their names, message classes and keys in the store.
+
+Everything that must know "which kinds are there" reads this table: the API server's routes, the client, manifests in
+scenarios (:mod:`kemu.objects.convert`), the printed run log. It knows nothing of what the kinds mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from google.protobuf.message import Message
+
+from kemu.k8s import (
+    apps_v1_pb2,
+    batch_v1_pb2,
+    coordination_v1_pb2,
+    core_v1_pb2,
+    meta_v1_pb2,
+    node_v1_pb2,
+    policy_v1_pb2,
+    scheduling_v1_pb2,
+)
+
+REGISTRY = b"/registry/"
+"""Prefix of every key in the store."""
+
+
+@dataclass(frozen=True)
+class Resource:
+    """One row of the table."""
+
+    plural: str
+    """As in URLs and requests: ``pods``."""
+    kind: str
+    api_version: str
+    """``v1`` or ``group/v1``."""
+    message: type[Message]
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    """As kubectl knows them."""
+    has_status: bool = True
+    """Whether there is a status subresource."""
+
+    @property
+    def group(self) -> str:
+        """API group, empty for the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def qualified(self) -> str:
+        """Plural and group as error messages name it: ``pods``, ``leases.coordination.k8s.io``."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+RESOURCES: tuple[Resource, ...] = (
+    Resource("namespaces", "Namespace", "v1", core_v1_pb2.Namespace, False, ("ns",)),
+    Resource("nodes", "Node", "v1", core_v1_pb2.Node, False, ("no",)),
+    Resource("pods", "Pod", "v1", core_v1_pb2.Pod, True, ("po",)),
+    Resource("events", "Event", "v1", core_v1_pb2.Event, True, ("ev",), False),
+    Resource("services", "Service", "v1", core_v1_pb2.Service, True, ("svc",)),
+    Resource("replicationcontrollers", "ReplicationController", "v1", core_v1_pb2.ReplicationController, True, ("rc",)),
+    Resource("resourcequotas", "ResourceQuota", "v1", core_v1_pb2.ResourceQuota, True, ("quota",)),
+    Resource("replicasets", "ReplicaSet", "apps/v1", apps_v1_pb2.ReplicaSet, True, ("rs",)),
+    Resource("statefulsets", "StatefulSet", "apps/v1", apps_v1_pb2.StatefulSet, True, ("sts",)),
+    Resource("deployments", "Deployment", "apps/v1", apps_v1_pb2.Deployment, True, ("deploy",)),
+    Resource("daemonsets", "DaemonSet", "apps/v1", apps_v1_pb2.DaemonSet, True, ("ds",)),
+    Resource("jobs", "Job", "batch/v1", batch_v1_pb2.Job),
+    Resource(
+        "poddisruptionbudgets", "PodDisruptionBudget", "policy/v1", policy_v1_pb2.PodDisruptionBudget, True, ("pdb",)
+    ),
+    Resource(
+        "priorityclasses",
+        "PriorityClass",
+        "scheduling.k8s.io/v1",
+        scheduling_v1_pb2.PriorityClass,
+        False,
+        ("pc",),
+        False,
+    ),
+    Resource("leases", "Lease", "coordination.k8s.io/v1", coordination_v1_pb2.Lease, True, (), False),
+    Resource("runtimeclasses", "RuntimeClass", "node.k8s.io/v1", node_v1_pb2.RuntimeClass, False, (), False),
+)
+
+BY_PLURAL: dict[str, Resource] = {resource.plural: resource for resource in RESOURCES}
+BY_KIND: dict[str, Resource] = {resource.kind: resource for resource in RESOURCES}
+BY_MESSAGE: dict[type[Message], Resource] = {resource.message: resource for resource in RESOURCES}
+
+SUBRESOURCE_MESSAGES: dict[type[Message], tuple[str, str]] = {
+    core_v1_pb2.Binding: ("v1", "Binding"),
+    policy_v1_pb2.Eviction: ("policy/v1", "Eviction"),
+    meta_v1_pb2.Status: ("v1", "Status"),
+    meta_v1_pb2.DeleteOptions: ("v1", "DeleteOptions"),
+}
+"""API version and kind of the messages that travel but are not stored."""
+
+
+def of(message: Message) -> Resource:
+    """The row of an object. Raises KeyError when the message is not an object of the table."""
+    return BY_MESSAGE[type(message)]
+
+
+def find(name: str) -> Resource | None:
+    """By plural, kind, lower-case kind or short name, as people type it; None when there is none."""
+    for resource in RESOURCES:
+        if name in (resource.plural, resource.kind, resource.kind.lower()) or name in resource.short_names:
+            return resource
+    return None
+
+
+def key(resource: Resource, namespace: str, name: str) -> bytes:
+    """The key of an object in the store. ``namespace`` is ignored for kinds that have none."""
+    if resource.namespaced:
+        return b"/registry/%b/%b/%b" % (resource.plural.encode(), namespace.encode(), name.encode())
+    return b"/registry/%b/%b" % (resource.plural.encode(), name.encode())
+
+
+def prefix(resource: Resource, namespace: str = "") -> bytes:
+    """What the keys of all objects of a kind (of one namespace, when given) begin with."""
+    if resource.namespaced and namespace:
+        return b"/registry/%b/%b/" % (resource.plural.encode(), namespace.encode())
+    return b"/registry/%b/" % resource.plural.encode()
+
+
+def split_key(key: bytes) -> tuple[str, str, str]:
+    """Plural, namespace ("" for kinds without one) and name. Raises ValueError for a key of another form."""
+    parts = key.decode().split("/")
+    if len(parts) == 5 and parts[:2] == ["", "registry"]:
+        return parts[2], parts[3], parts[4]
+    if len(parts) == 4 and parts[:2] == ["", "registry"]:
+        return parts[2], "", parts[3]
+    raise ValueError(f"not a key of the registry: {key!r}")
