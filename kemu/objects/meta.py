@@ -1,0 +1,107 @@
+"""Small helpers on what all objects share: names, times, owners, conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kemu.k8s import meta_v1_pb2
+
+SECOND_NS = 1_000_000_000
+
+
+def time_of(seconds: int, nanos: int = 0) -> meta_v1_pb2.Time:
+    """A ``Time`` from Unix seconds. ``nanos`` is dropped: Kubernetes stores ``Time`` in whole seconds."""
+    return meta_v1_pb2.Time(seconds=seconds + nanos // SECOND_NS)
+
+
+def micro_time_of(unix_ns: int) -> meta_v1_pb2.MicroTime:
+    """A ``MicroTime`` from Unix nanoseconds, cut to whole microseconds."""
+    time = meta_v1_pb2.MicroTime()
+    set_time(time, unix_ns)
+    return time
+
+
+def set_time(time: meta_v1_pb2.Time | meta_v1_pb2.MicroTime, unix_ns: int) -> None:
+    """Set a timestamp in place from Unix nanoseconds: whole seconds in a ``Time``, microseconds in a ``MicroTime``."""
+    seconds, nanos = divmod(unix_ns, SECOND_NS)
+    time.seconds = seconds
+    if type(time) is meta_v1_pb2.MicroTime:
+        time.nanos = nanos - nanos % 1000
+    else:
+        time.ClearField("nanos")
+
+
+def unix_ns(time: meta_v1_pb2.Time | meta_v1_pb2.MicroTime) -> int:
+    """Unix nanoseconds of a timestamp; 0 when it is unset."""
+    return time.seconds * SECOND_NS + time.nanos
+
+
+def namespaced_name(obj: Any) -> str:
+    """``ns/name``, or ``name`` for an object without a namespace."""
+    metadata = obj.metadata
+    namespace = metadata.namespace
+    return f"{namespace}/{metadata.name}" if namespace else metadata.name
+
+
+def split_name(namespaced: str) -> tuple[str, str]:
+    """Namespace ("" when there is none) and name of :func:`namespaced_name`."""
+    namespace, _, name = namespaced.rpartition("/")
+    return namespace, name
+
+
+def controller_of(obj: Any) -> meta_v1_pb2.OwnerReference | None:
+    """The owner that controls the object, None when it is nobody's."""
+    for reference in obj.metadata.ownerReferences:
+        if reference.controller:
+            return reference  # type: ignore[no-any-return]
+    return None
+
+
+def owner_reference(owner: Any, api_version: str, kind: str, *, controller: bool = True) -> meta_v1_pb2.OwnerReference:
+    """A reference to ``owner`` for the metadata of an object that belongs to it."""
+    return meta_v1_pb2.OwnerReference(
+        apiVersion=api_version,
+        kind=kind,
+        name=owner.metadata.name,
+        uid=owner.metadata.uid,
+        controller=controller,
+        blockOwnerDeletion=controller,
+    )
+
+
+def get_condition(conditions: Sequence[Any], type: str) -> Any | None:
+    """The condition of that type, or None."""
+    for condition in conditions:
+        if condition.type == type:
+            return condition
+    return None
+
+
+def has_condition(conditions: Sequence[Any], type: str, status: str = "True") -> bool:
+    """Whether the condition of that type is there with that status."""
+    condition = get_condition(conditions, type)
+    return condition is not None and condition.status == status
+
+
+def set_condition(conditions: Any, type: str, status: str, reason: str, message: str, now_unix_ns: int) -> bool:
+    """Set a condition in place, adding it when it is new; returns whether anything changed.
+
+    ``lastTransitionTime`` moves only when the status changes, as in Kubernetes. Empty ``reason`` and ``message`` are
+    left out.
+    """
+    condition = get_condition(conditions, type)
+    if condition is None:
+        condition = conditions.add()
+        condition.type = type
+    elif condition.status == status and condition.reason == reason and condition.message == message:
+        return False
+    if condition.status != status:
+        condition.status = status
+        set_time(condition.lastTransitionTime, now_unix_ns)
+    for field, text in (("reason", reason), ("message", message)):
+        if text:
+            setattr(condition, field, text)
+        else:
+            condition.ClearField(field)
+    return True
