@@ -117,7 +117,9 @@ def parse(text: str) -> Quantity:
     elif suffix[1:] and suffix[0] in "eE" and suffix[-1].isdigit():
         exponent, format = int(suffix[1:]), Format.DECIMAL_EXPONENT
     else:
-        raise ValueError(f"unable to parse quantity's suffix: {text!r} ends in {suffix!r}, which is none of {_SUFFIX_HINT}")
+        raise ValueError(
+            f"unable to parse quantity's suffix: {text!r} ends in {suffix!r}, which is none of {_SUFFIX_HINT}"
+        )
     nano = _nano(int(whole + fraction), len(fraction), base, exponent)
     if format is Format.BINARY_SI and 0 < nano < NANO:
         format = Format.DECIMAL_SI

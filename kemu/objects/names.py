@@ -1,0 +1,179 @@
+"""The syntax of names, label keys and values, with the texts that Kubernetes refuses them with.
+
+Each function returns the messages, empty when the text is well formed, as ``k8s.io/apimachinery/pkg/util/validation``
+does. Results are cached: a cluster uses the same few label keys over and over.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = _LABEL + r"(\." + _LABEL + ")*"
+_DNS_1035_LABEL = r"[a-z]([-a-z0-9]*[a-z0-9])?"
+_KEY_NAME = r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_VALUE = f"({_KEY_NAME})?"
+
+_label = re.compile(_LABEL, re.ASCII)
+_subdomain = re.compile(_SUBDOMAIN, re.ASCII)
+_dns_1035_label = re.compile(_DNS_1035_LABEL, re.ASCII)
+_key_name = re.compile(_KEY_NAME, re.ASCII)
+_label_value = re.compile(_LABEL_VALUE, re.ASCII)
+_port_name = re.compile(r"[-a-z0-9]+", re.ASCII)
+_letter = re.compile(r"[a-z]", re.ASCII)
+
+LABEL_LENGTH = 63
+SUBDOMAIN_LENGTH = 253
+PORT_NAME_LENGTH = 15
+
+_KEY_RULE = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
+
+Messages = tuple[str, ...]
+
+
+def _too_long(limit: int) -> str:
+    return f"must be no more than {limit} characters"
+
+
+def _shape(rule: str, pattern: str, *examples: str) -> str:
+    such_as = " or ".join(f"'{example}', " for example in examples)
+    return f"{rule} (e.g. {such_as}regex used for validation is '{pattern}')"
+
+
+@lru_cache(16_384)
+def dns_label(text: str) -> Messages:
+    """A DNS-1123 label, as names of namespaces and containers are."""
+    problems = []
+    if len(text) > LABEL_LENGTH:
+        problems.append(_too_long(LABEL_LENGTH))
+    if not _label.fullmatch(text):
+        if _subdomain.fullmatch(text):
+            problems.append("must not contain dots")
+        else:
+            problems.append(
+                _shape(
+                    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', "
+                    "and must start and end with an alphanumeric character",
+                    _LABEL,
+                    "my-name",
+                    "123-abc",
+                )
+            )
+    return tuple(problems)
+
+
+def dns_subdomain(text: str) -> Messages:
+    """A DNS-1123 subdomain, as names of pods and nodes are. Not cached: such names are mostly seen once."""
+    if len(text) <= SUBDOMAIN_LENGTH and _subdomain.fullmatch(text):
+        return ()
+    problems = []
+    if len(text) > SUBDOMAIN_LENGTH:
+        problems.append(_too_long(SUBDOMAIN_LENGTH))
+    if not _subdomain.fullmatch(text):
+        problems.append(
+            _shape(
+                "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
+                "and must start and end with an alphanumeric character",
+                _SUBDOMAIN,
+                "example.com",
+            )
+        )
+    return tuple(problems)
+
+
+@lru_cache(1024)
+def dns_1035_label(text: str) -> Messages:
+    """A DNS-1035 label, as names of services are."""
+    problems = []
+    if len(text) > LABEL_LENGTH:
+        problems.append(_too_long(LABEL_LENGTH))
+    if not _dns_1035_label.fullmatch(text):
+        problems.append(
+            _shape(
+                "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an "
+                "alphabetic character, and end with an alphanumeric character",
+                _DNS_1035_LABEL,
+                "my-name",
+                "abc-123",
+            )
+        )
+    return tuple(problems)
+
+
+@lru_cache(16_384)
+def label_key(text: str) -> Messages:
+    """A label key, which is also the form of resource names, taint keys and finalizers: ``example.com/name``."""
+    problems: list[str] = []
+    parts = text.split("/")
+    shape = _shape(_KEY_RULE, _KEY_NAME, "MyName", "my.name", "123-abc")
+    if len(parts) > 2:
+        return (f"a valid label key {shape} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",)
+    name = parts[-1]
+    if len(parts) == 2:
+        if not parts[0]:
+            problems.append("prefix part must be non-empty")
+        else:
+            problems.extend(f"prefix part {problem}" for problem in dns_subdomain(parts[0]))
+    if not name:
+        problems.append("name part must be non-empty")
+    elif len(name) > LABEL_LENGTH:
+        problems.append(f"name part {_too_long(LABEL_LENGTH)}")
+    if not _key_name.fullmatch(name):
+        problems.append(f"name part {shape}")
+    return tuple(problems)
+
+
+@lru_cache(65_536)
+def label_value(text: str) -> Messages:
+    """A label value; it may be empty."""
+    problems = []
+    if len(text) > LABEL_LENGTH:
+        problems.append(_too_long(LABEL_LENGTH))
+    if not _label_value.fullmatch(text):
+        problems.append(
+            _shape(
+                "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+                "and must start and end with an alphanumeric character",
+                _LABEL_VALUE,
+                "MyValue",
+                "my_value",
+                "12345",
+            )
+        )
+    return tuple(problems)
+
+
+@lru_cache(4096)
+def port_name(text: str) -> Messages:
+    """The name of a container port."""
+    problems = []
+    if len(text) > PORT_NAME_LENGTH:
+        problems.append(_too_long(PORT_NAME_LENGTH))
+    if not _port_name.fullmatch(text):
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not _letter.search(text):
+        problems.append("must contain at least one letter (a-z)")
+    if "--" in text:
+        problems.append("must not contain consecutive hyphens")
+    if text.startswith("-") or text.endswith("-"):
+        problems.append("must not begin or end with a hyphen")
+    return tuple(problems)
+
+
+def is_int64(text: str) -> bool:
+    """Whether Go's ``strconv.ParseInt(text, 10, 64)`` accepts the text."""
+    return int64(text) is not None
+
+
+@lru_cache(16_384)
+def int64(text: str) -> int | None:
+    """The number that Go's ``strconv.ParseInt(text, 10, 64)`` reads, None where it refuses."""
+    digits = text[1:] if text[:1] in ("+", "-") else text
+    # Longer texts than any int64 with some leading zeros are refused before int() looks at them.
+    if not digits.isascii() or not digits.isdigit() or len(digits) > 1000:
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
