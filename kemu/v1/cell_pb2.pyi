@@ -27,12 +27,14 @@ class Address(_message.Message):
     def __init__(self, name: _Optional[str] = ..., target: _Optional[str] = ..., incarnation: _Optional[int] = ...) -> None: ...
 
 class ClockSetting(_message.Message):
-    __slots__ = ("epoch_unix_ns", "speed")
+    __slots__ = ("epoch_unix_ns", "speed", "epoch_unix_s")
     EPOCH_UNIX_NS_FIELD_NUMBER: _ClassVar[int]
     SPEED_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_UNIX_S_FIELD_NUMBER: _ClassVar[int]
     epoch_unix_ns: int
     speed: float
-    def __init__(self, epoch_unix_ns: _Optional[int] = ..., speed: _Optional[float] = ...) -> None: ...
+    epoch_unix_s: int
+    def __init__(self, epoch_unix_ns: _Optional[int] = ..., speed: _Optional[float] = ..., epoch_unix_s: _Optional[int] = ...) -> None: ...
 
 class ConfigureRequest(_message.Message):
     __slots__ = ("clock", "addresses", "directory", "seed")
@@ -116,7 +118,11 @@ class LogRequest(_message.Message):
     def __init__(self, offset: _Optional[int] = ..., follow: _Optional[bool] = ...) -> None: ...
 
 class LogSegment(_message.Message):
-    __slots__ = ("events",)
+    __slots__ = ("events", "time_ns", "pending")
     EVENTS_FIELD_NUMBER: _ClassVar[int]
+    TIME_NS_FIELD_NUMBER: _ClassVar[int]
+    PENDING_FIELD_NUMBER: _ClassVar[int]
     events: _containers.RepeatedScalarFieldContainer[bytes]
-    def __init__(self, events: _Optional[_Iterable[bytes]] = ...) -> None: ...
+    time_ns: int
+    pending: int
+    def __init__(self, events: _Optional[_Iterable[bytes]] = ..., time_ns: _Optional[int] = ..., pending: _Optional[int] = ...) -> None: ...
