@@ -1,0 +1,226 @@
+"""A scenario, read and checked: what the runner builds a cluster from.
+
+Role: made by :func:`kemu.scenario.loader.load`, taken by the runner, the user actor and the verdict. All times are
+integer nanoseconds from the start of the run unless a name says ``_s``; Kubernetes objects are messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from google.protobuf.message import Message
+
+from kemu.k8s import core_v1_pb2
+from kemu.runtime.env import SECOND_NS
+from kemu.scenario.documents import Document
+from kemu.scenario.expectations import Expectation
+
+DEFAULT_DURATION_NS = 600 * SECOND_NS
+DEFAULT_SCHEDULER = "default-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node and its kubelet."""
+
+    name: str
+    message: core_v1_pb2.Node
+    """Labels, taints, capacity and allocatable; what the kubelet registers."""
+    kubelet: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of a KubeletConfiguration, as written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """One or more replicas of a scheduler."""
+
+    name: str
+    replicas: int = 1
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """A KubeSchedulerConfiguration."""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """The experiment switches that were given; the scheduler knows the defaults."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """When the pods of a workload come."""
+
+    process: str
+    """``poisson every ramp``, or ``once``: all ``count`` at the start."""
+    rate_per_s: float = 0.0
+    """``poisson``; at the start for ``ramp``."""
+    to_rate_per_s: float = 0.0
+    """``ramp``: at the end."""
+    every: Any = None
+    """``every``: seconds or a distribution of seconds."""
+    start_ns: int = 0
+    until_ns: int = 0
+    """No arrivals from then on."""
+    count: int | None = None
+    """No more than so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """How the pods of a workload live; each a number or a distribution, None where nothing was said."""
+
+    start_s: Any = None
+    run_s: Any = None
+    exit_code: Any = None
+    shutdown_s: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Pods of a recorded trace, in the order of their creation."""
+
+    templates: tuple[core_v1_pb2.Pod, ...]
+    at_ns: tuple[int, ...]
+    """When each pod is created."""
+    template: tuple[int, ...]
+    """Which template each pod is made from."""
+    run_s: tuple[float | None, ...]
+    """How long each pod runs; None: for ever."""
+    digest: str
+    """SHA-256 over the files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """A stream of pods named ``<name>-<n>``."""
+
+    name: str
+    namespace: str
+    template: core_v1_pb2.Pod | None
+    arrivals: Arrivals | None
+    """One of arrivals and trace is set."""
+    trace: Trace | None
+    life: Life = field(default_factory=Life)
+    replace_finished: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happens at a time."""
+
+    index: int
+    """Its place in the list of events."""
+    at_ns: int
+    what: str
+    """``create apply delete patch evict finish cordon uncordon taint untaint addNode removeNode``."""
+    object: Message | None = None
+    """``create``, ``apply``."""
+    resource: str = ""
+    """Plural: ``delete``, ``patch``."""
+    namespace: str = ""
+    name: str = ""
+    """Of the object, pod or node that it is about."""
+    grace_period_s: int | None = None
+    patch: Mapping[str, Any] = field(default_factory=dict)
+    patch_type: str = "merge"
+    exit_code: int = 0
+    taint: core_v1_pb2.Taint | None = None
+    nodes: tuple[Node, ...] = ()
+    """``addNode``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One item of ``chaos``."""
+
+    id: str
+    what: str
+    """``crash partition``."""
+    at_ns: int | None
+    """None: it recurs, after ``every``."""
+    every: Any = None
+    """Seconds or a distribution of seconds."""
+    from_ns: int = 0
+    until_ns: int | None = None
+    for_ns: int | None = None
+    """When it ends by itself, counted from its beginning."""
+    actor: str = ""
+    """``crash``: a name or a pattern."""
+    restart: bool = True
+    between: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """``partition``: names or patterns of either side."""
+    one_way: bool = False
+    all: bool = False
+    """All actors that match; else one, drawn from the seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """Limits of detectors, and checks that do not count."""
+
+    max_wait_ns: int | None = None
+    max_overtaken: int | None = None
+    disabled: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Everything a run needs to know."""
+
+    name: str
+    description: str
+    file: str
+    """Where it was read from, for messages and for the command that replays."""
+    document: Document
+    """As read, with what was overridden; the matrix still in it."""
+    seed: int
+    duration_ns: int
+    runtime: str
+    """``sim ray``."""
+    speed: float
+    """Virtual seconds for each real one (``ray``)."""
+    nodes: tuple[Node, ...]
+    schedulers: tuple[Scheduler, ...]
+    apiserver_replicas: int
+    cache_lag_s: float
+    store_fsync: str
+    store_etcd: str
+    """``host:port`` of a real etcd, or empty for kemu's own store."""
+    timing: Mapping[str, Any]
+    """Latencies and costs: seconds, or distributions of seconds."""
+    setup: tuple[Message, ...]
+    """Namespaces, priority classes and manifests, in the order of their creation."""
+    events: tuple[Event, ...]
+    """In the order of their times; those of one instant in the order of the file."""
+    workloads: tuple[Workload, ...]
+    chaos: tuple[Fault, ...]
+    checks: Checks
+    until: Expectation | None
+    expectations: tuple[Expectation, ...]
+    """Without comparisons; of a variant, only those that count in it."""
+    comparisons: tuple[Expectation, ...]
+    """Judged over all variants of the matrix."""
+    matrix: Mapping[str, tuple[Any, ...]]
+    """Path below spec → values."""
+
+    def to_yaml(self) -> str:
+        """The resolved document: overrides applied, files taken in (but not a trace's, of which it keeps the digest).
+
+        Loading it again gives the same scenario.
+        """
+        return str(
+            yaml.dump(
+                self.document.data,
+                Dumper=_Dumper,
+                sort_keys=False,
+                allow_unicode=True,
+                default_flow_style=None,
+                width=120,
+            )
+        )
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes nothing as an anchor, so that a value edited by hand changes in one place only."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True

@@ -1,0 +1,559 @@
+"""The keys of the scenario format: which there are, what each may hold, which of them kemu has built.
+
+Role: the one table that :mod:`kemu.scenario.loader` checks files against, and that ``kemu scenarios schema`` turns into
+JSON Schema for editors. docs/scenarios.md explains the same keys to people.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.scenario.distributed import Distribution
+from kemu.scenario.shapes import (
+    DURATION,
+    NAME,
+    POD_REFERENCE,
+    POSITIVE_DURATION,
+    QUANTITY,
+    RATE,
+    SECONDS,
+    Choice,
+    Free,
+    Key,
+    ListOf,
+    ListOr,
+    MapOf,
+    Number,
+    Record,
+    ScalarOr,
+    Shape,
+    Switch,
+    Text,
+    Whole,
+)
+
+API_VERSION = "kemu.dev/v1"
+KIND = "Scenario"
+
+PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+
+# --- nodes -----------------------------------------------------------------------------------------------------------
+
+_AMOUNTS = MapOf(Text(what="an amount in quotes, such as '100Mi' or '10%'"))
+
+KUBELET_FIELDS: dict[str, Key] = {
+    "maxPods": Key(Whole(0), "How many pods the node takes; 110 by default."),
+    "kubeReserved": Key(MapOf(QUANTITY), "Kept from the capacity for Kubernetes itself."),
+    "systemReserved": Key(MapOf(QUANTITY), "Kept from the capacity for the operating system."),
+    "enforceNodeAllocatable": Key(ListOf(Text()), "Recorded; it limits nothing here."),
+    "nodeLeaseDurationSeconds": Key(Whole(1), "The lease is renewed after a quarter of it; 40 by default."),
+    "nodeStatusUpdateFrequency": Key(DURATION, "How often the kubelet looks whether its status has changed."),
+    "nodeStatusReportFrequency": Key(DURATION, "How often it reports a status that has not changed."),
+    "evictionHard": Key(_AMOUNTS, "Hard eviction thresholds; memory.available lowers the allocatable memory."),
+    "evictionSoft": Key(_AMOUNTS, "Soft eviction thresholds."),
+    "evictionSoftGracePeriod": Key(MapOf(DURATION), "How long a soft threshold must be crossed."),
+    "evictionPressureTransitionPeriod": Key(DURATION, "How long a pressure condition stays."),
+    "evictionMaxPodGracePeriod": Key(Whole(0), "Upper bound of the grace period in a soft eviction."),
+    "evictionMinimumReclaim": Key(_AMOUNTS, "How far below the threshold an eviction must bring the node."),
+    "mergeDefaultEvictionSettings": Key(Switch(), "Signals missing from evictionHard keep their defaults."),
+    "kind": Key(Choice(("KubeletConfiguration",)), "May be written."),
+    "apiVersion": Key(Choice(("kubelet.config.k8s.io/v1beta1",)), "May be written."),
+}
+"""The fields of a KubeletConfiguration that matter here, as in kubelet.config.k8s.io/v1beta1."""
+
+_NODE = {
+    "labels": Key(MapOf(Text(".*")), "Labels; kubernetes.io/hostname, os and arch are always set."),
+    "annotations": Key(MapOf(Text(".*")), "Annotations."),
+    "taints": Key(ListOf(Free()), "Taints as in a Node: key, value, effect."),
+    "unschedulable": Key(Switch(), "Cordoned from the start."),
+    "capacity": Key(MapOf(QUANTITY), "What the machine has; by default the allocatable."),
+    "allocatable": Key(
+        MapOf(QUANTITY),
+        "What pods may request; by default the capacity less what the kubelet reserves. Where neither names them: "
+        "cpu 8, memory 32Gi, ephemeral-storage 100Gi, pods 110.",
+    ),
+    "kubelet": Key(Record(KUBELET_FIELDS), "Fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."),
+}
+NODE = Record(
+    _NODE | {"count": Key(Whole(0), "How many, with namePrefix.")},
+    choices={
+        "name": Key(NAME, "The node's name."),
+        "namePrefix": Key(Text(what="a prefix such as node-"), "With count: node- gives node-1, node-2, …"),
+    },
+    noun="name",
+)
+
+# --- schedulers ------------------------------------------------------------------------------------------------------
+
+POLICY: dict[str, Key] = {
+    "queue": Key(
+        Choice(("priority", "fifo")),
+        "priority: the most important pod first. fifo: in the order of arrival, the failed ones last.",
+    ),
+    "nomination": Key(Switch(), "Whether a preemptor's nominated node is reserved for it."),
+    "cooperate": Key(Switch(), "Whether it counts the nominations that other schedulers have made."),
+    "clearLowerNominations": Key(
+        Choice(("current", "always")),
+        "Whether a preemptor clears the nominations of lower pods on its node. current: as Kubernetes does, not when "
+        "all victims are terminating already. always: as the design document says.",
+    ),
+    "preemptor": Key(
+        Choice(("scheduler",), ("kubelet", "rescheduler", "none")), "Who preempts: the scheduler, in Kubernetes."
+    ),
+    "victimOrder": Key(Choice(("priority",), ("qos",)), "By what victims are ordered first."),
+    "pdb": Key(Choice(("respect",), ("ignore",)), "Whether victims under a disruption budget are spared if possible."),
+    "eligibility": Key(Choice(("current",), ("alpha",)), "When a pod that has preempted may preempt again."),
+    "crossNodePreemption": Key(Switch(), "Victims on other nodes.", built=False),
+    "lowerPriorityAffinity": Key(Free(mapping=False), "Spare the pods that the preemptor needs.", built=False),
+    "avoidEvictedNode": Key(Switch(), "Not back to the node that evicted it.", built=False),
+    "disablePreemption": Key(Switch(), "No preemption at all.", built=False),
+}
+"""The experiment switches of a scheduler. The first word of each is what Kubernetes does today."""
+
+SCHEDULER = Record(
+    {
+        "name": Key(NAME, "Serves the pods whose schedulerName it is.", required=True),
+        "replicas": Key(Whole(1, 100), "More than one race, without leader election, on the same pods."),
+        "policy": Key(Record(POLICY), "Experiment switches; the defaults are today's Kubernetes."),
+    },
+    choices={
+        "config": Key(Free(), "A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)."),
+        "configFile": Key(Text(), "The same in a file, relative to the scenario."),
+    },
+    noun="configuration",
+    choice_required=False,
+)
+
+# --- pods over time --------------------------------------------------------------------------------------------------
+
+LIFE = Record(
+    {
+        "startSeconds": Key(Distribution(Number(0)), "From admission until the containers run, in seconds."),
+        "runSeconds": Key(Distribution(Number(0)), "How long they run, in seconds; absent: for ever."),
+        "exitCode": Key(Distribution(Number(0, 255)), "How they end; 0 by default."),
+        "shutdownSeconds": Key(
+            Distribution(Number(0)), "How long they need to shut down, in seconds; 0 by default; bounded by the grace."
+        ),
+    }
+)
+ARRIVALS = Record(
+    {
+        "until": Key(DURATION, "No arrivals from then on; by default the end of the run."),
+        "count": Key(Whole(0), "No more than so many; alone: all at once."),
+    },
+    choices={
+        "poisson": Key(Record({"rate": Key(RATE, "5/s, 300/m.", required=True)}), "Independent arrivals."),
+        "every": Key(Distribution(SECONDS), "One after each such time, the first at the start."),
+        "ramp": Key(
+            Record({"from": Key(RATE, "At the start.", required=True), "to": Key(RATE, "At the end.", required=True)}),
+            "Independent arrivals at a rate that grows (or falls) evenly.",
+        ),
+    },
+    noun="arrival process",
+    choice_required=False,
+)
+TRACE = Record(
+    {
+        "format": Key(Choice(("openb",)), "openb: the Alibaba GPU trace of 2023.", required=True),
+        "nodes": Key(Text(), "CSV file of the nodes, found in --data DIR; absent: the nodes of the scenario."),
+        "pods": Key(Text(), "CSV file of the pods, found in --data DIR.", required=True),
+        "speedUp": Key(Number(positive=True), "All times of the trace are divided by it."),
+        "limit": Key(Whole(0), "Only so many pods, from the first."),
+        "kubelet": Key(Record(KUBELET_FIELDS), "KubeletConfiguration of the trace's nodes."),
+        "digest": Key(Text(r"[0-9a-f]{64}", "a SHA-256"), "SHA-256 of the files: others are refused."),
+    }
+)
+WORKLOAD = Record(
+    {
+        "name": Key(
+            Text("[a-z0-9]([-a-z0-9]*[a-z0-9])?", "a name of lower-case letters, digits and -", 50),
+            "Its pods are named <name>-<n>, from 0.",
+            required=True,
+        ),
+        "start": Key(DURATION, "When it begins; 0s by default."),
+    },
+    choices={
+        "arrivals": Key(ARRIVALS, "When pods come."),
+        "trace": Key(TRACE, "Pods (and nodes) of a recorded trace."),
+    },
+    noun="source of pods",
+    companions={
+        "arrivals": Record(
+            {
+                "pods": Key(Free(), "The template: metadata and spec of a Pod.", required=True),
+                "life": Key(LIFE, "How long its pods start, run and shut down."),
+                "usage": Key(Free(mapping=False), "What its pods use.", built=False),
+                "replaceFinished": Key(
+                    Switch(), "A pod that is preempted, evicted or rejected comes back under a new name."
+                ),
+            }
+        ),
+        "trace": Record(
+            {
+                "life": Key(LIFE, "startSeconds and shutdownSeconds of the trace's pods."),
+                "replaceFinished": Key(
+                    Switch(), "A pod that is preempted, evicted or rejected comes back under a new name."
+                ),
+            }
+        ),
+    },
+)
+
+# --- events and chaos ------------------------------------------------------------------------------------------------
+
+_POD = Key(POD_REFERENCE, "A pod: name, or namespace/name.", required=True)
+_NODE_NAME = Key(NAME, "A node.", required=True)
+_GRACE = Key(Whole(0), "Instead of the pod's own grace period, in seconds.")
+_TARGET = {
+    "kind": Key(Text(), "Its kind, such as Pod.", required=True),
+    "name": Key(NAME, "Its name.", required=True),
+    "namespace": Key(NAME, "Its namespace; default by default."),
+}
+
+EVENT = Record(
+    {"at": Key(DURATION, "When.", required=True)},
+    choices={
+        "create": Key(Free(), "Create this object."),
+        "apply": Key(Free(), "Create this object or, if it exists, patch it to be so."),
+        "delete": Key(
+            Record(
+                {name: Key(key.shape, key.doc) for name, key in _TARGET.items()}
+                | {"pod": Key(POD_REFERENCE, "In short for a pod."), "gracePeriodSeconds": _GRACE}
+            ),
+            "Delete an object.",
+        ),
+        "patch": Key(
+            Record(
+                _TARGET,
+                choices={
+                    "merge": Key(Free(), "A JSON merge patch."),
+                    "strategic": Key(Free(), "A strategic merge patch."),
+                },
+                noun="patch",
+            ),
+            "Patch an object.",
+        ),
+        "evict": Key(
+            Record({"pod": _POD, "gracePeriodSeconds": _GRACE}), "Evict a pod through the Eviction subresource."
+        ),
+        "finish": Key(
+            Record({"pod": _POD, "exitCode": Key(Whole(0, 255), "0 by default.")}), "The containers of a pod end."
+        ),
+        "cordon": Key(Record({"node": _NODE_NAME}), "Mark a node unschedulable."),
+        "uncordon": Key(Record({"node": _NODE_NAME}), "Mark it schedulable again."),
+        "taint": Key(
+            Record(
+                {
+                    "node": _NODE_NAME,
+                    "key": Key(Text(), "Key of the taint.", required=True),
+                    "value": Key(Text(".*"), "Value of the taint."),
+                    "effect": Key(Choice(EFFECTS), "Effect of the taint.", required=True),
+                }
+            ),
+            "Add a taint to a node, or replace the one of this key and effect.",
+        ),
+        "untaint": Key(
+            Record(
+                {
+                    "node": _NODE_NAME,
+                    "key": Key(Text(), "Key of the taint.", required=True),
+                    "effect": Key(Choice(EFFECTS), "Only the taint of this effect."),
+                }
+            ),
+            "Remove taints from a node.",
+        ),
+        "addNode": Key(NODE, "A node and its kubelet come up."),
+        "removeNode": Key(Record({"node": _NODE_NAME}), "The kubelet stops and the Node is deleted."),
+    },
+    noun="action",
+)
+
+_ACTOR = Text(
+    r"(store|apiserver|scheduler|kubelet|controller|\*)[^\s]*",
+    "an actor: store, apiserver/0, scheduler/<name>/<replica>, kubelet/<node>, controller/<name>, or a pattern",
+)
+CHAOS = Record(
+    {
+        "at": Key(DURATION, "When the fault happens."),
+        "every": Key(Distribution(SECONDS), "It happens again and again, after such times."),
+        "from": Key(DURATION, "With every: not before."),
+        "until": Key(DURATION, "With every: not after."),
+        "for": Key(POSITIVE_DURATION, "When the fault ends by itself; of a crash: how long the actor is away."),
+        "id": Key(Text(), "Its name in the run log."),
+    },
+    choices={
+        "crash": Key(
+            Record(
+                {
+                    "actor": Key(_ACTOR, "Who; a pattern such as kubelet/* picks one by the seed.", required=True),
+                    "all": Key(Switch(), "All that match the pattern."),
+                    "restart": Key(Switch(), "Whether it comes back; true by default."),
+                }
+            ),
+            "An actor dies without a word; what it has fsynced survives.",
+        ),
+        "partition": Key(
+            Record(
+                {
+                    "between": Key(
+                        ListOf(ListOr(_ACTOR), 2), "Two sides, each an actor, a pattern or a list.", required=True
+                    ),
+                    "oneWay": Key(Switch(), "Only messages from the first side to the second are lost."),
+                    "all": Key(Switch(), "All that match the patterns."),
+                }
+            ),
+            "Messages between two sides are lost and connections break.",
+        ),
+        **{
+            name: Key(Free(mapping=False), doc, built=False)
+            for name, doc in (
+                ("pause", "An actor stands still."),
+                ("delay", "Messages take longer."),
+                ("drop", "Messages are lost."),
+                ("duplicate", "Messages arrive twice."),
+                ("clockSkew", "An actor's clock is wrong."),
+                ("diskFull", "Writes to a disk fail."),
+                ("tornWrite", "A write is cut by a crash."),
+                ("staleReads", "An API server answers from the past."),
+                ("cutWatches", "Watches break."),
+            )
+        },
+    },
+    noun="fault",
+)
+
+# --- expectations ----------------------------------------------------------------------------------------------------
+
+_WINDOW = {
+    "after": Key(DURATION, "Not before this time, from the start of the run."),
+    "before": Key(DURATION, "Not after this time."),
+}
+_AT_NODE = {"node": Key(NAME, "Where.")}
+
+
+def _fact(doc: str, keys: dict[str, Key] | None = None) -> Key:
+    return Key(Record({**(keys or {}), **_WINDOW}), doc)
+
+
+FACTS: dict[str, Key] = {
+    "created": _fact("The pod was created."),
+    "unschedulable": _fact("An attempt to schedule it found no node."),
+    "nominated": _fact("Its nominated node was set.", _AT_NODE),
+    "nominationCleared": _fact("Its nominated node was cleared before it was bound.", _AT_NODE),
+    "bound": _fact(
+        "It was bound to a node.", {**_AT_NODE, "by": Key(Text(), "By which scheduler: <name> or <name>/<replica>.")}
+    ),
+    "rejected": _fact("The kubelet refused to admit it.", {**_AT_NODE, "reason": Key(Text(), "Such as OutOfcpu.")}),
+    "running": _fact("Its containers ran.", _AT_NODE),
+    "preempted": _fact("A scheduler deleted it to make room.", {"by": Key(POD_REFERENCE, "For which pod.")}),
+    "terminating": _fact("It began to terminate.", _AT_NODE),
+    "finished": _fact(
+        "Its containers ended by themselves, or it was rejected.",
+        {"phase": Key(Choice(("Succeeded", "Failed")), "How.")},
+    ),
+    "deleted": _fact("It was gone from the API.", _AT_NODE),
+    "evicted": Key(Free(mapping=False), "The kubelet evicted it.", built=False),
+    "oomKilled": Key(Free(mapping=False), "The kernel killed it.", built=False),
+}
+"""What can happen to a pod, at a time."""
+
+STATEMENTS: dict[str, Key] = {
+    **FACTS,
+    "never": Key(Record(choices=FACTS, noun="statement"), "The contrary: in this window it did not happen."),
+    "neverBound": Key(Switch(), "It was not bound as long as the run lasted."),
+    "phase": Key(Choice(PHASES), "Its phase at the end."),
+    "waited": Key(
+        Record({"atMost": Key(DURATION, "No longer than this."), "atLeast": Key(DURATION, "At least so long.")}),
+        "From its creation until it was bound (or until the end).",
+    ),
+}
+STATEMENT = Record(choices=STATEMENTS, noun="statement")
+
+_BOUNDS = {
+    "equals": Key(Number(), "Exactly."),
+    "atLeast": Key(Number(), "Not less."),
+    "atMost": Key(Number(), "Not more."),
+}
+_CONDITION = MapOf(Free(mapping=False))
+
+EXPECTATION = Record(
+    {
+        "id": Key(Text(), "Its name in the verdict."),
+        "when": Key(_CONDITION, "Only in the variants of the matrix in which these paths have these values."),
+    },
+    choices={
+        "pod": Key(POD_REFERENCE, "One pod: name, or namespace/name."),
+        "pods": Key(
+            Record(
+                choices={
+                    "workload": Key(NAME, "All pods of a workload."),
+                    "selector": Key(Free(), "All pods with these labels."),
+                    "names": Key(ListOf(POD_REFERENCE, 1), "These pods."),
+                },
+                noun="selection",
+            ),
+            "Several pods, as far as they were created.",
+        ),
+        "node": Key(Free(mapping=False), "A node.", built=False),
+        "counter": Key(Text(), "A counter of the verdict."),
+        "check": Key(Text(), "A check."),
+        "order": Key(
+            ListOf(Record({"pod": _POD}, choices=FACTS, noun="statement"), 2), "Each happens before the next."
+        ),
+        "compare": Key(
+            Record(
+                {
+                    "metric": Key(Text(), "waiting.p99_s, overtaken.max, a counter, …", required=True),
+                    "priority": Key(Whole(), "Only pods of this priority."),
+                    "of": Key(_CONDITION, "The variant that is looked at.", required=True),
+                    "timesThatOf": Key(_CONDITION, "The variant that it is compared with.", required=True),
+                    "atLeast": Key(Number(0), "At least so many times."),
+                    "atMost": Key(Number(0), "At most so many times."),
+                }
+            ),
+            "Compares two variants of the matrix.",
+        ),
+    },
+    noun="subject",
+    companions={
+        "pod": Record(choices=STATEMENTS, noun="statement"),
+        "pods": Record(
+            choices={
+                "all": Key(STATEMENT, "It is true of every one (and there is one)."),
+                "any": Key(STATEMENT, "It is true of one at least."),
+                "none": Key(STATEMENT, "It is true of none."),
+                "count": Key(
+                    Record({"is": Key(STATEMENT, "Of how many it is true.", required=True), **_BOUNDS}),
+                    "It is true of so many.",
+                ),
+            },
+            noun="statement",
+        ),
+        "counter": Record(_BOUNDS),
+        "check": Record({"holds": Key(Switch(), "false: the scenario shows that it is broken.")}),
+    },
+)
+
+# --- the whole -------------------------------------------------------------------------------------------------------
+
+_TIME = Distribution(SECONDS)
+
+TIMING: dict[str, Key] = {
+    "apiLatency": Key(_TIME, "Between clients and API servers, one way."),
+    "watchLatency": Key(_TIME, "From API servers to watching clients."),
+    "storeLatency": Key(_TIME, "Between API servers and the store, one way."),
+    "schedulingCycle": Key(
+        ScalarOr(
+            SECONDS,
+            Record(
+                {
+                    "base": Key(_TIME, "For every attempt."),
+                    "perNode": Key(_TIME, "For every node looked at."),
+                    **{name: key for name, key in Distribution(SECONDS)._record().choices.items()},
+                }
+            ),
+        ),
+        "How long an attempt to schedule a pod takes.",
+    ),
+    "bind": Key(_TIME, "From the decision until the binding is sent."),
+    "kubeletSync": Key(_TIME, "From what a kubelet hears until it acts."),
+    "podStart": Key(_TIME, "From admission until the containers run, where a pod does not say."),
+    "imagePull": Key(_TIME, "How long an image takes that the node does not have."),
+}
+"""The times of the cluster's own work."""
+SPEC: dict[str, Key] = {
+    "seed": Key(Whole(0), "Everything left to chance follows from it; --seed overrides it."),
+    "duration": Key(POSITIVE_DURATION, "Virtual time after which the run ends; 10m by default."),
+    "runtime": Key(Choice(("sim", "ray")), "Where it runs; --runtime overrides it."),
+    "speed": Key(Number(positive=True), "Virtual seconds for each real one, with ray only."),
+    "nodes": Key(ListOf(NODE), "The nodes, each with its kubelet."),
+    "schedulers": Key(ListOf(SCHEDULER), "The schedulers; by default one named default-scheduler."),
+    "apiServers": Key(
+        Record(
+            {
+                "replicas": Key(Whole(1, 100), "More than one: each has its own watch cache."),
+                "cacheLag": Key(DURATION, "How far the watch caches are behind."),
+            }
+        ),
+        "The API servers.",
+    ),
+    "store": Key(
+        Record(
+            {
+                "fsync": Key(Choice(("batch", "always", "none")), "When writes are safe on disk."),
+                "etcd": Key(Text(), "A real etcd instead, host:port."),
+            }
+        ),
+        "The store.",
+    ),
+    "controllers": Key(Free(mapping=False), "Which controllers run.", built=False),
+    "timing": Key(Record(TIMING), "How long things take; each a value or a distribution."),
+    "priorityClasses": Key(
+        MapOf(
+            ScalarOr(
+                Whole(),
+                Record(
+                    {
+                        "value": Key(Whole(), "The priority.", required=True),
+                        "preemptionPolicy": Key(Choice(("PreemptLowerPriority", "Never")), "Whether it preempts."),
+                        "globalDefault": Key(Switch(), "For pods that name no class."),
+                        "description": Key(Text(".*"), "For whom it is."),
+                    }
+                ),
+            )
+        ),
+        "Priority classes: name and value, or the fields of a PriorityClass.",
+    ),
+    "manifests": Key(ListOf(Free()), "Kubernetes objects, created in this order before the clock starts."),
+    "events": Key(ListOf(EVENT), "Things that happen at a time."),
+    "workloads": Key(ListOf(WORKLOAD), "Streams of pods."),
+    "chaos": Key(ListOf(CHAOS), "Faults."),
+    "checks": Key(
+        Record(
+            {
+                "starvation": Key(
+                    Record(
+                        {
+                            "maxWait": Key(POSITIVE_DURATION, "No pod may wait longer to be bound."),
+                            "maxOvertaken": Key(Whole(0), "No pod may be overtaken more often."),
+                        }
+                    ),
+                    "Limits of the check no-pod-starves.",
+                ),
+                "disable": Key(ListOf(Text()), "Ids of checks that do not count."),
+            }
+        ),
+        "What is always looked at.",
+    ),
+    "ablate": Key(ListOf(Text()), "Safeguards switched off.", built=False),
+    "matrix": Key(MapOf(ListOf(Free(mapping=False), 1)), "Values for paths below spec; all combinations run."),
+    "until": Key(EXPECTATION, "The run ends when this holds."),
+    "expect": Key(ListOf(EXPECTATION), "What the run must show."),
+}
+SCENARIO = Record(
+    {
+        "apiVersion": Key(Choice((API_VERSION,)), "Always kemu.dev/v1.", required=True),
+        "kind": Key(Choice((KIND,)), "Always Scenario.", required=True),
+        "metadata": Key(
+            Record(
+                {
+                    "name": Key(NAME, "Its name; by default that of the file."),
+                    "description": Key(Text(".*"), "What it shows, for a newcomer."),
+                }
+            ),
+            "Name and description.",
+        ),
+        "spec": Key(Record(SPEC), "The scenario.", required=True),
+    }
+)
+
+
+def json_schema() -> dict[str, Any]:
+    """The format as JSON Schema (2020-12)."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://kemu.dev/schemas/v1/scenario.json",
+        "title": "kemu scenario",
+        **SCENARIO.schema(),
+    }

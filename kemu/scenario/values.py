@@ -1,0 +1,99 @@
+"""The small notations of the format: durations, rates, quantities with a unit.
+
+Each reader takes what stood in the YAML and raises ValueError with a text that says what would be right.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from kemu.runtime.env import SECOND_NS
+
+UNITS_NS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "μs": 1_000,
+    "ms": 1_000_000,
+    "s": SECOND_NS,
+    "m": 60 * SECOND_NS,
+    "h": 3600 * SECOND_NS,
+}
+"""Nanoseconds in each unit of a Go duration."""
+
+_UNIT = "ns|us|µs|μs|ms|s|m|h"  # noqa: RUF001 - Go takes both the micro sign and the Greek letter
+_PART = re.compile(rf"([0-9]+\.?[0-9]*|\.[0-9]+)({_UNIT})")
+DURATION_PATTERN = rf"^(0|(([0-9]+\.?[0-9]*|\.[0-9]+)({_UNIT}))+)$"
+RATE_PATTERN = rf"^([0-9]+\.?[0-9]*|\.[0-9]+)/({_UNIT})$"
+_RATE = re.compile(RATE_PATTERN)
+
+MAX_DURATION_NS = 2**63 - 1
+"""As in Go: 292 years."""
+
+
+def duration_ns(value: object) -> int:
+    """``250ms``, ``90s``, ``1h30m``, ``1.5h`` or the number 0, in nanoseconds. Never negative."""
+    if value == 0 and not isinstance(value, bool):
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("must be a duration such as 250ms, 90s or 1h30m")
+    if isinstance(value, int | float):
+        raise ValueError(f"has no unit; did you mean {value:g}s?")
+    text = value.strip()
+    if text.startswith("-"):
+        raise ValueError("must not be negative")
+    if text == "0":
+        return 0
+    total, end = Fraction(0), 0
+    for part in _PART.finditer(text):
+        if part.start() != end:
+            break
+        total += Fraction(part[1].rstrip(".") if part[1] != "." else "0") * UNITS_NS[part[2]]
+        end = part.end()
+    if end != len(text) or not text:
+        raise ValueError(f"{value!r} is not a duration; write 250ms, 90s or 1h30m")
+    if total > MAX_DURATION_NS:
+        raise ValueError(f"{value} is too long")
+    return int(total)
+
+
+def duration_s(value: object) -> float:
+    """The same in seconds."""
+    return duration_ns(value) / SECOND_NS
+
+
+def rate_per_s(value: object) -> float:
+    """``5/s``, ``300/m`` or ``0.5/h``, per second; more than 0."""
+    match = _RATE.match(value) if isinstance(value, str) else None
+    if match is None:
+        plain = isinstance(value, int | float) and not isinstance(value, bool)
+        hint = f"{value:g}/s" if plain else "5/s or 300/m"
+        raise ValueError(f"{value!r} is not a rate; write {hint}")
+    rate = Fraction(match[1].rstrip(".")) * SECOND_NS / UNITS_NS[match[2]]
+    if rate <= 0:
+        raise ValueError("must be more than 0")
+    return float(rate)
+
+
+def duration_text(duration_ns: int) -> str:
+    """As Go prints it, without zero parts: ``1m30s``, ``250ms``, ``0s``."""
+    if duration_ns == 0:
+        return "0s"
+    text = ""
+    rest = duration_ns
+    for unit in ("h", "m"):
+        count, rest = divmod(rest, UNITS_NS[unit])
+        text += f"{count}{unit}" if count else ""
+    for unit in ("s", "ms", "us", "ns"):
+        if rest and (rest % UNITS_NS[unit] == 0 or rest >= UNITS_NS[unit]):
+            whole, part = divmod(rest, UNITS_NS[unit])
+            digits = len(str(UNITS_NS[unit])) - 1
+            decimals = f".{part:0{digits}d}".rstrip("0") if part else ""
+            return f"{text}{whole}{decimals}{unit}"
+    return text
+
+
+def seconds_text(seconds: float) -> str:
+    """Seconds for an annotation, to the millisecond: ``12.5``, ``60``."""
+    return f"{seconds:.3f}".rstrip("0").rstrip(".")
