@@ -7,7 +7,7 @@ One table per message class is built on first use; converting then costs a dict 
 descriptors do not say is stated here: the messages that stand for scalars (Quantity, IntOrString, Time, MicroTime,
 FieldsV1) and the fields marked ``(kemu.k8s.inline)``, whose own fields stand in the JSON object of their parent.
 
-What is set is what is written: an empty message (``emptyDir: {}``), a zero or an empty string that was given comes back.
+What is set is what is written: an empty message (``emptyDir: {}``), a zero, an empty string that were given come back.
 Empty lists and maps, which protobuf cannot tell from absent ones, do not; null is absent. Maps come out sorted by key.
 """
 
@@ -27,7 +27,7 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
 from kemu.errors import KemuError
-from kemu.k8s import meta_v1_pb2, options_pb2
+from kemu.k8s import core_v1_pb2, meta_v1_pb2, options_pb2
 from kemu.objects import quantities, resources
 
 M = TypeVar("M", bound=Message)
@@ -72,8 +72,8 @@ def to_json(message: Message) -> dict[str, Any]:
 
 
 def to_manifest(message: Message) -> dict[str, Any]:
-    """:func:`to_json` of an object with its apiVersion and kind in front. Raises KeyError for a message without kind."""
-    api_version, kind = _type_of(type(message))
+    """:func:`to_json` of an object, its apiVersion and kind in front. Raises KeyError for a message without kind."""
+    api_version, kind = _KINDS[type(message)]
     data: dict[str, Any] = {"apiVersion": api_version, "kind": kind}
     _write_fields(message, data)
     return data
@@ -218,12 +218,16 @@ def _table(descriptor: Descriptor) -> _Table:
 
 
 def _is_inline(field: FieldDescriptor) -> bool:
-    return bool(field.has_options and field.GetOptions().Extensions[options_pb2.inline])
+    inline: Any = options_pb2.inline
+    return bool(field.has_options and field.GetOptions().Extensions[inline])
 
 
-def _is_map(field: FieldDescriptor) -> bool:
+def _map_value(field: FieldDescriptor) -> FieldDescriptor | None:
+    """The field of the values, when the field is a map."""
     message_type = field.message_type
-    return message_type is not None and bool(message_type.GetOptions().map_entry)
+    if message_type is None or not message_type.GetOptions().map_entry:
+        return None
+    return message_type.fields_by_name["value"]
 
 
 def _inline_setter(field_name: str, setter: _Setter) -> _Setter:
@@ -234,8 +238,8 @@ def _inline_setter(field_name: str, setter: _Setter) -> _Setter:
 
 
 def _setter(field: FieldDescriptor) -> _Setter:
-    if _is_map(field):
-        value_field = field.message_type.fields_by_name["value"]
+    value_field = _map_value(field)
+    if value_field is not None:
         return _map_setter(field.name, value_field)
     if field.is_repeated:
         return _list_setter(field)
@@ -490,8 +494,9 @@ def _writer(field: FieldDescriptor) -> _Writer:
     name = field.name
     if _is_inline(field):
         return _write_fields
-    if _is_map(field):
-        value_type = field.message_type.fields_by_name["value"].message_type
+    value_field = _map_value(field)
+    if value_field is not None:
+        value_type = value_field.message_type
         write_value = _PLAIN.get(value_type.full_name) if value_type is not None else None
 
         def write_map(value: Any, data: dict[str, Any]) -> None:
@@ -518,10 +523,15 @@ def _writer(field: FieldDescriptor) -> _Writer:
 def _converter(field: FieldDescriptor) -> Callable[[Any], Any] | None:
     """From a field's value to JSON; None where it is the same."""
     if field.message_type is not None:
-        return _PLAIN.get(field.message_type.full_name, to_json)
+        convert: Callable[[Any], Any] = _PLAIN.get(field.message_type.full_name, to_json)
+        return convert
     if field.type == FieldDescriptor.TYPE_BYTES:
-        return lambda value: base64.b64encode(value).decode()
+        return _plain_bytes
     return None
+
+
+def _plain_bytes(value: bytes) -> str:
+    return base64.b64encode(value).decode()
 
 
 def _plain_int_or_string(message: Any) -> int | str:
@@ -537,11 +547,17 @@ def _plain_micro_time(message: Any) -> str | None:
     return format_micro_time(message.seconds, message.nanos) if message.seconds or message.nanos else None
 
 
+def _plain_node_selector(message: Any) -> dict[str, Any]:
+    """Kubernetes writes the terms of a node selector even when there are none, which then matches nothing."""
+    return {"nodeSelectorTerms": None} | to_json(message)
+
+
 _PLAIN: dict[str, Callable[[Any], Any]] = {
     meta_v1_pb2.Quantity.DESCRIPTOR.full_name: lambda message: message.string,
     meta_v1_pb2.IntOrString.DESCRIPTOR.full_name: _plain_int_or_string,
     meta_v1_pb2.Time.DESCRIPTOR.full_name: _plain_time,
     meta_v1_pb2.MicroTime.DESCRIPTOR.full_name: _plain_micro_time,
+    core_v1_pb2.NodeSelector.DESCRIPTOR.full_name: _plain_node_selector,
     meta_v1_pb2.FieldsV1.DESCRIPTOR.full_name: lambda message: json.loads(message.Raw or b"{}"),
 }
 
@@ -551,10 +567,6 @@ _KINDS: dict[type[Message], tuple[str, str]] = {
     **{resource.message: (resource.api_version, resource.kind) for resource in resources.RESOURCES},
     **resources.SUBRESOURCE_MESSAGES,
 }
-
-
-def _type_of(message_class: type[Message]) -> tuple[str, str]:
-    return _KINDS[message_class]
 
 
 def _kind_of(value: Any) -> str:

@@ -70,30 +70,32 @@ def owner_reference(owner: Any, api_version: str, kind: str, *, controller: bool
     )
 
 
-def get_condition(conditions: Sequence[Any], type: str) -> Any | None:
+def get_condition(conditions: Sequence[Any], condition_type: str) -> Any | None:
     """The condition of that type, or None."""
     for condition in conditions:
-        if condition.type == type:
+        if condition.type == condition_type:
             return condition
     return None
 
 
-def has_condition(conditions: Sequence[Any], type: str, status: str = "True") -> bool:
+def has_condition(conditions: Sequence[Any], condition_type: str, status: str = "True") -> bool:
     """Whether the condition of that type is there with that status."""
-    condition = get_condition(conditions, type)
+    condition = get_condition(conditions, condition_type)
     return condition is not None and condition.status == status
 
 
-def set_condition(conditions: Any, type: str, status: str, reason: str, message: str, now_unix_ns: int) -> bool:
+def set_condition(
+    conditions: Any, condition_type: str, status: str, reason: str, message: str, now_unix_ns: int
+) -> bool:
     """Set a condition in place, adding it when it is new; returns whether anything changed.
 
     ``lastTransitionTime`` moves only when the status changes, as in Kubernetes. Empty ``reason`` and ``message`` are
     left out.
     """
-    condition = get_condition(conditions, type)
+    condition = get_condition(conditions, condition_type)
     if condition is None:
         condition = conditions.add()
-        condition.type = type
+        condition.type = condition_type
     elif condition.status == status and condition.reason == reason and condition.message == message:
         return False
     if condition.status != status:

@@ -1,8 +1,8 @@
 """Resource quantities, exactly: ``1500m``, ``1.5Gi``, ``1e3``.
 
 Behaves as ``k8s.io/apimachinery/pkg/api/resource`` (v0.36): three formats, a canonical text in which no precision is
-lost, amounts below a billionth rounded up to one. Amounts are integers in billionths, so sums and comparisons are exact;
-rounding happens only in :func:`milli` and :func:`value`, always away from zero.
+lost, amounts below a billionth rounded up to one. Amounts are integers in billionths, so sums and comparisons are
+exact; rounding happens only in :func:`milli` and :func:`value`, always away from zero.
 
 Objects hold the text of a quantity (``meta.v1.Quantity.string``) as it was given. :mod:`kemu.objects.requests` turns it
 into the integers that scheduling works with.
@@ -109,21 +109,21 @@ def parse(text: str) -> Quantity:
     fraction = fraction or ""
     if not whole and not fraction:
         raise ValueError(_what_is_wrong(text))
-    base, exponent, format = 10, 0, Format.DECIMAL_SI
+    base, exponent, form = 10, 0, Format.DECIMAL_SI
     if suffix in _DECIMAL_SUFFIXES:
         exponent = _DECIMAL_SUFFIXES[suffix]
     elif suffix in _BINARY_SUFFIXES:
-        base, exponent, format = 2, _BINARY_SUFFIXES[suffix], Format.BINARY_SI
+        base, exponent, form = 2, _BINARY_SUFFIXES[suffix], Format.BINARY_SI
     elif suffix[1:] and suffix[0] in "eE" and suffix[-1].isdigit():
-        exponent, format = int(suffix[1:]), Format.DECIMAL_EXPONENT
+        exponent, form = int(suffix[1:]), Format.DECIMAL_EXPONENT
     else:
         raise ValueError(
             f"unable to parse quantity's suffix: {text!r} ends in {suffix!r}, which is none of {_SUFFIX_HINT}"
         )
     nano = _nano(int(whole + fraction), len(fraction), base, exponent)
-    if format is Format.BINARY_SI and 0 < nano < NANO:
-        format = Format.DECIMAL_SI
-    return Quantity(-nano if sign == "-" else nano, format)
+    if form is Format.BINARY_SI and 0 < nano < NANO:
+        form = Format.DECIMAL_SI
+    return Quantity(-nano if sign == "-" else nano, form)
 
 
 def _nano(digits: int, fraction_digits: int, base: int, exponent: int) -> int:
@@ -171,6 +171,6 @@ def format_milli(amount: int) -> str:
     return str(Quantity(amount * 1_000_000))
 
 
-def format_value(amount: int, format: Format = Format.DECIMAL_SI) -> str:
+def format_value(amount: int, form: Format = Format.DECIMAL_SI) -> str:
     """Canonical text of a whole amount: 1048576 is ``1Mi`` in BINARY_SI."""
-    return str(Quantity(amount * NANO, format))
+    return str(Quantity(amount * NANO, form))
