@@ -1,0 +1,302 @@
+"""The history of a run, folded from its log: what became of every pod, when, where and why.
+
+The store's transactions are the truth about objects; the actors' own events add who did it and why. One pass, event by
+event, so it serves a finished log as well as a run that is still going on (``until``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kemu.k8s import core_v1_pb2
+from kemu.objects import requests
+from kemu.runlog.frames import Event
+
+POD_PREFIX = "/registry/pods/"
+NODE_PREFIX = "/registry/nodes/"
+
+
+@dataclass(slots=True)
+class Fact:
+    """Something that happened to a pod."""
+
+    time_ns: int
+    what: str
+    """``created nominated nominationCleared bound running preempted rejected finished terminating deleted``."""
+    node: str = ""
+    by: str = ""
+    """Name of the preemptor (``preempted``), or of the actor that bound it."""
+    reason: str = ""
+    """Why it was rejected, or the phase in which it finished."""
+    message: str = ""
+
+
+@dataclass(slots=True)
+class PodHistory:
+    """One pod, by UID: a name may be used again."""
+
+    uid: str
+    key: str
+    """``namespace/name``."""
+    created_ns: int
+    priority: int
+    scheduler_name: str
+    labels: dict[str, str]
+    requests: dict[str, int]
+    """cpu in millicores, everything else in whole units."""
+    preset_node: bool
+    """Created with ``spec.nodeName``: nobody scheduled it."""
+    facts: list[Fact] = field(default_factory=list)
+    node: str = ""
+    phase: str = "Pending"
+    nominated: str = ""
+    bound_ns: int | None = None
+    deleting_ns: int | None = None
+    gone_ns: int | None = None
+    attempts: int = 0
+    workload: str = ""
+    replaces: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.key.partition("/")[2]
+
+    def first(self, what: str) -> Fact | None:
+        return next((fact for fact in self.facts if fact.what == what), None)
+
+
+@dataclass(slots=True)
+class Change:
+    """One key changed by one revision."""
+
+    revision: int
+    time_ns: int
+    key: str
+    value: bytes | None
+    """None: deleted."""
+    previous: bytes | None
+
+
+class History:
+    """Feed it every event in order, then look.
+
+    ``keep_changes`` keeps the store's changes (the checks on watches and acknowledged writes need them).
+    """
+
+    def __init__(self, *, keep_changes: bool = True) -> None:
+        self.pods: dict[str, PodHistory] = {}
+        """By UID, in the order of creation."""
+        self.names: dict[str, list[str]] = {}
+        """UIDs that bore a name ``namespace/name``, oldest first."""
+        self.counts: Counter[str] = Counter()
+        self.kinds: Counter[str] = Counter()
+        """How many events of each kind the log has."""
+        self.changes: list[Change] = []
+        self.revision = 0
+        self.now_ns = 0
+        self.victims: list[tuple[int, str, str]] = []
+        """(time, victim's UID, preemptor's UID)."""
+        self.values: dict[str, bytes] = {}
+        self.replayed_revisions: list[tuple[int, int]] = []
+        """(time, revision) at which a store recovered."""
+        self._keep_changes = keep_changes
+        self._uid_of_key: dict[str, str] = {}
+        self._handlers = {
+            "store.txn": self._on_txn,
+            "store.recovered": self._on_recovered,
+            "sched.attempt": self._on_attempt,
+            "sched.victim": self._on_victim,
+            "sched.bind": self._on_bind,
+            "kubelet.admit": self._on_admit,
+            "user.pod": self._on_user_pod,
+            "api.refused": self._on_refused,
+            "chaos.begin": self._on_chaos,
+        }
+
+    def feed_all(self, events: Iterable[Event]) -> History:
+        for event in events:
+            self.feed(event.time_ns, event.actor, event.kind, event.data)
+        return self
+
+    def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Has the signature of a ``LogSink``."""
+        self.now_ns = max(self.now_ns, time_ns)
+        self.kinds[kind] += 1
+        handler = self._handlers.get(kind)
+        if handler is not None:
+            handler(time_ns, actor, data)
+
+    def pod(self, name: str) -> PodHistory | None:
+        """The latest pod of that name: ``name`` (in namespace default) or ``namespace/name``."""
+        uids = self.names.get(name if "/" in name else f"default/{name}")
+        return self.pods[uids[-1]] if uids else None
+
+    # --- the store ---------------------------------------------------------------------------------------------------
+
+    def _on_txn(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.revision = data["rev"]
+        for op, key, value, _create_rev, _version in data["changes"]:
+            previous = self.values.get(key)
+            if op == 0:
+                self.values[key] = value
+            else:
+                self.values.pop(key, None)
+                value = None
+            if self._keep_changes:
+                self.changes.append(Change(self.revision, time_ns, key, value, previous))
+            if key.startswith(POD_PREFIX):
+                self._pod_changed(time_ns, key, value)
+
+    def _on_recovered(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        revision = data["rev"]
+        self.replayed_revisions.append((time_ns, revision))
+        if revision >= self.revision or not self._keep_changes:
+            return
+        # Writes that no journal held are undone: their keys fall back to what was there before.
+        while self.changes and self.changes[-1].revision > revision:
+            change = self.changes.pop()
+            if change.previous is None:
+                self.values.pop(change.key, None)
+            else:
+                self.values[change.key] = change.previous
+            if change.key.startswith(POD_PREFIX):
+                self._pod_changed(time_ns, change.key, change.previous)
+        self.revision = revision
+
+    def _pod_changed(self, time_ns: int, key: str, value: bytes | None) -> None:
+        if value is None:
+            uid = self._uid_of_key.pop(key, None)
+            if uid is not None:
+                history = self.pods[uid]
+                history.gone_ns = time_ns
+                history.facts.append(Fact(time_ns, "deleted", history.node))
+                self.counts["pods_deleted"] += 1
+            return
+        pod = core_v1_pb2.Pod.FromString(value)
+        metadata, spec, status = pod.metadata, pod.spec, pod.status
+        uid = metadata.uid
+        history = self.pods.get(uid)  # type: ignore[assignment]
+        self._uid_of_key[key] = uid
+        if history is None:
+            history = self._pod_created(time_ns, pod)
+        history.gone_ns = None
+        node = spec.nodeName
+        if node != history.node:
+            if not history.preset_node or history.node:
+                history.bound_ns = time_ns
+                history.facts.append(Fact(time_ns, "bound", node))
+                self.counts["pods_bound"] += 1
+            history.node = node
+        nominated = status.nominatedNodeName
+        if nominated != history.nominated:
+            if nominated:
+                history.facts.append(Fact(time_ns, "nominated", nominated))
+                self.counts["nominations"] += 1
+            elif not node:
+                history.facts.append(Fact(time_ns, "nominationCleared", history.nominated))
+                self.counts["nominations_cleared"] += 1
+            history.nominated = nominated
+        if metadata.HasField("deletionTimestamp") and history.deleting_ns is None:
+            history.deleting_ns = time_ns
+            history.facts.append(Fact(time_ns, "terminating", node))
+        phase = status.phase or "Pending"
+        if phase != history.phase:
+            history.phase = phase
+            if phase == "Running":
+                history.facts.append(Fact(time_ns, "running", node))
+                self.counts["pods_running"] += 1
+            elif phase in ("Succeeded", "Failed"):
+                history.facts.append(Fact(time_ns, "finished", node, reason=phase, message=status.message))
+                self.counts["pods_succeeded" if phase == "Succeeded" else "pods_failed"] += 1
+
+    def _pod_created(self, time_ns: int, pod: core_v1_pb2.Pod) -> PodHistory:
+        metadata, spec = pod.metadata, pod.spec
+        key = f"{metadata.namespace}/{metadata.name}"
+        history = PodHistory(
+            uid=metadata.uid,
+            key=key,
+            created_ns=time_ns,
+            priority=spec.priority,
+            scheduler_name=spec.schedulerName,
+            labels={label: metadata.labels[label] for label in sorted(metadata.labels)},
+            requests=requests.pod_requests(pod),
+            preset_node=bool(spec.nodeName),
+        )
+        history.node = spec.nodeName
+        history.facts.append(Fact(time_ns, "created"))
+        self.pods[metadata.uid] = history
+        self.names.setdefault(key, []).append(metadata.uid)
+        self.counts["pods_created"] += 1
+        return history
+
+    # --- who and why -------------------------------------------------------------------------------------------------
+
+    def _on_attempt(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["scheduling_attempts"] += 1
+        if data["result"] == "unschedulable":
+            self.counts["attempts_unschedulable"] += 1
+        history = self.pods.get(data["uid"])
+        if history is not None:
+            history.attempts += 1
+
+    def _on_victim(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if not data["ok"]:
+            return
+        self.counts["preemptions"] += 1
+        self.victims.append((time_ns, data["uid"], data["by_uid"]))
+        history = self.pods.get(data["uid"])
+        if history is not None:
+            history.facts.append(Fact(time_ns, "preempted", data["node"], by=data["by"].partition("/")[2]))
+
+    def _on_bind(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if not data["ok"]:
+            self.counts["bind_errors"] += 1
+            if data["reason"] == "Conflict":
+                self.counts["bind_conflicts"] += 1
+            return
+        history = self.pods.get(data["uid"])
+        if history is not None:
+            for fact in reversed(history.facts):
+                if fact.what == "bound" and fact.node == data["node"]:
+                    fact.by = actor
+                    break
+
+    def _on_admit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["ok"]:
+            self.counts["admissions"] += 1
+            return
+        self.counts["admissions_rejected"] += 1
+        history = self.pods.get(data["uid"])
+        if history is not None:
+            fact = Fact(time_ns, "rejected", data["node"], reason=data["reason"], message=data["message"])
+            history.facts.append(fact)
+
+    def _on_user_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        history = self.pods.get(data["uid"])
+        if history is not None:
+            history.workload = data["workload"]
+            history.replaces = data.get("replaces") or ""
+
+    def _on_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["requests_refused"] += 1
+        if data["reason"] == "Conflict":
+            self.counts["write_conflicts"] += 1
+
+    def _on_chaos(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["faults"] += 1
+
+
+COUNTERS = (
+    "pods_created", "pods_bound", "pods_running", "pods_succeeded", "pods_failed", "pods_deleted", "preemptions",
+    "nominations", "nominations_cleared", "admissions", "admissions_rejected", "bind_conflicts", "bind_errors",
+    "scheduling_attempts", "attempts_unschedulable", "write_conflicts", "requests_refused", "faults",
+)  # fmt: skip
+"""Counters that every verdict carries and ``expect: {counter: …}`` may name."""
+
+
+def counts(history: History) -> dict[str, int]:
+    """All counters, zeros included, in a fixed order."""
+    return {name: history.counts[name] for name in COUNTERS}

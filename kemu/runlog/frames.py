@@ -1,0 +1,154 @@
+"""The frames of a run log on disk.
+
+A file is the magic line, then frames ``length (u32 LE) | crc32 (u32 LE) | payload``. The first frame is the header (a map),
+every other one an event ``[time_ns, actor, kind, data]``. The digest of a run is the SHA-256 of all event payloads with
+their lengths: it covers what happened, and not which machine wrote it when.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import msgpack
+
+from kemu.errors import RunLogError
+
+MAGIC = b"kemu-run-log/1\n"
+FILE_NAME = "run.kemu"
+_FRAME = struct.Struct("<II")
+MAX_PAYLOAD_BYTES = 256 * 1024 * 1024
+
+
+class Event(NamedTuple):
+    """One entry of a run log."""
+
+    time_ns: int
+    """Virtual time."""
+    actor: str
+    kind: str
+    data: dict[str, Any]
+
+
+def pack_event(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> bytes:
+    payload: bytes = msgpack.packb((time_ns, actor, kind, data), use_bin_type=True)
+    return payload
+
+
+def unpack_event(payload: bytes) -> Event:
+    return Event(*msgpack.unpackb(payload, raw=False, strict_map_key=False))
+
+
+class Writer:
+    """Writes a run log, and computes its digest on the way.
+
+    Frames are gathered in memory and written in pieces of about ``buffer_bytes``.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, Any], *, buffer_bytes: int = 1 << 20) -> None:
+        self._file: BinaryIO = path.open("wb")
+        self._file.write(MAGIC)
+        payload = msgpack.packb(dict(header), use_bin_type=True)
+        self._file.write(_FRAME.pack(len(payload), zlib.crc32(payload)) + payload)
+        self._hash = hashlib.sha256()
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._buffer_bytes = buffer_bytes
+        self._pack = msgpack.Packer(use_bin_type=True).pack
+        self.events = 0
+
+    def append(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        payload = self._pack((time_ns, actor, kind, data))
+        size = len(payload)
+        self._pieces.append(_FRAME.pack(size, zlib.crc32(payload)))
+        self._pieces.append(payload)
+        self._size += size
+        self.events += 1
+        if self._size >= self._buffer_bytes:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._pieces:
+            data = b"".join(self._pieces)
+            self._hash.update(data)
+            self._file.write(data)
+            self._pieces.clear()
+            self._size = 0
+        self._file.flush()
+
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of all events so far."""
+        self.flush()
+        return self._hash.hexdigest()
+
+    def close(self) -> str:
+        """Returns the digest."""
+        digest = self.digest()
+        self._file.close()
+        return digest
+
+
+class Reader:
+    """Reads a run log frame by frame; raises RunLogError with file and offset where it is damaged."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = path.open("rb")
+        except OSError as error:
+            raise RunLogError(f"{path}: {error.strerror}") from None
+        if self._file.read(len(MAGIC)) != MAGIC:
+            self._file.close()
+            raise RunLogError(f"{path}: offset 0: not a kemu run log")
+        header = self._frame(expect=True)
+        assert header is not None
+        self.header: dict[str, Any] = msgpack.unpackb(header, raw=False)
+
+    def _frame(self, *, expect: bool = False, check: bool = True) -> bytes | None:
+        offset = self._file.tell()
+        prefix = self._file.read(_FRAME.size)
+        if not prefix and not expect:
+            return None
+        if len(prefix) < _FRAME.size:
+            raise RunLogError(f"{self.path}: offset {offset}: the file ends within a frame")
+        length, crc = _FRAME.unpack(prefix)
+        if length > MAX_PAYLOAD_BYTES:
+            raise RunLogError(f"{self.path}: offset {offset}: a frame of {length} bytes: the length is damaged")
+        payload = self._file.read(length)
+        if len(payload) < length:
+            raise RunLogError(f"{self.path}: offset {offset}: the file ends within a frame")
+        if check and zlib.crc32(payload) != crc:
+            raise RunLogError(f"{self.path}: offset {offset}: checksum mismatch: the frame is damaged")
+        return payload
+
+    def payloads(self, *, check: bool = True) -> Iterator[bytes]:
+        """The packed events. ``check=False`` passes on frames whose checksum does not match, to compare them."""
+        while (payload := self._frame(check=check)) is not None:
+            yield payload
+
+    def __iter__(self) -> Iterator[Event]:
+        for payload in self.payloads():
+            yield unpack_event(payload)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def digest_of(path: Path) -> str:
+    """The digest of a run log on disk, reading it once."""
+    digest = hashlib.sha256()
+    with Reader(path) as reader:
+        for payload in reader.payloads():
+            digest.update(_FRAME.pack(len(payload), zlib.crc32(payload)))
+            digest.update(payload)
+    return digest.hexdigest()
