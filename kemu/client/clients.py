@@ -1,0 +1,192 @@
+"""Requests to the API server: one coroutine for each verb, batched on one ``Session`` stream.
+
+How they travel, and what happens when the connection breaks, is in :mod:`kemu.client.sessions`. Watching is done by
+informers (:mod:`kemu.client.informers`) over the one ``Watch`` stream of the client.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from google.protobuf.message import Message
+
+from kemu.client import sessions, watches
+from kemu.k8s import core_v1_pb2
+from kemu.objects import resources
+from kemu.runtime.env import Env
+from kemu.v1 import api_pb2, api_pb2_grpc
+
+ListResult = sessions.ListResult
+
+M = TypeVar("M", bound=Message)
+
+PATCH_TYPES = {
+    "merge": api_pb2.PatchRequest.MERGE,
+    "strategic": api_pb2.PatchRequest.STRATEGIC,
+}
+
+
+class Client:
+    """One actor's connection to one API server.
+
+    ``resource`` is always a plural (``pods``); methods return the object as it is after the request and raise
+    :class:`kemu.errors.ApiError` subclasses. Connects at the first request.
+    """
+
+    __slots__ = ("_session", "apiserver", "env", "watches")
+
+    def __init__(self, env: Env, apiserver: str = "apiserver/0") -> None:
+        self.env = env
+        self.apiserver = apiserver
+        stub = api_pb2_grpc.ApiStub(env.dial(apiserver))  # type: ignore[no-untyped-call]
+        self._session = sessions.Session(env, stub.Session, apiserver)
+        self.watches = watches.Watches(env, stub.Watch, apiserver)
+        """The one Watch stream of this client, for informers."""
+
+    async def create(self, obj: M) -> M:
+        resource, data = resources.BY_MESSAGE[type(obj)], obj.SerializeToString(deterministic=True)
+        call = self._session.next_call()
+        request = call.create
+        request.resource.resource = resource.plural
+        request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
+        request.object = data
+        return await self._session.send(call.id, type(obj), True)
+
+    async def update(self, obj: M) -> M:
+        """Replaces the object; with a ``resourceVersion`` in it, only if it is still the current one (Conflict)."""
+        resource, data = resources.BY_MESSAGE[type(obj)], obj.SerializeToString(deterministic=True)
+        call = self._session.next_call()
+        request = call.update
+        request.resource.resource = resource.plural
+        request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
+        request.object = data
+        return await self._session.send(call.id, type(obj), True)
+
+    async def update_status(self, obj: M) -> M:
+        """Like :meth:`update`, of the status subresource."""
+        resource, data = resources.BY_MESSAGE[type(obj)], obj.SerializeToString(deterministic=True)
+        call = self._session.next_call()
+        request = call.update_status
+        request.resource.resource = resource.plural
+        request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
+        request.object = data
+        return await self._session.send(call.id, type(obj), True)
+
+    async def patch(
+        self,
+        resource: str,
+        name: str,
+        namespace: str,
+        patch: Mapping[str, Any],
+        subresource: str = "",
+        type: str = "merge",  # noqa: A002  (the field's word)
+        uid: str = "",
+    ) -> Any:
+        """``type``: ``merge`` (RFC 7386) or ``strategic``. ``uid``: only if the object still has it (Conflict)."""
+        message, data = resources.BY_PLURAL[resource].message, json.dumps(patch, separators=(",", ":")).encode()
+        patch_type = PATCH_TYPES[type]
+        call = self._session.next_call()
+        request = call.patch
+        request.resource.resource = resource
+        request.resource.namespace = namespace
+        request.name = name
+        request.type = patch_type
+        request.patch = data
+        request.subresource = subresource
+        if uid:
+            request.preconditions.uid = uid
+        return await self._session.send(call.id, message, True)
+
+    async def delete(
+        self,
+        resource: str,
+        name: str,
+        namespace: str = "",
+        grace_period_seconds: int | None = None,
+        uid: str = "",
+        resource_version: str = "",
+    ) -> Any:
+        """``grace_period_seconds`` None: the object's own. ``uid``, ``resource_version``: preconditions (Conflict).
+
+        Returns the object as it is now, or as it was when it is gone.
+        """
+        message = resources.BY_PLURAL[resource].message
+        call = self._session.next_call()
+        request = call.delete
+        request.resource.resource = resource
+        request.resource.namespace = namespace
+        request.name = name
+        if grace_period_seconds is not None:
+            request.grace_period_seconds = grace_period_seconds
+        if uid:
+            request.preconditions.uid = uid
+        if resource_version:
+            request.preconditions.resource_version = resource_version
+        return await self._session.send(call.id, message, True)
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> core_v1_pb2.Pod:
+        """Binds a pod to a node: once, Conflict after."""
+        call = self._session.next_call()
+        request = call.bind
+        request.namespace = namespace
+        request.name = name
+        request.uid = uid
+        request.node = node
+        return await self._session.send(call.id, core_v1_pb2.Pod, True)
+
+    async def evict(
+        self,
+        namespace: str,
+        name: str,
+        grace_period_seconds: int | None = None,
+        uid: str = "",
+        resource_version: str = "",
+    ) -> core_v1_pb2.Pod:
+        """Deletes a pod if its disruption budgets allow it (TooManyRequests)."""
+        call = self._session.next_call()
+        request = call.evict
+        request.namespace = namespace
+        request.name = name
+        if grace_period_seconds is not None:
+            request.grace_period_seconds = grace_period_seconds
+        if uid:
+            request.preconditions.uid = uid
+        if resource_version:
+            request.preconditions.resource_version = resource_version
+        return await self._session.send(call.id, core_v1_pb2.Pod, True)
+
+    async def get(self, resource: str, name: str, namespace: str = "", resource_version: str = "") -> Any:
+        """``resource_version``: "" for the newest state, "0" for whatever the API server's cache holds."""
+        message = resources.BY_PLURAL[resource].message
+        call = self._session.next_call()
+        request = call.get
+        request.resource.resource = resource
+        request.resource.namespace = namespace
+        request.name = name
+        request.resource_version = resource_version
+        return await self._session.send(call.id, message, False)
+
+    async def list(
+        self,
+        resource: str,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 0,
+        resource_version: str = "",
+        continue_token: str = "",
+    ) -> sessions.ListResult:
+        """``limit`` 0: everything at once. ``namespace`` "": all of them. ``resource_version`` as in :meth:`get`."""
+        message = resources.BY_PLURAL[resource].message
+        call = self._session.next_call()
+        request = call.list
+        request.resource.resource = resource
+        request.resource.namespace = namespace
+        request.label_selector = label_selector
+        request.field_selector = field_selector
+        request.limit = limit
+        request.resource_version = resource_version
+        setattr(request, "continue", continue_token)
+        return await self._session.send_list(call.id, message)

@@ -1,0 +1,295 @@
+"""A cached, live view of one collection, as client-go's shared informers: list, then watch.
+
+The informer keeps ``store`` up to date and tells its handler of every change, in the order of revisions. It resumes
+after the connection was lost, and when the API server no longer knows the revision at which it stood it lists anew and
+works out what changed meanwhile.
+
+    class Nodes:
+        def on_add(self, obj): ...
+        def on_update(self, old, new): ...
+        def on_delete(self, old): ...
+
+    informer = informers.Informer(client, "nodes", handler=Nodes())
+    await informer.synced()
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Protocol
+
+from kemu import errors
+from kemu.client import clients, sessions, streams
+from kemu.objects import resources
+from kemu.v1 import api_pb2
+
+PAGE = 500
+"""Objects in one answer when a list is not served from the cache, as client-go's pager asks."""
+
+_ADDED, _MODIFIED, _DELETED, _BOOKMARK, _ERROR = range(5)
+
+
+class Handler(Protocol):
+    """Synchronous callables; an exception in one ends the actor.
+
+    A handler that has ``on_batch_end()`` too is told when all events that came together have been delivered.
+    Objects are shared with ``store``: read them, never change them.
+    """
+
+    def on_add(self, obj: Any) -> None: ...
+
+    def on_update(self, old: Any, new: Any) -> None: ...
+
+    def on_delete(self, old: Any) -> None:
+        """``old``: the last state that is known, which after a new list may not be the very last."""
+        ...
+
+
+class Informer:
+    """``handler`` None: only the store is kept.
+
+    ``from_cache``: the first list may come from the API server's watch cache, however stale (``resourceVersion=0``), as
+    reflectors do. A list after ``Expired`` is always a consistent one.
+    """
+
+    __slots__ = (
+        "_backoff",
+        "_client",
+        "_handler",
+        "_namespaced",
+        "_on_batch_end",
+        "_parse",
+        "_revisions",
+        "_started",
+        "_stopped",
+        "_version",
+        "_waiters",
+        "_watch_id",
+        "field_selector",
+        "label_selector",
+        "namespace",
+        "resource",
+        "revision",
+        "store",
+    )
+
+    def __init__(
+        self,
+        client: clients.Client,
+        resource: str,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        handler: Handler | None = None,
+        from_cache: bool = True,
+    ) -> None:
+        row = resources.BY_PLURAL[resource]
+        self.resource = resource
+        self.namespace = namespace
+        self.label_selector = label_selector
+        self.field_selector = field_selector
+        self.store: dict[str, Any] = {}
+        """By ``namespace/name``, or by name for kinds without namespaces."""
+        self.revision = 0
+        """The store holds the collection as of this revision."""
+        self._client = client
+        self._handler = handler
+        self._on_batch_end = getattr(handler, "on_batch_end", None)
+        self._parse = row.message.FromString
+        self._namespaced = row.namespaced
+        self._version = "0" if from_cache else ""
+        self._watch_id = 0
+        self._revisions: list[int] = []
+        self._waiters: list[asyncio.Future[None]] | None = []
+        """Of :meth:`synced`; None when it has."""
+        self._backoff: streams.Backoff | None = None
+        self._started = False
+        self._stopped = False
+
+    @property
+    def id(self) -> str:
+        """Names the present watch in the run log; a new list begins a new one."""
+        return f"{self.resource}#{self._watch_id}"
+
+    def start(self) -> None:
+        """Begin to list and watch; more than once does nothing."""
+        if not self._started:
+            self._started = True
+            self._spawn_list()
+
+    async def synced(self) -> None:
+        """Starts the informer and waits until the first list has been delivered."""
+        self.start()
+        if self._waiters is not None:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+
+    def has_synced(self) -> bool:
+        return self._waiters is None
+
+    def stop(self, reason: str = "stopped") -> None:
+        """No more events. The store stays as it is."""
+        if self._started and not self._stopped:
+            self._stopped = True
+            self._log_revisions()
+            self._client.watches.stop(self._watch_id)
+            self._client.env.log("watch.closed", {"watch": self.id, "reason": reason})
+
+    # --- list --------------------------------------------------------------------------------------------------------
+
+    def _spawn_list(self) -> None:
+        self._watch_id = self._client.watches.next_id()
+        self._client.env.spawn(self._list(), f"list {self.id}")
+
+    async def _list(self) -> None:
+        while True:
+            try:
+                items, version = await self._list_all()
+                break
+            except errors.ServiceUnavailable:
+                continue  # the client waits before it connects again
+            except errors.Gone:
+                self._version = ""
+            except (errors.TooManyRequests, errors.ServerTimeout, errors.InternalError):
+                await self._client.env.clock.sleep(self._next_backoff_s())
+        if self._stopped:
+            return
+        self._backoff = None
+        self._client.env.log(
+            "watch.listed",
+            {
+                "watch": self.id,
+                "resource": self.resource,
+                "namespace": self.namespace,
+                "label_selector": self.label_selector,
+                "field_selector": self.field_selector,
+                "rev": int(version),
+            },
+        )
+        self.revision = int(version)
+        self._client.watches.start(self._watch_id, self)
+        self._replace(items)
+        waiters, self._waiters = self._waiters, None
+        for waiter in waiters or ():
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def _list_all(self) -> tuple[list[Any], str]:
+        client, limit = self._client, 0 if self._version == "0" else PAGE
+        page = await client.list(
+            self.resource, self.namespace, self.label_selector, self.field_selector, limit, self._version
+        )
+        items, version = page.items, page.resource_version
+        while page.continue_token:
+            page = await client.list(
+                self.resource,
+                self.namespace,
+                self.label_selector,
+                self.field_selector,
+                limit,
+                continue_token=page.continue_token,
+            )
+            items += page.items
+        return items, version
+
+    def _replace(self, items: list[Any]) -> None:
+        """Tell the handler how a new list differs from the store: what is gone first, then the rest in order."""
+        listed = {self._key(obj): obj for obj in items}
+        handler, old_store = self._handler, self.store
+        gone = [key for key in old_store if key not in listed]
+        for key in gone:
+            old = old_store.pop(key)
+            if handler is not None:
+                handler.on_delete(old)
+        for key, obj in listed.items():
+            self._put(key, obj)
+        if self._on_batch_end is not None:
+            self._on_batch_end()
+
+    def _put(self, key: str, obj: Any) -> None:
+        old = self.store.get(key)
+        self.store[key] = obj
+        handler = self._handler
+        if handler is None:
+            return
+        if old is None:
+            handler.on_add(obj)
+        elif old.metadata.uid != obj.metadata.uid:
+            # The name was given to a new object while nobody looked.
+            handler.on_delete(old)
+            handler.on_add(obj)
+        elif old.metadata.resourceVersion != obj.metadata.resourceVersion:
+            handler.on_update(old, obj)
+
+    def _key(self, obj: Any) -> str:
+        metadata = obj.metadata
+        name: str = metadata.name
+        return f"{metadata.namespace}/{name}" if self._namespaced else name
+
+    # --- watch: called by Watches ------------------------------------------------------------------------------------
+
+    def receive(self, event: api_pb2.WatchEvent) -> bool:
+        kind = event.type
+        if kind >= _BOOKMARK:
+            if kind == _BOOKMARK:
+                self.revision = event.resource_version
+            else:
+                self._on_error(event.error)
+            return False
+        obj = self._parse(event.object)
+        metadata = obj.metadata  # type: ignore[attr-defined]
+        key = f"{metadata.namespace}/{metadata.name}" if self._namespaced else metadata.name
+        store = self.store
+        old = store.get(key)
+        handler = self._handler
+        # The store is up to date when the handler looks into it.
+        self.revision = revision = event.resource_version
+        if kind == _DELETED:
+            if old is not None:
+                del store[key]
+                if handler is not None:
+                    handler.on_delete(obj)
+        else:
+            store[key] = obj
+            if handler is not None:
+                if old is None:
+                    handler.on_add(obj)
+                else:
+                    handler.on_update(old, obj)
+        revisions = self._revisions
+        revisions.append(revision)
+        return len(revisions) == 1
+
+    def end_batch(self) -> None:
+        self._log_revisions()
+        if self._on_batch_end is not None:
+            self._on_batch_end()
+
+    def _log_revisions(self) -> None:
+        if self._revisions:
+            self._client.env.log("watch.events", {"watch": self.id, "revs": self._revisions})
+            self._revisions = []
+
+    def _on_error(self, status: bytes) -> None:
+        error = sessions.error_of(status)
+        watches = self._client.watches
+        if isinstance(error, errors.Gone):
+            watches.stop(self._watch_id, ended=True)
+            self._log_revisions()
+            self._client.env.log("watch.closed", {"watch": self.id, "reason": error.reason})
+            self._version = ""
+            self._spawn_list()
+        elif isinstance(error, (errors.BadRequest, errors.Invalid, errors.NotFound, errors.Forbidden)):
+            raise error
+        else:
+            # The server could not serve it now (say, its cache is still behind): the same watch again, a little later.
+            delay_ns = int(self._next_backoff_s() * 1e9)
+            clock = self._client.env.clock
+            clock.call_at_ns(clock.now_ns() + delay_ns, watches.restart, self._watch_id)
+
+    def _next_backoff_s(self) -> float:
+        if self._backoff is None:
+            self._backoff = streams.Backoff(self._client.env.random)
+        return self._backoff.next_s()

@@ -1,0 +1,142 @@
+"""Requests in batches over one ``Session`` stream; :mod:`kemu.client.clients` offers them as verbs.
+
+Requests issued in the same tick of the event loop leave in one message. When the connection breaks, requests that were
+under way fail with :class:`kemu.errors.ServiceUnavailable` (their outcome is unknown); requests made while it is away
+wait for the next attempt to connect and share its fate, so a caller that simply tries again cannot spin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from google.protobuf.message import Message
+
+from kemu import errors
+from kemu.client import streams
+from kemu.k8s import meta_v1_pb2
+from kemu.runtime.env import Env
+from kemu.v1 import api_pb2
+
+M = TypeVar("M", bound=Message)
+
+MAX_CALLS_PER_MESSAGE = 500
+"""So that one message stays far below gRPC's limits however many pods are created in an instant."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListResult:
+    """What a list returned."""
+
+    items: list[Any]
+    resource_version: str
+    """Of the collection: a watch continues from here."""
+    continue_token: str = ""
+    """Not empty: there is more; pass it to the next list."""
+
+
+def error_of(status_bytes: bytes) -> errors.ApiError:
+    """The exception for a serialised ``metav1.Status``."""
+    status = meta_v1_pb2.Status.FromString(status_bytes)
+    details = status.details
+    causes = [errors.Cause(cause.field, cause.reason, cause.message) for cause in details.causes]
+    error_class = errors.API_ERRORS.get(status.reason, errors.ApiError)
+    return error_class(status.message, kind=details.kind, name=details.name, causes=causes)
+
+
+class Session:
+    """Connects at the first request."""
+
+    __slots__ = ("_batches", "_env", "_in_flight", "_last_id", "_peer", "_room", "_stream")
+
+    def __init__(self, env: Env, method: Any, peer: str) -> None:
+        self._env = env
+        self._peer = peer
+        self._last_id = 0
+        self._in_flight: dict[int, tuple[asyncio.Future[Any], type[Message], bool]] = {}
+        """Future, class of the objects in the answer, and whether it changes the cluster; by id."""
+        self._batches: list[api_pb2.SessionRequest] = []
+        """Not yet written, oldest first; the last one is still growing while it has ``_room``."""
+        self._room = 0
+        self._stream = streams.Stream(env, method, f"session {peer}", self)
+
+    def next_call(self) -> api_pb2.Call:
+        """Room for one request in the growing batch. The caller fills it without awaiting anything, then sends it."""
+        if self._room == 0:
+            self._batches.append(api_pb2.SessionRequest())
+            self._room = MAX_CALLS_PER_MESSAGE
+        self._room -= 1
+        self._last_id += 1
+        call = self._batches[-1].calls.add()
+        call.id = self._last_id
+        return call
+
+    def send(self, call_id: int, message: type[M], mutating: bool) -> asyncio.Future[M]:
+        """The answer to come: an object of class ``message``. ``mutating``: the request changes the cluster."""
+        future = asyncio.get_running_loop().create_future()
+        self._in_flight[call_id] = (future, message, mutating)
+        self._stream.wake()
+        return future
+
+    def send_list(self, call_id: int, message: type[Message]) -> asyncio.Future[ListResult]:
+        """The answer to come: a list of objects of class ``message``."""
+        future = asyncio.get_running_loop().create_future()
+        self._in_flight[call_id] = (future, message, False)
+        self._stream.wake()
+        return future
+
+    # --- called by the stream ----------------------------------------------------------------------------------------
+
+    def is_wanted(self) -> bool:
+        return bool(self._batches)
+
+    def on_open(self) -> None:
+        """What waited is written first."""
+
+    def take(self) -> api_pb2.SessionRequest | None:
+        if not self._batches:
+            return None
+        batch = self._batches.pop(0)
+        if not self._batches:
+            self._room = 0
+        return batch
+
+    def on_message(self, response: api_pb2.SessionResponse) -> None:
+        pop = self._in_flight.pop
+        answers: list[tuple[asyncio.Future[Any], Any]] = []
+        revisions = []
+        for reply in response.replies:
+            pending = pop(reply.id, None)
+            if pending is None:
+                continue
+            future, message, mutating = pending
+            which = reply.WhichOneof("result")
+            answer: Any
+            if which == "object":
+                answer = message.FromString(reply.object.object)
+                if mutating and (version := answer.metadata.resourceVersion):
+                    revisions.append(int(version))
+            elif which == "list":
+                page, parse = reply.list, message.FromString
+                items = [parse(item) for item in page.items]
+                answer = ListResult(items, page.resource_version, getattr(page, "continue"))
+            else:
+                answer = error_of(reply.error)
+            answers.append((future, answer))
+        if revisions:
+            self._env.log("client.acked", {"revs": revisions})
+        for future, answer in answers:
+            if future.done():  # its caller was cancelled
+                continue
+            if isinstance(answer, errors.ApiError):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+
+    def on_lost(self, why: str) -> None:
+        unsent = {call.id for batch in self._batches for call in batch.calls}
+        for call_id in [call_id for call_id in self._in_flight if call_id not in unsent]:
+            future = self._in_flight.pop(call_id)[0]
+            if not future.done():
+                future.set_exception(errors.ServiceUnavailable(f"the connection to {self._peer} was lost: {why}"))

@@ -1,0 +1,146 @@
+"""A bidirectional gRPC stream that is opened when it is needed and opened again after it broke.
+
+What travels on it is the business of its owner (:mod:`kemu.client.sessions` for requests, :mod:`kemu.client.watches`
+for watches); this module knows only when to open, read, write and wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from typing import Any, Protocol
+
+import grpc
+
+from kemu.runtime.env import SECOND_NS, Env
+
+BACKOFF_INITIAL_S = 0.8
+BACKOFF_MAX_S = 30.0
+"""As client-go's reflector waits between attempts (``NewReflector``: 800 ms, 30 s, factor 2, jitter 1)."""
+
+
+class Backoff:
+    """Waiting times that grow from ``initial_s`` to ``max_s``, doubling; each is stretched at random by up to once its
+    length, as client-go's ``wait.Jitter`` does with factor 1."""
+
+    __slots__ = ("_initial_s", "_max_s", "_next_s", "_random")
+
+    def __init__(
+        self, random: random.Random, initial_s: float = BACKOFF_INITIAL_S, max_s: float = BACKOFF_MAX_S
+    ) -> None:
+        self._random = random
+        self._initial_s = initial_s
+        self._max_s = max_s
+        self._next_s = initial_s
+
+    def next_s(self) -> float:
+        """How long to wait now, in seconds."""
+        delay_s = self._next_s
+        self._next_s = min(delay_s * 2, self._max_s)
+        return delay_s * (1 + self._random.random())
+
+    def reset(self) -> None:
+        """After a success: begin from the smallest wait again."""
+        self._next_s = self._initial_s
+
+
+class Owner(Protocol):
+    """What a stream asks of whoever owns it. All synchronous."""
+
+    def is_wanted(self) -> bool:
+        """Whether there is a reason to be connected."""
+        ...
+
+    def on_open(self) -> None:
+        """A stream has been opened; nothing has been written yet."""
+        ...
+
+    def take(self) -> Any:
+        """The next message to write, or None.
+
+        Called after the tick in which :meth:`Stream.wake` was, so what came up in one tick may be folded into one.
+        """
+        ...
+
+    def on_message(self, message: Any) -> None: ...
+
+    def on_lost(self, why: str) -> None:
+        """The stream has ended, whoever ended it."""
+        ...
+
+
+class Stream:
+    """One stream at a time of one method of one peer."""
+
+    __slots__ = ("_backoff", "_env", "_method", "_name", "_owner", "_task", "_waiter")
+
+    def __init__(self, env: Env, method: Any, name: str, owner: Owner) -> None:
+        self._env = env
+        self._method = method
+        self._name = name
+        self._owner = owner
+        self._backoff = Backoff(env.random)
+        self._task: asyncio.Task[None] | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    def wake(self) -> None:
+        """There may be something to write; connects when the stream is not open. Cheap, never blocks."""
+        waiter = self._waiter
+        if waiter is not None:
+            if not waiter.done():
+                waiter.set_result(None)
+        elif self._task is None:
+            self._task = self._env.spawn(self._run(), self._name)
+
+    async def _run(self) -> None:
+        clock, owner = self._env.clock, self._owner
+        not_before_ns = 0
+        while True:
+            if not owner.is_wanted():
+                await self._woken()
+                continue
+            if clock.now_ns() < not_before_ns:
+                await clock.sleep_until_ns(not_before_ns)
+            call = self._method()
+            owner.on_open()
+            writer = self._env.spawn(self._write(call), f"{self._name} writer")
+            why = await self._read(call)
+            writer.cancel()
+            owner.on_lost(why)
+            not_before_ns = clock.now_ns() + int(self._backoff.next_s() * SECOND_NS)
+
+    async def _read(self, call: Any) -> str:
+        """Until the stream ends. Returns why it did."""
+        read, on_message = call.read, self._owner.on_message
+        fresh = True
+        while True:
+            try:
+                message = await read()
+            except grpc.aio.AioRpcError as error:
+                return str(error.details() or error.code().name)
+            if message is grpc.aio.EOF:  # type: ignore[attr-defined]
+                return "the stream was closed by the other side"
+            if fresh:
+                fresh = False
+                self._backoff.reset()
+            on_message(message)
+
+    async def _write(self, call: Any) -> None:
+        take = self._owner.take
+        try:
+            while True:
+                message = take()
+                if message is None:
+                    await self._woken()
+                else:
+                    await call.write(message)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            # The call has ended; its reader learns why and takes care of it.
+            return
+
+    async def _woken(self) -> None:
+        # Only one of _run and _write waits at any time: the writer lives while _run reads.
+        waiter = self._waiter = asyncio.get_running_loop().create_future()
+        await waiter
+        if self._waiter is waiter:
+            self._waiter = None

@@ -1,0 +1,119 @@
+"""What to do next: the rate-limited work queue of controllers, with client-go's rules.
+
+An item waits in the queue at most once. While it is being worked on, adding it again puts it back when it is done, so
+no item is ever worked on twice at the same time and no change is missed.
+
+    while True:
+        item = await queue.get()
+        try:
+            await reconcile(item)
+            queue.forget(item)
+        except errors.ApiError:
+            queue.add_rate_limited(item)
+        finally:
+            queue.done(item)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from kemu.runtime.env import SECOND_NS, Env, Timer
+
+T = TypeVar("T", bound=Hashable)
+
+
+class WorkQueue(Generic[T]):
+    """``add_rate_limited`` waits ``base_delay_s`` at first, then twice as long each time, up to ``max_delay_s``."""
+
+    def __init__(self, env: Env, base_delay_s: float = 0.005, max_delay_s: float = 1000.0) -> None:
+        self._clock = env.clock
+        self._base_delay_s = base_delay_s
+        self._max_delay_s = max_delay_s
+        self._queue: deque[T] = deque()
+        self._dirty: dict[T, None] = {}
+        """To be worked on: in the queue, or put back when done."""
+        self._processing: dict[T, None] = {}
+        self._failures: dict[T, int] = {}
+        self._delayed: dict[T, tuple[int, Timer]] = {}
+        self._getters: deque[asyncio.Future[None]] = deque()
+
+    def __len__(self) -> int:
+        """Items that wait to be worked on now."""
+        return len(self._queue)
+
+    def add(self, item: T) -> None:
+        if item in self._dirty:
+            return
+        self._dirty[item] = None
+        if item not in self._processing:
+            self._enqueue(item)
+
+    def add_after(self, item: T, delay_s: float, *, background: bool = False) -> None:
+        """Add it in ``delay_s`` seconds; of several such calls the earliest time counts."""
+        if delay_s <= 0:
+            self.add(item)
+            return
+        when_ns = self._clock.now_ns() + int(delay_s * SECOND_NS)
+        waiting = self._delayed.get(item)
+        if waiting is not None:
+            if waiting[0] <= when_ns:
+                return
+            waiting[1].cancel()
+        self._delayed[item] = (when_ns, self._clock.call_at_ns(when_ns, self._due, item, background=background))
+
+    def add_rate_limited(self, item: T) -> None:
+        """Add it after a delay that grows with every failure since :meth:`forget`."""
+        failures = self._failures.get(item, 0)
+        self._failures[item] = failures + 1
+        # A larger exponent would overflow, and the limit has long been reached.
+        self.add_after(item, min(self._base_delay_s * 2.0 ** min(failures, 64), self._max_delay_s))
+
+    def forget(self, item: T) -> None:
+        """It went well: the next delay begins from the base again."""
+        self._failures.pop(item, None)
+
+    def failures(self, item: T) -> int:
+        """How often it was added rate-limited since it was last forgotten."""
+        return self._failures.get(item, 0)
+
+    async def get(self) -> T:
+        """The oldest item; it counts as being worked on until :meth:`done`."""
+        while not self._queue:
+            getter = asyncio.get_running_loop().create_future()
+            self._getters.append(getter)
+            try:
+                await getter
+            except asyncio.CancelledError:
+                # The wake-up that came together with the cancellation belongs to somebody else.
+                if getter.done() and not getter.cancelled() and self._queue:
+                    self._wake_one()
+                raise
+        item = self._queue.popleft()
+        del self._dirty[item]
+        self._processing[item] = None
+        return item
+
+    def done(self, item: T) -> None:
+        """Work on it has ended; it goes back to the queue if it was added meanwhile."""
+        self._processing.pop(item, None)
+        if item in self._dirty:
+            self._enqueue(item)
+
+    def _due(self, item: T) -> None:
+        del self._delayed[item]
+        self.add(item)
+
+    def _enqueue(self, item: T) -> None:
+        self._queue.append(item)
+        self._wake_one()
+
+    def _wake_one(self) -> None:
+        while self._getters:
+            getter = self._getters.popleft()
+            if not getter.done():
+                getter.set_result(None)
+                return
