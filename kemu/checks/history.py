@@ -25,10 +25,12 @@ class Fact:
 
     time_ns: int
     what: str
-    """``created nominated nominationCleared bound running preempted rejected finished terminating deleted``."""
+    """``created unschedulable nominated nominationCleared bound rejected running preempted terminating finished
+    deleted``."""
     node: str = ""
     by: str = ""
-    """Name of the preemptor (``preempted``), or of the actor that bound it."""
+    """``preempted``: the preemptor, ``namespace/name``. ``bound``, ``unschedulable``: the scheduler,
+    ``<name>/<replica>``."""
     reason: str = ""
     """Why it was rejected, or the phase in which it finished."""
     message: str = ""
@@ -236,11 +238,14 @@ class History:
 
     def _on_attempt(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["scheduling_attempts"] += 1
-        if data["result"] == "unschedulable":
-            self.counts["attempts_unschedulable"] += 1
         history = self.pods.get(data["uid"])
         if history is not None:
             history.attempts += 1
+        if data["result"] == "unschedulable":
+            self.counts["attempts_unschedulable"] += 1
+            if history is not None:
+                by = actor.removeprefix("scheduler/")
+                history.facts.append(Fact(time_ns, "unschedulable", by=by, message=data["message"]))
 
     def _on_victim(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if not data["ok"]:
@@ -249,7 +254,7 @@ class History:
         self.victims.append((time_ns, data["uid"], data["by_uid"]))
         history = self.pods.get(data["uid"])
         if history is not None:
-            history.facts.append(Fact(time_ns, "preempted", data["node"], by=data["by"].partition("/")[2]))
+            history.facts.append(Fact(time_ns, "preempted", data["node"], by=data["by"]))
 
     def _on_bind(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if not data["ok"]:
@@ -261,7 +266,7 @@ class History:
         if history is not None:
             for fact in reversed(history.facts):
                 if fact.what == "bound" and fact.node == data["node"]:
-                    fact.by = actor
+                    fact.by = actor.removeprefix("scheduler/")
                     break
 
     def _on_admit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:

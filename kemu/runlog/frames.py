@@ -1,8 +1,8 @@
 """The frames of a run log on disk.
 
-A file is the magic line, then frames ``length (u32 LE) | crc32 (u32 LE) | payload``. The first frame is the header (a map),
-every other one an event ``[time_ns, actor, kind, data]``. The digest of a run is the SHA-256 of all event payloads with
-their lengths: it covers what happened, and not which machine wrote it when.
+A file is the magic line, then frames ``length (u32 LE) | crc32 (u32 LE) | payload``. The first frame is the header (a
+map), every other one an event ``[time_ns, actor, kind, data]``. The digest of a run is the SHA-256 of the frames of all
+events: it covers what happened, and not which machine wrote it when.
 """
 
 from __future__ import annotations

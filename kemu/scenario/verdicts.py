@@ -1,0 +1,366 @@
+"""Judges what a scenario expects, on the history of its run.
+
+Every judgement says what was found, not only whether it was right. What could not be judged because the run ended too
+early is None, never True.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kemu.checks import waiting
+from kemu.checks.history import Fact, History, PodHistory, counts
+from kemu.checks.results import Result
+from kemu.k8s import meta_v1_pb2
+from kemu.objects import convert, selectors
+from kemu.scenario.expectations import (
+    Bounds,
+    CheckIs,
+    Comparison,
+    CounterIs,
+    Expectation,
+    InOrder,
+    PodIs,
+    PodsAre,
+    Selection,
+    Statement,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The run, as far as judging needs it."""
+
+    history: History
+    checks: Sequence[Result]
+    end_ns: int
+    finished: bool
+    """Nothing could happen any more (or the run went its whole duration, for what has no time limit)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One expectation, judged."""
+
+    id: str
+    text: str
+    holds: bool | None
+    detail: str
+
+
+_Answer = tuple[bool | None, str]
+
+_PHRASES = {
+    "created": "created",
+    "unschedulable": "found unschedulable",
+    "nominated": "nominated",
+    "nominationCleared": "stripped of its nomination",
+    "bound": "bound",
+    "rejected": "rejected",
+    "running": "running",
+    "preempted": "preempted",
+    "terminating": "terminating",
+    "finished": "finished",
+    "deleted": "gone",
+}
+
+
+def judge(expectation: Expectation, outcome: Outcome) -> Judgement:
+    """Everything but comparisons, which look at several runs: see :func:`compare`."""
+    subject = expectation.subject
+    match subject:
+        case PodIs():
+            holds, detail = _pod_is(subject, outcome)
+        case PodsAre():
+            holds, detail = _pods_are(subject, outcome)
+        case CounterIs():
+            holds, detail = _counter_is(subject, outcome)
+        case CheckIs():
+            holds, detail = _check_is(subject, outcome)
+        case InOrder():
+            holds, detail = _in_order(subject, outcome)
+        case Comparison():
+            raise TypeError("comparisons are judged over all variants")
+    return Judgement(expectation.id, expectation.text, holds, detail)
+
+
+def happened(expectation: Expectation, history: History) -> bool:
+    """Whether ``until`` holds already, in a run that is still going on."""
+    outcome = Outcome(history, (), history.now_ns, finished=False)
+    return judge(expectation, outcome).holds is True
+
+
+# Pods ---------------------------------------------------------------------------------------------------------------
+
+
+def _pod_is(subject: PodIs, outcome: Outcome) -> _Answer:
+    found = [outcome.history.pods[uid] for uid in outcome.history.names.get(subject.pod, ())]
+    if not found:
+        if subject.statement.never:
+            return (True if outcome.finished else None), "it was never created"
+        return (False if _window_is_over(subject.statement, outcome) else None), "it was never created"
+    # A name that was used again stands for all the pods that bore it: one that fits is enough, and none may offend.
+    answers = [_statement(pod, subject.statement, outcome) for pod in found]
+    if subject.statement.never:
+        return _worst(answers)
+    return _best(answers)
+
+
+def _best(answers: Sequence[_Answer]) -> _Answer:
+    for wanted in (True, None):
+        for answer in answers:
+            if answer[0] is wanted:
+                return answer
+    return answers[-1]
+
+
+def _worst(answers: Sequence[_Answer]) -> _Answer:
+    for wanted in (False, None):
+        for answer in answers:
+            if answer[0] is wanted:
+                return answer
+    return answers[-1]
+
+
+def _statement(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answer:
+    if statement.what == "phase":
+        return _phase(pod, statement, outcome)
+    if statement.what == "waited":
+        return _waited(pod, statement, outcome)
+    facts = [fact for fact in pod.facts if fact.what == statement.what]
+    fitting = [fact for fact in facts if _fits(fact, statement)]
+    if statement.never:
+        if fitting:
+            return False, _tell(pod, fitting[0])
+        over = outcome.finished or (statement.before_ns is not None and outcome.end_ns > statement.before_ns)
+        return (True if over else None), f"never {_PHRASES[statement.what]}, until {_s(outcome.end_ns)}"
+    if fitting:
+        return True, _tell(pod, fitting[0])
+    if not _window_is_over(statement, outcome):
+        return None, f"not {_PHRASES[statement.what]} when the run ended at {_s(outcome.end_ns)}"
+    if facts:
+        return False, "instead: " + "; ".join(_tell(pod, fact) for fact in facts[:3])
+    return False, f"never {_PHRASES[statement.what]}"
+
+
+def _window_is_over(statement: Statement, outcome: Outcome) -> bool:
+    if outcome.finished:
+        return True
+    return statement.before_ns is not None and outcome.end_ns > statement.before_ns
+
+
+def _fits(fact: Fact, statement: Statement) -> bool:
+    if statement.after_ns is not None and fact.time_ns < statement.after_ns:
+        return False
+    if statement.before_ns is not None and fact.time_ns > statement.before_ns:
+        return False
+    if statement.node is not None and fact.node != statement.node:
+        return False
+    if statement.by is not None and fact.by != statement.by and fact.by.partition("/")[0] != statement.by:
+        return False
+    if statement.reason is not None and fact.reason != statement.reason:
+        return False
+    return statement.phase is None or fact.reason == statement.phase
+
+
+def _tell(pod: PodHistory, fact: Fact) -> str:
+    text = _PHRASES[fact.what]
+    if fact.what == "finished":
+        text = f"finished {fact.reason}"
+    elif fact.what == "rejected":
+        text = f"rejected by {fact.node}: {fact.reason}"
+    elif fact.node and fact.what in ("bound", "nominated", "running"):
+        text += f" {'to' if fact.what != 'running' else 'on'} {fact.node}"
+    if fact.by:
+        text += f" by {fact.by.removeprefix('default/')}"
+    return f"{text} at {_s(fact.time_ns)}"
+
+
+def _phase(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answer:
+    if pod.gone_ns is not None:
+        return False, f"it is gone since {_s(pod.gone_ns)}"
+    holds = pod.phase == statement.phase
+    if holds and not outcome.finished:
+        return None, f"{pod.phase} at {_s(outcome.end_ns)}, where the run ended too early"
+    return holds, f"{pod.phase} at the end"
+
+
+def _waited(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answer:
+    until = pod.bound_ns
+    bound = until is not None
+    if until is None:
+        until = pod.deleting_ns if pod.deleting_ns is not None else outcome.end_ns
+    waited = until - pod.created_ns
+    text = f"waited {_s(waited)}" + ("" if bound else " and was never bound")
+    if statement.at_most_ns is not None and waited > statement.at_most_ns:
+        return False, text
+    if not bound and pod.deleting_ns is None and not outcome.finished:
+        return None, text
+    if statement.at_least_ns is not None and waited < statement.at_least_ns:
+        return False, text
+    if statement.at_most_ns is not None and not bound:
+        return False, text
+    return True, text
+
+
+def _pods_are(subject: PodsAre, outcome: Outcome) -> _Answer:
+    pods = _select(subject.selection, outcome.history)
+    answers = [_statement(pod, subject.statement, outcome) for pod in pods]
+    yes = sum(answer[0] is True for answer in answers)
+    unknown = sum(answer[0] is None for answer in answers)
+    detail = f"{yes} of {len(pods)} pods" + (f", {unknown} could not be judged" if unknown else "")
+    offender = next((pod for pod, answer in zip(pods, answers, strict=True) if answer[0] is False), None)
+    if subject.quantifier == "all":
+        if offender is not None:
+            answer = answers[pods.index(offender)]
+            return False, f"{detail}; {offender.key}: {answer[1]}"
+        if unknown or not (pods or outcome.finished):
+            return None, detail
+        return bool(pods), detail
+    if subject.quantifier == "any":
+        if yes:
+            return True, detail
+        return (None if unknown or not outcome.finished else False), detail
+    if subject.quantifier == "none":
+        if yes:
+            return False, detail
+        return (None if unknown or not outcome.finished else True), detail
+    return _number(yes, subject.bounds, detail, may_grow=bool(unknown) or not outcome.finished)
+
+
+def _number(value: float, bounds: Bounds, detail: str, *, may_grow: bool) -> _Answer:
+    """A number that can only grow is judged before the end as far as that allows."""
+    allowed = bounds.allow(value)
+    if not may_grow:
+        return allowed, detail
+    ceiling = min(
+        (limit for limit in (bounds.at_most, bounds.equals) if limit is not None),
+        default=None,
+    )
+    if ceiling is not None and value > ceiling:
+        return False, detail
+    if allowed and ceiling is None:
+        return True, detail
+    return None, detail
+
+
+def _select(selection: Selection, history: History) -> list[PodHistory]:
+    pods = history.pods.values()
+    if selection.workload is not None:
+        return [pod for pod in pods if pod.workload == selection.workload]
+    if selection.names is not None:
+        wanted = frozenset(selection.names)
+        return [pod for pod in pods if pod.key in wanted]
+    message = convert.from_json(meta_v1_pb2.LabelSelector, dict(selection.selector or {}))
+    compiled = selectors.compile_labels(message)
+    return [pod for pod in pods if compiled.matches(pod.labels)]
+
+
+# Numbers, checks, order ---------------------------------------------------------------------------------------------
+
+
+def _counter_is(subject: CounterIs, outcome: Outcome) -> _Answer:
+    value = counts(outcome.history)[subject.counter]
+    return _number(value, subject.bounds, f"{subject.counter} = {value}", may_grow=not outcome.finished)
+
+
+def _check_is(subject: CheckIs, outcome: Outcome) -> _Answer:
+    result = next((check for check in outcome.checks if check.id == subject.check), None)
+    if result is None:
+        return None, "the check was not asked"
+    if result.holds is None:
+        return None, result.detail
+    return result.holds is subject.holds, result.detail
+
+
+def _in_order(subject: InOrder, outcome: Outcome) -> _Answer:
+    told = []
+    last_ns = -1
+    for step in subject.steps:
+        facts = [
+            (fact, pod)
+            for uid in outcome.history.names.get(step.pod, ())
+            for pod in (outcome.history.pods[uid],)
+            for fact in pod.facts
+            if fact.what == step.statement.what and _fits(fact, step.statement)
+        ]
+        name = step.pod.removeprefix("default/")
+        if not facts:
+            told.append(f"{name} never {_PHRASES[step.statement.what]}")
+            return (False if outcome.finished else None), "; ".join(told)
+        fact, pod = min(facts, key=lambda found: found[0].time_ns)
+        told.append(f"{name} {_tell(pod, fact)}")
+        if fact.time_ns <= last_ns:
+            return False, "; ".join(told)
+        last_ns = fact.time_ns
+    return True, "; ".join(told)
+
+
+# Comparisons --------------------------------------------------------------------------------------------------------
+
+
+def metric(history: History, name: str, priority: int | None) -> float | None:
+    """``waiting.p99_s`` and its like, or a counter; None where there is no pod of that priority."""
+    family, _, figure = name.partition(".")
+    if family not in ("waiting", "overtaken"):
+        return float(counts(history)[name])
+    group = [wait for wait in waiting.waits(history) if priority is None or wait.pod.priority == priority]
+    if not group:
+        return None
+    described = waiting.describe(group)
+    return float(described[figure if family == "waiting" else f"overtaken_{figure}"])
+
+
+def compare(
+    expectation: Expectation, of: tuple[str, float | None, bool], than: tuple[str, float | None, bool]
+) -> Judgement:
+    """``of`` and ``than``: name of the variant, its metric, whether its run was finished."""
+    subject = expectation.subject
+    assert isinstance(subject, Comparison)
+    (of_name, left, left_done), (than_name, right, right_done) = of, than
+    if left is None or right is None:
+        return Judgement(expectation.id, expectation.text, None, "a variant has no such pods")
+    times = f"{left / right:.2f} times" if right else "against 0"
+    detail = f"{subject.metric}: {left:g} with {of_name}, {right:g} with {than_name} ({times})"
+    holds: bool | None = True
+    if subject.at_least is not None and left < subject.at_least * right:
+        holds = False
+    if subject.at_most is not None and left > subject.at_most * right:
+        holds = False
+    if not (left_done and right_done):
+        holds = None
+        detail += "; a run ended too early"
+    return Judgement(expectation.id, expectation.text, holds, detail)
+
+
+# The whole ----------------------------------------------------------------------------------------------------------
+
+
+def overall(checks: Sequence[Result], judgements: Sequence[Judgement]) -> str:
+    """``fails`` before ``unknown`` before ``holds``.
+
+    A check that the scenario expects to fail (``{check: …, holds: false}``) does not count against the run twice.
+    """
+    if any(check.holds is False for check in checks) or any(found.holds is False for found in judgements):
+        return "fails"
+    if any(found.holds is None for found in judgements):
+        return "unknown"
+    return "holds"
+
+
+def countable(checks: Sequence[Result], expectations: Sequence[Expectation]) -> list[Result]:
+    """The checks that count by themselves: those that an expectation speaks of are judged by it."""
+    named = {expectation.subject.check for expectation in expectations if isinstance(expectation.subject, CheckIs)}
+    return [check for check in checks if check.id not in named]
+
+
+def as_data(judgement: Judgement) -> Mapping[str, Any]:
+    """For verdict.json."""
+    return {
+        "id": judgement.id,
+        "text": judgement.text,
+        "holds": judgement.holds,
+        "detail": judgement.detail,
+    }
