@@ -137,9 +137,11 @@ class NoPodStarves:
             if self._max_wait_ns is not None and wait.seconds * 1e9 > self._max_wait_ns:
                 state = "before it was bound" if wait.bound else "and was never bound"
                 findings.append(f"{wait.pod.key} (priority {wait.pod.priority}) waited {wait.seconds:.3f} s {state}")
-        for wait in sorted(found, key=lambda wait: -wait.overtaken):
-            if self._max_overtaken is not None and wait.overtaken > self._max_overtaken:
-                findings.append(f"{wait.pod.key} (priority {wait.pod.priority}) was overtaken {wait.overtaken} times")
+        findings.extend(
+            f"{wait.pod.key} (priority {wait.pod.priority}) was overtaken {wait.overtaken} times"
+            for wait in sorted(found, key=lambda wait: -wait.overtaken)
+            if self._max_overtaken is not None and wait.overtaken > self._max_overtaken
+        )
         if findings:
             return Result(self.id, False, several(findings))
         worst = max(found, key=lambda wait: wait.seconds)

@@ -37,7 +37,9 @@ class Outcome:
     checks: Sequence[Result]
     end_ns: int
     finished: bool
-    """Nothing could happen any more (or the run went its whole duration, for what has no time limit)."""
+    """It went as far as the scenario wanted, and was not broken off."""
+    idle: bool
+    """Nothing could happen any more when it ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def judge(expectation: Expectation, outcome: Outcome) -> Judgement:
 
 def happened(expectation: Expectation, history: History) -> bool:
     """Whether ``until`` holds already, in a run that is still going on."""
-    outcome = Outcome(history, (), history.now_ns, finished=False)
+    outcome = Outcome(history, (), history.now_ns, finished=False, idle=False)
     return judge(expectation, outcome).holds is True
 
 
@@ -99,7 +101,7 @@ def _pod_is(subject: PodIs, outcome: Outcome) -> _Answer:
     found = [outcome.history.pods[uid] for uid in outcome.history.names.get(subject.pod, ())]
     if not found:
         if subject.statement.never:
-            return (True if outcome.finished else None), "it was never created"
+            return (True if _window_is_over(subject.statement, outcome) else None), "it was never created"
         return (False if _window_is_over(subject.statement, outcome) else None), "it was never created"
     # A name that was used again stands for all the pods that bore it: one that fits is enough, and none may offend.
     answers = [_statement(pod, subject.statement, outcome) for pod in found]
@@ -134,8 +136,9 @@ def _statement(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answ
     if statement.never:
         if fitting:
             return False, _tell(pod, fitting[0])
-        over = outcome.finished or (statement.before_ns is not None and outcome.end_ns > statement.before_ns)
-        return (True if over else None), f"never {_PHRASES[statement.what]}, until {_s(outcome.end_ns)}"
+        return (
+            True if _window_is_over(statement, outcome) else None
+        ), f"never {_PHRASES[statement.what]}, until {_s(outcome.end_ns)}"
     if fitting:
         return True, _tell(pod, fitting[0])
     if not _window_is_over(statement, outcome):
@@ -146,9 +149,11 @@ def _statement(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answ
 
 
 def _window_is_over(statement: Statement, outcome: Outcome) -> bool:
-    if outcome.finished:
+    if outcome.idle:
         return True
-    return statement.before_ns is not None and outcome.end_ns > statement.before_ns
+    if statement.before_ns is None:
+        return outcome.finished
+    return outcome.end_ns > statement.before_ns
 
 
 def _fits(fact: Fact, statement: Statement) -> bool:
@@ -256,6 +261,10 @@ def _select(selection: Selection, history: History) -> list[PodHistory]:
     message = convert.from_json(meta_v1_pb2.LabelSelector, dict(selection.selector or {}))
     compiled = selectors.compile_labels(message)
     return [pod for pod in pods if compiled.matches(pod.labels)]
+
+
+def _s(time_ns: int) -> str:
+    return f"{time_ns / 1e9:.3f} s"
 
 
 # Numbers, checks, order ---------------------------------------------------------------------------------------------
