@@ -101,6 +101,12 @@ def ranking_request(pod: Any, resource: str) -> int:
     return _round(resource, nano)
 
 
+def container_requests(pod: Any) -> dict[str, quantities.Quantity]:
+    """What the containers of a pod request together, exactly; pod-level requests and overhead are left aside."""
+    total = _container_sum(pod, use_status=False, defaults=None)
+    return {name: quantities.Quantity(total[name]) for name in sorted(total)}
+
+
 def is_pod_level_resource(name: str) -> bool:
     """Whether ``spec.resources`` of a pod may name the resource."""
     return name in (CPU, MEMORY) or name.startswith(HUGE_PAGES_PREFIX)
