@@ -1,11 +1,8 @@
 """What the API server fills in when an object is created.
 
-:func:`default` mirrors the defaulting of the API types (``pkg/apis/*/v1/defaults.go`` of Kubernetes): absent fields get
+:func:`apply` mirrors the defaulting of the API types (``pkg/apis/*/v1/defaults.go`` of Kubernetes): absent fields get
 their stated values. :func:`prepare_create` mirrors the create strategies (``pkg/registry``): the parts that users may
 not set. Priority, tolerations and overhead are the business of admission plugins.
-
-One departure: a container without an image gets :data:`DEFAULT_IMAGE`, where Kubernetes would refuse the pod. kemu runs
-no containers, so most of its users never state one.
 """
 
 from __future__ import annotations
@@ -21,14 +18,12 @@ from kemu.objects import qos, quantities, requests
 
 DEFAULT_SCHEDULER = "default-scheduler"
 DEFAULT_GRACE_PERIOD_S = 30
-DEFAULT_IMAGE = "kemu.dev/pause:1"
-"""Stands for an image that is present on every node."""
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
 
 _MILLI_NANO = 1_000_000
 
 
-def default(obj: Message) -> None:
+def apply(obj: Message) -> None:
     """Fill in, in place, what the API server would. Objects of kinds without defaults stay as they are.
 
     Quantities that do not parse are left alone: validation comes after and refuses them.
@@ -42,7 +37,7 @@ def prepare_create(obj: Message) -> None:
     """Set, in place, what belongs to the server when an object is created: generation, initial status.
 
     A pod is Pending, has its QoS class, and its ``matchLabelKeys`` are merged into their selectors. Comes after
-    :func:`default` and before validation.
+    :func:`apply` and before validation.
     """
     prepare = _PREPARE.get(type(obj))
     if prepare is not None:
@@ -103,8 +98,6 @@ def _default_pod_spec(spec: Any) -> None:
 
 
 def _default_container(container: Any) -> None:
-    if not container.image:
-        container.image = DEFAULT_IMAGE
     if not container.imagePullPolicy:
         container.imagePullPolicy = _pull_policy(container.image)
     if not container.terminationMessagePath:
@@ -132,6 +125,8 @@ def _default_container(container: Any) -> None:
 @lru_cache(4096)
 def _pull_policy(image: str) -> str:
     """``Always`` for an image of tag ``latest`` or without tag and digest, else ``IfNotPresent``."""
+    if not image:
+        return "IfNotPresent"
     last = image.rpartition("/")[2]
     if "@" in last:
         return "IfNotPresent"
