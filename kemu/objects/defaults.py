@@ -180,7 +180,7 @@ def _default_pod_resources(pod: Any) -> None:
         return
     wanted = resources.requests
     try:
-        together = requests.container_requests(pod)
+        together = requests.container_requests(pod.spec)
     except ValueError:
         return
     for name, amount in together.items():

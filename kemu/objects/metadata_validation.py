@@ -46,8 +46,9 @@ def check_metadata(metadata: Any, namespaced: bool, name_rule: NameRule, found: 
 def check_metadata_update(new: Any, old: Any, found: list[Cause]) -> None:
     """On update of the object or its status. ``resourceVersion`` is the business of the server."""
     for field in ("name", "namespace", "uid"):
-        if getattr(new, field) != getattr(old, field):
-            found.append(invalid(f"metadata.{field}", getattr(new, field), IMMUTABLE))
+        value = getattr(new, field)
+        if value != getattr(old, field):
+            found.append(invalid(f"metadata.{field}", value, IMMUTABLE))
     if new.creationTimestamp.seconds != old.creationTimestamp.seconds:
         found.append(invalid("metadata.creationTimestamp", _time(new, "creationTimestamp"), IMMUTABLE))
     if new.deletionTimestamp.seconds != old.deletionTimestamp.seconds:
@@ -117,9 +118,8 @@ def _check_owners(references: Any, found: list[Cause]) -> None:
     for reference in references:
         if not reference.apiVersion:
             found.append(invalid(f"{path}.apiVersion", "", "version must not be empty"))
-        for field in ("kind", "name", "uid"):
-            if not getattr(reference, field):
-                found.append(invalid(f"{path}.{field}", "", "must not be empty"))
+        missing = [field for field in ("kind", "name", "uid") if not getattr(reference, field)]
+        found.extend(invalid(f"{path}.{field}", "", "must not be empty") for field in missing)
         if reference.kind == "Event" and reference.apiVersion == "v1":
             found.append(invalid(path, reference, "/v1, Kind=Event is disallowed from being an owner"))
         if reference.controller:

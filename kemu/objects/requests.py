@@ -95,15 +95,15 @@ def ranking_request(pod: Any, resource: str) -> int:
         requests = spec.resources.requests
         nano = _nano(requests[resource].string) if resource in requests else 0
     else:
-        nano = _container_sum(pod, use_status=False, defaults=None).get(resource, 0)
+        nano = _container_sum(spec, None, defaults=None).get(resource, 0)
     if nano and resource in spec.overhead:
         nano += _nano(spec.overhead[resource].string)
     return _round(resource, nano)
 
 
-def container_requests(pod: Any) -> dict[str, quantities.Quantity]:
-    """What the containers of a pod request together, exactly; pod-level requests and overhead are left aside."""
-    total = _container_sum(pod, use_status=False, defaults=None)
+def container_requests(spec: Any) -> dict[str, quantities.Quantity]:
+    """What the containers of a pod spec request together, exactly; pod-level requests and overhead are left aside."""
+    total = _container_sum(spec, None, defaults=None)
     return {name: quantities.Quantity(total[name]) for name in sorted(total)}
 
 
@@ -130,7 +130,7 @@ def _non_zero(pod: Any, *, use_status: bool, pod_level: bool) -> tuple[int, int]
 def _total(pod: Any, *, use_status: bool, pod_level: bool, defaults: Mapping[str, int] | None) -> dict[str, int]:
     """The whole request of a pod, in billionths."""
     spec = pod.spec
-    total = _container_sum(pod, use_status=use_status, defaults=defaults)
+    total = _container_sum(spec, pod.status if use_status else None, defaults=defaults)
     if pod_level and spec.HasField("resources"):
         for name, quantity in spec.resources.requests.items():
             if is_pod_level_resource(name):
@@ -140,24 +140,25 @@ def _total(pod: Any, *, use_status: bool, pod_level: bool, defaults: Mapping[str
     return total
 
 
-def _container_sum(pod: Any, *, use_status: bool, defaults: Mapping[str, int] | None) -> dict[str, int]:
-    """Containers and sidecars, or the largest init container where that is more; in billionths."""
-    spec = pod.spec
+def _container_sum(spec: Any, status: Any | None, *, defaults: Mapping[str, int] | None) -> dict[str, int]:
+    """Containers and sidecars, or the largest init container where that is more; in billionths.
+
+    ``status`` counts when it is given: the resources that containers have while they are being resized.
+    """
     status_of: dict[str, Any] = {}
     infeasible = False
-    if use_status:
-        status_of = {status.name: status for status in pod.status.initContainerStatuses}
-        status_of |= {status.name: status for status in pod.status.containerStatuses}
-        infeasible = _resize_is_infeasible(pod)
+    if status is not None:
+        status_of = {one.name: one for one in (*status.initContainerStatuses, *status.containerStatuses)}
+        infeasible = _resize_is_infeasible(status)
 
     def request_of(container: Any, status_counts: bool) -> dict[str, int]:
         request = _nanos(container.resources.requests)
-        status = status_of.get(container.name) if status_counts else None
-        if status is not None and status.HasField("resources"):
+        now = status_of.get(container.name) if status_counts else None
+        if now is not None and now.HasField("resources"):
             if infeasible:
                 request = {}
-            _raise_to(request, _nanos(status.resources.requests))
-            _raise_to(request, _nanos(status.allocatedResources))
+            _raise_to(request, _nanos(now.resources.requests))
+            _raise_to(request, _nanos(now.allocatedResources))
         if defaults:
             for name, nano in defaults.items():
                 request.setdefault(name, nano)
@@ -190,8 +191,8 @@ def _has_resize_status(pod: Any) -> bool:
     )
 
 
-def _resize_is_infeasible(pod: Any) -> bool:
-    for condition in pod.status.conditions:
+def _resize_is_infeasible(status: Any) -> bool:
+    for condition in status.conditions:
         if condition.type == "PodResizePending":
             return bool(condition.reason == "Infeasible")
     return False

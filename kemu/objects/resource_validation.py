@@ -7,11 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 from kemu.errors import Cause
-from kemu.objects import names, quantities
+from kemu.objects import names, quantities, requests
 from kemu.objects.causes import forbidden, invalid, not_supported, required
 from kemu.objects.metadata_validation import NOT_NEGATIVE
-
-HUGE_PAGES_PREFIX = "hugepages-"
+from kemu.objects.requests import HUGE_PAGES_PREFIX
 
 _CONTAINER_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 _QUOTA_RESOURCES = (
@@ -101,15 +100,15 @@ def check_requirements(resources: Any, path: str, name_rule: NameRule, found: li
 
     A request may not exceed its limit; of resources that cannot be overcommitted it must equal it.
     """
-    limits, requests = resources.limits, resources.requests
+    limits, wanted = resources.limits, resources.requests
     readable = check_amounts(limits, f"{path}.limits", name_rule, found) if limits else True
-    readable &= check_amounts(requests, f"{path}.requests", name_rule, found)
+    readable &= check_amounts(wanted, f"{path}.requests", name_rule, found)
     if not readable:
         return False
     huge_pages = False
-    for name in sorted(requests):
+    for name in sorted(wanted):
         if name in limits:
-            request, limit = quantities.parse(requests[name].string), quantities.parse(limits[name].string)
+            request, limit = quantities.parse(wanted[name].string), quantities.parse(limits[name].string)
             if request.nano != limit.nano and not _may_overcommit(name):
                 detail = f"must be equal to {name} limit of {limit}"
                 found.append(invalid(f"{path}.requests", str(request), detail))
@@ -119,13 +118,12 @@ def check_requirements(resources: Any, path: str, name_rule: NameRule, found: li
         elif not _may_overcommit(name):
             found.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
         huge_pages = huge_pages or name.startswith(HUGE_PAGES_PREFIX)
-    if huge_pages and not any(name in amounts for amounts in (requests, limits) for name in ("cpu", "memory")):
+    if huge_pages and not any(name in amounts for amounts in (wanted, limits) for name in ("cpu", "memory")):
         found.append(forbidden(path, "HugePages require cpu or memory"))
     return True
 
 
 def check_pod_level_names(amounts: Any, path: str, found: list[Cause]) -> None:
     """``spec.resources`` of a pod may name only cpu, memory and huge pages."""
-    for name in sorted(amounts):
-        if name not in ("cpu", "memory") and not name.startswith(HUGE_PAGES_PREFIX):
-            found.append(not_supported(f"{path}[{name}]", name, ("cpu", HUGE_PAGES_PREFIX, "memory")))
+    other = [name for name in sorted(amounts) if not requests.is_pod_level_resource(name)]
+    found.extend(not_supported(f"{path}[{name}]", name, ("cpu", HUGE_PAGES_PREFIX, "memory")) for name in other)
