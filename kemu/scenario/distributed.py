@@ -5,11 +5,11 @@ Drawing from them is the business of :mod:`kemu.runtime.distributions`, which ta
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.scenario.documents import Path
+from kemu.runtime import distributions
+from kemu.scenario.documents import Path, follow
 from kemu.scenario.shapes import INVALID, Key, ListOf, Number, Record, Report, Shape
 
 Plain = float | dict[str, Any]
@@ -30,13 +30,16 @@ class Distribution:
             return Record(keys | {name: Key(scalar, _DOCS[name]) for name in optional})
 
         weighted = Record(
-            {"value": Key(scalar, "The value."), "weight": Key(Number(positive=True), "Its share; 1 by default.")}
+            {
+                "value": Key(scalar, "The value.", required=True),
+                "weight": Key(Number(positive=True), "Its share; 1 by default."),
+            }
         )
         return Record(
             choices={
                 "uniform": Key(of("min", "max"), "Every value between min and max is as likely as any other."),
                 "exponential": Key(of("mean"), "Exponential, as the gaps between independent events are."),
-                "normal": Key(of("mean", "sd", optional=("min",)), "Normal; values below min (0) become min."),
+                "normal": Key(of("mean", "sd", optional=("min",)), "Normal; what falls below min (0) is drawn again."),
                 "lognormal": Key(of("median", "p99"), "Log-normal, by its median and its 99th percentile."),
                 "choice": Key(ListOf(weighted, 1), "One of some values, by weight."),
             },
@@ -50,15 +53,30 @@ class Distribution:
         checked = self._record().check(value, path, report)
         if checked is INVALID or len(report.problems) > before:
             return INVALID
-        complaint = _complaint(checked)
-        if complaint:
-            (name,) = checked
-            report.add((*path, name), complaint)
+        try:
+            distributions.parse(checked)
+        except distributions.DistributionError as error:
+            report.add((*path, *follow(value, error.path)), error.message)
             return INVALID
         return checked
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [self.scalar.schema(), self._record().schema()]}
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A time that is the same for all, or one that grows with the work: ``{base: 1ms, perNode: 2us}``."""
+
+    plain: Distribution
+    parts: Record
+
+    def check(self, value: Any, path: Path, report: Report) -> Any:
+        in_parts = isinstance(value, dict) and any(key in self.parts.keys for key in value)
+        return (self.parts if in_parts else self.plain).check(value, path, report)
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [self.plain.schema(), self.parts.schema()]}
 
 
 _DOCS = {
@@ -69,16 +87,3 @@ _DOCS = {
     "median": "Half of the values are below it.",
     "p99": "99 of 100 values are below it.",
 }
-
-
-def _complaint(distribution: Mapping[str, Any]) -> str:
-    (name, parameters), *_ = distribution.items()
-    if name == "uniform" and parameters["min"] > parameters["max"]:
-        return "min is more than max"
-    if name == "exponential" and parameters["mean"] <= 0:
-        return "the mean must be more than 0"
-    if name == "lognormal" and not 0 < parameters["median"] < parameters["p99"]:
-        return "the median must be more than 0, and p99 more than the median"
-    if name == "choice" and any("value" not in option for option in parameters):
-        return "every option needs a value"
-    return ""

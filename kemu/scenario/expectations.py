@@ -6,6 +6,7 @@ closed at both ends, and an end that is None is open.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -29,7 +30,8 @@ class Statement:
     """The contrary: no such fact in the window."""
     node: str | None = None
     by: str | None = None
-    """``preempted``: the preemptor, ``namespace/name``. ``bound``: the scheduler, ``<name>`` or ``<name>/<replica>``."""
+    """``preempted``: the preemptor, ``namespace/name``. ``bound``, ``unschedulable``: the scheduler, ``<name>`` or
+    ``<name>/<replica>``."""
     reason: str | None = None
     """``rejected``: as in the pod's status, ``OutOfcpu``."""
     phase: str | None = None
@@ -143,3 +145,145 @@ class Expectation:
     """Where it stands in the file."""
     when: Mapping[str, Any] = field(default_factory=dict)
     """Path → value: it counts only in variants that have them."""
+
+
+# --- from the checked document ---------------------------------------------------------------------------------------
+
+
+def read(checked: Mapping[str, Any], raw: Any, line: int) -> Expectation | None:
+    """An expectation from what :data:`kemu.scenario.schema.EXPECTATION` made of it; None where it has mistakes."""
+    subject = _subject(checked)
+    if subject is None:
+        return None
+    text = _text({key: value for key, value in raw.items() if key not in ("id", "when")})
+    return Expectation(checked.get("id") or _name(subject), text, subject, line, checked.get("when", {}))
+
+
+def unique(expectation: Expectation, ids: dict[str, int]) -> Expectation:
+    """With a number behind its id where the id is taken already; ``ids`` counts them."""
+    ids[expectation.id] = ids.get(expectation.id, 0) + 1
+    number = ids[expectation.id]
+    return expectation if number == 1 else dataclasses.replace(expectation, id=f"{expectation.id}#{number}")
+
+
+def cannot_end_a_run(expectation: Expectation) -> str:
+    """Why this can not be ``until``; empty if it can."""
+    subject = expectation.subject
+    if isinstance(subject, Comparison | CheckIs):
+        return "must be something that happens during the run"
+    if isinstance(subject, PodIs | PodsAre) and subject.statement.never:
+        return "must be something that happens, not something that does not"
+    return ""
+
+
+def _name(subject: Subject) -> str:
+    """``c.bound``, ``small.all.running``, ``preemptions``."""
+    match subject:
+        case PodIs():
+            words = [
+                subject.pod.removeprefix("default/"),
+                *(["never"] * subject.statement.never),
+                subject.statement.what,
+            ]
+        case PodsAre():
+            selection = subject.selection.workload or ("selected" if subject.selection.selector is not None else "some")
+            words = [selection, subject.quantifier, *(["never"] * subject.statement.never), subject.statement.what]
+        case CounterIs():
+            words = [subject.counter]
+        case CheckIs():
+            words = [subject.check]
+        case InOrder():
+            words = ["order", *(step.pod.removeprefix("default/") for step in subject.steps)]
+        case Comparison():
+            words = ["compare", subject.metric]
+    return ".".join(words)
+
+
+def _subject(checked: Mapping[str, Any]) -> Subject | None:
+    try:
+        if "pod" in checked:
+            return PodIs(full_name(checked["pod"]), _statement(checked))
+        if "pods" in checked:
+            return _pods(checked)
+        if "counter" in checked:
+            return CounterIs(checked["counter"], _bounds(checked))
+        if "check" in checked:
+            return CheckIs(checked["check"], checked.get("holds", True))
+        if "order" in checked:
+            steps = (PodIs(full_name(step["pod"]), _statement(step)) for step in checked["order"])
+            return InOrder(tuple(steps))
+        compare = checked["compare"]
+        return Comparison(
+            compare["metric"],
+            compare.get("priority"),
+            compare["of"],
+            compare["timesThatOf"],
+            compare.get("atLeast"),
+            compare.get("atMost"),
+        )
+    except (KeyError, TypeError):
+        return None  # a part of it was refused and reported
+
+
+def _pods(checked: Mapping[str, Any]) -> PodsAre:
+    pods = checked["pods"]
+    names = pods.get("names")
+    selection = Selection(
+        pods.get("workload"),
+        pods.get("selector"),
+        None if names is None else tuple(full_name(name) for name in names),
+    )
+    quantifier = next(word for word in ("all", "any", "none", "count") if word in checked)
+    if quantifier == "count":
+        count = checked["count"]
+        return PodsAre(selection, "count", _statement(count["is"]), _bounds(count))
+    return PodsAre(selection, quantifier, _statement(checked[quantifier]), Bounds())
+
+
+def _statement(checked: Mapping[str, Any]) -> Statement:
+    if "never" in checked:
+        (what, detail), *_ = checked["never"].items()
+        return _fact(what, detail, never=True)
+    if checked.get("neverBound"):
+        return Statement("bound", never=True)
+    if "phase" in checked:
+        return Statement("phase", phase=checked["phase"])
+    if "waited" in checked:
+        waited = checked["waited"]
+        return Statement("waited", at_least_ns=waited.get("atLeast"), at_most_ns=waited.get("atMost"))
+    what = next(key for key in checked if key not in ("pod", "id", "when"))
+    return _fact(what, checked[what], never=False)
+
+
+def _fact(what: str, detail: Mapping[str, Any], *, never: bool) -> Statement:
+    by = detail.get("by")
+    return Statement(
+        what,
+        never,
+        node=detail.get("node"),
+        by=full_name(by) if by is not None and what == "preempted" else by,
+        reason=detail.get("reason"),
+        phase=detail.get("phase"),
+        after_ns=detail.get("after"),
+        before_ns=detail.get("before"),
+    )
+
+
+def _bounds(checked: Mapping[str, Any]) -> Bounds:
+    return Bounds(checked.get("equals"), checked.get("atLeast"), checked.get("atMost"))
+
+
+def full_name(pod: str) -> str:
+    """``namespace/name`` of a pod written with or without its namespace."""
+    return pod if "/" in pod else f"default/{pod}"
+
+
+def _text(data: Any) -> str:
+    """Data in one line, as YAML in flow style without quotes."""
+    if isinstance(data, Mapping):
+        return "{" + ", ".join(f"{key}: {_text(value)}" for key, value in data.items()) + "}"
+    if isinstance(data, list):
+        return "[" + ", ".join(_text(item) for item in data) + "]"
+    if isinstance(data, bool):
+        return str(data).lower()
+    return f"{data:g}" if isinstance(data, float) else str(data)

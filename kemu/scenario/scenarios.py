@@ -171,7 +171,9 @@ class Scenario:
     file: str
     """Where it was read from, for messages and for the command that replays."""
     document: Document
-    """As read, with what was overridden; the matrix still in it."""
+    """As read, with what was overridden; of a variant, with its values."""
+    resolved: Mapping[str, Any]
+    """The same with what stood in other files."""
     seed: int
     duration_ns: int
     runtime: str
@@ -201,6 +203,8 @@ class Scenario:
     """Judged over all variants of the matrix."""
     matrix: Mapping[str, tuple[Any, ...]]
     """Path below spec → values."""
+    variants: list[tuple[Mapping[str, Any], Scenario]] = field(default_factory=list)
+    """One for every combination of the matrix; empty without a matrix. See :func:`kemu.scenario.loader.variants`."""
 
     def to_yaml(self) -> str:
         """The resolved document: overrides applied, files taken in (but not a trace's, of which it keeps the digest).

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kemu.scenario.distributed import Distribution
+from kemu.scenario.distributed import Cost, Distribution
 from kemu.scenario.shapes import (
     DURATION,
     NAME,
@@ -26,7 +26,6 @@ from kemu.scenario.shapes import (
     Number,
     Record,
     ScalarOr,
-    Shape,
     Switch,
     Text,
     Whole,
@@ -159,6 +158,7 @@ TRACE = Record(
         "nodes": Key(Text(), "CSV file of the nodes, found in --data DIR; absent: the nodes of the scenario."),
         "pods": Key(Text(), "CSV file of the pods, found in --data DIR.", required=True),
         "speedUp": Key(Number(positive=True), "All times of the trace are divided by it."),
+        "runSpeedUp": Key(Number(positive=True), "Run times are divided by it instead: more pods run at once."),
         "limit": Key(Whole(0), "Only so many pods, from the first."),
         "kubelet": Key(Record(KUBELET_FIELDS), "KubeletConfiguration of the trace's nodes."),
         "digest": Key(Text(r"[0-9a-f]{64}", "a SHA-256"), "SHA-256 of the files: others are refused."),
@@ -338,7 +338,10 @@ def _fact(doc: str, keys: dict[str, Key] | None = None) -> Key:
 
 FACTS: dict[str, Key] = {
     "created": _fact("The pod was created."),
-    "unschedulable": _fact("An attempt to schedule it found no node."),
+    "unschedulable": _fact(
+        "An attempt to schedule it found no node.",
+        {"by": Key(Text(), "By which scheduler: <name> or <name>/<replica>.")},
+    ),
     "nominated": _fact("Its nominated node was set.", _AT_NODE),
     "nominationCleared": _fact("Its nominated node was cleared before it was bound.", _AT_NODE),
     "bound": _fact(
@@ -444,13 +447,12 @@ TIMING: dict[str, Key] = {
     "watchLatency": Key(_TIME, "From API servers to watching clients."),
     "storeLatency": Key(_TIME, "Between API servers and the store, one way."),
     "schedulingCycle": Key(
-        ScalarOr(
-            SECONDS,
+        Cost(
+            _TIME,
             Record(
                 {
                     "base": Key(_TIME, "For every attempt."),
                     "perNode": Key(_TIME, "For every node looked at."),
-                    **{name: key for name, key in Distribution(SECONDS)._record().choices.items()},
                 }
             ),
         ),

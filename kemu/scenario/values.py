@@ -22,7 +22,7 @@ UNITS_NS = {
 }
 """Nanoseconds in each unit of a Go duration."""
 
-_UNIT = "ns|us|µs|μs|ms|s|m|h"  # noqa: RUF001 - Go takes both the micro sign and the Greek letter
+_UNIT = "ns|us|µs|μs|ms|s|m|h"
 _PART = re.compile(rf"([0-9]+\.?[0-9]*|\.[0-9]+)({_UNIT})")
 DURATION_PATTERN = rf"^(0|(([0-9]+\.?[0-9]*|\.[0-9]+)({_UNIT}))+)$"
 RATE_PATTERN = rf"^([0-9]+\.?[0-9]*|\.[0-9]+)/({_UNIT})$"

@@ -1,0 +1,157 @@
+"""Nodes, schedulers and priority classes of a scenario, from the checked document.
+
+Role: one step of :mod:`kemu.scenario.loader`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
+from kemu.objects import names, quantities
+from kemu.scenario import manifests, scenarios
+from kemu.scenario.documents import Path
+from kemu.scenario.shapes import Report
+
+DEFAULT_RESOURCES = {"cpu": "8", "ephemeral-storage": "100Gi", "memory": "32Gi", "pods": "110"}
+DEFAULT_EVICTION_MEMORY = "100Mi"
+"""Kubernetes' default of ``evictionHard: {memory.available: …}``."""
+
+SYSTEM_PRIORITY_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+"""Every cluster has them."""
+NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+"""Every cluster has them."""
+
+MAX_NODES = 100_000
+
+
+def nodes(checked: Mapping[str, Any], raw: Any, path: Path, report: Report) -> list[scenarios.Node]:
+    """The nodes of one entry: one, or ``count`` of them."""
+    count = checked.get("count")
+    prefix = checked.get("namePrefix")
+    if "name" in checked:
+        if count is not None:
+            report.add((*path, "count"), "needs namePrefix, not name", key=True)
+        found = [checked["name"]]
+    elif prefix is not None:
+        if count is None:
+            if "count" not in raw:
+                report.add(path, "namePrefix needs count")
+            return []
+        if count > MAX_NODES:
+            report.add((*path, "count"), f"must be at most {MAX_NODES}")
+            return []
+        wrong = names.dns_subdomain(f"{prefix}1")
+        if wrong:
+            report.add((*path, "namePrefix"), f"{prefix}1 cannot be the name of a node: {wrong[0]}")
+            return []
+        found = [f"{prefix}{number}" for number in range(1, count + 1)]
+    else:
+        return []
+    template = node_template(checked, raw, path, report)
+    return [named(template, name, checked.get("kubelet", {}), raw) for name in found]
+
+
+def named(template: core_v1_pb2.Node, name: str, kubelet: Mapping[str, Any], raw: Any = None) -> scenarios.Node:
+    """A node made from a template."""
+    node = core_v1_pb2.Node()
+    node.CopyFrom(template)
+    node.metadata.name = name
+    labels = node.metadata.labels
+    labels["kubernetes.io/hostname"] = name
+    written = raw.get("kubelet", {}) if isinstance(raw, Mapping) else kubelet
+    return scenarios.Node(name, node, written if isinstance(written, Mapping) else {})
+
+
+def node_template(checked: Mapping[str, Any], raw: Any, path: Path, report: Report) -> core_v1_pb2.Node:
+    """A Node without a name."""
+    node = core_v1_pb2.Node()
+    labels, annotations = node.metadata.labels, node.metadata.annotations
+    labels["kubernetes.io/arch"] = "amd64"
+    labels["kubernetes.io/os"] = "linux"
+    for key, value in checked.get("labels", {}).items():
+        complaints = names.label_key(key) or names.label_value(value)
+        if complaints:
+            report.add((*path, "labels", key), complaints[0])
+        labels[key] = value
+    for key, value in checked.get("annotations", {}).items():
+        annotations[key] = value
+    for index, taint in enumerate(checked.get("taints", [])):
+        where = (*path, "taints", index)
+        message = manifests.read_part(core_v1_pb2.Taint, taint, where, report)
+        if message is None:
+            continue
+        if not message.key:
+            report.add(where, "key is missing")
+        if message.effect not in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
+            report.add((*where, "effect"), "effect must be NoSchedule, PreferNoSchedule or NoExecute")
+        node.spec.taints.append(message)
+    if checked.get("unschedulable"):
+        node.spec.unschedulable = True
+    capacity, allocatable = node_resources(checked)
+    for name, amount in sorted(capacity.items()):
+        node.status.capacity[name].string = amount
+    for name, amount in sorted(allocatable.items()):
+        node.status.allocatable[name].string = amount
+    return node
+
+
+def node_resources(checked: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Capacity and allocatable. What is reserved comes off the capacity where only that was given, as in the kubelet:
+    kubeReserved, systemReserved and the hard eviction threshold of memory."""
+    kubelet = checked.get("kubelet", {})
+    capacity: dict[str, str] = dict(checked.get("capacity", {}))
+    allocatable: dict[str, str] = dict(checked.get("allocatable", {}))
+    defaults = dict(DEFAULT_RESOURCES)
+    if "maxPods" in kubelet:
+        defaults["pods"] = str(kubelet["maxPods"])
+    reserved: dict[str, list[str]] = {}
+    for field in ("kubeReserved", "systemReserved"):
+        for name, amount in kubelet.get(field, {}).items():
+            reserved.setdefault(name, []).append(amount)
+    if capacity:
+        eviction = kubelet.get("evictionHard", {"memory.available": DEFAULT_EVICTION_MEMORY})
+        threshold = eviction.get("memory.available", "0")
+        if not threshold.endswith("%"):
+            reserved.setdefault("memory", []).append(threshold)
+    for name, amount in capacity.items():
+        if name not in allocatable:
+            allocatable[name] = _less(amount, reserved.get(name, []))
+    for name, amount in allocatable.items():
+        capacity.setdefault(name, amount)
+    for name, amount in defaults.items():
+        if name not in capacity:
+            capacity[name] = amount
+            allocatable[name] = amount
+    return capacity, allocatable
+
+
+def _less(amount: str, reserved: list[str]) -> str:
+    left = quantities.parse(amount)
+    for part in reserved:
+        left -= quantities.parse(part)
+    return str(left) if left.milli > 0 else "0"
+
+
+def schedulers(checked: Any, configs: Mapping[int, Any]) -> list[scenarios.Scheduler]:
+    """The schedulers. ``configs``: by index, the configurations that stand in files of their own."""
+    if checked is None:
+        return [scenarios.Scheduler(scenarios.DEFAULT_SCHEDULER)]
+    found = []
+    for index, item in enumerate(checked):
+        if not isinstance(item, dict) or "name" not in item:
+            continue
+        config = configs.get(index, item.get("config", {}))
+        found.append(scenarios.Scheduler(item["name"], item.get("replicas", 1), config, item.get("policy", {})))
+    return found
+
+
+def priority_class(
+    name: str, checked: int | Mapping[str, Any]
+) -> tuple[scheduling_v1_pb2.PriorityClass, dict[str, Any]]:
+    """The object, and the same as a manifest."""
+    fields = {"value": checked} if isinstance(checked, int) else dict(checked)
+    message = scheduling_v1_pb2.PriorityClass(**fields)
+    message.metadata.name = name
+    return message, {"metadata": {"name": name}, **fields}

@@ -1,0 +1,166 @@
+"""Kubernetes objects in a scenario: from YAML to messages, with the place of every mistake.
+
+What the API server would refuse is refused here already, with its own reasons, because here the line is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import Message
+
+from kemu.k8s import core_v1_pb2
+from kemu.objects import convert, defaults, resources, validation
+from kemu.scenario.documents import Path, follow, nearest, path_text
+from kemu.scenario.shapes import Report, unbuilt_text
+
+DEFAULT_IMAGE = "kemu.dev/pause:1"
+"""Of containers that name none. No kubelet ever has to pull it."""
+
+BUILT_KINDS = (
+    "Namespace", "Node", "Pod", "PriorityClass", "PodDisruptionBudget", "Service", "Lease", "Event",
+)  # fmt: skip
+"""Kinds that mean something without a controller."""
+
+START_SECONDS = "kemu.dev/start-seconds"
+RUN_SECONDS = "kemu.dev/run-seconds"
+EXIT_CODE = "kemu.dev/exit-code"
+SHUTDOWN_SECONDS = "kemu.dev/shutdown-seconds"
+FINISH = "kemu.dev/finish"
+"""Set on a running pod, it ends its containers with this exit code."""
+USAGE = "kemu.dev/usage"
+
+ANNOTATIONS = (START_SECONDS, RUN_SECONDS, EXIT_CODE, SHUTDOWN_SECONDS)
+"""What a pod may say about its life."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An object and where the scenario states it."""
+
+    message: Any
+    report: Report
+    path: Path
+    template: bool = False
+    """A workload's template: it has no name."""
+
+    def complain(self, field: str, message: str, suggestion: str = "") -> None:
+        """About a field of the object, or whatever of it is written down."""
+        data = self.report.document.data
+        for step in self.path:
+            data = data[step]
+        self.report.add((*self.path, *follow(data, field)), message, suggestion)
+
+
+def stated_name(data: Any) -> tuple[str, str, str] | None:
+    """Kind, namespace and name of an object, however many mistakes it has otherwise."""
+    metadata = data.get("metadata") if isinstance(data, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        return None
+    namespace = metadata.get("namespace", "default")
+    return str(data.get("kind")), namespace if isinstance(namespace, str) else "default", metadata["name"]
+
+
+def read(data: Any, path: Path, report: Report) -> Message | None:
+    """The object that stands at ``path``; None where it has mistakes, all of which are reported."""
+    if not isinstance(data, dict):
+        report.add(path, "must be a Kubernetes object")
+        return None
+    kind = data.get("kind")
+    if isinstance(kind, str) and kind in resources.BY_KIND and kind not in BUILT_KINDS:
+        report.add((*path, "kind"), unbuilt_text(kind))
+        return None
+    try:
+        message = convert.from_manifest(data)
+    except convert.ConversionError as error:
+        _report_conversion(error, path, report)
+        return None
+    return message if complete(message, data, path, report) else None
+
+
+def read_pod(data: Any, path: Path, report: Report) -> core_v1_pb2.Pod | None:
+    """A template: metadata and spec of a pod, without a name."""
+    try:
+        pod = convert.from_json(core_v1_pb2.Pod, data)
+    except convert.ConversionError as error:
+        _report_conversion(error, path, report)
+        return None
+    if pod.metadata.name:
+        report.add((*path, "metadata", "name"), "a template has no name: its pods are named <workload>-<n>", key=True)
+        return None
+    pod.metadata.name = "template"
+    good = complete(pod, data, path, report)
+    pod.metadata.ClearField("name")
+    return pod if good else None
+
+
+def read_part(message_class: type[Message], data: Any, path: Path, report: Report) -> Any:
+    """A part of an object, such as a taint; None where it has mistakes."""
+    try:
+        return convert.from_json(message_class, data)
+    except convert.ConversionError as error:
+        _report_conversion(error, path, report)
+        return None
+
+
+def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) -> bool:
+    """Fill in what the format leaves out (namespace, images), then check as the API server does."""
+    resource = resources.of(message)
+    if resource.namespaced and not message.metadata.namespace:
+        message.metadata.namespace = "default"
+    before = len(report.problems)
+    if isinstance(message, core_v1_pb2.Pod):
+        for container in (*message.spec.initContainers, *message.spec.containers):
+            if not container.image:
+                container.image = DEFAULT_IMAGE
+        _check_annotations(message, path, report)
+    if not message.metadata.name:
+        report.add((*path, "metadata") if "metadata" in data else path, "metadata.name is missing")
+        return False
+    defaulted = type(message)()
+    defaulted.CopyFrom(message)
+    defaults.apply(defaulted)
+    for cause in validation.validate_create(defaulted):
+        where = follow(data, cause.field)
+        written = path_text(where) == cause.field
+        report.add((*path, *where), cause.message if written else f"{cause.field}: {cause.message}")
+    return len(report.problems) == before
+
+
+def _check_annotations(pod: core_v1_pb2.Pod, path: Path, report: Report) -> None:
+    annotations = pod.metadata.annotations
+    for name in sorted(annotations):
+        if not name.startswith("kemu.dev/"):
+            continue
+        where = (*path, "metadata", "annotations", name)
+        if name == USAGE:
+            report.add(where, unbuilt_text(name), key=True)
+        elif name not in ANNOTATIONS:
+            report.add(where, "is not an annotation that kemu knows", nearest(name, ANNOTATIONS), key=True)
+        else:
+            complaint = annotation_complaint(name, annotations[name])
+            if complaint:
+                report.add(where, complaint)
+
+
+def annotation_complaint(name: str, text: str) -> str:
+    """What is wrong with the value of one of ANNOTATIONS; empty if nothing."""
+    if name == EXIT_CODE:
+        return "" if text.isdecimal() and int(text) <= 255 else f"must be a whole number from 0 to 255, not {text!r}"
+    try:
+        seconds = float(text)
+    except ValueError:
+        return f"must be a number of seconds, not {text!r}"
+    return "" if 0 <= seconds < 1e9 else f"must be a number of seconds that is not negative, not {text!r}"
+
+
+def _report_conversion(error: convert.ConversionError, path: Path, report: Report) -> None:
+    for problem in error.problems:
+        report.add(
+            (*path, *problem.steps),
+            problem.message,
+            problem.suggestion,
+            key=problem.message.startswith("unknown field"),
+        )
