@@ -1,0 +1,127 @@
+"""The story of a run: who did what to whom, when and why, in the order in which it happened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kemu.checks.history import Fact, History, PodHistory
+from kemu.objects import quantities
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One thing that happened."""
+
+    time_ns: int
+    who: str
+    """The actor."""
+    what: str
+    """A phrase about the pod: ``red-0 is bound to node-1``."""
+    why: str
+    tone: str
+    """``good bad plain``."""
+    weight: int
+    """How much it tells: 3 a race, a preemption or a refusal; 2 placements and ends; 1 the rest."""
+
+
+def tell(history: History, limit: int) -> tuple[list[Line], int]:
+    """The ``limit`` most telling lines in their order, and how many were left out.
+
+    Of lines that weigh the same the earliest stay.
+    """
+    lines = [
+        line
+        for pod in history.pods.values()
+        for fact in _notable(pod)
+        if (line := _line(history, pod, fact)) is not None
+    ]
+    order = sorted(range(len(lines)), key=lambda i: lines[i].time_ns)
+    lines = [lines[i] for i in order]
+    if len(lines) <= limit:
+        return lines, 0
+    ranked = sorted(range(len(lines)), key=lambda i: (-lines[i].weight, i))[:limit]
+    return [lines[i] for i in sorted(ranked)], len(lines) - limit
+
+
+def _notable(pod: PodHistory) -> Sequence[Fact]:
+    """Leaves out repeated failures with the same message, and the set-up of pods that ran from the start."""
+    kept = []
+    last = ""
+    for fact in pod.facts:
+        if fact.what == "unschedulable":
+            if fact.message == last:
+                continue
+            last = fact.message
+        if fact.time_ns == 0 and pod.preset_node and fact.what in ("created", "running", "bound"):
+            continue
+        kept.append(fact)
+    return kept
+
+
+def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
+    name = _short(pod.key)
+    scheduler = f"scheduler {_scheduler(fact.by or pod.scheduler_name)}"
+    what = fact.what
+    if what == "created":
+        return Line(fact.time_ns, "user", f"{name} is created", _wants(pod), "plain", 1)
+    if what == "unschedulable":
+        return Line(fact.time_ns, scheduler, f"{name} fits nowhere", fact.message, "plain", 2)
+    if what == "nominated":
+        return Line(fact.time_ns, scheduler, f"{name} is nominated to {fact.node}", "", "plain", 3)
+    if what == "nominationCleared":
+        return Line(fact.time_ns, scheduler, f"{name} loses its nomination to {fact.node}", "", "plain", 3)
+    if what == "preempted":
+        by = _short(fact.by)
+        preemptor = history.pod(fact.by)
+        why = f"makes room for {by}"
+        if preemptor is not None:
+            why += f" (priority {preemptor.priority} > {pod.priority})"
+        return Line(fact.time_ns, "scheduler", f"{name} is preempted on {fact.node}", why, "bad", 3)
+    if what == "bound":
+        return Line(fact.time_ns, scheduler, f"{name} is bound to {fact.node}", _wants(pod), "good", 3)
+    if what == "rejected":
+        why = fact.message or fact.reason
+        return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} is rejected: {fact.reason}", why, "bad", 4)
+    if what == "running":
+        return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} runs", "", "good", 2)
+    if what == "finished":
+        if pod.first("rejected") is not None:
+            return None
+        tone = "plain" if fact.reason == "Succeeded" else "bad"
+        return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} ends: {fact.reason}", fact.message, tone, 1)
+    if what == "terminating":
+        if pod.first("preempted") is not None:
+            return None
+        return Line(fact.time_ns, "user", f"{name} is deleted, and shuts down", "", "plain", 1)
+    if what == "deleted":
+        return Line(
+            fact.time_ns, f"kubelet {fact.node}" if fact.node else "API server", f"{name} is gone", "", "plain", 2
+        )
+    return None
+
+
+def _short(key: str) -> str:
+    return key.removeprefix("default/")
+
+
+def _scheduler(name: str) -> str:
+    """The first replica is not worth a number."""
+    return name.removesuffix("/0")
+
+
+def _wants(pod: PodHistory) -> str:
+    """``priority 1000, wants 10 cpu``"""
+    parts = []
+    for resource in sorted(pod.requests):
+        amount = pod.requests[resource]
+        if not amount:
+            continue
+        if resource == "cpu":
+            parts.append(f"{quantities.format_milli(amount)} cpu")
+        elif resource in ("memory", "ephemeral-storage"):
+            parts.append(f"{quantities.format_value(amount, quantities.Format.BINARY_SI)} {resource}")
+        else:
+            parts.append(f"{amount} {resource}")
+    wants = f"wants {', '.join(parts)}" if parts else "wants nothing"
+    return f"priority {pod.priority}, {wants}" if pod.priority else wants

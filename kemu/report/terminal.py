@@ -1,0 +1,154 @@
+"""A verdict as a person reads it in a terminal: what happened first, then what it proves, then what to try next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from kemu.checks.history import History
+from kemu.report import stories
+
+STORY_LINES = 40
+
+_MARK = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}
+_WORD = {"holds": "[bold green]holds[/]", "fails": "[bold red]fails[/]", "unknown": "[bold yellow]unknown[/]"}
+_TONE = {"good": "green", "bad": "red", "plain": "default"}
+
+
+def show_run(console: Console, verdict: Mapping[str, Any], history: History, description: str) -> None:
+    """One run: headline, story, expectations, checks, figures."""
+    headline(console, verdict)
+    if description:
+        console.print(escape(" ".join(description.split())), style="dim", highlight=False)
+    console.print()
+    show_story(console, history)
+    show_judgements(console, verdict)
+    show_figures(console, verdict)
+
+
+def headline(console: Console, verdict: Mapping[str, Any]) -> None:
+    console.print(
+        f"[bold]{escape(verdict['scenario'])}[/] {_WORD[verdict['verdict']]}  "
+        f"[dim]{verdict['runtime']}, seed {verdict['seed']}, {verdict['virtual_s']:g} virtual s in "
+        f"{verdict['wall_s']:g} s[/]",
+        highlight=False,
+    )
+
+
+def show_story(console: Console, history: History, limit: int = STORY_LINES) -> None:
+    lines, left_out = stories.tell(history, limit)
+    if not lines:
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
+    table.add_column(justify="right", no_wrap=True, style="dim")
+    table.add_column(no_wrap=True, style="cyan")
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold", style="dim")
+    for line in lines:
+        table.add_row(
+            f"{line.time_ns / 1e9:.3f} s",
+            escape(line.who),
+            f"[{_TONE[line.tone]}]{escape(line.what)}[/]",
+            escape(line.why),
+        )
+    console.print(table)
+    if left_out:
+        console.print(f"[dim]… and {left_out} less telling lines[/]", highlight=False)
+    console.print()
+
+
+def show_judgements(console: Console, verdict: Mapping[str, Any], *, passed: int = 20) -> None:
+    """What failed or is unknown always; what holds as long as it is not too much."""
+    judged = verdict["expectations"]
+    good = sum(found["holds"] is True for found in judged)
+    if judged:
+        console.print(f"[bold]expected[/] [dim]{good} of {len(judged)}[/]", highlight=False)
+        table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
+        for found in judged:
+            if found["holds"] is True and len(judged) > passed:
+                continue
+            table.add_row(_MARK[found["holds"]], escape(found["text"]), f"[dim]{escape(found['detail'])}[/]")
+        console.print(table)
+    console.print("[bold]checked[/]", highlight=False)
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
+    for found in verdict["checks"]:
+        table.add_row(_MARK[found["holds"]], escape(found["id"]), f"[dim]{escape(found['detail'])}[/]")
+    console.print(table)
+    console.print()
+
+
+def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
+    telling = {name: value for name, value in verdict["counts"].items() if value}
+    text = "  ".join(f"{name.replace('_', ' ')} [bold]{value}[/]" for name, value in telling.items())
+    console.print(text or "[dim]nothing happened[/]", highlight=False)
+    groups = verdict["waiting"]
+    if sum(group["pods"] for group in groups.values()) > 1:
+        console.print(waiting_table({"": groups}))
+    console.print()
+
+
+def waiting_table(by_variant: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Table:
+    """Waiting times by variant (if any) and priority."""
+    named = any(by_variant)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    if named:
+        table.add_column("variant", overflow="fold")
+    for title in ("priority", "pods", "never bound", "waited p50", "p99", "longest", "overtaken p99", "most"):
+        table.add_column(title, justify="right")
+    for name, groups in by_variant.items():
+        for priority, group in groups.items():
+            row = [
+                priority,
+                str(group["pods"]),
+                str(group["unbound"]) if group["unbound"] else "–",
+                f"{group['p50_s']:.3f} s",
+                f"{group['p99_s']:.3f} s",
+                f"{group['max_s']:.3f} s",
+                str(group["overtaken_p99"]),
+                str(group["overtaken_max"]),
+            ]
+            table.add_row(*([escape(name)] if named else []), *row)
+    return table
+
+
+def show_matrix(
+    console: Console, verdict: Mapping[str, Any], names: Sequence[str], histories: Sequence[History], description: str
+) -> None:
+    """All variants side by side, then what was expected of each and of all."""
+    headline(console, verdict)
+    if description:
+        console.print(escape(" ".join(description.split())), style="dim", highlight=False)
+    console.print()
+    variants = verdict["variants"]
+    if len(variants) <= 2 and all(len(history.pods) <= 12 for history in histories):
+        for name, history in zip(names, histories, strict=True):
+            console.print(f"[bold]{escape(name)}[/]", highlight=False)
+            show_story(console, history)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("variant", overflow="fold")
+    telling = [
+        name for name in variants[0]["counts"] if len({found["counts"][name] for found in variants}) > 1
+    ][:6]  # fmt: skip
+    for title in ("verdict", *(name.replace("_", " ") for name in telling)):
+        table.add_column(title, justify="right")
+    for name, found in zip(names, variants, strict=True):
+        table.add_row(escape(name), _WORD[found["verdict"]], *(str(found["counts"][count]) for count in telling))
+    console.print(table)
+    console.print()
+    console.print(waiting_table({name: found["waiting"] for name, found in zip(names, variants, strict=True)}))
+    console.print()
+    for name, found in zip(names, variants, strict=True):
+        console.print(f"[bold]{escape(name)}[/]", highlight=False)
+        show_judgements(console, found)
+    compared = verdict["expectations"][sum(len(found["expectations"]) for found in variants) :]
+    if compared:
+        console.print("[bold]compared[/]", highlight=False)
+        for found in compared:
+            console.print(
+                f"{_MARK[found['holds']]} {escape(found['text'])}  [dim]{escape(found['detail'])}[/]", highlight=False
+            )
+        console.print()

@@ -1,0 +1,69 @@
+"""From a scenario to the actors that play it.
+
+Role: between :mod:`kemu.scenario.scenarios` and the runner. Everything here is plain data, so that a cell can make the
+actors in another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kemu.runtime.env import ActorSpec
+from kemu.scenario.scenarios import Node, Scenario
+
+STORE = "store"
+USER = "user"
+
+STORE_FACTORY = "kemu.store.server:Store"
+APISERVER_FACTORY = "kemu.apiserver.server:ApiServer"
+SCHEDULER_FACTORY = "kemu.scheduler.scheduler:Scheduler"
+KUBELET_FACTORY = "kemu.kubelet.kubelet:Kubelet"
+
+
+def store(scenario: Scenario) -> list[ActorSpec]:
+    """None where a real etcd takes its place."""
+    if scenario.store_etcd:
+        return []
+    return [ActorSpec(STORE, STORE_FACTORY, {"fsync": scenario.store_fsync})]
+
+
+def apiservers(scenario: Scenario) -> list[ActorSpec]:
+    target = f"etcd://{scenario.store_etcd}" if scenario.store_etcd else STORE
+    config = {"store": target, "cache_lag_s": scenario.cache_lag_s}
+    return [ActorSpec(f"apiserver/{n}", APISERVER_FACTORY, config) for n in range(scenario.apiserver_replicas)]
+
+
+def apiserver_of(scenario: Scenario, index: int) -> str:
+    """Clients are spread over the API servers in turn."""
+    return f"apiserver/{index % scenario.apiserver_replicas}"
+
+
+def kubelet(scenario: Scenario, node: Node, index: int) -> ActorSpec:
+    config: Mapping[str, Any] = {
+        "node": node.message.SerializeToString(deterministic=True),
+        "apiserver": apiserver_of(scenario, index),
+        "kubelet": dict(node.kubelet),
+        "timing": dict(scenario.timing),
+    }
+    return ActorSpec(f"kubelet/{node.name}", KUBELET_FACTORY, config)
+
+
+def kubelets(scenario: Scenario) -> list[ActorSpec]:
+    return [kubelet(scenario, node, index) for index, node in enumerate(scenario.nodes)]
+
+
+def schedulers(scenario: Scenario) -> list[ActorSpec]:
+    specs = []
+    for scheduler in scenario.schedulers:
+        for replica in range(scheduler.replicas):
+            config = {
+                "name": scheduler.name,
+                "replica": replica,
+                "apiserver": apiserver_of(scenario, len(specs)),
+                "config": dict(scheduler.config),
+                "policy": dict(scheduler.policy),
+                "timing": dict(scenario.timing),
+            }
+            specs.append(ActorSpec(f"scheduler/{scheduler.name}/{replica}", SCHEDULER_FACTORY, config))
+    return specs

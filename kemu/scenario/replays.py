@@ -1,0 +1,124 @@
+"""Replay: run a recorded scenario again, and compare event by event.
+
+In ``sim`` the same scenario and seed give the same bytes, so a difference means that the log was changed, that kemu was,
+or that something reached around the Env.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kemu.errors import RunLogError
+from kemu.runlog.frames import FILE_NAME, Event, Reader, unpack_event
+from kemu.scenario import loader, runner
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first event that differs."""
+
+    index: int
+    """From 0."""
+    recorded: str
+    replayed: str
+
+    def __str__(self) -> str:
+        return f"event {self.index} differs\n  recorded: {self.recorded}\n  replayed: {self.replayed}"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One run folder, run again."""
+
+    folder: Path
+    digest: str
+    events: int
+    difference: Difference | None
+
+
+def replay(folder: Path, data_dir: Path | None = None) -> list[Replay]:
+    """Replay a run folder, or every variant in one.
+
+    Raises RunLogError where the folder is not one of a run, or its runtime was not ``sim``.
+    """
+    variants = sorted(folder.glob("variant-*"), key=lambda path: int(path.name.removeprefix("variant-")))
+    if variants and not (folder / FILE_NAME).exists():
+        return [_replay(variant, data_dir) for variant in variants]
+    return [_replay(folder, data_dir)]
+
+
+def _replay(folder: Path, data_dir: Path | None) -> Replay:
+    scenario_file = folder / runner.SCENARIO_FILE
+    if not scenario_file.is_file():
+        raise RunLogError(f"{folder}: not a run folder: it has no {runner.SCENARIO_FILE}")
+    with Reader(folder / FILE_NAME) as reader:
+        header = reader.header
+    if header.get("runtime") != "sim":
+        raise RunLogError(f"{folder}: a run on {header.get('runtime')!r} happened in real time; only sim runs replay")
+    scenario = loader.load(scenario_file, data_dir)
+    with tempfile.TemporaryDirectory(prefix="kemu-replay-") as again:
+        result = runner.run(scenario, runner.Options(out=Path(again), runtime="sim"))
+        difference, events = compare(folder / FILE_NAME, Path(again) / FILE_NAME)
+        return Replay(folder, result.verdict["digest"], events, difference)
+
+
+def compare(recorded: Path, replayed: Path) -> tuple[Difference | None, int]:
+    """The first difference of two run logs, and how many events were compared."""
+    index = -1
+    with Reader(recorded) as left_reader, Reader(replayed) as right_reader:
+        left_events, right_events = _payloads(left_reader), _payloads(right_reader)
+        while True:
+            index += 1
+            left, right = next(left_events, None), next(right_events, None)
+            if left is None and right is None:
+                return None, index
+            if left != right:
+                return _difference(index, left, right), index
+
+
+def _payloads(reader: Reader) -> Iterator[bytes | str]:
+    """Packed events; a text where the file is damaged so that no more can be read."""
+    try:
+        yield from reader.payloads(check=False)
+    except RunLogError as error:
+        yield str(error)
+
+
+def _difference(index: int, left: bytes | str | None, right: bytes | str | None) -> Difference:
+    if isinstance(left, bytes) and isinstance(right, bytes):
+        try:
+            recorded, replayed = unpack_event(left), unpack_event(right)
+        except (ValueError, TypeError) as error:
+            return Difference(index, f"cannot be read: {error or type(error).__name__}", _text(right))
+        if recorded != replayed:
+            return Difference(index, _event_text(recorded, replayed), _event_text(replayed, recorded))
+    return Difference(index, _text(left), _text(right))
+
+
+def _text(found: bytes | str | None) -> str:
+    if found is None:
+        return "nothing: the log ends here"
+    if isinstance(found, str):
+        return found
+    try:
+        return _event_text(unpack_event(found), None)
+    except (ValueError, TypeError) as error:
+        return f"cannot be read: {error or type(error).__name__}"
+
+
+def _event_text(event: Event, other: Event | None) -> str:
+    """Time, actor, kind; of the data only what differs, if there is something to compare."""
+    data: Mapping[str, Any] = event.data
+    if other is not None and other.kind == event.kind and isinstance(other.data, dict) and isinstance(data, dict):
+        data = {key: value for key, value in data.items() if other.data.get(key, _ABSENT) != value} or {}
+    shown = repr(data)
+    if len(shown) > 300:
+        shown = shown[:300] + "…"
+    return f"{event.time_ns / 1e9:.9f} s {event.actor} {event.kind} {shown}"
+
+
+_ABSENT = object()

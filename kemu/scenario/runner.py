@@ -1,0 +1,333 @@
+"""Runs a scenario: builds the cluster, lets time pass, judges, and leaves a run folder.
+
+    result = run(scenario, Options(out=Path("runs/race")))
+    print(result.verdict["verdict"], result.verdict["digest"])
+
+The order of a run: store, API servers; the user's set-up (namespaces, priority classes, manifests); kubelets, which
+register their nodes and take over the pods that run there already; schedulers. Then the clock starts at 0, and events,
+workloads and faults come in their time. The run ends at its duration, when ``until`` holds, or when nothing can happen
+any more.
+
+Neighbours: :mod:`plans` (which actors), :mod:`faults` (chaos), :mod:`verdicts` (judging), :mod:`kemu.runlog`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import kemu
+from kemu.checks import registry, waiting
+from kemu.checks.history import COUNTERS, History, counts
+from kemu.checks.results import Result
+from kemu.client.clients import Client
+from kemu.errors import NotFound, SimulationError
+from kemu.runlog.frames import FILE_NAME, Reader, Writer
+from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
+from kemu.runtime.runtimes import Runtime
+from kemu.scenario import loader, plans, user, verdicts
+from kemu.scenario.expectations import Comparison, Expectation
+from kemu.scenario.faults import Chaos
+from kemu.scenario.scenarios import Event, Scenario
+
+SCENARIO_FILE = "scenario.yaml"
+VERDICT_FILE = "verdict.json"
+
+Progress = Callable[[int, int, Mapping[str, int]], None]
+"""Told now and then: virtual time in ns, duration in ns, events of the run log by kind."""
+
+PROGRESS_EVERY_EVENTS = 500
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run, beside what the scenario says itself."""
+
+    out: Path
+    """The run folder; an older run in it is replaced."""
+    runtime: str = ""
+    """``sim`` or ``ray``; empty: as the scenario says."""
+    speed: float = 0.0
+    """Virtual seconds for each real one (``ray``); 0: as the scenario says."""
+    progress: Progress | None = None
+    ray: Mapping[str, Any] = field(default_factory=dict)
+    """More arguments for :class:`kemu.runtime.ray.RayRuntime`."""
+    otlp: str = ""
+    """Where to send traces, ``host:port``: live from the cells of Ray, after the run in sim."""
+
+
+@dataclass
+class RunResult:
+    """One variant, run and judged."""
+
+    scenario: Scenario
+    variant: Mapping[str, Any]
+    folder: Path
+    verdict: dict[str, Any]
+    """What verdict.json holds."""
+    history: History
+
+
+@dataclass
+class _End:
+    reason: str
+    """``idle deadline stopped interrupted``."""
+    now_ns: int
+
+
+class _Recorder:
+    """The sink of a run: writes the log, counts, and watches for ``until``."""
+
+    def __init__(self, writer: Writer, scenario: Scenario, progress: Progress | None) -> None:
+        self._append = writer.append
+        self._progress = progress
+        self._duration_ns = scenario.duration_ns
+        self._until = scenario.until
+        self._history = History(keep_changes=False) if scenario.until is not None else None
+        self.kinds: dict[str, int] = {}
+        self.stop: Callable[[], None] = lambda: None
+        self.interrupted = False
+        self._events = 0
+
+    def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        self._append(time_ns, actor, kind, data)
+        self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        self._events += 1
+        if self._history is not None:
+            self._history.feed(time_ns, actor, kind, data)
+            if kind in _MAY_DECIDE and verdicts.happened(self._until, self._history):  # type: ignore[arg-type]
+                self._history = None
+                self.stop()
+        if self._progress is not None and self._events % PROGRESS_EVERY_EVENTS == 0:
+            self._progress(time_ns, self._duration_ns, self.kinds)
+
+
+_MAY_DECIDE = frozenset(("store.txn", "sched.attempt", "sched.victim", "sched.bind", "kubelet.admit"))
+
+
+def run(scenario: Scenario, options: Options) -> RunResult:
+    """Run a scenario without a matrix (or one variant of it) and judge it.
+
+    Raises SimulationError when the run itself broke; the run folder then holds the log as far as it went.
+    """
+    folder = _prepare(options.out, scenario)
+    runtime_name = options.runtime or scenario.runtime
+    header = {
+        "kemu": kemu.__version__,
+        "scenario": scenario.name,
+        "seed": scenario.seed,
+        "runtime": runtime_name,
+        "epoch_unix_s": EPOCH_UNIX_S,
+    }
+    begun = time.perf_counter()
+    writer = Writer(folder / FILE_NAME, header)
+    recorder = _Recorder(writer, scenario, options.progress)
+    runtime: Runtime | None = None
+    try:
+        runtime = _runtime(runtime_name, scenario, options, folder, recorder)
+        recorder.stop = runtime.request_stop
+        end = runtime.run(_drive(runtime, scenario, recorder))
+    finally:
+        digest = writer.close()
+    wall_s = time.perf_counter() - begun
+    verdict, history = judge(scenario, folder, end)
+    verdict = {
+        "scenario": scenario.name,
+        "runtime": runtime_name,
+        "seed": scenario.seed,
+        "digest": digest,
+        **verdict,
+        "virtual_s": round(end.now_ns / SECOND_NS, 6),
+        "wall_s": round(wall_s, 3),
+        "ended": end.reason,
+        "run": str(options.out),
+    }
+    (folder / VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
+    return RunResult(scenario, {}, folder, verdict, history)
+
+
+def _prepare(out: Path, scenario: Scenario) -> Path:
+    """Make the run folder; of an older run in it only our own files go."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name in (FILE_NAME, VERDICT_FILE, "report.html"):
+        (out / name).unlink(missing_ok=True)
+    for name in ("cells", "disks"):
+        shutil.rmtree(out / name, ignore_errors=True)
+    (out / SCENARIO_FILE).write_text(scenario.to_yaml())
+    return out
+
+
+def _runtime(name: str, scenario: Scenario, options: Options, folder: Path, recorder: _Recorder) -> Runtime:
+    # Imported on use: the sim starts without Ray, and Ray's cells without the sim.
+    if name == "sim":
+        from kemu.runtime.sim import SimRuntime
+
+        return SimRuntime(scenario.seed, recorder, scenario.timing)
+    from kemu.runtime.ray import RayRuntime
+
+    speed = options.speed or scenario.speed
+    return RayRuntime(scenario.seed, recorder, speed, folder / "cells", **options.ray)
+
+
+async def _drive(runtime: Runtime, scenario: Scenario, recorder: _Recorder) -> _End:
+    await runtime.launch(plans.store(scenario))
+    await runtime.launch(plans.apiservers(scenario))
+    await runtime.launch([user.spec(scenario, plans.USER, plans.apiserver_of(scenario, 0))])
+    await runtime.launch(plans.kubelets(scenario))
+    await runtime.launch(plans.schedulers(scenario))
+    await runtime.begin()
+    chaos = Chaos(runtime, scenario.seed, recorder)
+    tasks = [runtime.spawn(chaos.carry_out(fault), f"chaos/{fault.id}") for fault in scenario.chaos]
+    tasks += [
+        runtime.spawn(_node_event(runtime, scenario, event), f"event/{event.index}")
+        for event in scenario.events
+        if event.what in ("addNode", "removeNode")
+    ]
+    try:
+        reason = await runtime.run_until(scenario.duration_ns, until_idle=True)
+    finally:
+        for task in tasks:
+            task.cancel()
+    now_ns = runtime.clock.now_ns()
+    await runtime.shutdown()
+    return _End(reason, now_ns)
+
+
+async def _node_event(runtime: Runtime, scenario: Scenario, event: Event) -> None:
+    """Nodes come and go with their kubelets; everything else that a scenario does is the user's business."""
+    await runtime.clock.sleep_until_ns(event.at_ns)
+    if event.what == "addNode":
+        await runtime.launch([plans.kubelet(scenario, node, index) for index, node in enumerate(event.nodes)])
+        return
+    name = f"kubelet/{event.name}"
+    if name in runtime.actors():
+        await runtime.stop(name)
+    client = Client(runtime.env("operator"), plans.apiserver_of(scenario, 0))
+    try:
+        await client.delete("nodes", event.name)
+    except NotFound:
+        recorder_kind = {"index": event.index, "what": event.what, "reason": "NotFound"}
+        runtime.env("operator").log("user.refused", recorder_kind)
+
+
+def judge(scenario: Scenario, folder: Path, end: _End) -> tuple[dict[str, Any], History]:
+    """Checks, expectations, counters and waiting times of a recorded run."""
+    with Reader(folder / FILE_NAME) as reader:
+        history, checks = registry.judge(
+            reader,
+            disabled=scenario.checks.disabled,
+            max_wait_ns=scenario.checks.max_wait_ns,
+            max_overtaken=scenario.checks.max_overtaken,
+        )
+    history.now_ns = max(history.now_ns, end.now_ns)
+    outcome = verdicts.Outcome(
+        history, checks, end.now_ns, finished=end.reason != "interrupted", idle=end.reason == "idle"
+    )
+    judgements = [verdicts.judge(expectation, outcome) for expectation in scenario.expectations]
+    verdict = verdicts.overall(verdicts.countable(checks, scenario.expectations), judgements)
+    if end.reason == "interrupted" and verdict == "holds":
+        verdict = "unknown"
+    data = {
+        "verdict": verdict,
+        "expectations": [verdicts.as_data(judgement) for judgement in judgements],
+        "checks": [_check_data(check) for check in checks],
+        "counts": counts(history),
+        "waiting": waiting.summary(waiting.waits(history)),
+    }
+    return data, history
+
+
+def _check_data(check: Result) -> dict[str, Any]:
+    return {"id": check.id, "holds": check.holds, "detail": check.detail}
+
+
+# A matrix -----------------------------------------------------------------------------------------------------------
+
+
+def variant_name(variant: Mapping[str, Any]) -> str:
+    """``queue=fifo nomination=False``: the last step of each path, and its value."""
+    return " ".join(f"{path.rpartition('.')[2]}={_plain(value)}" for path, value in variant.items())
+
+
+def _plain(value: Any) -> str:
+    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+
+
+def run_all(
+    scenario: Scenario, options: Options, *, on_result: Callable[[RunResult], None] | None = None
+) -> tuple[dict[str, Any], list[RunResult]]:
+    """Run every variant of the matrix, compare them, and put one verdict over all."""
+    made = loader.variants(scenario)
+    if len(made) == 1 and not made[0][0]:
+        result = run(scenario, options)
+        if on_result is not None:
+            on_result(result)
+        return result.verdict, [result]
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / SCENARIO_FILE).write_text(scenario.to_yaml())
+    results: list[RunResult] = []
+    for number, (variant, each) in enumerate(made):
+        folder = options.out / f"variant-{number}"
+        result = run(each, Options(**{**options.__dict__, "out": folder}))
+        result.variant = variant
+        result.verdict = {"variant": dict(variant), **result.verdict}
+        (folder / VERDICT_FILE).write_text(json.dumps(result.verdict, indent=2) + "\n")
+        results.append(result)
+        if on_result is not None:
+            on_result(result)
+    verdict = combine(scenario, results, options.out)
+    (options.out / VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
+    return verdict, results
+
+
+def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict[str, Any]:
+    """One verdict over all variants: counts added up, waits pooled, comparisons judged."""
+    comparisons = [_compare(scenario, expectation, results) for expectation in scenario.comparisons]
+    order = ("fails", "unknown", "holds")
+    worst = min((result.verdict["verdict"] for result in results), key=order.index)
+    overall = min((worst, verdicts.overall((), comparisons)), key=order.index)
+    digest = hashlib.sha256("\n".join(result.verdict["digest"] for result in results).encode()).hexdigest()
+    pooled = [wait for result in results for wait in waiting.waits(result.history)]
+    first = results[0].verdict
+    return {
+        "scenario": scenario.name,
+        "runtime": first["runtime"],
+        "seed": scenario.seed,
+        "digest": digest,
+        "verdict": overall,
+        "expectations": [
+            {**found, "variant": dict(result.variant)} for result in results for found in result.verdict["expectations"]
+        ]
+        + [verdicts.as_data(found) for found in comparisons],
+        "checks": [
+            {**found, "variant": dict(result.variant)} for result in results for found in result.verdict["checks"]
+        ],
+        "counts": {name: sum(result.verdict["counts"][name] for result in results) for name in COUNTERS},
+        "waiting": waiting.summary(pooled),
+        "virtual_s": round(sum(result.verdict["virtual_s"] for result in results), 6),
+        "wall_s": round(sum(result.verdict["wall_s"] for result in results), 3),
+        "run": str(out),
+        "variants": [result.verdict for result in results],
+    }
+
+
+def _compare(scenario: Scenario, expectation: Expectation, results: Sequence[RunResult]) -> verdicts.Judgement:
+    subject = expectation.subject
+    assert isinstance(subject, Comparison)
+
+    def side(condition: Mapping[str, Any]) -> tuple[str, float | None, bool]:
+        (index,) = loader.select(scenario, condition)
+        result = results[index]
+        value = verdicts.metric(result.history, subject.metric, subject.priority)
+        return variant_name(condition), value, result.verdict["ended"] != "interrupted"
+
+    return verdicts.compare(expectation, side(subject.of), side(subject.times_that_of))
+
+
+__all__ = ["Options", "RunResult", "SimulationError", "combine", "judge", "run", "run_all", "variant_name"]
