@@ -19,7 +19,6 @@ import difflib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -28,7 +27,7 @@ from google.protobuf.message import Message
 
 from kemu.errors import KemuError
 from kemu.k8s import core_v1_pb2, meta_v1_pb2, options_pb2
-from kemu.objects import quantities, resources
+from kemu.objects import quantities, resources, times
 
 M = TypeVar("M", bound=Message)
 
@@ -87,7 +86,7 @@ def from_json(message_class: type[M], data: Mapping[str, Any], *, path: str = ""
     """
     message = message_class()
     reader = _Reader(path)
-    if type(data) is not dict:
+    if not isinstance(data, dict):
         reader.problem(None, f"must be an object, not {_kind_of(data)}")
     elif message_class in _KINDS and ("kind" in data or "apiVersion" in data):
         api_version, kind = _KINDS[message_class]
@@ -107,14 +106,14 @@ def from_json(message_class: type[M], data: Mapping[str, Any], *, path: str = ""
 def from_manifest(data: Mapping[str, Any], *, path: str = "") -> Message:
     """The object that a manifest describes. Raises ConversionError, also for an apiVersion and kind that kemu lacks."""
     reader = _Reader(path)
-    if type(data) is not dict:
+    if not isinstance(data, dict):
         reader.problem(None, f"must be an object, not {_kind_of(data)}")
         raise ConversionError(reader.problems)
     kind, api_version = data.get("kind"), data.get("apiVersion")
     for field, value in (("apiVersion", api_version), ("kind", kind)):
         if not value:
             reader.problem((None, field), "must be given")
-        elif type(value) is not str:
+        elif not isinstance(value, str):
             reader.problem((None, field), f"must be a string, not {_kind_of(value)}")
     if reader.problems:
         raise ConversionError(reader.problems)
@@ -128,34 +127,6 @@ def from_manifest(data: Mapping[str, Any], *, path: str = "") -> Message:
         return from_json(row.message, data, path=path)
     raise ConversionError(reader.problems)
 
-
-@lru_cache(16_384)
-def parse_time(text: str) -> int:
-    """Unix nanoseconds of an RFC 3339 text. Raises ValueError."""
-    try:
-        if "T" not in text.upper() or text != text.strip():
-            raise ValueError
-        when = datetime.fromisoformat(text)
-    except ValueError:
-        when = None
-    if when is None or when.tzinfo is None:
-        raise ValueError(f"must be a time such as 2006-01-02T15:04:05Z, not {text!r}")
-    microseconds = (when - _EPOCH) // timedelta(microseconds=1)
-    return microseconds * 1000
-
-
-@lru_cache(16_384)
-def format_time(seconds: int) -> str:
-    """RFC 3339 text of Unix seconds, in UTC: ``2000-01-01T00:00:00Z``."""
-    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ").rjust(20, "0")
-
-
-def format_micro_time(seconds: int, nanos: int) -> str:
-    """RFC 3339 text with six digits of a second: ``2000-01-01T00:00:00.000001Z``."""
-    return f"{format_time(seconds)[:-1]}.{nanos // 1000:06d}Z"
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 # Reading ------------------------------------------------------------------------------------------------------------
 
@@ -209,7 +180,7 @@ def _read_fields(message: Any, data: dict[str, Any], table: _Table, place: _Plac
 def _table(descriptor: Descriptor) -> _Table:
     table: _Table = {}
     for field in descriptor.fields:
-        if _is_inline(field):
+        if is_inline(field):
             for name, setter in _table(field.message_type).items():
                 table[name] = _inline_setter(field.name, setter)
         else:
@@ -217,12 +188,13 @@ def _table(descriptor: Descriptor) -> _Table:
     return table
 
 
-def _is_inline(field: FieldDescriptor) -> bool:
+def is_inline(field: FieldDescriptor) -> bool:
+    """Whether the fields of this message stand in the JSON object of its parent."""
     inline: Any = options_pb2.inline
     return bool(field.has_options and field.GetOptions().Extensions[inline])
 
 
-def _map_value(field: FieldDescriptor) -> FieldDescriptor | None:
+def map_value(field: FieldDescriptor) -> FieldDescriptor | None:
     """The field of the values, when the field is a map."""
     message_type = field.message_type
     if message_type is None or not message_type.GetOptions().map_entry:
@@ -238,7 +210,7 @@ def _inline_setter(field_name: str, setter: _Setter) -> _Setter:
 
 
 def _setter(field: FieldDescriptor) -> _Setter:
-    value_field = _map_value(field)
+    value_field = map_value(field)
     if value_field is not None:
         return _map_setter(field.name, value_field)
     if field.is_repeated:
@@ -274,13 +246,13 @@ def _scalar_reader(field: FieldDescriptor) -> Callable[[Any], Any]:
 
 
 def _read_string(value: Any) -> str:
-    if type(value) is not str:
+    if not isinstance(value, str):
         raise ValueError(f"must be a string, not {_kind_of(value)}")
     return value
 
 
 def _read_bytes(value: Any) -> bytes:
-    if type(value) is not str:
+    if not isinstance(value, str):
         raise ValueError(f"must be a string of base64, not {_kind_of(value)}")
     try:
         return base64.b64decode(value, validate=True)
@@ -328,7 +300,7 @@ def _message_setter(name: str, descriptor: Descriptor) -> _Setter:
 
     def set_message(message: Any, value: Any, place: _Place, reader: _Reader) -> None:
         nonlocal table
-        if type(value) is not dict:
+        if not isinstance(value, dict):
             reader.problem(place, f"must be an object, not {_kind_of(value)}")
             return
         if table is None:
@@ -350,7 +322,7 @@ def _list_setter(field: FieldDescriptor) -> _Setter:
         read = _scalar_reader(field)
 
         def set_scalars(message: Any, value: Any, place: _Place, reader: _Reader) -> None:
-            if type(value) is not list:
+            if not isinstance(value, list):
                 reader.problem(place, f"must be a list, not {_kind_of(value)}")
                 return
             target = getattr(message, name)
@@ -366,14 +338,14 @@ def _list_setter(field: FieldDescriptor) -> _Setter:
 
     def set_messages(message: Any, value: Any, place: _Place, reader: _Reader) -> None:
         nonlocal table
-        if type(value) is not list:
+        if not isinstance(value, list):
             reader.problem(place, f"must be a list, not {_kind_of(value)}")
             return
         if table is None:
             table = _table(descriptor)
         target = getattr(message, name)
         for index, item in enumerate(value):
-            if type(item) is dict:
+            if isinstance(item, dict):
                 _read_fields(target.add(), item, table, (place, index), reader)
             else:
                 reader.problem((place, index), f"must be an object, not {_kind_of(item)}")
@@ -387,7 +359,7 @@ def _map_setter(name: str, value_field: FieldDescriptor) -> _Setter:
         read = _scalar_reader(value_field)
 
         def set_scalars(message: Any, value: Any, place: _Place, reader: _Reader) -> None:
-            if type(value) is not dict:
+            if not isinstance(value, dict):
                 reader.problem(place, f"must be an object, not {_kind_of(value)}")
                 return
             target = getattr(message, name)
@@ -403,7 +375,7 @@ def _map_setter(name: str, value_field: FieldDescriptor) -> _Setter:
     special = _READERS[descriptor.full_name]
 
     def set_specials(message: Any, value: Any, place: _Place, reader: _Reader) -> None:
-        if type(value) is not dict:
+        if not isinstance(value, dict):
             reader.problem(place, f"must be an object, not {_kind_of(value)}")
             return
         target = getattr(message, name)
@@ -417,7 +389,7 @@ def _map_setter(name: str, value_field: FieldDescriptor) -> _Setter:
 
 
 def _read_key(key: Any) -> str:
-    if type(key) is not str:
+    if not isinstance(key, str):
         raise ValueError(f"the key must be a string, not {_kind_of(key)}")
     return key
 
@@ -436,7 +408,7 @@ def _read_quantity(message: Any, value: Any) -> None:
 
 
 def _read_int_or_string(message: Any, value: Any) -> None:
-    if type(value) is str:
+    if isinstance(value, str):
         message.type = 1
         message.strVal = value
     elif type(value) is int:
@@ -447,19 +419,19 @@ def _read_int_or_string(message: Any, value: Any) -> None:
 
 
 def _read_time(message: Any, value: Any) -> None:
-    if type(value) is not str:
+    if not isinstance(value, str):
         raise ValueError(f"must be a time such as 2006-01-02T15:04:05Z, not {_kind_of(value)}")
-    message.seconds = parse_time(value) // 1_000_000_000
+    message.seconds = times.parse_time(value) // 1_000_000_000
 
 
 def _read_micro_time(message: Any, value: Any) -> None:
-    if type(value) is not str:
+    if not isinstance(value, str):
         raise ValueError(f"must be a time such as 2006-01-02T15:04:05.000000Z, not {_kind_of(value)}")
-    message.seconds, message.nanos = divmod(parse_time(value), 1_000_000_000)
+    message.seconds, message.nanos = divmod(times.parse_time(value), 1_000_000_000)
 
 
 def _read_fields_v1(message: Any, value: Any) -> None:
-    if type(value) is not dict:
+    if not isinstance(value, dict):
         raise ValueError(f"must be an object, not {_kind_of(value)}")
     message.Raw = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -492,9 +464,9 @@ _WRITERS: dict[FieldDescriptor, _Writer] = {}
 
 def _writer(field: FieldDescriptor) -> _Writer:
     name = field.name
-    if _is_inline(field):
+    if is_inline(field):
         return _write_fields
-    value_field = _map_value(field)
+    value_field = map_value(field)
     if value_field is not None:
         value_type = value_field.message_type
         write_value = _PLAIN.get(value_type.full_name) if value_type is not None else None
@@ -540,11 +512,11 @@ def _plain_int_or_string(message: Any) -> int | str:
 
 def _plain_time(message: Any) -> str | None:
     # A zero time is an unset one, as in Kubernetes.
-    return format_time(message.seconds) if message.seconds or message.nanos else None
+    return times.format_time(message.seconds) if message.seconds or message.nanos else None
 
 
 def _plain_micro_time(message: Any) -> str | None:
-    return format_micro_time(message.seconds, message.nanos) if message.seconds or message.nanos else None
+    return times.format_micro_time(message.seconds, message.nanos) if message.seconds or message.nanos else None
 
 
 def _plain_node_selector(message: Any) -> dict[str, Any]:

@@ -51,12 +51,12 @@ class Quantity:
     @property
     def value(self) -> int:
         """Whole units, rounded away from zero."""
-        return _divide_up(self.nano, NANO)
+        return _divide_up(self.nano, NANO)  # Within an int64: the amount is capped.
 
     @property
     def milli(self) -> int:
-        """Thousandths, rounded away from zero."""
-        return _divide_up(self.nano, 1_000_000)
+        """Thousandths, rounded away from zero, capped to an int64 (where Kubernetes overflows)."""
+        return max(-MAX_VALUE, min(_divide_up(self.nano, 1_000_000), MAX_VALUE))
 
     def __str__(self) -> str:
         """The canonical text: no precision lost, no fraction, the largest possible suffix."""
