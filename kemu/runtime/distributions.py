@@ -1,0 +1,214 @@
+"""Distributions as scenarios write them: latencies, run times, intervals.
+
+A plain number, or a mapping with one key::
+
+    1.5
+    {"uniform": {"min": 1, "max": 20}}
+    {"exponential": {"mean": 60}}
+    {"normal": {"mean": 10, "sd": 2, "min": 0}}           # drawn again while below min
+    {"lognormal": {"median": 1, "p99": 8}}
+    {"choice": [{"value": 1, "weight": 9}, {"value": 60}]}  # weight 1 unless stated
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_Z99 = 2.3263478740408408
+"""The 99th percentile of the standard normal distribution."""
+
+_MAX_REDRAWS = 1000
+
+
+class DistributionError(ValueError):
+    """A description that is not a distribution. ``path`` says where in it, e.g. ``uniform.min``."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
+        self.message = message
+
+
+class Distribution:
+    """Numbers with a common law. Draws come from the stream that the caller hands over."""
+
+    constant: float | None = None
+    """The number itself, where all draws are equal."""
+
+    def draw(self, stream: random.Random) -> float:
+        raise TypeError(f"{type(self).__name__} does not say how to draw")
+
+
+@dataclass(frozen=True)
+class Constant(Distribution):
+    constant: float
+
+    def draw(self, stream: random.Random) -> float:
+        return self.constant
+
+
+@dataclass(frozen=True)
+class Uniform(Distribution):
+    low: float
+    high: float
+
+    def draw(self, stream: random.Random) -> float:
+        return stream.uniform(self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Exponential(Distribution):
+    mean: float
+
+    def draw(self, stream: random.Random) -> float:
+        return stream.expovariate(1.0) * self.mean
+
+
+@dataclass(frozen=True)
+class Normal(Distribution):
+    """Truncated at ``low`` by drawing again; ``low`` is not above the mean, so that ends soon."""
+
+    mean: float
+    sd: float
+    low: float
+
+    def draw(self, stream: random.Random) -> float:
+        for _ in range(_MAX_REDRAWS):
+            number = stream.gauss(self.mean, self.sd)
+            if number >= self.low:
+                return number
+        return self.low
+
+
+@dataclass(frozen=True)
+class LogNormal(Distribution):
+    mu: float
+    sigma: float
+
+    def draw(self, stream: random.Random) -> float:
+        return math.exp(stream.gauss(self.mu, self.sigma))
+
+
+@dataclass(frozen=True)
+class Choice(Distribution):
+    values: tuple[float, ...]
+    cumulative_weights: tuple[float, ...]
+
+    def draw(self, stream: random.Random) -> float:
+        return stream.choices(self.values, cum_weights=self.cumulative_weights)[0]
+
+
+def parse(data: Any, *, number: Callable[[Any], float] | None = None, minimum: float | None = 0.0) -> Distribution:
+    """Read a distribution from plain data.
+
+    ``number`` reads one number (the default takes ints and floats only): a scenario passes its parser of durations.
+    ``minimum``: values that could be drawn below it are refused (None: nothing is); a normal distribution without
+    ``min`` is cut off there. Raises :class:`DistributionError`.
+    """
+    read = number or _plain_number
+
+    def value(path: str, raw: Any) -> float:
+        try:
+            result = float(read(raw))
+        except DistributionError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise DistributionError(path, str(error)) from error
+        if not math.isfinite(result):
+            raise DistributionError(path, f"{raw!r} is not finite")
+        return result
+
+    def at_least(path: str, raw: Any, lower: float | None) -> float:
+        result = value(path, raw)
+        if lower is not None and result < lower:
+            raise DistributionError(path, f"must be at least {lower:g}, is {result:g}")
+        return result
+
+    if not isinstance(data, Mapping):
+        return Constant(at_least("", data, minimum))
+    if len(data) != 1:
+        raise DistributionError(
+            "", f"expected one of {', '.join(_KINDS)}, got {', '.join(map(str, data)) or 'nothing'}"
+        )
+    kind, parameters = next(iter(data.items()))
+    if kind == "choice":
+        return _choice(parameters, lambda path, raw: at_least(path, raw, minimum))
+    if kind not in _KINDS:
+        raise DistributionError(str(kind), f"unknown distribution, expected one of {', '.join(_KINDS)}")
+    given = _parameters(kind, parameters)
+    if kind == "uniform":
+        low = at_least("uniform.min", given["min"], minimum)
+        return Uniform(low, at_least("uniform.max", given["max"], low))
+    if kind == "exponential":
+        return Exponential(at_least("exponential.mean", given["mean"], 0.0))
+    if kind == "normal":
+        mean = value("normal.mean", given["mean"])
+        sd = at_least("normal.sd", given["sd"], 0.0)
+        low = -math.inf if minimum is None else minimum
+        if "min" in given:
+            low = at_least("normal.min", given["min"], minimum)
+        if mean < low:
+            raise DistributionError("normal.mean", f"must be at least the minimum {low:g}, is {mean:g}")
+        return Normal(mean, sd, low)
+    median = at_least("lognormal.median", given["median"], 0.0)
+    if median == 0:
+        raise DistributionError("lognormal.median", "must be above 0")
+    p99 = at_least("lognormal.p99", given["p99"], median)
+    return LogNormal(math.log(median), math.log(p99 / median) / _Z99)
+
+
+_KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "uniform": (("min", "max"), ()),
+    "exponential": (("mean",), ()),
+    "normal": (("mean", "sd"), ("min",)),
+    "lognormal": (("median", "p99"), ()),
+    "choice": ((), ()),
+}
+"""Required and optional parameters by kind."""
+
+
+def _plain_number(raw: Any) -> float:
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        raise TypeError(f"expected a number, got {raw!r}")
+    return float(raw)
+
+
+def _parameters(kind: str, parameters: Any) -> Mapping[str, Any]:
+    required, optional = _KINDS[kind]
+    if not isinstance(parameters, Mapping):
+        raise DistributionError(kind, f"expected a mapping with {', '.join(required)}")
+    for key in parameters:
+        if key not in required and key not in optional:
+            raise DistributionError(f"{kind}.{key}", f"unknown, expected {', '.join(required + optional)}")
+    for key in required:
+        if key not in parameters:
+            raise DistributionError(kind, f"{key} is missing")
+    return parameters
+
+
+def _choice(entries: Any, value: Callable[[str, Any], float]) -> Choice:
+    if not isinstance(entries, Sequence) or isinstance(entries, str | bytes) or not entries:
+        raise DistributionError("choice", "expected a list of {value, weight}")
+    values: list[float] = []
+    cumulative: list[float] = []
+    total = 0.0
+    for index, entry in enumerate(entries):
+        where = f"choice[{index}]"
+        if not isinstance(entry, Mapping) or "value" not in entry or set(entry) - {"value", "weight"}:
+            raise DistributionError(where, "expected {value, weight}")
+        try:
+            weight = _plain_number(entry.get("weight", 1))
+        except TypeError as error:
+            raise DistributionError(f"{where}.weight", str(error)) from error
+        if not 0 <= weight < math.inf:
+            raise DistributionError(f"{where}.weight", f"must be finite and at least 0, is {weight:g}")
+        total += weight
+        values.append(value(f"{where}.value", entry["value"]))
+        cumulative.append(total)
+    if total <= 0:
+        raise DistributionError("choice", "all weights are 0")
+    return Choice(tuple(values), tuple(cumulative))

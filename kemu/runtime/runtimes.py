@@ -1,0 +1,80 @@
+"""What drives a run: the runtime that starts actors, moves time and injects faults.
+
+``sim`` and ``ray`` implement :class:`Runtime`; the scenario's runner knows no more of them than this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, Literal, Protocol, TypeVar
+
+from kemu.runtime.env import ActorSpec, Clock, Env
+
+T = TypeVar("T")
+
+Ending = Literal["deadline", "stopped", "idle"]
+"""Why ``run_until`` returned: the time is up, it was told to stop, or nothing can happen any more."""
+
+
+class Runtime(Protocol):
+    """Actors are known by name. Methods raise KeyError for a name that was never launched."""
+
+    @property
+    def clock(self) -> Clock: ...
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run the driver's coroutine to its end and return its result. Once for each runtime.
+
+        Raises ``ActorFailed`` when an actor ended with an exception, and in ``sim`` ``Deadlock`` or ``Livelock``.
+        """
+        ...
+
+    def env(self, name: str) -> Env:
+        """An Env for code of the driver itself."""
+        ...
+
+    async def launch(self, specs: Sequence[ActorSpec]) -> None:
+        """Start actors, in this order, and wait until all of them have said that they are ready."""
+        ...
+
+    async def begin(self) -> None:
+        """Set-up is over: the clock starts to run at 0."""
+        ...
+
+    async def run_until(
+        self, deadline_ns: int, *, stop: asyncio.Event | None = None, until_idle: bool = False
+    ) -> Ending:
+        """Let time pass until the deadline, until ``stop`` is set or, with ``until_idle``, until the run is idle.
+
+        Idle: no message is under way, nobody has work to do, and only background timers are set.
+        """
+        ...
+
+    async def stop(self, name: str) -> None:
+        """Cancel the actor and wait, within bounds, until it has cleaned up."""
+        ...
+
+    async def crash(self, name: str) -> None:
+        """End the actor as by SIGKILL: none of its code runs any more. What it did not fsync may be lost."""
+        ...
+
+    async def restart(self, name: str) -> None:
+        """Start a stopped or crashed actor again: same spec, same disk, a new incarnation. Does not wait for ready."""
+        ...
+
+    async def pause(self, name: str) -> None:
+        """The actor stands still; messages to it pile up."""
+        ...
+
+    async def resume(self, name: str) -> None: ...
+
+    async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool = False) -> None:
+        """Cut the traffic between two groups of actors, or only from ``a`` to ``b``, until ``heal(fault)``."""
+        ...
+
+    async def heal(self, fault: str) -> None: ...
+
+    async def shutdown(self) -> None:
+        """Stop all actors, last launched first."""
+        ...
