@@ -1,0 +1,17 @@
+"""The API server: Kubernetes objects over the etcd API.
+
+    service      what arrives: unary calls, Session and Watch streams
+    registry     what a request does: create, update, patch, delete, bind, evict
+    reads        get and list, from the store or from the cache
+    strategies   what is particular to a kind: a table
+    admission/   what may change or refuse an object on its way in
+    patches      merge patch and strategic merge patch
+    cache        the watch cache: all objects by index, and a window of past events
+    feed         the watch on the store that fills the cache
+    fanout       who is told of an event
+    storage      the etcd API, as far as it is needed
+    errors       refusals, in Kubernetes' words
+    server       the actor: wires the above
+
+It keeps no state of its own: several may run against one store, each with its own, perhaps stale, watch cache.
+"""

@@ -1,0 +1,69 @@
+"""The admission chain: small plugins that may change or refuse an object before it is validated and stored.
+
+    namespaces   NamespaceLifecycle: the namespace must exist and not be terminating
+    priority     Priority: class name → value and preemption policy; one global default
+    tolerations  DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
+
+A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kemu.apiserver.admission.base import Plugin
+from kemu.apiserver.admission.namespaces import NamespaceLifecycle
+from kemu.apiserver.admission.priority import Priority
+from kemu.apiserver.admission.tolerations import DefaultTolerationSeconds
+from kemu.apiserver.cache import WatchCache
+from kemu.apiserver.storage import Storage
+from kemu.objects import resources
+from kemu.objects.resources import Resource
+
+PLUGINS: dict[str, type[Plugin]] = {
+    "NamespaceLifecycle": NamespaceLifecycle,
+    "Priority": Priority,
+    "DefaultTolerationSeconds": DefaultTolerationSeconds,
+}
+"""In the order in which they run."""
+
+
+class Chain:
+    """The plugins that are switched on."""
+
+    def __init__(self, names: Sequence[str], storage: Storage, cache: WatchCache) -> None:
+        """Raises ValueError for an unknown name."""
+        unknown = [name for name in names if name not in PLUGINS]
+        if unknown:
+            raise ValueError(f"unknown admission plugin {unknown[0]!r}; there are {', '.join(PLUGINS)}")
+        plugins = [plugin(storage, cache) for name, plugin in PLUGINS.items() if name in names]
+        self._creates = _by_plural(plugins, "create")
+        self._updates = _by_plural(plugins, "update")
+        self._deletes = _by_plural(plugins, "delete")
+
+    async def create(self, resource: Resource, obj: Any) -> None:
+        """May change ``obj``. Raises an :class:`kemu.errors.ApiError` to refuse it."""
+        for plugin in self._creates[resource.plural]:
+            await plugin.create(resource, obj)
+
+    def update(self, resource: Resource, new: Any, old: Any) -> None:
+        """May change ``new``; not called for the status."""
+        for plugin in self._updates[resource.plural]:
+            plugin.update(resource, new, old)
+
+    def delete(self, resource: Resource, name: str) -> None:
+        for plugin in self._deletes[resource.plural]:
+            plugin.delete(resource, name)
+
+
+def _by_plural(plugins: Sequence[Plugin], verb: str) -> dict[str, tuple[Plugin, ...]]:
+    """For each kind the plugins that have something to say about it."""
+    return {
+        plural: tuple(
+            plugin
+            for plugin in plugins
+            if plugin.concerns(resource) and getattr(type(plugin), verb) is not getattr(Plugin, verb)
+        )
+        for plural, resource in resources.BY_PLURAL.items()
+    }

@@ -1,0 +1,63 @@
+"""What an admission plugin is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Generic, TypeVar
+
+from kemu.apiserver.cache import WatchCache
+from kemu.apiserver.storage import Entry, Storage
+from kemu.objects import resources
+from kemu.objects.resources import Resource
+
+T = TypeVar("T")
+
+
+class Plugin:
+    """Overrides what it needs. All methods raise an :class:`kemu.errors.ApiError` to refuse.
+
+    Plugins look things up in the watch cache, as Kubernetes' use informers; what is not there may be younger than the
+    cache, so :meth:`live` asks the store before a request is refused for its absence.
+    """
+
+    def __init__(self, storage: Storage, cache: WatchCache) -> None:
+        self.storage = storage
+        self.cache = cache
+
+    def concerns(self, resource: Resource) -> bool:
+        """Whether it is asked about objects of that kind."""
+        return True
+
+    async def create(self, resource: Resource, obj: Any) -> None:
+        """May change ``obj``, whose defaults are filled in."""
+
+    def update(self, resource: Resource, new: Any, old: Any) -> None:
+        """May change ``new``."""
+
+    def delete(self, resource: Resource, name: str) -> None:
+        """Before an object is looked up."""
+
+    async def live(self, resource: Resource, name: str) -> Any:
+        """An object of a kind without namespaces, as the store has it now; None when there is none."""
+        entry = await self.storage.read(resources.key(resource, "", name))
+        return None if entry is None else resource.message.FromString(entry.value)
+
+
+class Derived(Generic[T]):
+    """Something computed from all objects of a kind, again when one of them has changed."""
+
+    __slots__ = ("_at", "_build", "_collection", "_value")
+
+    def __init__(self, cache: WatchCache, plural: str, build: Callable[[Iterable[Any]], T]) -> None:
+        self._collection = cache.collections[plural]
+        self._build = build
+        self._at = -1
+        self._value = build(())
+
+    def get(self) -> T:
+        collection = self._collection
+        if self._at != collection.last:
+            self._at = collection.last
+            entries: list[Entry] = [collection.entries[key] for key in sorted(collection.entries)]
+            self._value = self._build(collection.resource.message.FromString(entry.wire) for entry in entries)
+        return self._value

@@ -1,0 +1,221 @@
+"""The watch cache: every object of the store, by index, as of one revision; and the latest changes, for resuming.
+
+:mod:`kemu.apiserver.feed` fills it from one watch on the store; :mod:`kemu.apiserver.fanout` is told of each change.
+What it shows may be older than the store, by the network or by a lag that a scenario asks for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kemu.apiserver import selections
+from kemu.apiserver.selections import Selection
+from kemu.apiserver.storage import Entry
+from kemu.objects import resources
+from kemu.objects.resources import Resource
+
+
+class Change:
+    """One object changed: ``old`` is None when it was created, ``new`` when it was deleted."""
+
+    __slots__ = ("new", "old", "revision")
+
+    def __init__(self, revision: int, new: Entry | None, old: Entry | None) -> None:
+        self.revision = revision
+        self.new = new
+        self.old = old
+
+    def last_wire(self) -> bytes:
+        """The object as it was before, at the revision of the change: what clients get when it is gone for them."""
+        assert self.old is not None
+        return self.old.at(self.revision)
+
+
+class Collection:
+    """All objects of one kind."""
+
+    __slots__ = ("_changes", "_getters", "_indexes", "_revisions", "_window", "entries", "last", "oldest", "resource")
+
+    def __init__(self, resource: Resource, window: int) -> None:
+        self.resource = resource
+        self.entries: dict[bytes, Entry] = {}
+        """By key in the store."""
+        self.oldest = 0
+        """All changes after this revision are in the window."""
+        self.last = 0
+        """Revision of the latest change, or of the list that the cache began with."""
+        self._window = window
+        self._getters = tuple(getter for _, getter in selections.INDEXED.get(resource.plural, ()))
+        # By position in Entry.fields; the name needs none, for it is the key.
+        fields = selections.indexed_fields(resource)
+        self._indexes: tuple[dict[str, dict[bytes, None]], ...] = tuple({} for _ in fields)
+        self._revisions: list[int] = []
+        self._changes: list[Change] = []
+
+    def load(self, entries: Iterable[Entry], revision: int) -> None:
+        """Begin anew from a list of the store."""
+        self.entries.clear()
+        self._revisions.clear()
+        self._changes.clear()
+        for index in self._indexes:
+            index.clear()
+        self.oldest = self.last = revision
+        for entry in entries:
+            self._read_fields(entry)
+            self._index(entry, None)
+            self.entries[entry.key] = entry
+
+    def put(self, entry: Entry) -> Change:
+        """An object was created or modified."""
+        self._read_fields(entry)
+        old = self.entries.get(entry.key)
+        self.entries[entry.key] = entry
+        if old is None or old.fields != entry.fields:
+            self._index(entry, old)
+        return self._remember(Change(entry.revision, entry, old))
+
+    def delete(self, key: bytes, revision: int) -> Change | None:
+        """An object was deleted; None when the cache never had it."""
+        old = self.entries.pop(key, None)
+        if old is None:
+            return None
+        self._unindex(old)
+        return self._remember(Change(revision, None, old))
+
+    def changes_after(self, revision: int) -> list[Change]:
+        """What happened after ``revision``, which must not be before :attr:`oldest`."""
+        return self._changes[bisect_right(self._revisions, revision) :]
+
+    def select(self, selection: Selection) -> list[Entry]:
+        """The entries that match, in the order of their keys."""
+        entries = [self.entries[key] for key in sorted(self._candidates(selection))]
+        if selection.only_index:
+            return entries
+        parse: Callable[[bytes], Any] = self.resource.message.FromString
+        return [entry for entry in entries if selection.matches(parse(entry.wire))]
+
+    def in_index(self, position: int, value: str) -> list[Entry]:
+        """The entries with that value of an indexed field, in the order of their keys."""
+        return [self.entries[key] for key in sorted(self._indexes[position].get(value, ()))]
+
+    def _candidates(self, selection: Selection) -> Iterable[bytes]:
+        position, value = selection.position, selection.value
+        if position < 0:
+            return self.entries
+        if position != selections.NAME:
+            return self._indexes[position].get(value, ())
+        namespaces = self._indexes[selections.NAMESPACE]
+        keys = [resources.key(self.resource, namespace, value) for namespace in namespaces]
+        return [key for key in keys if key in self.entries]
+
+    def _read_fields(self, entry: Entry) -> None:
+        parts = entry.key.decode().split("/")
+        name = parts[-1]
+        namespace = parts[3] if len(parts) == 5 else ""
+        if self._getters:
+            message = self.resource.message.FromString(entry.wire)
+            entry.fields = (name, namespace, *(getter(message) for getter in self._getters))
+        else:
+            entry.fields = (name, namespace)
+
+    def _index(self, entry: Entry, old: Entry | None) -> None:
+        key = entry.key
+        if old is not None:
+            self._unindex(old)
+        for position, value in enumerate(entry.fields):
+            if position != selections.NAME:
+                keys = self._indexes[position].get(value)
+                if keys is None:
+                    keys = self._indexes[position][value] = {}
+                keys[key] = None
+
+    def _unindex(self, entry: Entry) -> None:
+        for position, value in enumerate(entry.fields):
+            if position != selections.NAME:
+                keys = self._indexes[position][value]
+                del keys[entry.key]
+                if not keys:
+                    del self._indexes[position][value]
+
+    def _remember(self, change: Change) -> Change:
+        revisions, changes = self._revisions, self._changes
+        self.last = change.revision
+        revisions.append(change.revision)
+        changes.append(change)
+        if len(revisions) >= 2 * self._window:
+            # Half of it at once, so that each change is moved only once.
+            self.oldest = revisions[self._window - 1]
+            del revisions[: self._window]
+            del changes[: self._window]
+        return change
+
+
+class WatchCache:
+    """All kinds, as of :attr:`revision`."""
+
+    def __init__(self, window: int) -> None:
+        """``window``: how many past changes of each kind are kept, at least, for watches that resume."""
+        self.revision = 0
+        self.collections = {resource.plural: Collection(resource, window) for resource in resources.BY_PLURAL.values()}
+        self.on_change: Callable[[Collection, Change], None] = lambda collection, change: None
+        """Told of every change, in the order of revisions."""
+        self.on_reload: Callable[[], None] = lambda: None
+        """Told when history was lost: nobody can resume."""
+        self._by_plural = {plural.encode(): collection for plural, collection in self.collections.items()}
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    def load(self, entries: Iterable[Entry], revision: int) -> None:
+        """Begin anew from a list of the whole store at ``revision``."""
+        by_plural: dict[bytes, list[Entry]] = {plural: [] for plural in self._by_plural}
+        for entry in entries:
+            found = by_plural.get(entry.key.split(b"/", 3)[2])
+            if found is not None:
+                found.append(entry)
+        for plural, collection in self._by_plural.items():
+            collection.load(by_plural[plural], revision)
+        # A store that forgot acknowledged writes goes back: so does the cache.
+        self.revision = revision
+        self.on_reload()
+        self.advance(revision)
+
+    def apply(self, event: Any) -> None:
+        """One ``mvccpb.Event``, newer than all before it. Call :meth:`advance` after the last one of its revision."""
+        pair = event.kv
+        key = pair.key
+        collection = self._by_plural.get(key.split(b"/", 3)[2])
+        if collection is None:
+            return
+        change: Change | None
+        if event.type:
+            change = collection.delete(key, pair.mod_revision)
+        else:
+            change = collection.put(Entry(key, pair.mod_revision, pair.value))
+        if change is not None:
+            self.on_change(collection, change)
+
+    def advance(self, revision: int) -> None:
+        """All changes up to ``revision`` have been applied."""
+        if revision > self.revision:
+            self.revision = revision
+        if self._waiting:
+            still = []
+            for wanted, future in self._waiting:
+                if future.done():
+                    continue
+                if wanted <= self.revision:
+                    future.set_result(None)
+                else:
+                    still.append((wanted, future))
+            self._waiting = still
+
+    def reached(self, revision: int) -> asyncio.Future[None]:
+        """Done when the cache is as new as ``revision``. Who gives up sets a result of its own."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if self.revision >= revision:
+            future.set_result(None)
+        else:
+            self._waiting.append((revision, future))
+        return future

@@ -1,0 +1,126 @@
+"""Refusals in Kubernetes' own words, and how they travel.
+
+The texts are those of ``k8s.io/apimachinery/pkg/api/errors``. An :class:`~kemu.errors.ApiError` leaves the server as
+the bytes of a ``metav1.Status``: in ``Reply.error`` and ``WatchEvent.error``, and, for unary calls, inside a
+``google.rpc.Status`` beside a gRPC status code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import grpc
+from google.protobuf import any_pb2
+from google.rpc import error_details_pb2, status_pb2
+
+from kemu import errors
+from kemu.errors import ApiError, Cause
+from kemu.k8s import meta_v1_pb2
+
+if TYPE_CHECKING:
+    from kemu.objects.resources import Resource
+
+DETAILS_KEY = "grpc-status-details-bin"
+"""The trailing metadata key under which gRPC carries a ``google.rpc.Status``."""
+DOMAIN = "kubernetes.io"
+"""``ErrorInfo.domain`` of every refusal."""
+
+
+# Constructors -------------------------------------------------------------------------------------------------------
+
+
+def not_found(resource: Resource, name: str) -> errors.NotFound:
+    return errors.NotFound(f'{resource.qualified} "{name}" not found', kind=resource.plural, name=name)
+
+
+def already_exists(resource: Resource, name: str) -> errors.AlreadyExists:
+    return errors.AlreadyExists(f'{resource.qualified} "{name}" already exists', kind=resource.plural, name=name)
+
+
+def conflict(resource: Resource, name: str, why: str, subresource: str = "") -> errors.Conflict:
+    what = f"{resource.plural}/{subresource}" if subresource else resource.plural
+    qualified = f"{what}.{resource.group}" if resource.group else what
+    return errors.Conflict(f'Operation cannot be fulfilled on {qualified} "{name}": {why}', kind=what, name=name)
+
+
+def modified(resource: Resource, name: str) -> errors.Conflict:
+    why = "the object has been modified; please apply your changes to the latest version and try again"
+    return conflict(resource, name, why)
+
+
+def wrong_uid(resource: Resource, key: bytes, name: str, wanted: str, uid: str, subresource: str = "") -> ApiError:
+    """The precondition on the UID failed, as ``storage.NewInvalidObjError`` words it."""
+    why = (
+        f"StorageError: invalid object, Code: 4, Key: {key.decode()}, ResourceVersion: 0, AdditionalErrorMsg: "
+        f"Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}"
+    )
+    return conflict(resource, name, why, subresource)
+
+
+def forbidden(resource: Resource, name: str, why: str, causes: Sequence[Cause] = ()) -> errors.Forbidden:
+    text = f'{resource.qualified} "{name}" is forbidden: {why}'
+    return errors.Forbidden(text, kind=resource.plural, name=name, causes=causes)
+
+
+def too_old(revision: int, oldest: int) -> errors.Gone:
+    return errors.Gone(f"too old resource version: {revision} ({oldest})")
+
+
+def too_large(revision: int, current: int) -> errors.ServerTimeout:
+    message = f"Too large resource version: {revision}, current: {current}"
+    return errors.ServerTimeout(message, causes=(Cause("", "ResourceVersionTooLarge", "Too large resource version"),))
+
+
+def unavailable(what: str) -> errors.ServiceUnavailable:
+    """The store could not be reached; whether it did what was asked is unknown."""
+    return errors.ServiceUnavailable(f"the store is not reachable: {what}")
+
+
+# Encodings ----------------------------------------------------------------------------------------------------------
+
+
+def status_of(error: ApiError) -> meta_v1_pb2.Status:
+    """The ``metav1.Status`` of a refusal."""
+    status = meta_v1_pb2.Status(status="Failure", message=error.message, reason=error.reason, code=error.code)
+    if error.kind or error.name or error.causes:
+        details = status.details
+        if error.name:
+            details.name = error.name
+        if error.kind:
+            details.kind = error.kind
+        for cause in error.causes:
+            details.causes.add(reason=cause.reason, message=cause.message, field=cause.field)
+    return status
+
+
+def encode(error: ApiError) -> bytes:
+    return status_of(error).SerializeToString(deterministic=True)
+
+
+def grpc_code(error: ApiError) -> grpc.StatusCode:
+    return grpc.StatusCode[error.grpc_code]
+
+
+def trailing_metadata(error: ApiError) -> tuple[tuple[str, bytes], ...]:
+    """``google.rpc.Status`` with the reason, the fields that are wrong, and the whole ``metav1.Status``."""
+    status = status_pb2.Status(code=grpc_code(error).value[0], message=error.message)
+    info = error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN)
+    for key, value in (("kind", error.kind), ("name", error.name)):
+        if value:
+            info.metadata[key] = value
+    details: list[any_pb2.Any] = [_any(info)]
+    if error.causes:
+        request = error_details_pb2.BadRequest()
+        for cause in error.causes:
+            request.field_violations.add(field=cause.field, description=cause.message, reason=cause.reason)
+        details.append(_any(request))
+    details.append(_any(status_of(error)))
+    status.details.extend(details)
+    return ((DETAILS_KEY, status.SerializeToString(deterministic=True)),)
+
+
+def _any(message: object) -> any_pb2.Any:
+    packed = any_pb2.Any()
+    packed.Pack(message, deterministic=True)  # type: ignore[arg-type]
+    return packed

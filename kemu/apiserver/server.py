@@ -1,0 +1,132 @@
+"""The API server actor: wires the parts, fills the cache, creates what every cluster has, keeps house.
+
+spec = ActorSpec("apiserver/0", "kemu.apiserver.server:ApiServer", {"store": "store"})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kemu import errors
+from kemu.apiserver import admission
+from kemu.apiserver.cache import WatchCache
+from kemu.apiserver.capacity import CapacityCheck
+from kemu.apiserver.fanout import Fanout, Stream
+from kemu.apiserver.feed import Feed
+from kemu.apiserver.reads import Reader
+from kemu.apiserver.registry import ABLATIONS, Registry
+from kemu.apiserver.requests import Requests
+from kemu.apiserver.service import Service
+from kemu.apiserver.storage import Storage
+from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
+from kemu.objects import validation
+from kemu.runtime.env import Env
+from kemu.v1 import api_pb2_grpc
+
+DEFAULTS: dict[str, Any] = {
+    "store": "store",  # name of the actor that serves the etcd API
+    "cache_lag_s": 0.0,  # hold news from the store back for so long: stale reads
+    "admission": list(admission.PLUGINS),
+    "ablate": [],  # safeguards to switch off: resourceVersionCheck, bindPrecondition
+    "bind_check": "none",  # or "capacity": refuse to bind where there is no room
+    "compaction_interval_s": 300.0,  # forget what is older than this, as often; 0: never
+    "bookmark_interval_s": 60.0,
+    "window_events": 10_000,  # past changes of each kind that a watch can resume from
+    "backlog_events": 10_000,  # events that may wait for a watcher that does not read
+}
+"""The configuration, and what holds where it says nothing."""
+
+NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+SYSTEM_CLASSES = {
+    "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
+    "system-cluster-critical": (
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."
+    ),
+}
+
+
+class ApiServer:
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        """Raises ValueError for a configuration with unknown keys or values."""
+        settings = _settings(config)
+        self._env = env
+        self._settings = settings
+        channel = env.dial(settings["store"])
+        self.storage = Storage(channel)
+        self.cache = WatchCache(settings["window_events"])
+        self.feed = Feed(env, channel, self.storage, self.cache, settings["cache_lag_s"])
+        self.fanout = Fanout(self.cache, settings["backlog_events"], self._log_cut)
+        chain = admission.Chain(settings["admission"], self.storage, self.cache)
+        check = settings["bind_check"] == "capacity"
+        capacity = CapacityCheck(self.storage, self.cache, self.feed) if check else None
+        self.registry = Registry(env, self.storage, self.cache, chain, settings["ablate"], capacity)
+        requests = Requests(env, self.registry, Reader(self.storage, self.cache, self.feed))
+        self._service = Service(env, requests, self.storage, self.cache, self.feed, self.fanout)
+        env.serve(api_pb2_grpc.add_ApiServicer_to_server, self._service)
+
+    async def run(self) -> None:
+        await self.feed.load()
+        following = self._env.spawn(self.feed.run(), "feed")
+        await self._create_what_every_cluster_has()
+        self._service.open()
+        self._env.ready()
+        if self._settings["bookmark_interval_s"]:
+            self._env.spawn(self._send_bookmarks(), "bookmarks")
+        if self._settings["compaction_interval_s"]:
+            self._env.spawn(self._compact(), "compaction")
+        await following
+
+    async def _create_what_every_cluster_has(self) -> None:
+        """Namespaces and the system's priority classes, unless another API server was first."""
+        for name in NAMESPACES:
+            namespace = core_v1_pb2.Namespace()
+            namespace.metadata.name = name
+            await self._ensure("namespaces", namespace.SerializeToString(deterministic=True))
+        for name, value in validation.SYSTEM_PRIORITY_CLASSES.items():
+            found = scheduling_v1_pb2.PriorityClass(value=value, description=SYSTEM_CLASSES[name])
+            found.metadata.name = name
+            await self._ensure("priorityclasses", found.SerializeToString(deterministic=True))
+
+    async def _ensure(self, plural: str, data: bytes) -> None:
+        while True:
+            try:
+                await self.registry.create(plural, "", data)
+                return
+            except errors.AlreadyExists:
+                return
+            except errors.ServiceUnavailable:
+                await self._env.clock.sleep(1)
+
+    async def _send_bookmarks(self) -> None:
+        while True:
+            await self._env.clock.sleep(self._settings["bookmark_interval_s"], background=True)
+            self.fanout.bookmark_all()
+
+    async def _compact(self) -> None:
+        """Each time forget what was the past the time before (``etcd3/compact.go``). Several servers do no harm."""
+        seen = 0
+        while True:
+            await self._env.clock.sleep(self._settings["compaction_interval_s"], background=True)
+            try:
+                if seen:
+                    await self.storage.compact(seen)
+                seen = await self.storage.revision()
+            except errors.ServiceUnavailable:
+                continue
+
+    def _log_cut(self, stream: Stream) -> None:
+        self._env.log("api.watch_cut", {"by": stream.by, "reason": "slow"})
+
+
+def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    unknown = sorted(set(config) - set(DEFAULTS))
+    if unknown:
+        raise ValueError(f"unknown setting {unknown[0]!r} of an API server; there are {', '.join(DEFAULTS)}")
+    settings = {**DEFAULTS, **config}
+    for safeguard in settings["ablate"]:
+        if safeguard not in ABLATIONS:
+            raise ValueError(f"unknown safeguard {safeguard!r}; there are {', '.join(ABLATIONS)}")
+    if settings["bind_check"] not in ("none", "capacity"):
+        raise ValueError(f"unknown bind_check {settings['bind_check']!r}; there are none and capacity")
+    return settings

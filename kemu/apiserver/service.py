@@ -1,0 +1,250 @@
+"""The gRPC service: unary calls for people, the batched Session stream and the multiplexed Watch stream for actors."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+
+from kemu import errors as kemu_errors
+from kemu.apiserver import errors, reads, selections
+from kemu.apiserver.cache import WatchCache
+from kemu.apiserver.fanout import BYTES_PER_MESSAGE, Fanout, Stream, Watcher
+from kemu.apiserver.feed import Feed
+from kemu.apiserver.requests import Answer, Requests
+from kemu.apiserver.storage import Storage
+from kemu.runtime.env import Env
+from kemu.v1 import api_pb2, api_pb2_grpc
+
+EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
+
+ACTOR_KEY = "kemu-actor"
+"""Metadata key under which a caller says its name."""
+
+
+class Replies:
+    """What is on its way back on one Session: the replies of one tick of the event loop go in one message."""
+
+    __slots__ = ("_bytes", "_current", "_full", "_waiter", "in_flight")
+
+    def __init__(self) -> None:
+        self.in_flight = 0
+        """Calls that have no reply yet."""
+        self._bytes = 0
+        self._current: Any = None
+        self._full: deque[Any] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+
+    def add(self, call_id: int, answer: Answer) -> None:
+        reply = self._next()
+        reply.id = call_id
+        if isinstance(answer, bytes):
+            reply.object.object = answer
+            self._sized(len(answer))
+        else:
+            reply.list.CopyFrom(answer)
+            self._sized(answer.ByteSize())
+
+    def add_error(self, call_id: int, error: kemu_errors.ApiError) -> None:
+        reply = self._next()
+        reply.id = call_id
+        reply.error = errors.encode(error)
+        self._sized(len(reply.error))
+
+    def wake(self) -> None:
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    async def write(self, write: Callable[[Any], Awaitable[None]]) -> None:
+        """Write messages as they come, until :attr:`in_flight` is below zero and nothing is left."""
+        while True:
+            if self._full:
+                await write(self._full.popleft())
+            elif self._current is not None:
+                current, self._current, self._bytes = self._current, None, 0
+                await write(current)
+            elif self.in_flight < 0:
+                return
+            else:
+                self._waiter = asyncio.get_running_loop().create_future()
+                await self._waiter
+
+    def _next(self) -> Any:
+        self.in_flight -= 1
+        if self._current is None:
+            self._current = api_pb2.SessionResponse()
+            self.wake()
+        return self._current.replies.add()
+
+    def _sized(self, size: int) -> None:
+        self._bytes += size
+        if self._bytes >= BYTES_PER_MESSAGE:
+            self._full.append(self._current)
+            self._current, self._bytes = None, 0
+
+
+class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
+    """Nobody is served before :meth:`open`."""
+
+    def __init__(
+        self, env: Env, requests: Requests, storage: Storage, cache: WatchCache, feed: Feed, fanout: Fanout
+    ) -> None:
+        self._env = env
+        self._requests = requests
+        self._storage = storage
+        self._cache = cache
+        self._feed = feed
+        self._fanout = fanout
+        self._is_open = asyncio.Event()
+
+    def open(self) -> None:
+        """The watch cache is filled."""
+        self._is_open.set()
+
+    # --- unary -------------------------------------------------------------------------------------------------------
+
+    async def Get(self, request: api_pb2.GetRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("get", request, context)
+
+    async def List(self, request: api_pb2.ListRequest, context: Any) -> Any:
+        return await self._answer("list", request, context)
+
+    async def Create(self, request: api_pb2.CreateRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("create", request, context)
+
+    async def Update(self, request: api_pb2.UpdateRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("update", request, context)
+
+    async def UpdateStatus(self, request: api_pb2.UpdateStatusRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("update_status", request, context)
+
+    async def Patch(self, request: api_pb2.PatchRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("patch", request, context)
+
+    async def Delete(self, request: api_pb2.DeleteRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("delete", request, context)
+
+    async def Bind(self, request: api_pb2.BindRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("bind", request, context)
+
+    async def Evict(self, request: api_pb2.EvictRequest, context: Any) -> api_pb2.ObjectResponse:
+        return await self._object("evict", request, context)
+
+    async def _object(self, verb: str, request: Any, context: Any) -> api_pb2.ObjectResponse:
+        return api_pb2.ObjectResponse(object=await self._answer(verb, request, context))
+
+    async def _answer(self, verb: str, request: Any, context: Any) -> Any:
+        await self._is_open.wait()
+        try:
+            return await self._requests.answer(verb, request, _caller(context))
+        except kemu_errors.ApiError as error:
+            await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
+
+    # --- Session -----------------------------------------------------------------------------------------------------
+
+    async def Session(self, request_iterator: Any, context: Any) -> None:
+        await self._is_open.wait()
+        spawn, by = self._env.spawn, _caller(context)
+        replies = Replies()
+        writer = spawn(_until_gone(replies.write(context.write)), f"replies to {by}")
+        try:
+            while True:
+                batch = await context.read()
+                if batch is EOF:
+                    break
+                for call in batch.calls:
+                    replies.in_flight += 1
+                    spawn(self._serve(call, by, replies), "call")
+            # The client will ask nothing more: answer what it has asked.
+            replies.in_flight -= 1
+            replies.wake()
+            await writer
+        finally:
+            writer.cancel()
+
+    async def _serve(self, call: api_pb2.Call, by: str, replies: Replies) -> None:
+        verb = call.WhichOneof("request")
+        request = getattr(call, verb) if verb is not None else None
+        try:
+            answer = await self._requests.answer(verb, request, by)
+        except kemu_errors.ApiError as error:
+            replies.add_error(call.id, error)
+        else:
+            replies.add(call.id, answer)
+
+    # --- Watch -------------------------------------------------------------------------------------------------------
+
+    async def Watch(self, request_iterator: Any, context: Any) -> None:
+        await self._is_open.wait()
+        stream = Stream(_caller(context))
+        writer = self._env.spawn(_until_gone(stream.write(context.write)), f"events to {stream.by}")
+        try:
+            while True:
+                request = await context.read()
+                if request is EOF:
+                    break
+                which = request.WhichOneof("request")
+                if which == "create":
+                    self._start_watch(stream, request.create)
+                elif which == "cancel":
+                    watcher = stream.watchers.get(request.cancel.watch_id)
+                    if watcher is not None:
+                        self._fanout.stop(watcher)
+            # The client will ask for no other watches, but still listens to those it has.
+            await writer
+        finally:
+            writer.cancel()
+            self._fanout.stop_all(stream)
+
+    def _start_watch(self, stream: Stream, create: api_pb2.WatchCreate) -> None:
+        start_ns = self._env.clock.now_ns()
+        try:
+            if create.watch_id in stream.watchers:
+                raise kemu_errors.BadRequest(f"there is a watch {create.watch_id} already")
+            where = create.resource
+            selection = selections.compile_selection(
+                where.resource, where.namespace, create.label_selector, create.field_selector
+            )
+            since = reads.parse_version(create.resource_version)
+            collection = self._cache.collections[selection.resource.plural]
+            watcher = Watcher(stream, create.watch_id, selection, collection, create.allow_bookmarks)
+            self._fanout.start(watcher, since or 0)
+        except kemu_errors.ApiError as error:
+            stream.add_error(create.watch_id, error)
+            if not isinstance(error, kemu_errors.Gone):
+                self._requests.log_refusal("watch", create, stream.by, start_ns, error)
+            return
+        if since == 0:
+            self._fanout.bookmark(watcher)
+        elif since is None:
+            self._env.spawn(self._bookmark_when_fresh(watcher), f"bookmark for {stream.by}")
+
+    async def _bookmark_when_fresh(self, watcher: Watcher) -> None:
+        """The initial state is complete when the watcher has been told of all that the store had when it asked."""
+        try:
+            await self._feed.until(await self._storage.revision(), patient=True)
+        except kemu_errors.ApiError as error:
+            if watcher.stream.watchers.get(watcher.watch_id) is watcher:
+                self._fanout.end(watcher, error)
+            return
+        if watcher.stream.watchers.get(watcher.watch_id) is watcher:
+            self._fanout.bookmark(watcher)
+
+
+async def _until_gone(writing: Any) -> None:
+    """A client that goes away ends the writing; its reader cleans up."""
+    try:
+        await writing
+    except (grpc.aio.BaseError, grpc.aio.AioRpcError):
+        return
+
+
+def _caller(context: Any) -> str:
+    for key, value in context.invocation_metadata():
+        if key == ACTOR_KEY:
+            return str(value)
+    return ""
