@@ -104,7 +104,7 @@ def waiting_table(by_variant: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> 
             row = [
                 priority,
                 str(group["pods"]),
-                str(group["unbound"]) if group["unbound"] else "–",
+                str(group["unbound"]) if group["unbound"] else "-",
                 f"{group['p50_s']:.3f} s",
                 f"{group['p99_s']:.3f} s",
                 f"{group['max_s']:.3f} s",

@@ -1,7 +1,7 @@
 """Replay: run a recorded scenario again, and compare event by event.
 
-In ``sim`` the same scenario and seed give the same bytes, so a difference means that the log was changed, that kemu was,
-or that something reached around the Env.
+In ``sim`` the same scenario and seed give the same bytes, so a difference means that the log was changed, that kemu
+was, or that something reached around the Env.
 """
 
 from __future__ import annotations
@@ -45,10 +45,13 @@ def replay(folder: Path, data_dir: Path | None = None) -> list[Replay]:
 
     Raises RunLogError where the folder is not one of a run, or its runtime was not ``sim``.
     """
+    return [_replay(each, data_dir) for each in folders(folder)]
+
+
+def folders(folder: Path) -> list[Path]:
+    """The folder itself, or those of its variants where it is one of a matrix."""
     variants = sorted(folder.glob("variant-*"), key=lambda path: int(path.name.removeprefix("variant-")))
-    if variants and not (folder / FILE_NAME).exists():
-        return [_replay(variant, data_dir) for variant in variants]
-    return [_replay(folder, data_dir)]
+    return variants if variants and not (folder / FILE_NAME).exists() else [folder]
 
 
 def _replay(folder: Path, data_dir: Path | None) -> Replay:

@@ -1,0 +1,66 @@
+"""The entry point: arguments, exit codes, and errors as one clear text.
+
+Exit codes: 0 holds, 1 a check or an expectation failed, 2 the input is wrong, 3 unknown, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+import kemu
+from kemu.errors import KemuError, ScenarioError, SimulationError
+
+EXIT_HOLDS, EXIT_FAILS, EXIT_INPUT, EXIT_UNKNOWN, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+EXIT_CODES = {"holds": EXIT_HOLDS, "fails": EXIT_FAILS, "unknown": EXIT_UNKNOWN}
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Returns the exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    command: Command | None = getattr(options, "command", None)
+    if command is None:
+        parser.print_help()
+        return EXIT_INPUT
+    try:
+        return command(options)
+    except ScenarioError as error:
+        count = len(error.problems)
+        print(f"{error}\n{count} mistake{'s' if count != 1 else ''}", file=sys.stderr)
+        return EXIT_INPUT
+    except SimulationError as error:
+        print(f"kemu: the run broke: {type(error).__name__}: {error}", file=sys.stderr)
+        return EXIT_FAILS
+    except KemuError as error:
+        print(f"kemu: {error}", file=sys.stderr)
+        return EXIT_INPUT
+    except BrokenPipeError:
+        # The reader of a pipe (head, less) has seen enough.
+        sys.stderr.close()
+        return EXIT_HOLDS
+    except KeyboardInterrupt:
+        print("kemu: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    from kemu.cli import bench, replay, run, scenarios, trace
+
+    parser = argparse.ArgumentParser(
+        prog="kemu",
+        description="A Kubernetes scheduling control plane to race, starve and break: in virtual time or on Ray.",
+        epilog="Exit codes: 0 holds, 1 a check or expectation failed, 2 the input is wrong, 3 unknown.",
+    )
+    parser.add_argument("--version", action="version", version=f"kemu {kemu.__version__}")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    for module in (run, replay, trace, scenarios, bench):
+        module.add_to(commands)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""``kemu replay``: run a recorded run again, and name the first event that differs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "replay",
+        help="run a recorded run again and compare every event",
+        description="Run a recorded sim run again from its scenario and seed, and compare the two logs event by event.",
+    )
+    parser.add_argument("run", type=Path, help="a run folder")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    from kemu.cli.main import EXIT_FAILS, EXIT_HOLDS
+    from kemu.scenario import replays
+
+    found = replays.replay(options.run, options.data)
+    same = all(each.difference is None for each in found)
+    if options.json:
+        runs = [
+            {
+                "run": str(each.folder),
+                "digest": each.digest,
+                "events": each.events,
+                "same": each.difference is None,
+                "difference": None
+                if each.difference is None
+                else {
+                    "event": each.difference.index,
+                    "recorded": each.difference.recorded,
+                    "replayed": each.difference.replayed,
+                },
+            }
+            for each in found
+        ]
+        print(json.dumps({"same": same, "runs": runs}))
+    else:
+        for each in found:
+            if each.difference is None:
+                print(f"{each.folder}: the same, {each.events} events, digest {each.digest}")
+            else:
+                print(f"{each.folder}: {each.difference}")
+    return EXIT_HOLDS if same else EXIT_FAILS

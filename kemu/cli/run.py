@@ -1,0 +1,152 @@
+"""``kemu run``: run a scenario, and say what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kemu.cli import catalog
+from kemu.errors import KemuError
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "run",
+        help="run a scenario and judge it",
+        description="Run a scenario in virtual time (sim) or on Ray, judge it, and leave a run folder.",
+    )
+    parser.add_argument("scenario", help="a scenario file, or the name of a shipped one (kemu scenarios list)")
+    parser.add_argument("--runtime", choices=("sim", "ray"), default="", help="default: as the scenario says, or sim")
+    parser.add_argument("--seed", type=int, help="the seed of every random draw; overrides the scenario's")
+    parser.add_argument("--out", type=Path, help="the run folder; default: runs/NAME")
+    parser.add_argument("--speed", type=_positive, default=0.0, help="virtual seconds for each real one (ray)")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
+    )
+    parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd in the store's place")
+    parser.add_argument("--otlp", metavar="HOST:PORT", default="", help="send traces there (OTLP over gRPC)")
+    parser.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
+    parser.set_defaults(command=command)
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise argparse.ArgumentTypeError("must be greater than 0")
+    return value
+
+
+def overrides(options: argparse.Namespace) -> dict[str, Any]:
+    """What the command line sets, as paths below spec."""
+    import yaml
+
+    found: dict[str, Any] = {}
+    if options.seed is not None:
+        found["seed"] = options.seed
+    if options.store:
+        match = re.fullmatch(r"(?:etcd|http)://([^/\s]+:\d+)/?", options.store)
+        if match is None:
+            raise KemuError(f"--store {options.store}: write it as etcd://HOST:PORT")
+        found["store.etcd"] = f"http://{match[1]}"
+    for item in options.set:
+        path, equals, value = item.partition("=")
+        if not equals:
+            raise KemuError(f"--set {item}: write it as PATH=VALUE")
+        try:
+            found[path] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise KemuError(f"--set {item}: the value is not YAML: {error}") from None
+    return found
+
+
+def command(options: argparse.Namespace) -> int:
+    from kemu.cli.main import EXIT_CODES
+    from kemu.scenario import loader, runner
+
+    path = catalog.find(options.scenario)
+    scenario = loader.load(path, options.data, overrides(options))
+    runtime = options.runtime or scenario.runtime
+    out = options.out or Path("runs") / _folder_name(scenario.name, runtime, scenario.seed)
+    progress = None
+    bar = None
+    if not options.json:
+        from kemu.cli.progress import Bar
+
+        bar = Bar(sys.stderr, scenario.name)
+        progress = bar.update
+    run_options = runner.Options(out=out, runtime=runtime, speed=options.speed, progress=progress, otlp=options.otlp)
+    try:
+        verdict, results = runner.run_all(scenario, run_options)
+    finally:
+        if bar is not None:
+            bar.close()
+    if options.otlp and runtime == "sim":
+        _export([result.folder for result in results], options.otlp)
+    if options.json:
+        print(json.dumps(verdict))
+    else:
+        _show(scenario.description, verdict, results, options)
+    return EXIT_CODES[verdict["verdict"]]
+
+
+def _folder_name(name: str, runtime: str, seed: int) -> str:
+    return f"{name}-{runtime}-{seed}"
+
+
+def _export(folders: list[Path], endpoint: str) -> None:
+    from kemu.telemetry import otlp
+
+    for folder in folders:
+        report = otlp.export_run(folder, endpoint)
+        print(f"traces: {report.sent} spans sent to {endpoint}, {report.dropped} dropped", file=sys.stderr)
+
+
+def _show(description: str, verdict: Mapping[str, Any], results: list[Any], options: argparse.Namespace) -> None:
+    from rich.console import Console
+
+    from kemu.report import terminal
+    from kemu.scenario import runner
+
+    console = Console(soft_wrap=False)
+    if "variants" in verdict:
+        names = [runner.variant_name(result.variant) for result in results]
+        terminal.show_matrix(console, verdict, names, [result.history for result in results], description)
+    else:
+        terminal.show_run(console, verdict, results[0].history, description)
+    console.print("[bold]next[/]", highlight=False)
+    for text, why in _next_commands(verdict, results, options):
+        console.print(f"  {text}  [dim]{why}[/]", highlight=False, soft_wrap=True)
+
+
+def _next_commands(
+    verdict: Mapping[str, Any], results: list[Any], options: argparse.Namespace
+) -> list[tuple[str, str]]:
+    folder = shlex.quote(str(results[0].folder))
+    commands = []
+    pod = _telling_pod(results[0].history)
+    if pod:
+        commands.append((f"kemu trace {folder} {pod}", f"what {pod} went through, span by span"))
+    if verdict["runtime"] == "sim":
+        commands.append((f"kemu replay {shlex.quote(verdict['run'])}", "run it again, and compare every event"))
+        name = shlex.quote(options.scenario)
+        data = f" --data {shlex.quote(str(options.data))}" if options.data else ""
+        commands.append((f"kemu run {name}{data} --seed {verdict['seed'] + 1}", "the same with other luck"))
+        if not data:
+            commands.append((f"kemu run {name} --runtime ray --speed 20", "the same for real, on Ray"))
+    return commands
+
+
+def _telling_pod(history: Any) -> str:
+    """A pod that something happened to: rejected, preempted, nominated, or else the one that waited longest."""
+    for what in ("rejected", "nominated", "preempted", "bound"):
+        for pod in history.pods.values():
+            if pod.first(what) is not None:
+                return str(pod.key.removeprefix("default/"))
+    return ""
