@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kemu.runtime import distributions
-from kemu.runtime.env import SECOND_NS, LogSink
+from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runtimes import Runtime
 from kemu.runtime.streams import random_stream
 from kemu.scenario.scenarios import Fault
@@ -20,21 +20,24 @@ from kemu.scenario.scenarios import Fault
 RESTART_AFTER_NS = 1 * SECOND_NS
 """How long a crashed actor is away unless the fault says ``for``: a supervisor's usual delay."""
 
-ACTOR = "chaos"
+CHAOS = "chaos"
+"""The name under which faults stand in the run log."""
 
 
 class Chaos:
     """Carries out faults on a runtime."""
 
-    def __init__(self, runtime: Runtime, seed: int, sink: LogSink) -> None:
+    def __init__(self, runtime: Runtime, seed: int, roster: Sequence[str]) -> None:
+        """``roster``: the names of all actors, in the order of their launch; it may grow."""
         self._runtime = runtime
+        self._env = runtime.env(CHAOS)
         self._seed = seed
-        self._sink = sink
+        self._roster = roster
         self._down: set[str] = set()
 
     async def carry_out(self, fault: Fault) -> None:
         """Once, or again and again; returns after the last time."""
-        clock = self._runtime.clock
+        clock = self._env.clock
         stream = random_stream(self._seed, "chaos", fault.id)
         if fault.at_ns is not None:
             await clock.sleep_until_ns(fault.at_ns)
@@ -66,7 +69,7 @@ class Chaos:
             await self._runtime.crash(name)
         if not fault.restart:
             return
-        await self._runtime.clock.sleep((fault.for_ns or RESTART_AFTER_NS) / SECOND_NS)
+        await self._env.clock.sleep((fault.for_ns or RESTART_AFTER_NS) / SECOND_NS)
         for name in chosen:
             await self._runtime.restart(name)
             self._down.discard(name)
@@ -82,15 +85,15 @@ class Chaos:
         await self._runtime.partition(fault_id, sides[0], sides[1], one_way=fault.one_way)
         if fault.for_ns is None:
             return
-        await self._runtime.clock.sleep(fault.for_ns / SECOND_NS)
+        await self._env.clock.sleep(fault.for_ns / SECOND_NS)
         await self._runtime.heal(fault_id)
         self._log("chaos.end", {"id": fault_id})
 
     def _choose(self, pattern: str, every: bool, stream: random.Random) -> Sequence[str]:
-        matching = [name for name in self._runtime.actors() if fnmatch.fnmatchcase(name, pattern)]
+        matching = [name for name in self._roster if fnmatch.fnmatchcase(name, pattern)]
         if every or len(matching) <= 1:
             return matching
         return [matching[stream.randrange(len(matching))]]
 
     def _log(self, kind: str, data: Mapping[str, Any]) -> None:
-        self._sink(self._runtime.clock.now_ns(), ACTOR, kind, data)
+        self._env.log(kind, data)

@@ -18,6 +18,7 @@ USER = "user"
 STORE_FACTORY = "kemu.store.server:Store"
 APISERVER_FACTORY = "kemu.apiserver.server:ApiServer"
 SCHEDULER_FACTORY = "kemu.scheduler.scheduler:Scheduler"
+USER_FACTORY = "kemu.scenario.user:User"
 KUBELET_FACTORY = "kemu.kubelet.kubelet:Kubelet"
 
 
@@ -37,6 +38,10 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
 def apiserver_of(scenario: Scenario, index: int) -> str:
     """Clients are spread over the API servers in turn."""
     return f"apiserver/{index % scenario.apiserver_replicas}"
+
+
+def user(scenario: Scenario) -> list[ActorSpec]:
+    return [ActorSpec(USER, USER_FACTORY, {"apiserver": apiserver_of(scenario, 0), **users.config(scenario)})]
 
 
 def kubelet(scenario: Scenario, node: Node, index: int) -> ActorSpec:

@@ -13,6 +13,7 @@ Neighbours: :mod:`plans` (which actors), :mod:`faults` (chaos), :mod:`verdicts` 
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import shutil
@@ -31,11 +32,13 @@ from kemu.errors import NotFound, SimulationError
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
 from kemu.runtime.runtimes import Runtime
-from kemu.scenario import loader, plans, user, verdicts
+from kemu.scenario import loader, plans, verdicts
 from kemu.scenario.expectations import Comparison, Expectation
-from kemu.scenario.faults import Chaos
+from kemu.scenario.faults import CHAOS, Chaos
 from kemu.scenario.scenarios import Event, Scenario
 
+OPERATOR = "operator"
+"""Who adds and removes nodes."""
 SCENARIO_FILE = "scenario.yaml"
 VERDICT_FILE = "verdict.json"
 
@@ -91,8 +94,8 @@ class _Recorder:
         self._until = scenario.until
         self._history = History(keep_changes=False) if scenario.until is not None else None
         self.kinds: dict[str, int] = {}
-        self.stop: Callable[[], None] = lambda: None
-        self.interrupted = False
+        self.stop: asyncio.Event | None = None
+        """Set when ``until`` holds."""
         self._events = 0
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
@@ -103,7 +106,8 @@ class _Recorder:
             self._history.feed(time_ns, actor, kind, data)
             if kind in _MAY_DECIDE and verdicts.happened(self._until, self._history):  # type: ignore[arg-type]
                 self._history = None
-                self.stop()
+                if self.stop is not None:
+                    self.stop.set()
         if self._progress is not None and self._events % PROGRESS_EVERY_EVENTS == 0:
             self._progress(time_ns, self._duration_ns, self.kinds)
 
@@ -131,7 +135,6 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     runtime: Runtime | None = None
     try:
         runtime = _runtime(runtime_name, scenario, options, folder, recorder)
-        recorder.stop = runtime.request_stop
         end = runtime.run(_drive(runtime, scenario, recorder))
     finally:
         digest = writer.close()
@@ -176,21 +179,29 @@ def _runtime(name: str, scenario: Scenario, options: Options, folder: Path, reco
 
 
 async def _drive(runtime: Runtime, scenario: Scenario, recorder: _Recorder) -> _End:
-    await runtime.launch(plans.store(scenario))
-    await runtime.launch(plans.apiservers(scenario))
-    await runtime.launch([user.spec(scenario, plans.USER, plans.apiserver_of(scenario, 0))])
-    await runtime.launch(plans.kubelets(scenario))
-    await runtime.launch(plans.schedulers(scenario))
+    roster: list[str] = []
+    for stage in (
+        plans.store(scenario),
+        plans.apiservers(scenario),
+        plans.user(scenario),
+        plans.kubelets(scenario),
+        plans.schedulers(scenario),
+    ):
+        await runtime.launch(stage)
+        roster.extend(spec.name for spec in stage)
     await runtime.begin()
-    chaos = Chaos(runtime, scenario.seed, recorder)
-    tasks = [runtime.spawn(chaos.carry_out(fault), f"chaos/{fault.id}") for fault in scenario.chaos]
+    recorder.stop = asyncio.Event()
+    chaos = Chaos(runtime, scenario.seed, roster)
+    tasks = [runtime.env(CHAOS).spawn(chaos.carry_out(fault), fault.id) for fault in scenario.chaos]
+    operator = runtime.env(OPERATOR)
+    client = Client(operator, plans.apiserver_of(scenario, 0))
     tasks += [
-        runtime.spawn(_node_event(runtime, scenario, event), f"event/{event.index}")
+        operator.spawn(_node_event(runtime, scenario, event, roster, client), f"event {event.index}")
         for event in scenario.events
         if event.what in ("addNode", "removeNode")
     ]
     try:
-        reason = await runtime.run_until(scenario.duration_ns, until_idle=True)
+        reason = await runtime.run_until(scenario.duration_ns, stop=recorder.stop, until_idle=True)
     finally:
         for task in tasks:
             task.cancel()
@@ -199,21 +210,27 @@ async def _drive(runtime: Runtime, scenario: Scenario, recorder: _Recorder) -> _
     return _End(reason, now_ns)
 
 
-async def _node_event(runtime: Runtime, scenario: Scenario, event: Event) -> None:
+async def _node_event(runtime: Runtime, scenario: Scenario, event: Event, roster: list[str], client: Client) -> None:
     """Nodes come and go with their kubelets; everything else that a scenario does is the user's business."""
     await runtime.clock.sleep_until_ns(event.at_ns)
+    operator = runtime.env(OPERATOR)
     if event.what == "addNode":
-        await runtime.launch([plans.kubelet(scenario, node, index) for index, node in enumerate(event.nodes)])
+        specs = [plans.kubelet(scenario, node, len(roster) + index) for index, node in enumerate(event.nodes)]
+        known = [spec.name for spec in specs if spec.name in roster]
+        if known:
+            refused = {"index": event.index, "what": event.what, "reason": "AlreadyExists", "names": known}
+            operator.log("user.refused", refused)
+            return
+        roster.extend(spec.name for spec in specs)
+        await runtime.launch(specs)
         return
     name = f"kubelet/{event.name}"
-    if name in runtime.actors():
+    if name in roster:
         await runtime.stop(name)
-    client = Client(runtime.env("operator"), plans.apiserver_of(scenario, 0))
     try:
         await client.delete("nodes", event.name)
     except NotFound:
-        recorder_kind = {"index": event.index, "what": event.what, "reason": "NotFound"}
-        runtime.env("operator").log("user.refused", recorder_kind)
+        operator.log("user.refused", {"index": event.index, "what": event.what, "reason": "NotFound"})
 
 
 def judge(scenario: Scenario, folder: Path, end: _End) -> tuple[dict[str, Any], History]:
