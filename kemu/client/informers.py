@@ -16,6 +16,7 @@ works out what changed meanwhile.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from kemu import errors
@@ -118,6 +119,19 @@ class Informer:
             self._started = True
             self._spawn_list()
 
+    def start_from(self, items: Sequence[Any], revision: int) -> None:
+        """Begin without a list: the collection is known to be ``items`` as of ``revision``, from having created them.
+
+        The handler is not told of them.
+        """
+        assert not self._started, f"{self.id} runs already"
+        self._started = True
+        self._watch_id = self._client.watches.next_id()
+        for obj in items:
+            self.store[self._key(obj)] = obj
+        self._watch(revision)
+        self._set_synced()
+
     async def synced(self) -> None:
         """Starts the informer and waits until the first list has been delivered."""
         self.start()
@@ -157,6 +171,13 @@ class Informer:
         if self._stopped:
             return
         self._backoff = None
+        self._watch(int(version))
+        self._replace(items)
+        self._set_synced()
+
+    def _watch(self, revision: int) -> None:
+        """The store is about to hold the collection as of ``revision``: ask for what comes after."""
+        self.revision = revision
         self._client.env.log(
             "watch.listed",
             {
@@ -165,12 +186,12 @@ class Informer:
                 "namespace": self.namespace,
                 "label_selector": self.label_selector,
                 "field_selector": self.field_selector,
-                "rev": int(version),
+                "rev": revision,
             },
         )
-        self.revision = int(version)
         self._client.watches.start(self._watch_id, self)
-        self._replace(items)
+
+    def _set_synced(self) -> None:
         waiters, self._waiters = self._waiters, None
         for waiter in waiters or ():
             if not waiter.done():

@@ -1,0 +1,101 @@
+"""The actor of one node, ``kubelet/<node>``: wires the node's own object, its pods, and the watch of them together.
+
+Config (plain data): ``node`` (a serialised core/v1 Node: what to register), ``apiserver`` (whom to talk to),
+``kubelet`` (fields of a KubeletConfiguration), ``timing`` (``kubeletSync``, ``podStart``, ``imagePull``: seconds or
+distributions), ``heartbeats`` (False: no leases and no reports of an unchanged node).
+
+:mod:`kemu.kubelet.pods` runs the pods, :mod:`kemu.kubelet.nodes` keeps the Node. After a crash the next incarnation
+takes over what the API server says runs here: containers outlive their kubelet.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kemu import errors
+from kemu.client import clients, informers
+from kemu.kubelet import admission, nodes, pods, settings, statuses
+from kemu.runtime.env import SECOND_NS, Env
+
+
+class Kubelet:
+    """See the module. Serves nothing: it is a client of the API server alone."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        self.env = env
+        self._clock = env.clock
+        self._heartbeats = bool(config.get("heartbeats", True))
+        self.settings = settings.read(config.get("kubelet") or {}, config.get("timing") or {})
+        self.client = clients.Client(env, config.get("apiserver") or "apiserver/0")
+        self.node = nodes.OwnNode(env, self.client, self.settings, config["node"])
+        self.pods = pods.Pods(env, self.client, self.settings, self.node.name, self.node.read)
+        self._watch = informers.Informer(
+            self.client, "pods", field_selector=f"spec.nodeName={self.node.name}", handler=self
+        )
+        self._first_list: list[Any] | None = []
+        """What the first list brings, until all of it is there."""
+        self._acts_ns = 0
+        """When the latest piece of news is acted upon: news stay in order however long each takes."""
+
+    async def run(self) -> None:
+        await self.node.register()
+        self._refresh_view()
+        await self._watch.synced()
+        if self._heartbeats:
+            await self._first_lease()
+            self.node.start_heartbeats()
+        self.env.ready()
+        await asyncio.get_running_loop().create_future()
+
+    async def _first_lease(self) -> None:
+        # Whatever keeps it from that, the heartbeats will try again.
+        with contextlib.suppress(errors.ApiError):
+            await self.node.renew_lease()
+
+    # --- news of pods, from the informer -----------------------------------------------------------------------------
+
+    def on_add(self, obj: Any) -> None:
+        if self._first_list is not None:
+            self._first_list.append(obj)
+        else:
+            self._act(self._observe, obj)
+
+    def on_update(self, old: Any, new: Any) -> None:
+        self._act(self._observe, new)
+
+    def on_delete(self, old: Any) -> None:
+        self._act(self._forget, old)
+
+    def on_batch_end(self) -> None:
+        listed, self._first_list = self._first_list, None
+        if listed:
+            # First those that run already, then the others, oldest first as in the kubelet.
+            listed.sort(key=lambda pod: (pod.status.phase != statuses.RUNNING, pod.metadata.creationTimestamp.seconds))
+            for pod in listed:
+                self._act(self._observe, pod)
+
+    def _act(self, action: Callable[[Any, int], None], pod: Any) -> None:
+        sync = self.settings.sync
+        now_ns = self._clock.now_ns()
+        if sync.constant == 0:
+            action(pod, now_ns)
+            return
+        self._acts_ns = max(self._acts_ns, now_ns + int(sync.draw(self.env.random) * SECOND_NS))
+        self._clock.call_at_ns(self._acts_ns, action, pod, now_ns)
+
+    def _observe(self, pod: Any, seen_ns: int) -> None:
+        if self.node.view_is_old:
+            self._refresh_view()
+        self.pods.observe(pod, seen_ns)
+
+    def _forget(self, pod: Any, seen_ns: int) -> None:
+        self.pods.forget(pod)
+
+    def _refresh_view(self) -> None:
+        node = self.node.get()
+        self.pods.node = admission.NodeView(node)
+        self.pods.has_images([name for image in node.status.images for name in image.names])
+        self.node.view_is_old = False

@@ -1,0 +1,235 @@
+"""The kubelet's own Node: registers it, reports its status, and renews its lease.
+
+An idle node wakes up for its lease alone (every 10 s by default) and every 5 minutes for its status. Nothing polls: a
+changed status is reported at the next of the moments at which a real kubelet would look. Heartbeats are background
+timers, so they do not keep a run alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kemu import errors
+from kemu.client import clients, informers
+from kemu.k8s import coordination_v1_pb2, core_v1_pb2
+from kemu.kubelet import settings
+from kemu.objects import meta
+from kemu.runtime.env import SECOND_NS, Env
+
+LEASE_NAMESPACE = "kube-node-lease"
+JITTER = 0.04
+"""Heartbeats come up to so much later, as a part of their interval (``wait.JitterUntil`` in the kubelet)."""
+
+_CONDITIONS = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+
+
+class OwnNode:
+    """``get()`` is the Node as the watch last brought it."""
+
+    __slots__ = ("_client", "_clock", "_config", "_env", "_epoch_ns", "_informer", "_lease", "_phase_ns", "_status",
+                 "_status_ns", "_status_timer", "_writing", "name", "view_is_old")  # fmt: skip
+
+    def __init__(self, env: Env, client: clients.Client, config: settings.Settings, node: bytes) -> None:
+        """``node``: a serialised Node, what shall be registered."""
+        self._env = env
+        self._clock = env.clock
+        self._client = client
+        self._config = config
+        self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
+        self._status = node
+        self._lease: bytes = b""
+        self._writing = False
+        self._phase_ns = 0
+        """At which point of its interval this node looks at its status."""
+        self._status_ns = 0
+        """When the status is reported next."""
+        self._status_timer: Any = None
+        self._informer: informers.Informer | None = None
+        self.name: str = core_v1_pb2.Node.FromString(node).metadata.name
+        self.view_is_old = True
+        """The Node has changed since somebody last reset this."""
+
+    def get(self) -> core_v1_pb2.Node:
+        assert self._informer is not None, "the node is not registered yet"
+        return self._informer.store.get(self.name) or self._wanted()
+
+    async def read(self) -> core_v1_pb2.Node:
+        """From the API server, as it is now; what the watch last brought when it has no such Node."""
+        while True:
+            try:
+                node: core_v1_pb2.Node = await self._client.get("nodes", self.name)
+                return node
+            except errors.ServiceUnavailable:
+                continue  # the client waits before it connects again
+            except errors.NotFound:
+                return self.get()
+
+    # --- registration ------------------------------------------------------------------------------------------------
+
+    async def register(self) -> None:
+        """Create the Node, or take over the one that is there, and begin to watch it. The status that this kubelet was
+        given wins, labels and taints of an existing Node stay."""
+        node = await self._create() or await self._take_over()
+        self._informer = informers.Informer(
+            self._client, "nodes", field_selector=f"metadata.name={self.name}", handler=self
+        )
+        self._informer.start_from([node], int(node.metadata.resourceVersion))
+
+    async def _create(self) -> core_v1_pb2.Node | None:
+        while True:
+            try:
+                return await self._client.create(self._wanted())
+            except errors.AlreadyExists:
+                return None
+            except errors.ServiceUnavailable:
+                continue
+
+    async def _take_over(self) -> core_v1_pb2.Node:
+        wanted = self._wanted()
+        while True:
+            try:
+                node: core_v1_pb2.Node = await self._client.get("nodes", self.name)
+                before = node.SerializeToString(deterministic=True)
+                for resources, given in (
+                    (node.status.capacity, wanted.status.capacity),
+                    (node.status.allocatable, wanted.status.allocatable),
+                ):
+                    for name in sorted(given):
+                        resources[name].CopyFrom(given[name])
+                self._set_conditions(node)
+                if node.SerializeToString(deterministic=True) == before:
+                    return node
+                return await self._client.update_status(node)
+            except (errors.ServiceUnavailable, errors.Conflict):
+                continue
+            except errors.NotFound:
+                created = await self._create()
+                if created is not None:
+                    return created
+
+    def _wanted(self) -> core_v1_pb2.Node:
+        """The Node that this kubelet was given, complete."""
+        node = core_v1_pb2.Node.FromString(self._status)
+        labels = node.metadata.labels
+        for label, value in (
+            ("kubernetes.io/hostname", self.name), ("kubernetes.io/os", "linux"), ("kubernetes.io/arch", "amd64"),
+        ):  # fmt: skip
+            if label not in labels:
+                labels[label] = value
+        status = node.status
+        for here, there in ((status.capacity, status.allocatable), (status.allocatable, status.capacity)):
+            for name in sorted(there):
+                if name not in here:
+                    here[name].CopyFrom(there[name])
+        self._set_conditions(node)
+        return node
+
+    def _set_conditions(self, node: core_v1_pb2.Node) -> None:
+        now_ns = self._epoch_ns + self._clock.now_ns()
+        for condition_type, status, reason, message in _CONDITIONS:
+            meta.set_condition(node.status.conditions, condition_type, status, reason, message, now_ns)
+        for condition in node.status.conditions:
+            meta.set_time(condition.lastHeartbeatTime, now_ns)
+
+    # --- heartbeats --------------------------------------------------------------------------------------------------
+
+    def start_heartbeats(self) -> None:
+        """From now on, each node at moments of its own."""
+        random, now_ns = self._env.random, self._clock.now_ns()
+        self._phase_ns = now_ns + int(random.random() * self._config.status_update_s * SECOND_NS)
+        self._report_at(self._phase_ns + int(self._config.status_report_s * SECOND_NS))
+        self._renew_in(random.random() * self._config.lease_duration_s / 4)
+
+    def _renew_in(self, delay_s: float) -> None:
+        when_ns = self._clock.now_ns() + int(delay_s * SECOND_NS)
+        self._clock.call_at_ns(when_ns, self._renew_due, background=True)
+
+    def _renew_due(self) -> None:
+        interval_s = self._config.lease_duration_s / 4
+        self._renew_in(interval_s * (1 + JITTER * self._env.random.random()))
+        if not self._writing:
+            self._writing = True
+            self._env.spawn(self._renew(), "renew lease")
+
+    async def _renew(self) -> None:
+        """One attempt; the next one comes with the next heartbeat."""
+        try:
+            await self.renew_lease()
+        except errors.ApiError:
+            # Whatever it is, a kubelet goes on: the node's lease just grows older.
+            self._lease = b""
+        self._writing = False
+
+    async def renew_lease(self) -> None:
+        """Create the lease or renew it. Raises :class:`kemu.errors.ApiError`."""
+        lease = coordination_v1_pb2.Lease.FromString(self._lease)
+        if not self._lease:
+            try:
+                lease = await self._client.get("leases", self.name, LEASE_NAMESPACE)
+            except errors.NotFound:
+                lease.metadata.name = self.name
+                lease.metadata.namespace = LEASE_NAMESPACE
+                lease.metadata.ownerReferences.append(meta.owner_reference(self.get(), "v1", "Node", controller=False))
+        lease.spec.holderIdentity = self.name
+        lease.spec.leaseDurationSeconds = self._config.lease_duration_s
+        meta.set_time(lease.spec.renewTime, self._epoch_ns + self._clock.now_ns())
+        verb = self._client.update if lease.metadata.resourceVersion else self._client.create
+        # Kept as bytes: they take a tenth of the memory, and there is one for every node.
+        self._lease = (await verb(lease)).SerializeToString(deterministic=True)
+
+    def _report_at(self, when_ns: int) -> None:
+        if self._status_timer is not None:
+            self._status_timer.cancel()
+        self._status_ns = when_ns
+        self._status_timer = self._clock.call_at_ns(when_ns, self._report_due, background=True)
+
+    def _report_due(self) -> None:
+        self._report_at(self._clock.now_ns() + int(self._config.status_report_s * SECOND_NS))
+        self._env.spawn(self._report(), "report node")
+
+    def report_soon(self) -> None:
+        """The status has changed, or somebody else has written what is not so: report at the next look."""
+        interval_ns = int(self._config.status_update_s * SECOND_NS)
+        since_ns = self._clock.now_ns() - self._phase_ns
+        next_ns = self._phase_ns + (since_ns // interval_ns + 1) * interval_ns
+        if next_ns < self._status_ns:
+            self._report_at(next_ns)
+
+    async def _report(self) -> None:
+        node = core_v1_pb2.Node()
+        node.CopyFrom(self.get())
+        try:
+            while True:
+                self._set_conditions(node)
+                try:
+                    await self._client.update_status(node)
+                    return
+                except errors.Conflict:
+                    node = await self._client.get("nodes", self.name)
+        except errors.ApiError:
+            self.report_soon()
+
+    # --- called by the informer --------------------------------------------------------------------------------------
+
+    def on_add(self, obj: Any) -> None:
+        self.view_is_old = True
+
+    def on_update(self, old: Any, new: Any) -> None:
+        self.view_is_old = True
+        if self._status_timer is not None and not _is_as_reported(new):
+            self.report_soon()
+
+    def on_delete(self, old: Any) -> None:
+        """Somebody removed the Node; a kubelet does not register twice."""
+
+
+def _is_as_reported(node: core_v1_pb2.Node) -> bool:
+    """Whether the conditions are those of this kubelet, or another has written over them (node lifecycle: Unknown)."""
+    statuses: Mapping[str, str] = {condition.type: condition.status for condition in node.status.conditions}
+    return all(statuses.get(condition_type) == status for condition_type, status, _, _ in _CONDITIONS)

@@ -1,0 +1,375 @@
+"""The pods of one node: takes each from its arrival to the end of its containers.
+
+Synchronous: news from the API server and timers move workers (:mod:`kemu.kubelet.workers`) from state to state; what
+shall be seen outside is left to :mod:`kemu.kubelet.reports`. A pod counts on its node from its admission until its
+containers are gone, however long the API server knows it: terminating pods count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from kemu.client import clients
+from kemu.kubelet import admission, lives, reports, settings, statuses
+from kemu.kubelet.workers import BACKING_OFF, ENDED, PULLING, RUNNING, STARTING, STOPPING, WAITING, Worker
+from kemu.objects import meta
+from kemu.runtime.env import SECOND_NS, Env
+
+FIRST_BACKOFF_S = 10.0
+"""Before the second restart; doubles with every further one. The first restart does not wait, as in the kubelet."""
+
+REPORT_START_AFTER_NS = 5 * SECOND_NS
+"""A pod that will run sooner is reported Running at once, without the ContainerCreating before: nobody acts on it, and
+it is a write for every pod."""
+
+
+class Pods:
+    """``fresh_node`` reads the Node from the API server, for a second look before affinity alone refuses a pod."""
+
+    def __init__(
+        self,
+        env: Env,
+        client: clients.Client,
+        config: settings.Settings,
+        node_name: str,
+        fresh_node: Callable[[], Awaitable[Any]],
+    ) -> None:
+        self.node: admission.NodeView | None = None
+        """What admission goes by; None: not known."""
+        self.usage = admission.Usage()
+        self.by_uid: dict[str, Worker] = {}
+        """All pods that the API server has for this node, and those whose containers have outlived their object."""
+        self._env = env
+        self._clock = env.clock
+        self._settings = config
+        self._node_name = node_name
+        self._fresh_node = fresh_node
+        self._reports = reports.Reports(env, client, self.observe)
+        self._arrivals: list[Worker] = []
+        """Not yet judged, because the Node is being read for the first one of them."""
+        self._reading = False
+        self._images: dict[str, None] = {}
+
+    def has_images(self, names: list[str]) -> None:
+        """These need not be pulled."""
+        self._images.update(dict.fromkeys(names))
+
+    # --- news --------------------------------------------------------------------------------------------------------
+
+    def observe(self, pod: Any, seen_ns: int | None = None) -> None:
+        """The newest state of a pod of this node; older ones than already seen are ignored."""
+        worker = self.by_uid.get(pod.metadata.uid)
+        if worker is None:
+            self._discover(pod, self._clock.now_ns() if seen_ns is None else seen_ns)
+        elif _revision(pod) >= _revision(worker.pod):
+            worker.pod = pod
+            self._react(worker)
+
+    def forget(self, pod: Any) -> None:
+        """The API server does not know the pod any more. Containers that still run are stopped all the same."""
+        worker = self.by_uid.get(pod.metadata.uid)
+        if worker is None:
+            return
+        worker.removed = True
+        if worker.state == ENDED:
+            del self.by_uid[worker.uid]
+        elif worker.state != STOPPING:
+            self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds)
+
+    def _discover(self, pod: Any, seen_ns: int) -> None:
+        worker = Worker(pod, seen_ns)
+        self.by_uid[worker.uid] = worker
+        status = pod.status
+        if status.phase in statuses.TERMINAL:
+            worker.state = ENDED
+            self._react(worker)
+        elif status.phase == statuses.RUNNING or status.HasField("startTime"):
+            self._adopt(worker)
+        elif pod.metadata.HasField("deletionTimestamp"):
+            worker.state = ENDED
+            self._react(worker)
+        else:
+            self._arrivals.append(worker)
+            self._judge()
+
+    def _react(self, worker: Worker) -> None:
+        metadata = worker.pod.metadata
+        if metadata.HasField("deletionTimestamp"):
+            self._stop(worker, metadata.deletionGracePeriodSeconds)
+        elif worker.state in (RUNNING, BACKING_OFF):
+            code = lives.finish(worker.pod)
+            if code is not None:
+                self._exit(worker, code, final=True)
+
+    def _adopt(self, worker: Worker) -> None:
+        """Admitted before this kubelet started: in an earlier life of it, or before the run began."""
+        pod, now_ns = worker.pod, self._clock.now_ns()
+        status = pod.status
+        worker.start_ns = worker.started_ns = self._ns(status.startTime) if status.HasField("startTime") else now_ns
+        in_back_off = False
+        for container in status.containerStatuses:
+            worker.restarts = max(worker.restarts, container.restartCount)
+            state = container.state
+            if state.HasField("running") and state.running.HasField("startedAt"):
+                worker.started_ns = max(worker.started_ns, self._ns(state.running.startedAt))
+            elif state.HasField("waiting"):
+                in_back_off = True
+        self._take(worker, admission.claim_of(pod, running=True))
+        metadata = pod.metadata
+        if status.phase != statuses.RUNNING:
+            self._pull(worker)
+        elif in_back_off:
+            self._run(worker)
+        else:
+            worker.state = RUNNING
+            self._until_exit(worker)
+            if not status.containerStatuses:
+                self._reports.report(worker)
+        if metadata.HasField("deletionTimestamp"):
+            grace_s = metadata.deletionGracePeriodSeconds
+            asked_ns = self._ns(metadata.deletionTimestamp) - grace_s * SECOND_NS
+            self._stop(worker, grace_s, max(asked_ns, worker.started_ns))
+        else:
+            self._react(worker)
+
+    # --- admission ---------------------------------------------------------------------------------------------------
+
+    def _judge(self) -> None:
+        """Decide about those that wait, in the order of their arrival."""
+        arrivals = self._arrivals
+        while arrivals and not self._reading:
+            worker = arrivals[0]
+            claim = None
+            decision = admission.precheck(self.node, worker.pod)
+            if decision is None:
+                assert self.node is not None
+                claim = admission.claim_of(worker.pod)
+                found = admission.failures(self.node, self.usage, worker.pod, claim)
+                if admission.needs_fresh_node(found):
+                    self._reading = True
+                    self._env.spawn(self._judge_again(worker, claim), f"read node for {worker.key}")
+                    return
+                decision = admission.decide(found)
+            del arrivals[0]
+            self._decided(worker, decision, claim)
+
+    async def _judge_again(self, worker: Worker, claim: admission.Claim) -> None:
+        """The first of those that wait, against the Node as it is now."""
+        node = await self._fresh_node()
+        self._reading = False
+        if worker.state == WAITING:
+            self._arrivals.remove(worker)
+            found = admission.failures(admission.NodeView(node, patched=False), self.usage, worker.pod, claim)
+            self._decided(worker, admission.decide(found), claim)
+        self._judge()
+
+    def _decided(self, worker: Worker, decision: admission.Decision, claim: admission.Claim | None) -> None:
+        worker.start_ns = self._clock.now_ns()
+        self._env.log(
+            "kubelet.admit",
+            {
+                "pod": worker.key,
+                "uid": worker.uid,
+                "node": self._node_name,
+                "start": worker.seen_ns,
+                "ok": decision.admitted,
+                "reason": decision.reason,
+                "message": decision.message,
+            },
+        )
+        if decision.admitted:
+            assert claim is not None
+            self._take(worker, claim)
+            self._pull(worker)
+        else:
+            worker.refusal = decision
+            worker.state = ENDED
+            self._reports.report(worker)
+
+    def _take(self, worker: Worker, claim: admission.Claim) -> None:
+        worker.claim = claim
+        self.usage.add(claim)
+
+    def _release(self, worker: Worker) -> None:
+        """Its containers are gone."""
+        worker.state = ENDED
+        self._cancel(worker)
+        if worker.claim is not None:
+            self.usage.remove(worker.claim)
+            worker.claim = None
+
+    # --- life --------------------------------------------------------------------------------------------------------
+
+    def _pull(self, worker: Worker) -> None:
+        pull_ns = self._pull_ns(worker)
+        said_s = lives.start_s(worker.pod)
+        start_ns = int((self._settings.pod_start.draw(self._env.random) if said_s is None else said_s) * SECOND_NS)
+        # Until the pull is over, the deadline holds how long the start will take after it.
+        worker.deadline_ns = start_ns
+        if pull_ns:
+            worker.state = PULLING
+            self._at(worker, self._clock.now_ns() + pull_ns)
+        else:
+            self._start(worker)
+        if pull_ns + start_ns > REPORT_START_AFTER_NS:
+            self._reports.report(worker)
+
+    def _pull_ns(self, worker: Worker) -> int:
+        """How long the images take that the node does not have, one after the other as in the kubelet."""
+        distribution = self._settings.image_pull
+        if distribution.constant == 0:
+            return 0
+        total_s = 0.0
+        for container in worker.pod.spec.containers:
+            image = container.image
+            if image and image not in self._images:
+                self._images[image] = None
+                total_s += distribution.draw(self._env.random)
+        return int(total_s * SECOND_NS)
+
+    def _start(self, worker: Worker) -> None:
+        worker.state = STARTING
+        if worker.deadline_ns:
+            self._at(worker, self._clock.now_ns() + worker.deadline_ns)
+        else:
+            self._run(worker)
+
+    def _run(self, worker: Worker) -> None:
+        worker.state = RUNNING
+        worker.started_ns = self._clock.now_ns()
+        if not worker.restarts:
+            self._log("kubelet.running", worker, {"start": worker.start_ns})
+        self._reports.report(worker)
+        self._until_exit(worker)
+        self._react(worker)
+
+    def _until_exit(self, worker: Worker) -> None:
+        end_ns = _exit_ns(worker)
+        if end_ns is not None:
+            self._at(worker, end_ns)
+
+    def _exit(self, worker: Worker, code: int, *, final: bool = False) -> None:
+        """The containers have exited. ``final``: whatever the restart policy is."""
+        now_ns, epoch_ns = self._clock.now_ns(), self._clock.epoch_unix_s * SECOND_NS
+        worker.last = statuses.Exit(code, epoch_ns + worker.started_ns, epoch_ns + now_ns)
+        policy = worker.pod.spec.restartPolicy
+        if final or policy == "Never" or (policy == "OnFailure" and code == 0):
+            worker.phase = statuses.FAILED if code else statuses.SUCCEEDED
+            self._release(worker)
+            data = {"start": worker.started_ns, "phase": worker.phase, "exit_code": code}
+            self._log("kubelet.finished", worker, data)
+            self._reports.report(worker)
+            return
+        self._restart(worker, now_ns)
+
+    def _restart(self, worker: Worker, now_ns: int) -> None:
+        longest_s = self._settings.max_restart_period_s
+        if now_ns - worker.started_ns > 2 * longest_s * SECOND_NS:
+            worker.crashes = 0
+        crashes = worker.crashes
+        # Far beyond the longest pause a larger exponent would only overflow.
+        delay_s = min(FIRST_BACKOFF_S * 2.0 ** min(crashes - 1, 64), longest_s) if crashes else 0.0
+        worker.crashes += 1
+        worker.restarts += 1
+        worker.backoff_s = delay_s
+        assert worker.last is not None
+        data = {"start": worker.started_ns, "exit_code": worker.last.code, "delay_s": delay_s}
+        self._log("kubelet.restarting", worker, data)
+        if delay_s:
+            worker.state = BACKING_OFF
+            self._at(worker, now_ns + int(delay_s * SECOND_NS))
+            self._reports.report(worker)
+        else:
+            self._run(worker)
+
+    def _stop(self, worker: Worker, grace_s: int, since_ns: int | None = None) -> None:
+        """The pod shall be deleted. ``since_ns``: the containers were asked to stop then, not now."""
+        state, now_ns = worker.state, self._clock.now_ns()
+        if state == ENDED:
+            if not worker.removed:
+                self._reports.delete(worker)
+            return
+        asked_ns = now_ns if since_ns is None else since_ns
+        if state == STOPPING:
+            # A second deletion can only shorten.
+            if asked_ns + grace_s * SECOND_NS < worker.deadline_ns:
+                worker.deadline_ns = asked_ns + grace_s * SECOND_NS
+                self._until_stopped(worker)
+            return
+        if state == WAITING:
+            self._arrivals.remove(worker)
+            self._gone(worker)
+            return
+        worker.stop_ns = asked_ns
+        self._log("kubelet.terminating", worker, {"grace_s": grace_s})
+        if state == RUNNING:
+            worker.state = STOPPING
+            worker.deadline_ns = asked_ns + grace_s * SECOND_NS
+            self._until_stopped(worker)
+        else:
+            self._stopped(worker)
+
+    def _until_stopped(self, worker: Worker) -> None:
+        by_itself_ns = worker.stop_ns + int(lives.shutdown_s(worker.pod) * SECOND_NS)
+        exit_ns = _exit_ns(worker)
+        if exit_ns is not None and exit_ns < by_itself_ns:
+            by_itself_ns = exit_ns
+        worker.forced = worker.deadline_ns < by_itself_ns
+        end_ns = min(by_itself_ns, worker.deadline_ns)
+        if end_ns <= self._clock.now_ns():
+            self._stopped(worker)
+        else:
+            self._at(worker, end_ns)
+
+    def _stopped(self, worker: Worker) -> None:
+        self._log("kubelet.terminated", worker, {"start": worker.stop_ns, "forced": worker.forced})
+        self._gone(worker)
+
+    def _gone(self, worker: Worker) -> None:
+        self._release(worker)
+        if worker.removed:
+            del self.by_uid[worker.uid]
+        else:
+            self._reports.delete(worker)
+
+    # --- timers ------------------------------------------------------------------------------------------------------
+
+    def _at(self, worker: Worker, when_ns: int) -> None:
+        self._cancel(worker)
+        worker.timer = self._clock.call_at_ns(when_ns, self._due, worker)
+
+    def _cancel(self, worker: Worker) -> None:
+        if worker.timer is not None:
+            worker.timer.cancel()
+            worker.timer = None
+
+    def _due(self, worker: Worker) -> None:
+        worker.timer = None
+        state = worker.state
+        if state == PULLING:
+            self._log("kubelet.pulled", worker, {"start": worker.start_ns})
+            self._start(worker)
+        elif state in (STARTING, BACKING_OFF):
+            self._run(worker)
+        elif state == RUNNING:
+            self._exit(worker, lives.exit_code(worker.pod))
+        elif state == STOPPING:
+            self._stopped(worker)
+
+    def _ns(self, time: Any) -> int:
+        """A timestamp of an object since the start of the run; what is older counts as its start."""
+        return max(0, meta.unix_ns(time) - self._clock.epoch_unix_s * SECOND_NS)
+
+    def _log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None:
+        self._env.log(kind, {"pod": worker.key, "uid": worker.uid, "node": self._node_name, **data})
+
+
+def _revision(pod: Any) -> int:
+    return int(pod.metadata.resourceVersion)
+
+
+def _exit_ns(worker: Worker) -> int | None:
+    """When running containers exit by themselves."""
+    run_s = lives.run_s(worker.pod)
+    return None if run_s is None else worker.started_ns + int(run_s * SECOND_NS)
