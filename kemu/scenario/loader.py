@@ -18,7 +18,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu import errors
-from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
+from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import (
     clusters,
@@ -327,21 +327,20 @@ class _Loading:
 
     def _setup(
         self, spec: Mapping[str, Any], timeline: timelines.Timeline
-    ) -> tuple[list[Message], list[manifests.Declared]]:
+    ) -> tuple[list[scenarios.Manifest], list[manifests.Declared]]:
         """What is created before the clock starts: priority classes first, then the manifests in their order."""
-        classes: list[scheduling_v1_pb2.PriorityClass] = []
+        classes: list[scenarios.Manifest] = []
         for name, item in spec.get("priorityClasses", {}).items():
             path: Path = ("spec", "priorityClasses", name)
             message, manifest = clusters.priority_class(name, item)
             if manifests.complete(message, manifest, path, self.report):
-                classes.append(message)
-        given = {message.metadata.name for message in classes}
+                classes.append(_manifest(message, path, self.report))
         classes += [
-            clusters.priority_class(name, value)[0]
+            _manifest(clusters.priority_class(name, value)[0], ("spec", "workloads"), self.report)
             for name, value in timeline.trace_priority_classes.items()
-            if name not in given
+            if name not in spec.get("priorityClasses", {})
         ]
-        setup: list[Message] = []
+        setup: list[scenarios.Manifest] = []
         declared: list[manifests.Declared] = []
         resolved: list[Any] = []
         for index, item in enumerate(spec.get("manifests", [])):
@@ -362,14 +361,14 @@ class _Loading:
                     self._stated.append(stated)
                 read = manifests.read(data, where, report)
                 if read is not None:
-                    setup.append(read)
+                    setup.append(_manifest(read, where, report))
                     declared.append(manifests.Declared(read, report, where))
         if resolved:
             self.resolved["spec"]["manifests"] = resolved
         for index, digest in timeline.trace_digests.items():
             self.resolved["spec"]["workloads"][index]["trace"]["digest"] = digest
-        namespaces = [message for message in setup if isinstance(message, core_v1_pb2.Namespace)]
-        rest = [message for message in setup if not isinstance(message, core_v1_pb2.Namespace)]
+        namespaces = [item for item in setup if isinstance(item.message, core_v1_pb2.Namespace)]
+        rest = [item for item in setup if not isinstance(item.message, core_v1_pb2.Namespace)]
         return [*namespaces, *classes, *rest], [*declared, *timeline.declared]
 
     def _check_names(
@@ -452,6 +451,11 @@ class _Loading:
             self.report.add(path, complaint)
         references.check_expectation(found, path, names, duration_ns, self.report)
         return found
+
+
+def _manifest(message: Message, path: Path, report: Report) -> scenarios.Manifest:
+    problem = report.document.problem(path, "", root=report.root)
+    return scenarios.Manifest(message, problem.file, problem.line, problem.column, problem.path)
 
 
 def _names(items: Any) -> list[str]:

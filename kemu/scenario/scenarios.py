@@ -34,6 +34,17 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Manifest:
+    """An object that is there before the clock starts, and where it is stated."""
+
+    message: Message
+    file: str
+    line: int
+    column: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Scheduler:
     """One or more replicas of a scheduler."""
 
@@ -189,7 +200,7 @@ class Scenario:
     """``host:port`` of a real etcd, or empty for kemu's own store."""
     timing: Mapping[str, Any]
     """Latencies and costs: seconds, or distributions of seconds."""
-    setup: tuple[Message, ...]
+    setup: tuple[Manifest, ...]
     """Namespaces, priority classes and manifests, in the order of their creation."""
     events: tuple[Event, ...]
     """In the order of their times; those of one instant in the order of the file."""
