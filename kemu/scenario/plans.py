@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.runtime.env import ActorSpec
+from kemu.scenario import user as users
 from kemu.scenario.scenarios import Node, Scenario
 
 STORE = "store"
@@ -18,7 +19,6 @@ USER = "user"
 STORE_FACTORY = "kemu.store.server:Store"
 APISERVER_FACTORY = "kemu.apiserver.server:ApiServer"
 SCHEDULER_FACTORY = "kemu.scheduler.scheduler:Scheduler"
-USER_FACTORY = "kemu.scenario.user:User"
 KUBELET_FACTORY = "kemu.kubelet.kubelet:Kubelet"
 
 
@@ -41,7 +41,7 @@ def apiserver_of(scenario: Scenario, index: int) -> str:
 
 
 def user(scenario: Scenario) -> list[ActorSpec]:
-    return [ActorSpec(USER, USER_FACTORY, {"apiserver": apiserver_of(scenario, 0), **users.config(scenario)})]
+    return [users.spec(scenario, USER, apiserver_of(scenario, 0))]
 
 
 def kubelet(scenario: Scenario, node: Node, index: int) -> ActorSpec:
