@@ -20,6 +20,7 @@ MAX_VALUE = 2**63 - 1
 """The largest whole amount that a quantity can stand for; larger ones are capped to it."""
 
 _CACHE_SIZE = 65_536
+_MAX_LENGTH = 1000
 
 
 class Format(enum.Enum):
@@ -50,8 +51,8 @@ class Quantity:
 
     @property
     def value(self) -> int:
-        """Whole units, rounded away from zero."""
-        return _divide_up(self.nano, NANO)  # Within an int64: the amount is capped.
+        """Whole units, rounded away from zero, capped to an int64."""
+        return max(-MAX_VALUE, min(_divide_up(self.nano, NANO), MAX_VALUE))
 
     @property
     def milli(self) -> int:
@@ -102,7 +103,7 @@ ZERO = Quantity(0)
 @lru_cache(_CACHE_SIZE)
 def parse(text: str) -> Quantity:
     """Read a quantity. Raises ValueError with a text that says what is wrong with it."""
-    match = _NUMBER.fullmatch(text)
+    match = _NUMBER.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     if match is None:
         raise ValueError(_what_is_wrong(text))
     sign, whole, fraction, suffix = match.groups()
@@ -147,6 +148,8 @@ def _divide_up(number: int, by: int) -> int:
 
 
 def _what_is_wrong(text: str) -> str:
+    if len(text) > _MAX_LENGTH:
+        return f"quantities must be a number and an optional suffix: the text is too long ({len(text)} characters)"
     if not text:
         return "quantities must be a number and an optional suffix: the text is empty"
     if text != text.strip() or " " in text:

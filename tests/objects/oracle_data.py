@@ -1,0 +1,56 @@
+"""Reads recorded decisions of real Kubernetes, where they lie beside the checkout; tests skip without them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ORACLE = Path(__file__).resolve().parents[3] / "shared" / "oracle"
+
+needs_oracle = pytest.mark.skipif(not ORACLE.is_dir(), reason="the recorded decisions of Kubernetes are not here")
+
+
+def records(pattern: str) -> Iterator[dict[str, Any]]:
+    """The lines of all files that match, e.g. ``scheduler/fit.jsonl.gz``."""
+    for path in sorted(ORACLE.glob(pattern)):
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            for line in lines:
+                yield json.loads(line)
+
+
+OBJECT_KEYS = {
+    "node": "Node",
+    "nodes": "Node",
+    "freshNode": "Node",
+    "pod": "Pod",
+    "pods": "Pod",
+    "nominated": "Pod",
+    "namespaces": "Namespace",
+    "pdbs": "PodDisruptionBudget",
+    "priorityClasses": "PriorityClass",
+    "services": "Service",
+    "replicationControllers": "ReplicationController",
+    "replicaSets": "ReplicaSet",
+    "statefulSets": "StatefulSet",
+}
+"""Under which keys of a record objects stand, and of which kind they are."""
+
+
+def objects(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Kind and JSON of every object inside a record."""
+    if isinstance(value, list):
+        for item in value:
+            yield from objects(item)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            items = inner if isinstance(inner, list) else [inner]
+            if key in OBJECT_KEYS and all(isinstance(item, dict) and "metadata" in item for item in items):
+                for item in items:
+                    yield OBJECT_KEYS[key], item
+            else:
+                yield from objects(inner)
