@@ -148,7 +148,7 @@ class Link:
         """Those that are not over for the client, oldest first."""
         self.contexts: dict[Context, None] = {}
         """Those that are not over for the server, oldest first."""
-        self.connected = True
+        self.connected = server is not None
         """False until the other side is known to be reachable: writes wait for that."""
         self.broken = False
         """A new call needs a new link."""

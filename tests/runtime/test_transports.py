@@ -1,0 +1,491 @@
+"""The same expectations of generated stubs and servicers, in memory and over real gRPC."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc import code_pb2, status_pb2
+from grpc_status import rpc_status
+
+from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.runtime.channels import Channel
+from kemu.runtime.links import DirectLink
+from kemu.runtime.loops import Owner, VirtualLoop
+from kemu.runtime.networks import Host, Network
+from kemu.runtime.servers import Server
+from kemu.v1 import api_pb2, api_pb2_grpc
+
+EOF: Any = grpc.aio.EOF
+
+
+class Api(api_pb2_grpc.ApiServicer):
+    """Does what the name of the requested object says; Session echoes, and obeys some ids.
+
+    A Watch whose client goes away is cancelled; over real gRPC it may read EOF just before that.
+    """
+
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+        self.contexts: list[Any] = []
+
+    async def Get(self, request: api_pb2.GetRequest, context: Any) -> api_pb2.ObjectResponse:
+        self.contexts.append(context)
+        context.set_trailing_metadata((("served-by", "api"),))
+        match request.name:
+            case "abort":
+                await context.abort(grpc.StatusCode.NOT_FOUND, "no such thing", (("why", "because"),))
+            case "boom":
+                raise ValueError("boom")
+            case "code":
+                context.set_code(grpc.StatusCode.ABORTED)
+                context.set_details("by code")
+            case "status":
+                detail = status_pb2.Status(code=code_pb2.ABORTED, message="rich")
+                await context.abort_with_status(rpc_status.to_status(detail))
+            case "forever":
+                await self._wait_for_ever()
+            case "metadata":
+                metadata = dict(context.invocation_metadata())
+                return api_pb2.ObjectResponse(object=metadata["kemu-actor"].encode())
+            case "initial":
+                await context.send_initial_metadata((("first", "1"),))
+        return api_pb2.ObjectResponse(object=request.name.encode())
+
+    async def Session(
+        self, requests: AsyncIterator[api_pb2.SessionRequest], context: Any
+    ) -> AsyncIterator[api_pb2.SessionResponse]:
+        async for request in requests:
+            for call in request.calls:
+                if call.id == 404:
+                    await context.abort(grpc.StatusCode.OUT_OF_RANGE, "stream aborted")
+                if call.id == 410:
+                    return
+                yield api_pb2.SessionResponse(replies=[api_pb2.Reply(id=call.id)])
+        yield api_pb2.SessionResponse(replies=[api_pb2.Reply(id=1000)])
+
+    async def Watch(self, requests: Any, context: Any) -> None:
+        try:
+            while (request := await context.read()) is not EOF:
+                for _ in range(2):
+                    await context.write(
+                        api_pb2.WatchResponse(events=[api_pb2.WatchEvent(watch_id=request.create.watch_id)])
+                    )
+        except asyncio.CancelledError:
+            self.seen.append("watch cancelled")
+            raise
+        self.seen.append("watch ended")
+
+    async def _wait_for_ever(self) -> None:
+        self.seen.append("waiting")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.seen.append("wait ended")
+
+
+class KV(rpc_pb2_grpc.KVServicer):
+    async def Put(self, request: rpc_pb2.PutRequest, context: Any) -> rpc_pb2.PutResponse:
+        return rpc_pb2.PutResponse(header=rpc_pb2.ResponseHeader(revision=len(request.value)))
+
+
+class World:
+    """One transport: a servicer, and stubs to it."""
+
+    def __init__(self, api: Api, channel: Any, nowhere: Any) -> None:
+        self.api = api
+        self.channel = channel
+        self.stub = api_pb2_grpc.ApiStub(channel)
+        self.kv = rpc_pb2_grpc.KVStub(channel)
+        self.nowhere = api_pb2_grpc.ApiStub(nowhere)
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        for _ in range(200):
+            if condition():
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("it never came true")
+
+
+Expectation = Callable[[World], Awaitable[None]]
+
+
+def over_virtual_network(expect: Expectation) -> None:
+    loop = VirtualLoop()  # type: ignore[abstract]
+    network = Network(loop, 0, {}, lambda *_: None)
+
+    def host(name: str) -> Host:
+        server = Server(name, lambda coroutine, label: loop.create_task(coroutine, name=label), loop)
+        return Host(Owner(name), server)
+
+    api = Api()
+    serving, client = host("apiserver/0"), host("client")
+    api_pb2_grpc.add_ApiServicer_to_server(api, serving.server)
+    rpc_pb2_grpc.add_KVServicer_to_server(KV(), serving.server)
+    network.join(serving)
+    world = World(
+        api,
+        Channel(lambda: network.connect(client, "apiserver/0"), loop),
+        Channel(lambda: network.connect(client, "nowhere"), loop),
+    )
+    loop.run(expect(world))
+
+
+def over_direct_link(expect: Expectation) -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        api = Api()
+        server = Server("apiserver/0", lambda coroutine, label: loop.create_task(coroutine, name=label), loop)
+        api_pb2_grpc.add_ApiServicer_to_server(api, server)
+        rpc_pb2_grpc.add_KVServicer_to_server(KV(), server)
+        await expect(
+            World(
+                api,
+                Channel(lambda: DirectLink(loop, server, "client"), loop),
+                Channel(lambda: DirectLink(loop, None, "client"), loop),
+            )
+        )
+
+    asyncio.run(main())
+
+
+def over_grpc(expect: Expectation) -> None:
+    async def main() -> None:
+        api = Api()
+        server = grpc.aio.server()
+        api_pb2_grpc.add_ApiServicer_to_server(api, server)
+        rpc_pb2_grpc.add_KVServicer_to_server(KV(), server)
+        port = server.add_insecure_port("127.0.0.1:0")
+        await server.start()
+        async with (
+            grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
+            grpc.aio.insecure_channel("127.0.0.1:1") as nowhere,
+        ):
+            try:
+                await expect(World(api, channel, nowhere))
+            finally:
+                await server.stop(None)
+
+    asyncio.run(main())
+
+
+@pytest.fixture(params=[over_virtual_network, over_direct_link, over_grpc])
+def over(request: pytest.FixtureRequest) -> Callable[[Expectation], None]:
+    transport: Callable[[Expectation], None] = request.param
+    return transport
+
+
+Over = Callable[[Expectation], None]
+
+
+def get(name: str) -> api_pb2.GetRequest:
+    return api_pb2.GetRequest(name=name)
+
+
+def session(*ids: int) -> api_pb2.SessionRequest:
+    return api_pb2.SessionRequest(calls=[api_pb2.Call(id=number) for number in ids])
+
+
+def watch(number: int = 0) -> api_pb2.WatchRequest:
+    return api_pb2.WatchRequest(create=api_pb2.WatchCreate(watch_id=number))
+
+
+async def failure(awaitable: Awaitable[Any]) -> grpc.aio.AioRpcError:
+    with pytest.raises(grpc.aio.AioRpcError) as info:
+        await awaitable
+    return info.value
+
+
+def test_a_unary_call_answers_and_may_be_awaited_again(over: Over) -> None:
+    async def expect(world: World) -> None:
+        call = world.stub.Get(get("x"))
+        assert (await call).object == b"x"
+        assert (await call).object == b"x"
+        assert await call.code() is grpc.StatusCode.OK
+        assert await call.details() == ""
+        assert dict(await call.trailing_metadata()) == {"served-by": "api"}
+        assert call.done()
+        assert not call.cancelled()
+        assert not call.cancel()
+        assert world.api.contexts[0].time_remaining() is None
+        assert (await world.kv.Put(rpc_pb2.PutRequest(key=b"k", value=b"four"))).header.revision == 4
+
+    over(expect)
+
+
+def test_metadata_travels_both_ways(over: Over) -> None:
+    async def expect(world: World) -> None:
+        response = await world.stub.Get(get("metadata"), metadata=(("kemu-actor", "me"),))
+        assert response.object == b"me"
+        call = world.stub.Get(get("initial"))
+        assert dict(await call.initial_metadata()) == {"first": "1"}
+        assert (await call).object == b"initial"
+
+    over(expect)
+
+
+def test_an_aborted_call_raises_with_code_details_and_metadata(over: Over) -> None:
+    async def expect(world: World) -> None:
+        error = await failure(world.stub.Get(get("abort")))
+        assert error.code() is grpc.StatusCode.NOT_FOUND
+        assert error.details() == "no such thing"
+        assert dict(error.trailing_metadata()) == {"why": "because"}
+
+        error = await failure(world.stub.Get(get("code")))
+        assert (error.code(), error.details()) == (grpc.StatusCode.ABORTED, "by code")
+        assert dict(error.trailing_metadata()) == {"served-by": "api"}
+
+        error = await failure(world.stub.Get(get("status")))
+        assert (error.code(), error.details()) == (grpc.StatusCode.ABORTED, "rich")
+        assert rpc_status.from_call(error).message == "rich"
+
+    over(expect)
+
+
+def test_a_handler_that_raises_is_unknown_to_the_client(over: Over) -> None:
+    async def expect(world: World) -> None:
+        error = await failure(world.stub.Get(get("boom")))
+        assert error.code() is grpc.StatusCode.UNKNOWN
+        assert error.details() == "Unexpected <class 'ValueError'>: boom"
+
+    over(expect)
+
+
+def test_methods_that_are_not_there_are_unimplemented(over: Over) -> None:
+    async def expect(world: World) -> None:
+        error = await failure(world.stub.List(api_pb2.ListRequest()))
+        assert error.code() is grpc.StatusCode.UNIMPLEMENTED
+        error = await failure(world.channel.unary_unary("/no.Such/Method")(b""))
+        assert (error.code(), error.details()) == (grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
+
+    over(expect)
+
+
+def test_a_deadline_ends_the_call_at_both_ends(over: Over) -> None:
+    async def expect(world: World) -> None:
+        error = await failure(world.stub.Get(get("forever"), timeout=0.1))
+        assert (error.code(), error.details()) == (grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
+        await world.until(lambda: world.api.seen == ["waiting", "wait ended"])
+
+    over(expect)
+
+
+def test_cancel_ends_the_call_at_both_ends(over: Over) -> None:
+    async def expect(world: World) -> None:
+        call = world.stub.Get(get("forever"))
+        await world.until(lambda: world.api.seen == ["waiting"])
+        assert call.cancel()
+        assert call.cancelled()
+        assert call.done()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert await call.code() is grpc.StatusCode.CANCELLED
+        assert await call.details() == "Locally cancelled by application!"
+        await world.until(lambda: world.api.seen == ["waiting", "wait ended"])
+
+    over(expect)
+
+
+def test_cancelling_the_waiting_task_cancels_the_call(over: Over) -> None:
+    async def expect(world: World) -> None:
+        call = world.stub.Get(get("forever"))
+
+        async def wait() -> None:
+            await call
+
+        task = asyncio.get_running_loop().create_task(wait())
+        await world.until(lambda: world.api.seen == ["waiting"])
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert call.cancelled()
+        await world.until(lambda: world.api.seen == ["waiting", "wait ended"])
+
+    over(expect)
+
+
+def test_a_stream_is_read_and_written_in_order_to_its_end(over: Over) -> None:
+    async def expect(world: World) -> None:
+        call = world.stub.Session()
+        await call.write(session(1, 2))
+        await call.write(session(3))
+        assert [(await call.read()).replies[0].id for _ in range(3)] == [1, 2, 3]
+        await call.done_writing()
+        await call.done_writing()
+        with pytest.raises(asyncio.InvalidStateError, match="half closed"):
+            await call.write(session(4))
+        assert (await call.read()).replies[0].id == 1000
+        assert await call.read() is EOF
+        assert await call.read() is EOF
+        assert await call.code() is grpc.StatusCode.OK
+        assert call.done()
+        with pytest.raises(asyncio.InvalidStateError, match="already finished"):
+            await call.write(session(4))
+
+    over(expect)
+
+
+def test_an_aborted_stream_first_delivers_what_was_written(over: Over) -> None:
+    async def expect(world: World) -> None:
+        call = world.stub.Session()
+        await call.write(session(1, 404))
+        assert (await call.read()).replies[0].id == 1
+        for _ in range(2):
+            error = await failure(call.read())
+            assert (error.code(), error.details()) == (grpc.StatusCode.OUT_OF_RANGE, "stream aborted")
+        assert call.done()
+        assert not call.cancelled()
+        with pytest.raises(asyncio.InvalidStateError, match="already finished"):
+            await call.write(session(1))
+
+    over(expect)
+
+
+def test_a_server_may_end_a_stream_first(over: Over) -> None:
+    async def expect(world: World) -> None:
+        call = world.stub.Session()
+        await call.write(session(410))
+        assert await call.read() is EOF
+        with pytest.raises(asyncio.InvalidStateError, match="already finished"):
+            await call.write(session(1))
+
+    over(expect)
+
+
+def test_a_stream_from_an_iterator_is_half_closed_at_its_end(over: Over) -> None:
+    async def requests() -> AsyncIterator[api_pb2.WatchRequest]:
+        yield watch(1)
+        yield watch(2)
+
+    async def expect(world: World) -> None:
+        for given in (requests(), iter([watch(1), watch(2)])):
+            ids = [response.events[0].watch_id async for response in world.stub.Watch(given)]
+            assert ids == [1, 1, 2, 2]
+        assert world.api.seen == ["watch ended", "watch ended"]
+
+    over(expect)
+
+
+def test_an_iterator_that_fails_cancels_the_call(over: Over) -> None:
+    async def requests() -> AsyncIterator[api_pb2.WatchRequest]:
+        yield watch(1)
+        await asyncio.sleep(0.05)
+        raise grpc.aio.UsageError("not an error of the loop's")
+
+    async def expect(world: World) -> None:
+        call = world.stub.Watch(requests())
+        assert (await call.read()).events[0].watch_id == 1
+        assert (await call.read()).events[0].watch_id == 1
+        with pytest.raises(asyncio.CancelledError):
+            await call.read()
+        await world.until(lambda: len(world.api.seen) == 1)
+
+    over(expect)
+
+
+def test_styles_may_not_be_mixed(over: Over) -> None:
+    async def requests() -> AsyncIterator[api_pb2.WatchRequest]:
+        yield watch()
+
+    async def expect(world: World) -> None:
+        call = world.stub.Watch(requests())
+        with pytest.raises(grpc.aio.UsageError):
+            await call.write(watch())
+        assert (await call.read()).events
+        with pytest.raises(grpc.aio.UsageError):
+            async for _ in call:
+                pass
+        call.cancel()
+
+    over(expect)
+
+
+def test_a_cancelled_stream_cancels_its_handler(over: Over) -> None:
+    async def expect(world: World) -> None:
+        call = world.stub.Watch()
+        await call.write(watch())
+        await call.read()
+        assert call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call.read()
+        with pytest.raises(asyncio.InvalidStateError, match="already finished"):
+            await call.write(watch())
+        assert await call.code() is grpc.StatusCode.CANCELLED
+        await world.until(lambda: len(world.api.seen) == 1)
+
+    over(expect)
+
+
+def test_a_cancelled_read_cancels_the_stream(over: Over) -> None:
+    async def expect(world: World) -> None:
+        call = world.stub.Watch()
+        await call.write(watch())
+        await call.read()
+        await call.read()
+        reader = asyncio.get_running_loop().create_task(call.read())
+        await asyncio.sleep(0.01)
+        reader.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reader
+        assert call.cancelled()
+        await world.until(lambda: len(world.api.seen) == 1)
+
+    over(expect)
+
+
+def test_a_server_that_is_away_is_unavailable(over: Over) -> None:
+    async def expect(world: World) -> None:
+        error = await failure(world.nowhere.Get(get("x")))
+        assert error.code() is grpc.StatusCode.UNAVAILABLE
+        assert "onnection refused" in error.details()
+
+        call = world.nowhere.Watch()
+        assert (await failure(call.write(watch()))).code() is grpc.StatusCode.UNAVAILABLE
+        with pytest.raises(asyncio.InvalidStateError):
+            await call.write(watch())
+        assert (await failure(call.read())).code() is grpc.StatusCode.UNAVAILABLE
+
+        call = world.nowhere.Watch()
+        assert (await failure(call.wait_for_connection())).code() is grpc.StatusCode.UNAVAILABLE
+        call = world.stub.Watch()
+        await call.wait_for_connection()
+        call.cancel()
+
+    over(expect)
+
+
+def test_done_callbacks_hear_of_the_end(over: Over) -> None:
+    async def expect(world: World) -> None:
+        heard: list[bool] = []
+        call = world.stub.Get(get("x"))
+        call.add_done_callback(lambda done: heard.append(done.done()))
+        await call
+        await world.until(lambda: heard == [True])
+
+    over(expect)
+
+
+def test_a_slow_reader_holds_up_the_writer(over: Over) -> None:
+    """Of 8 MiB that nobody reads, only a part leaves the writer."""
+
+    async def expect(world: World) -> None:
+        call = world.stub.Session()
+        big = session(*range(200_000))
+        written: list[int] = []
+
+        async def write() -> None:
+            for number in range(20):
+                await call.write(big)
+                written.append(number)
+
+        writer = asyncio.get_running_loop().create_task(write())
+        await asyncio.sleep(0.2)
+        assert len(written) < 20
+        call.cancel()
+        with pytest.raises((asyncio.CancelledError, grpc.aio.AioRpcError)):
+            await writer
+
+    over(expect)
