@@ -1,0 +1,166 @@
+"""Requests: batches, errors, and what becomes of them when the connection breaks."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from conftest import World
+from fake_api import pod
+
+from kemu import errors
+from kemu.client import sessions
+from kemu.k8s import core_v1_pb2
+
+
+def test_requests_of_one_tick_leave_in_one_message(world: World) -> None:
+    async def main(world: World) -> None:
+        created = await asyncio.gather(*(world.client.create(pod(f"p{n}")) for n in range(20)))
+        assert [one.metadata.name for one in created] == [f"p{n}" for n in range(20)]
+        await world.client.get("pods", "p3", "default")
+
+    world.play(main)
+    assert world.state.batches == [20, 1]
+    assert world.state.sessions == 1
+
+
+def test_large_batches_are_split(world: World) -> None:
+    async def main(world: World) -> None:
+        await asyncio.gather(*(world.client.create(pod(f"p{n}")) for n in range(sessions.MAX_CALLS_PER_MESSAGE + 3)))
+
+    world.play(main)
+    assert world.state.batches == [sessions.MAX_CALLS_PER_MESSAGE, 3]
+
+
+def test_every_verb_returns_the_object_as_it_is_now(world: World) -> None:
+    async def main(world: World) -> None:
+        client = world.client
+        created = await client.create(pod("a"))
+        assert created.metadata.resourceVersion == "2"
+        created.metadata.labels["x"] = "y"
+        updated = await client.update(created)
+        assert updated.metadata.labels["x"] == "y"
+        updated.status.phase = "Running"
+        assert (await client.update_status(updated)).status.phase == "Running"
+        assert (await client.get("pods", "a", "default")).status.phase == "Running"
+        bound = await client.bind("default", "a", "uid-a", "node-1")
+        assert bound.spec.nodeName == "node-1"
+        found = await client.list("pods", field_selector="spec.nodeName=node-1")
+        assert [one.metadata.name for one in found.items] == ["a"]
+        assert found.resource_version == "5"
+        gone = await client.delete("pods", "a", "default", grace_period_seconds=0, uid="uid-a")
+        assert isinstance(gone, core_v1_pb2.Pod)
+        assert (await client.list("pods")).items == []
+
+    world.play(main)
+    # Reads are not acknowledged writes.
+    assert [data["revs"] for data in world.logged("client.acked")] == [[2], [3], [4], [5], [6]]
+
+
+def test_refusals_are_exceptions_with_the_reason(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.client.create(pod("a"))
+        with pytest.raises(errors.AlreadyExists, match="is there") as caught:
+            await world.client.create(pod("a"))
+        assert (caught.value.kind, caught.value.name) == ("pods", "p")
+        assert caught.value.causes == (errors.Cause("spec.x", "FieldValueInvalid", "bad"),)
+        stale = pod("a")
+        stale.metadata.resourceVersion = "1"
+        with pytest.raises(errors.Conflict):
+            await world.client.update(stale)
+        with pytest.raises(errors.NotFound):
+            await world.client.get("pods", "b", "default")
+
+    world.play(main)
+
+
+def test_a_reason_that_nobody_knows_is_still_an_api_error() -> None:
+    from fake_api import status
+
+    error = sessions.error_of(status("Teapot", "short and stout"))
+    assert type(error) is errors.ApiError
+    assert error.message == "short and stout"
+
+
+def test_requests_under_way_fail_when_the_connection_breaks(world: World) -> None:
+    async def main(world: World) -> None:
+        world.state.silent = True
+        requests = [asyncio.ensure_future(world.client.create(pod(f"p{n}"))) for n in range(3)]
+        await world.clock.sleep(1)
+        await world.runtime.crash("apiserver/0")
+        outcomes = await asyncio.gather(*requests, return_exceptions=True)
+        assert [type(one) for one in outcomes] == [errors.ServiceUnavailable] * 3
+        assert "apiserver/0" in str(outcomes[0])
+
+    world.play(main)
+
+
+def test_requests_made_meanwhile_wait_for_the_next_attempt_to_connect(world: World) -> None:
+    async def main(world: World) -> tuple[int, int]:
+        await world.client.create(pod("a"))
+        await world.runtime.crash("apiserver/0")
+        await world.clock.sleep(0.1)
+        failures = 0
+        while True:
+            try:
+                await world.client.create(pod("b"))
+                return failures, world.clock.now_ns()
+            except errors.ServiceUnavailable:
+                failures += 1
+                if failures == 4:
+                    await world.runtime.restart("apiserver/0")
+
+    failures, now_ns = world.play(main)
+    # Trying again at once is throttled: the five pauses double from 0.8 s on, each stretched by up to its length.
+    pauses_s = 0.8 + 1.6 + 3.2 + 6.4 + 12.8
+    assert failures == 4
+    assert pauses_s <= now_ns / 1e9 <= 2 * pauses_s + 1
+
+
+def test_the_back_off_begins_anew_after_an_answer(world: World) -> None:
+    async def main(world: World) -> None:
+        for n in range(5):
+            await world.client.create(pod(f"p{n}"))
+            await world.runtime.crash("apiserver/0")
+            await world.runtime.restart("apiserver/0")
+            await world.clock.sleep(0.01)
+            began_ns = world.clock.now_ns()
+            await world.client.create(pod(f"q{n}"))
+            assert world.clock.now_ns() - began_ns < 1.7e9
+
+    world.play(main)
+
+
+def test_a_cancelled_caller_does_no_harm(world: World) -> None:
+    async def main(world: World) -> None:
+        first = asyncio.ensure_future(world.client.create(pod("a")))
+        second = asyncio.ensure_future(world.client.create(pod("b")))
+        await world.clock.sleep(0.0001)
+        first.cancel()
+        assert (await second).metadata.name == "b"
+        assert (await world.client.get("pods", "a", "default")).metadata.name == "a"
+
+    world.play(main)
+    # The write happened, whoever waits for it: it counts as acknowledged.
+    assert [data["revs"] for data in world.logged("client.acked")] == [[2, 3]]
+
+
+def test_a_partition_breaks_the_connection_and_healing_mends_it(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.client.create(pod("a"))
+        await world.runtime.partition("cut", ["user"], ["apiserver/0"])
+        with pytest.raises(errors.ServiceUnavailable):
+            await world.client.create(pod("b"))
+        await world.runtime.heal("cut")
+        assert (await _again(world, pod("b"))).metadata.name == "b"
+
+    world.play(main)
+
+
+async def _again(world: World, obj: Any) -> Any:
+    while True:
+        try:
+            return await world.client.create(obj)
+        except errors.ServiceUnavailable:
+            continue
