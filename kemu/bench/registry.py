@@ -1,0 +1,96 @@
+"""Which benchmarks there are, and how one is run in a fresh process."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kemu.errors import KemuError
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One measurement with its settings."""
+
+    name: str
+    title: str
+    target: str
+    """``module:function``, which takes the settings and returns figures."""
+    settings: tuple[Mapping[str, Any], ...]
+    """One run for each."""
+
+
+BENCHMARKS = {
+    benchmark.name: benchmark
+    for benchmark in (
+        Benchmark(
+            "first-pod",
+            "from the command to the first pod Running, in sim",
+            "kemu.bench.pods:first_pod",
+            ({},),
+        ),
+        Benchmark(
+            "sim-pods",
+            "pods from creation to Running in sim: store, API server, scheduler, kubelets, run log",
+            "kemu.bench.pods:sim_pods",
+            ({"nodes": 100, "pods": 2000}, {"nodes": 1000, "pods": 5000}, {"nodes": 5000, "pods": 5000}),
+        ),
+        Benchmark(
+            "ray-pods",
+            "the same over real gRPC between Ray processes, two schedulers",
+            "kemu.bench.pods:ray_pods",
+            ({"nodes": 100, "pods": 2000},),
+        ),
+        Benchmark(
+            "store",
+            "acknowledged writes by fsync policy, on a real disk; watch fan-out",
+            "kemu.bench.stores:store",
+            (
+                {"fsync": "none", "writes": 20000},
+                {"fsync": "batch", "writes": 20000},
+                {"fsync": "always", "writes": 2000},
+                {"watchers": 100, "events": 1000},
+            ),
+        ),
+        Benchmark(
+            "schedule",
+            "scheduling decisions against a filled cache",
+            "kemu.bench.decisions:schedule",
+            ({"nodes": 1000, "pods": 2000}, {"nodes": 5000, "pods": 2000}),
+        ),
+    )
+}
+
+
+def run(name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Measure once, in a fresh process. Raises KemuError when that fails."""
+    done = subprocess.run(
+        [sys.executable, "-m", "kemu.bench.registry", BENCHMARKS[name].target, json.dumps(dict(settings))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise KemuError(f"bench {name} failed:\n{done.stderr.strip()[-3000:]}")
+    figures: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return {**settings, **figures}
+
+
+def main() -> None:
+    """In the fresh process: one measurement, its figures as JSON in the last line."""
+    import resource
+
+    target, settings = sys.argv[1:]
+    module, _, function = target.partition(":")
+    figures = getattr(importlib.import_module(module), function)(**json.loads(settings))
+    figures.setdefault("peak_mib", round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1))
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

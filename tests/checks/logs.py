@@ -1,0 +1,89 @@
+"""Run logs made by hand, as the actors would have written them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.k8s import core_v1_pb2
+from kemu.runlog.frames import Event
+
+SECOND = 1_000_000_000
+
+
+class Log:
+    """Builds events; the store's revisions count up by themselves."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.revision = 0
+        self.pods: dict[str, core_v1_pb2.Pod] = {}
+
+    def add(self, seconds: float, actor: str, kind: str, **data: Any) -> None:
+        self.events.append(Event(round(seconds * SECOND), actor, kind, data))
+
+    def txn(self, seconds: float, key: str, value: bytes | None) -> int:
+        self.revision += 1
+        op = 0 if value is not None else 1
+        self.add(seconds, "store", "store.txn", rev=self.revision, changes=[[op, key, value, 1, 1]])
+        return self.revision
+
+    def node(self, seconds: float, name: str, cpu: str = "10", pods: str = "110") -> int:
+        node = core_v1_pb2.Node()
+        node.metadata.name = name
+        node.status.allocatable["cpu"].string = cpu
+        node.status.allocatable["pods"].string = pods
+        return self.txn(seconds, f"/registry/nodes/{name}", node.SerializeToString(deterministic=True))
+
+    def pod(self, seconds: float, name: str, **fields: Any) -> int:
+        """Create or change a pod: cpu, priority, node, phase, nominated, deleting, scheduler, labels."""
+        pod = self.pods.setdefault(name, core_v1_pb2.Pod())
+        if not pod.metadata.name:
+            pod.metadata.name, pod.metadata.namespace = name, "default"
+            pod.metadata.uid = fields.get("uid", f"uid-{name}")
+            pod.spec.containers.add().name = "main"
+            pod.spec.schedulerName = "default-scheduler"
+        if "cpu" in fields:
+            pod.spec.containers[0].resources.requests["cpu"].string = fields["cpu"]
+        if "priority" in fields:
+            pod.spec.priority = fields["priority"]
+        if "node" in fields:
+            pod.spec.nodeName = fields["node"]
+        if "scheduler" in fields:
+            pod.spec.schedulerName = fields["scheduler"]
+        if "phase" in fields:
+            pod.status.phase = fields["phase"]
+        if "nominated" in fields:
+            pod.status.nominatedNodeName = fields["nominated"]
+        if "deleting" in fields:
+            pod.metadata.deletionTimestamp.seconds = fields["deleting"]
+        for key, value in fields.get("labels", {}).items():
+            pod.metadata.labels[key] = value
+        return self.txn(seconds, f"/registry/pods/default/{name}", pod.SerializeToString(deterministic=True))
+
+    def gone(self, seconds: float, name: str) -> int:
+        del self.pods[name]
+        return self.txn(seconds, f"/registry/pods/default/{name}", None)
+
+    def admit(self, seconds: float, name: str, node: str, reason: str = "") -> None:
+        self.add(
+            seconds, f"kubelet/{node}", "kubelet.admit",
+            pod=f"default/{name}", uid=f"uid-{name}", node=node, start=0, ok=not reason, reason=reason, message=reason,
+        )  # fmt: skip
+
+    def terminated(self, seconds: float, name: str, node: str) -> None:
+        self.add(seconds, f"kubelet/{node}", "kubelet.terminated", pod=f"default/{name}", uid=f"uid-{name}", node=node,
+                 start=0, forced=False)  # fmt: skip
+
+    def victim(self, seconds: float, name: str, by: str, node: str) -> None:
+        self.add(
+            seconds, "scheduler/default-scheduler/0", "sched.victim",
+            pod=f"default/{name}", uid=f"uid-{name}", by=f"default/{by}", by_uid=f"uid-{by}", node=node, start=0,
+            ok=True,
+        )  # fmt: skip
+
+    def listed(self, seconds: float, actor: str, revision: int, **selectors: str) -> None:
+        data = {"watch": "pods#1", "resource": "pods", "namespace": "", "label_selector": "", "field_selector": ""}
+        self.add(seconds, actor, "watch.listed", **{**data, **selectors}, rev=revision)
+
+    def heard(self, seconds: float, actor: str, *revisions: int) -> None:
+        self.add(seconds, actor, "watch.events", watch="pods#1", revs=list(revisions))

@@ -1,0 +1,229 @@
+"""Every check holds on a sound log and fails on the one thing that it is for."""
+
+from __future__ import annotations
+
+import pytest
+
+from kemu.checks import registry
+from kemu.checks.results import Result
+from tests.checks.logs import Log
+
+
+def judged(log: Log, check: str, **limits: int) -> Result:
+    _, results = registry.judge(log.events, **limits)
+    return next(result for result in results if result.id == check)
+
+
+class TestNoNodeOvercommitted:
+    def test_two_pods_that_fit(self) -> None:
+        log = Log()
+        log.node(0, "n1")
+        for name in ("a", "b"):
+            log.pod(1, name, cpu="5", node="n1")
+            log.admit(2, name, "n1")
+        assert judged(log, "no-node-overcommitted").holds is True
+
+    def test_two_pods_that_do_not(self) -> None:
+        log = Log()
+        log.node(0, "n1")
+        for name in ("a", "b"):
+            log.pod(1, name, cpu="6", node="n1")
+            log.admit(2, name, "n1")
+        result = judged(log, "no-node-overcommitted")
+        assert result.holds is False
+        assert "default/b on n1 makes 12000 of cpu in use, of 10000 allocatable" in result.detail
+
+    def test_bound_is_not_running(self) -> None:
+        log = Log()
+        log.node(0, "n1")
+        for name in ("a", "b"):
+            log.pod(1, name, cpu="6", node="n1")
+        log.admit(2, "a", "n1")
+        log.admit(2, "b", "n1", reason="OutOfcpu")
+        assert judged(log, "no-node-overcommitted").holds is True
+
+    @pytest.mark.parametrize("end", ["terminated", "gone", "Succeeded", "Failed"])
+    def test_room_is_free_once_a_pod_has_ended(self, end: str) -> None:
+        log = Log()
+        log.node(0, "n1")
+        log.pod(1, "a", cpu="6", node="n1")
+        log.admit(2, "a", "n1")
+        if end == "terminated":
+            log.terminated(3, "a", "n1")
+        elif end == "gone":
+            log.gone(3, "a")
+        else:
+            log.pod(3, "a", phase=end)
+        log.pod(4, "b", cpu="6", node="n1")
+        log.admit(5, "b", "n1")
+        assert judged(log, "no-node-overcommitted").holds is True
+
+    def test_a_pod_that_still_shuts_down_uses_its_room(self) -> None:
+        log = Log()
+        log.node(0, "n1")
+        log.pod(1, "a", cpu="6", node="n1", phase="Running")
+        log.pod(2, "a", deleting=30)
+        log.pod(3, "b", cpu="6", node="n1")
+        log.admit(4, "b", "n1")
+        assert judged(log, "no-node-overcommitted").holds is False
+
+    def test_the_number_of_pods_counts_too(self) -> None:
+        log = Log()
+        log.node(0, "n1", pods="1")
+        for name in ("a", "b"):
+            log.pod(1, name, node="n1")
+            log.admit(2, name, "n1")
+        assert judged(log, "no-node-overcommitted").holds is False
+
+
+class TestPodBoundAtMostOnce:
+    def test_once(self) -> None:
+        log = Log()
+        log.pod(0, "a")
+        log.pod(1, "a", node="n1")
+        log.pod(2, "a", phase="Running")
+        assert judged(log, "pod-bound-at-most-once").holds is True
+
+    @pytest.mark.parametrize("preset", [False, True])
+    def test_twice(self, preset: bool) -> None:
+        log = Log()
+        log.pod(0, "a", **({"node": "n1"} if preset else {}))
+        log.pod(1, "a", node="n1")
+        log.pod(2, "a", node="n2")
+        result = judged(log, "pod-bound-at-most-once")
+        assert result.holds is False
+        assert "n2 at 2.000 s" in result.detail
+
+    def test_the_same_name_again_is_another_pod(self) -> None:
+        log = Log()
+        log.pod(0, "a")
+        log.pod(1, "a", node="n1")
+        log.gone(2, "a")
+        log.pod(3, "a", uid="uid-a2")
+        log.pod(4, "a", node="n2")
+        assert judged(log, "pod-bound-at-most-once").holds is True
+
+
+class TestWatchHasNoGaps:
+    def scene(self) -> tuple[Log, list[int]]:
+        log = Log()
+        log.listed(0, "scheduler/s/0", 0)
+        revisions = [log.pod(1, "a"), log.pod(2, "b"), log.node(2, "n1"), log.pod(3, "a", node="n1"), log.gone(4, "b")]
+        return log, revisions
+
+    def test_all_heard(self) -> None:
+        log, (a, b, _, bound, gone) = self.scene()
+        log.heard(5, "scheduler/s/0", a, b, bound)
+        log.heard(5, "scheduler/s/0", gone)
+        assert judged(log, "watch-has-no-gaps").holds is True
+
+    def test_one_missed(self) -> None:
+        log, (a, b, _, _, gone) = self.scene()
+        log.heard(5, "scheduler/s/0", a, b, gone)
+        result = judged(log, "watch-has-no-gaps")
+        assert result.holds is False
+        assert "revision 4 was missed" in result.detail
+
+    def test_one_doubled(self) -> None:
+        log, (a, b, _, bound, _) = self.scene()
+        log.heard(5, "scheduler/s/0", a, b, b, bound)
+        assert judged(log, "watch-has-no-gaps").holds is False
+
+    def test_one_that_does_not_match(self) -> None:
+        log, (a, b, node, _, _) = self.scene()
+        log.heard(5, "scheduler/s/0", a, b, node)
+        assert judged(log, "watch-has-no-gaps").holds is False
+
+    def test_what_comes_later_is_not_missing_yet(self) -> None:
+        log, (a, *_) = self.scene()
+        log.heard(5, "scheduler/s/0", a)
+        assert judged(log, "watch-has-no-gaps").holds is True
+
+    @pytest.mark.parametrize("selector", ["spec.nodeName=n1", "spec.nodeName=n1,status.phase!=Failed"])
+    def test_a_kubelet_hears_of_its_own_pods_from_their_binding_on(self, selector: str) -> None:
+        log = Log()
+        log.listed(0, "kubelet/n1", 0, field_selector=selector)
+        log.pod(1, "a")
+        bound = log.pod(2, "a", node="n1")
+        log.pod(2, "b", node="n2")
+        running = log.pod(3, "a", phase="Running")
+        gone = log.gone(4, "a")
+        log.heard(5, "kubelet/n1", bound, running, gone)
+        assert judged(log, "watch-has-no-gaps").holds is True
+        log.events.pop()
+        log.heard(5, "kubelet/n1", bound, gone)
+        assert judged(log, "watch-has-no-gaps").holds is False
+
+    def test_a_new_list_begins_anew(self) -> None:
+        log, (a, b, _, _, gone) = self.scene()
+        log.heard(5, "scheduler/s/0", a, b)
+        log.add(6, "scheduler/s/0", "watch.closed", watch="pods#1", reason="Expired")
+        log.listed(7, "scheduler/s/0", 4)
+        log.heard(8, "scheduler/s/0", gone)
+        assert judged(log, "watch-has-no-gaps").holds is True
+
+
+class TestAcknowledgedWritesSurvive:
+    def test_a_crash_that_loses_nothing(self) -> None:
+        log = Log()
+        for second in range(3):
+            log.pod(second, f"p{second}")
+        log.add(3, "user", "client.acked", revs=[1, 2])
+        log.add(4, "store", "store.recovered", rev=3, replayed=3, torn_bytes=0)
+        result = judged(log, "acknowledged-writes-survive")
+        assert (result.holds, "1 recoveries" in result.detail) == (True, True)
+
+    def test_a_crash_that_loses_an_acknowledged_write(self) -> None:
+        log = Log()
+        for second in range(3):
+            log.pod(second, f"p{second}")
+        log.add(3, "user", "client.acked", revs=[1, 3])
+        log.add(4, "store", "store.recovered", rev=2, replayed=2, torn_bytes=7)
+        result = judged(log, "acknowledged-writes-survive")
+        assert result.holds is False
+        assert "revision 3, acknowledged to user at 3.000 s, was lost" in result.detail
+
+    def test_losing_what_nobody_was_told_of_is_allowed(self) -> None:
+        log = Log()
+        for second in range(3):
+            log.pod(second, f"p{second}")
+        log.add(4, "store", "store.recovered", rev=2, replayed=2, torn_bytes=7)
+        assert judged(log, "acknowledged-writes-survive").holds is True
+        history, _ = registry.judge(log.events)
+        assert history.pods["uid-p2"].gone_ns is not None
+
+    def test_an_acknowledgement_of_nothing(self) -> None:
+        log = Log()
+        log.pod(0, "a")
+        log.add(1, "user", "client.acked", revs=[1, 9])
+        assert judged(log, "acknowledged-writes-survive").holds is False
+
+    def test_a_revision_left_out(self) -> None:
+        log = Log()
+        log.pod(0, "a")
+        log.revision += 1
+        log.pod(1, "a", node="n1")
+        assert judged(log, "acknowledged-writes-survive").holds is False
+
+
+class TestNoPodStarves:
+    def test_limits(self) -> None:
+        log = Log()
+        log.pod(0, "old", priority=5)
+        for n in range(3):
+            log.pod(1 + n, f"young-{n}")
+            log.pod(1.5 + n, f"young-{n}", node="n1")
+        log.pod(10, "old", node="n1")
+        assert judged(log, "no-pod-starves", max_wait_ns=10 * 10**9).holds is True
+        waited = judged(log, "no-pod-starves", max_wait_ns=9 * 10**9)
+        assert (waited.holds, "default/old (priority 5) waited 10.000 s" in waited.detail) == (False, True)
+        assert judged(log, "no-pod-starves", max_overtaken=3).holds is True
+        overtaken = judged(log, "no-pod-starves", max_overtaken=2)
+        assert (overtaken.holds, "was overtaken 3 times" in overtaken.detail) == (False, True)
+
+
+def test_a_disabled_check_is_not_asked() -> None:
+    _, results = registry.judge([], disabled=("watch-has-no-gaps",))
+    assert [result.id for result in results] == [
+        "no-node-overcommitted", "pod-bound-at-most-once", "acknowledged-writes-survive",
+    ]  # fmt: skip

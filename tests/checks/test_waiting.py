@@ -1,0 +1,65 @@
+"""Waiting times and overtaking, against a plain count."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kemu.checks import waiting
+from kemu.checks.history import History
+from tests.checks.logs import Log
+
+PODS = st.lists(
+    st.tuples(st.integers(0, 20), st.one_of(st.none(), st.integers(1, 20)), st.integers(0, 2)), min_size=1, max_size=30
+)
+
+
+def history_of(pods: list[tuple[int, int | None, int]], end: int) -> History:
+    log = Log()
+    timeline = []
+    for n, (created, waited, priority) in enumerate(pods):
+        timeline.append((created, 0, n, priority))
+        if waited is not None:
+            timeline.append((created + waited, 1, n, priority))
+    for when, what, n, priority in sorted(timeline):
+        if what == 0:
+            log.pod(when, f"p{n}", priority=priority)
+        else:
+            log.pod(when, f"p{n}", node="n1")
+    log.add(end, "store", "end")
+    return History().feed_all(log.events)
+
+
+@given(PODS)
+@settings(max_examples=200, deadline=None)
+def test_overtaking_is_what_a_plain_count_says(pods: list[tuple[int, int | None, int]]) -> None:
+    end = 50
+    found = {wait.pod.name: wait for wait in waiting.waits(history_of(pods, end))}
+    for n, (created, waited, priority) in enumerate(pods):
+        until = end if waited is None else created + waited
+        expected = sum(
+            1
+            for other_created, other_waited, other_priority in pods
+            if other_waited is not None
+            and other_created > created
+            and other_created + other_waited < until
+            and other_priority <= priority
+        )
+        assert found[f"p{n}"].overtaken == expected
+        assert found[f"p{n}"].seconds == until - created
+
+
+def test_quantiles_are_values_that_occurred() -> None:
+    values = [float(n) for n in range(1, 101)]
+    assert waiting.quantile(values, 0.5) == 50
+    assert waiting.quantile(values, 0.99) == 99
+    assert waiting.quantile([3.0], 0.99) == 3
+    assert waiting.quantile([], 0.5) == 0
+
+
+def test_a_summary_goes_from_high_to_low_priority() -> None:
+    summary = waiting.summary(waiting.waits(history_of([(0, 1, 0), (0, None, 2), (1, 4, 1)], 10)))
+    assert list(summary) == ["2", "1", "0"]
+    assert summary["2"] == {
+        "pods": 1, "unbound": 1, "p50_s": 10.0, "p99_s": 10.0, "max_s": 10.0, "overtaken_p99": 1, "overtaken_max": 1,
+    }  # fmt: skip

@@ -1,0 +1,60 @@
+"""The run log: what was written is read, and damage is named with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kemu.errors import RunLogError
+from kemu.runlog.frames import Event, Reader, Writer, digest_of
+
+DATA = st.dictionaries(st.text(max_size=8), st.one_of(st.integers(-(2**63), 2**63), st.binary(max_size=16), st.none()))
+EVENTS = st.lists(st.tuples(st.integers(0, 2**60), st.text(max_size=8), st.text(max_size=8), DATA), max_size=20)
+
+
+def write(path: Path, events: list) -> str:
+    writer = Writer(path, {"seed": 1})
+    for event in events:
+        writer.append(*event)
+    return writer.close()
+
+
+@given(events=EVENTS)
+@settings(max_examples=50, deadline=None)
+def test_reads_what_was_written(tmp_path_factory: pytest.TempPathFactory, events: list) -> None:
+    path = tmp_path_factory.mktemp("log") / "run.kemu"
+    digest = write(path, events)
+    with Reader(path) as reader:
+        assert reader.header == {"seed": 1}
+        assert list(reader) == [Event(*event) for event in events]
+    assert digest_of(path) == digest
+
+
+def test_the_digest_does_not_depend_on_the_header_or_the_buffer(tmp_path: Path) -> None:
+    events = [(n, "a", "k", {"n": n}) for n in range(100)]
+    first = write(tmp_path / "first", events)
+    writer = Writer(tmp_path / "second", {"seed": 2, "more": "words"}, buffer_bytes=7)
+    for event in events:
+        writer.append(*event)
+    assert writer.close() == first
+    assert write(tmp_path / "third", events[:-1]) != first
+
+
+def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "run.kemu"
+    write(path, [(n, "actor", "kind", {"n": n}) for n in range(3)])
+    intact = path.read_bytes()
+    for offset in range(len(intact)):
+        damaged = bytearray(intact)
+        damaged[offset] ^= 0x40
+        path.write_bytes(damaged)
+        with pytest.raises(RunLogError, match=r"offset \d+"), Reader(path) as reader:
+            list(reader)
+
+
+def test_a_missing_log_is_an_error_with_its_path(tmp_path: Path) -> None:
+    with pytest.raises(RunLogError, match="nothing"):
+        Reader(tmp_path / "nothing")
