@@ -56,7 +56,7 @@ class Distribution:
         try:
             distributions.parse(checked)
         except distributions.DistributionError as error:
-            report.add((*path, *follow(value, error.path)), error.message)
+            report.add((*path, *follow(value, error.path)[0]), error.message)
             return INVALID
         return checked
 
@@ -68,7 +68,7 @@ class Distribution:
 class Cost:
     """A time that is the same for all, or one that grows with the work: ``{base: 1ms, perNode: 2us}``."""
 
-    plain: Distribution
+    plain: Shape
     parts: Record
 
     def check(self, value: Any, path: Path, report: Report) -> Any:

@@ -98,8 +98,8 @@ def join(root: str, path: str) -> str:
     return root + path if path.startswith("[") else f"{root}.{path}"
 
 
-def follow(data: Any, text: str) -> Path:
-    """The longest path in ``data`` that ``text`` describes, as far as it exists there.
+def follow(data: Any, text: str) -> tuple[Path, str]:
+    """The longest path in ``data`` that ``text`` describes, as far as it exists there, and the rest of the text.
 
     ``text`` is a field path as Kubernetes writes them, ``spec.containers[0].resources.requests[cpu]``; keys that hold
     dots (``metadata.labels.app.kubernetes.io/name``) are found too.
@@ -120,21 +120,17 @@ def follow(data: Any, text: str) -> Path:
                 break
             rest = after
             continue
-        rest = rest.removeprefix(".")
+        word = rest.removeprefix(".")
         if not isinstance(data, dict):
             break
-        matching = [
-            key
-            for key in data
-            if isinstance(key, str) and rest.startswith(key) and rest[len(key) : len(key) + 1] in ("", ".", "[")
-        ]
+        matching = [key for key in data if word.startswith(key) and word[len(key) : len(key) + 1] in ("", ".", "[")]
         if not matching:
             break
         key = max(matching, key=len)
         path.append(key)
         data = data[key]
-        rest = rest[len(key) :]
-    return tuple(path)
+        rest = word[len(key) :]
+    return tuple(path), rest
 
 
 def read(file: FilePath, *, name: str = "") -> list[Document]:

@@ -221,7 +221,7 @@ def _subject(checked: Mapping[str, Any]) -> Subject | None:
             compare.get("atLeast"),
             compare.get("atMost"),
         )
-    except (KeyError, TypeError):
+    except (LookupError, AttributeError, ValueError):
         return None  # a part of it was refused and reported
 
 
@@ -233,7 +233,7 @@ def _pods(checked: Mapping[str, Any]) -> PodsAre:
         pods.get("selector"),
         None if names is None else tuple(full_name(name) for name in names),
     )
-    quantifier = next(word for word in ("all", "any", "none", "count") if word in checked)
+    quantifier = next((word for word in ("all", "any", "none", "count") if word in checked), "")
     if quantifier == "count":
         count = checked["count"]
         return PodsAre(selection, "count", _statement(count["is"]), _bounds(count))
@@ -242,7 +242,7 @@ def _pods(checked: Mapping[str, Any]) -> PodsAre:
 
 def _statement(checked: Mapping[str, Any]) -> Statement:
     if "never" in checked:
-        (what, detail), *_ = checked["never"].items()
+        ((what, detail),) = checked["never"].items()
         return _fact(what, detail, never=True)
     if checked.get("neverBound"):
         return Statement("bound", never=True)
@@ -251,7 +251,7 @@ def _statement(checked: Mapping[str, Any]) -> Statement:
     if "waited" in checked:
         waited = checked["waited"]
         return Statement("waited", at_least_ns=waited.get("atLeast"), at_most_ns=waited.get("atMost"))
-    what = next(key for key in checked if key not in ("pod", "id", "when"))
+    what = next((key for key in checked if key not in ("pod", "id", "when")), "")
     return _fact(what, checked[what], never=False)
 
 

@@ -30,6 +30,7 @@ from kemu.scenario import (
     scenarios,
     schema,
     timelines,
+    values,
 )
 from kemu.scenario.documents import Document, Path
 from kemu.scenario.shapes import INVALID, Report
@@ -225,7 +226,10 @@ class _Loading:
         spec, raw = checked.get("spec", {}), self.document.data["spec"]
         duration_ns = spec.get("duration", scenarios.DEFAULT_DURATION_NS)
 
-        timeline = timelines.Timeline(report, duration_ns, self.data_dir)
+        # Where the duration itself is wrong, nothing is too late.
+        last_ns = duration_ns if "duration" in spec or "duration" not in raw else values.MAX_DURATION_NS
+
+        timeline = timelines.Timeline(report, last_ns, self.data_dir)
         timeline.add_workloads(spec.get("workloads", []), ("spec", "workloads"))
         timeline.add_events(spec.get("events", []), raw.get("events", []), ("spec", "events"))
         nodes = self._nodes(spec, raw, timeline)
@@ -244,8 +248,8 @@ class _Loading:
         )
         timeline.add_faults(spec.get("chaos", []), ("spec", "chaos"), names.actors)
         self._check_names(raw, declared, names, timeline)
-        expected, comparisons = self._expectations(spec, raw, names, duration_ns, judged=not matrix)
-        until = self._until(spec, raw, names, duration_ns)
+        expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
+        until = self._until(spec, raw, names, last_ns)
         store = spec.get("store", {})
         metadata = checked.get("metadata", {})
         return scenarios.Scenario(
@@ -333,8 +337,8 @@ class _Loading:
         for name, item in spec.get("priorityClasses", {}).items():
             path: Path = ("spec", "priorityClasses", name)
             message, manifest = clusters.priority_class(name, item)
-            if manifests.complete(message, manifest, path, self.report):
-                classes.append(_manifest(message, path, self.report))
+            manifests.complete(message, manifest, path, self.report)
+            classes.append(_manifest(message, path, self.report))
         classes += [
             _manifest(clusters.priority_class(name, value)[0], ("spec", "workloads"), self.report)
             for name, value in timeline.trace_priority_classes.items()

@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 
 from kemu.k8s import core_v1_pb2
 from kemu.objects import convert, defaults, resources, validation
-from kemu.scenario.documents import Path, follow, nearest, path_text
+from kemu.scenario.documents import Path, follow, nearest
 from kemu.scenario.shapes import Report, unbuilt_text
 
 DEFAULT_IMAGE = "kemu.dev/pause:1"
@@ -51,7 +51,7 @@ class Declared:
         data = self.report.document.data
         for step in self.path:
             data = data[step]
-        self.report.add((*self.path, *follow(data, field)), message, suggestion)
+        self.report.add((*self.path, *follow(data, field)[0]), message, suggestion)
 
 
 def stated_name(data: Any) -> tuple[str, str, str] | None:
@@ -64,7 +64,7 @@ def stated_name(data: Any) -> tuple[str, str, str] | None:
 
 
 def read(data: Any, path: Path, report: Report) -> Message | None:
-    """The object that stands at ``path``; None where it has mistakes, all of which are reported."""
+    """The object that stands at ``path``, all of its mistakes reported; None where it is no object at all."""
     if not isinstance(data, dict):
         report.add(path, "must be a Kubernetes object")
         return None
@@ -77,11 +77,12 @@ def read(data: Any, path: Path, report: Report) -> Message | None:
     except convert.ConversionError as error:
         _report_conversion(error, path, report)
         return None
-    return message if complete(message, data, path, report) else None
+    complete(message, data, path, report)
+    return message
 
 
 def read_pod(data: Any, path: Path, report: Report) -> core_v1_pb2.Pod | None:
-    """A template: metadata and spec of a pod, without a name."""
+    """A template: metadata and spec of a pod, without a name. As :func:`read`."""
     try:
         pod = convert.from_json(core_v1_pb2.Pod, data)
     except convert.ConversionError as error:
@@ -89,11 +90,10 @@ def read_pod(data: Any, path: Path, report: Report) -> core_v1_pb2.Pod | None:
         return None
     if pod.metadata.name:
         report.add((*path, "metadata", "name"), "a template has no name: its pods are named <workload>-<n>", key=True)
-        return None
     pod.metadata.name = "template"
-    good = complete(pod, data, path, report)
+    complete(pod, data, path, report)
     pod.metadata.ClearField("name")
-    return pod if good else None
+    return pod
 
 
 def read_part(message_class: type[Message], data: Any, path: Path, report: Report) -> Any:
@@ -105,12 +105,11 @@ def read_part(message_class: type[Message], data: Any, path: Path, report: Repor
         return None
 
 
-def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) -> bool:
+def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) -> None:
     """Fill in what the format leaves out (namespace, images), then check as the API server does."""
     resource = resources.of(message)
     if resource.namespaced and not message.metadata.namespace:
         message.metadata.namespace = "default"
-    before = len(report.problems)
     if isinstance(message, core_v1_pb2.Pod):
         for container in (*message.spec.initContainers, *message.spec.containers):
             if not container.image:
@@ -118,15 +117,13 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
         _check_annotations(message, path, report)
     if not message.metadata.name:
         report.add((*path, "metadata") if "metadata" in data else path, "metadata.name is missing")
-        return False
+        return
     defaulted = type(message)()
     defaulted.CopyFrom(message)
     defaults.apply(defaulted)
     for cause in validation.validate_create(defaulted):
-        where = follow(data, cause.field)
-        written = path_text(where) == cause.field
-        report.add((*path, *where), cause.message if written else f"{cause.field}: {cause.message}")
-    return len(report.problems) == before
+        where, rest = follow(data, cause.field)
+        report.add((*path, *where), f"{cause.field}: {cause.message}" if rest else cause.message)
 
 
 def _check_annotations(pod: core_v1_pb2.Pod, path: Path, report: Report) -> None:

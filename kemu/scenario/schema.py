@@ -10,6 +10,7 @@ from typing import Any
 
 from kemu.scenario.distributed import Cost, Distribution
 from kemu.scenario.shapes import (
+    DEFINITIONS,
     DURATION,
     NAME,
     POD_REFERENCE,
@@ -23,6 +24,7 @@ from kemu.scenario.shapes import (
     ListOf,
     ListOr,
     MapOf,
+    Named,
     Number,
     Record,
     ScalarOr,
@@ -56,6 +58,9 @@ KUBELET_FIELDS: dict[str, Key] = {
     "evictionMaxPodGracePeriod": Key(Whole(0), "Upper bound of the grace period in a soft eviction."),
     "evictionMinimumReclaim": Key(_AMOUNTS, "How far below the threshold an eviction must bring the node."),
     "mergeDefaultEvictionSettings": Key(Switch(), "Signals missing from evictionHard keep their defaults."),
+    "crashLoopBackOff": Key(
+        Record({"maxContainerRestartPeriod": Key(DURATION, "300s by default.")}), "The longest crash-loop back-off."
+    ),
     "kind": Key(Choice(("KubeletConfiguration",)), "May be written."),
     "apiVersion": Key(Choice(("kubelet.config.k8s.io/v1beta1",)), "May be written."),
 }
@@ -74,13 +79,16 @@ _NODE = {
     ),
     "kubelet": Key(Record(KUBELET_FIELDS), "Fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."),
 }
-NODE = Record(
-    _NODE | {"count": Key(Whole(0), "How many, with namePrefix.")},
-    choices={
-        "name": Key(NAME, "The node's name."),
-        "namePrefix": Key(Text(what="a prefix such as node-"), "With count: node- gives node-1, node-2, …"),
-    },
-    noun="name",
+NODE = Named(
+    "node",
+    Record(
+        _NODE | {"count": Key(Whole(0), "How many, with namePrefix.")},
+        choices={
+            "name": Key(NAME, "The node's name."),
+            "namePrefix": Key(Text(what="a prefix such as node-"), "With count: node- gives node-1, node-2, …"),
+        },
+        noun="name",
+    ),
 )
 
 # --- schedulers ------------------------------------------------------------------------------------------------------
@@ -126,13 +134,16 @@ SCHEDULER = Record(
 
 # --- pods over time --------------------------------------------------------------------------------------------------
 
+_TIME = Named("time", Distribution(SECONDS))
+_LIFETIME = Named("numberOfSeconds", Distribution(Number(0)))
+
 LIFE = Record(
     {
-        "startSeconds": Key(Distribution(Number(0)), "From admission until the containers run, in seconds."),
-        "runSeconds": Key(Distribution(Number(0)), "How long they run, in seconds; absent: for ever."),
+        "startSeconds": Key(_LIFETIME, "From admission until the containers run, in seconds."),
+        "runSeconds": Key(_LIFETIME, "How long they run, in seconds; absent: for ever."),
         "exitCode": Key(Distribution(Number(0, 255)), "How they end; 0 by default."),
         "shutdownSeconds": Key(
-            Distribution(Number(0)), "How long they need to shut down, in seconds; 0 by default; bounded by the grace."
+            _LIFETIME, "How long they need to shut down, in seconds; 0 by default; bounded by the grace."
         ),
     }
 )
@@ -143,7 +154,7 @@ ARRIVALS = Record(
     },
     choices={
         "poisson": Key(Record({"rate": Key(RATE, "5/s, 300/m.", required=True)}), "Independent arrivals."),
-        "every": Key(Distribution(SECONDS), "One after each such time, the first at the start."),
+        "every": Key(_TIME, "One after each such time, the first at the start."),
         "ramp": Key(
             Record({"from": Key(RATE, "At the start.", required=True), "to": Key(RATE, "At the end.", required=True)}),
             "Independent arrivals at a rate that grows (or falls) evenly.",
@@ -276,7 +287,7 @@ _ACTOR = Text(
 CHAOS = Record(
     {
         "at": Key(DURATION, "When the fault happens."),
-        "every": Key(Distribution(SECONDS), "It happens again and again, after such times."),
+        "every": Key(_TIME, "It happens again and again, after such times."),
         "from": Key(DURATION, "With every: not before."),
         "until": Key(DURATION, "With every: not after."),
         "for": Key(POSITIVE_DURATION, "When the fault ends by itself; of a crash: how long the actor is away."),
@@ -371,7 +382,7 @@ STATEMENTS: dict[str, Key] = {
         "From its creation until it was bound (or until the end).",
     ),
 }
-STATEMENT = Record(choices=STATEMENTS, noun="statement")
+STATEMENT = Named("statement", Record(choices=STATEMENTS, noun="statement"))
 
 _BOUNDS = {
     "equals": Key(Number(), "Exactly."),
@@ -380,67 +391,68 @@ _BOUNDS = {
 }
 _CONDITION = MapOf(Free(mapping=False))
 
-EXPECTATION = Record(
-    {
-        "id": Key(Text(), "Its name in the verdict."),
-        "when": Key(_CONDITION, "Only in the variants of the matrix in which these paths have these values."),
-    },
-    choices={
-        "pod": Key(POD_REFERENCE, "One pod: name, or namespace/name."),
-        "pods": Key(
-            Record(
-                choices={
-                    "workload": Key(NAME, "All pods of a workload."),
-                    "selector": Key(Free(), "All pods with these labels."),
-                    "names": Key(ListOf(POD_REFERENCE, 1), "These pods."),
-                },
-                noun="selection",
-            ),
-            "Several pods, as far as they were created.",
-        ),
-        "node": Key(Free(mapping=False), "A node.", built=False),
-        "counter": Key(Text(), "A counter of the verdict."),
-        "check": Key(Text(), "A check."),
-        "order": Key(
-            ListOf(Record({"pod": _POD}, choices=FACTS, noun="statement"), 2), "Each happens before the next."
-        ),
-        "compare": Key(
-            Record(
-                {
-                    "metric": Key(Text(), "waiting.p99_s, overtaken.max, a counter, …", required=True),
-                    "priority": Key(Whole(), "Only pods of this priority."),
-                    "of": Key(_CONDITION, "The variant that is looked at.", required=True),
-                    "timesThatOf": Key(_CONDITION, "The variant that it is compared with.", required=True),
-                    "atLeast": Key(Number(0), "At least so many times."),
-                    "atMost": Key(Number(0), "At most so many times."),
-                }
-            ),
-            "Compares two variants of the matrix.",
-        ),
-    },
-    noun="subject",
-    companions={
-        "pod": Record(choices=STATEMENTS, noun="statement"),
-        "pods": Record(
-            choices={
-                "all": Key(STATEMENT, "It is true of every one (and there is one)."),
-                "any": Key(STATEMENT, "It is true of one at least."),
-                "none": Key(STATEMENT, "It is true of none."),
-                "count": Key(
-                    Record({"is": Key(STATEMENT, "Of how many it is true.", required=True), **_BOUNDS}),
-                    "It is true of so many.",
+EXPECTATION = Named(
+    "expectation",
+    Record(
+        {
+            "id": Key(Text(), "Its name in the verdict."),
+            "when": Key(_CONDITION, "Only in the variants of the matrix in which these paths have these values."),
+        },
+        choices={
+            "pod": Key(POD_REFERENCE, "One pod: name, or namespace/name."),
+            "pods": Key(
+                Record(
+                    choices={
+                        "workload": Key(NAME, "All pods of a workload."),
+                        "selector": Key(Free(), "All pods with these labels."),
+                        "names": Key(ListOf(POD_REFERENCE, 1), "These pods."),
+                    },
+                    noun="selection",
                 ),
-            },
-            noun="statement",
-        ),
-        "counter": Record(_BOUNDS),
-        "check": Record({"holds": Key(Switch(), "false: the scenario shows that it is broken.")}),
-    },
+                "Several pods, as far as they were created.",
+            ),
+            "node": Key(Free(mapping=False), "A node.", built=False),
+            "counter": Key(Text(), "A counter of the verdict."),
+            "check": Key(Text(), "A check."),
+            "order": Key(
+                ListOf(Record({"pod": _POD}, choices=FACTS, noun="statement"), 2), "Each happens before the next."
+            ),
+            "compare": Key(
+                Record(
+                    {
+                        "metric": Key(Text(), "waiting.p99_s, overtaken.max, a counter, …", required=True),
+                        "priority": Key(Whole(), "Only pods of this priority."),
+                        "of": Key(_CONDITION, "The variant that is looked at.", required=True),
+                        "timesThatOf": Key(_CONDITION, "The variant that it is compared with.", required=True),
+                        "atLeast": Key(Number(0), "At least so many times."),
+                        "atMost": Key(Number(0), "At most so many times."),
+                    }
+                ),
+                "Compares two variants of the matrix.",
+            ),
+        },
+        noun="subject",
+        companions={
+            "pod": Record(choices=STATEMENTS, noun="statement"),
+            "pods": Record(
+                choices={
+                    "all": Key(STATEMENT, "It is true of every one (and there is one)."),
+                    "any": Key(STATEMENT, "It is true of one at least."),
+                    "none": Key(STATEMENT, "It is true of none."),
+                    "count": Key(
+                        Record({"is": Key(STATEMENT, "Of how many it is true.", required=True), **_BOUNDS}),
+                        "It is true of so many.",
+                    ),
+                },
+                noun="statement",
+            ),
+            "counter": Record(_BOUNDS),
+            "check": Record({"holds": Key(Switch(), "false: the scenario shows that it is broken.")}),
+        },
+    ),
 )
 
 # --- the whole -------------------------------------------------------------------------------------------------------
-
-_TIME = Distribution(SECONDS)
 
 TIMING: dict[str, Key] = {
     "apiLatency": Key(_TIME, "Between clients and API servers, one way."),
@@ -558,4 +570,5 @@ def json_schema() -> dict[str, Any]:
         "$id": "https://kemu.dev/schemas/v1/scenario.json",
         "title": "kemu scenario",
         **SCENARIO.schema(),
+        "$defs": {name: shape.schema() for name, shape in sorted(DEFINITIONS.items())},
     }

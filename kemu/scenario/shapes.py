@@ -49,6 +49,27 @@ class Shape(Protocol):
     def schema(self) -> dict[str, Any]: ...
 
 
+@dataclass(frozen=True)
+class Named:
+    """A shape that is used in many places; in JSON Schema it stands once, under this name."""
+
+    name: str
+    shape: Shape
+
+    def __post_init__(self) -> None:
+        DEFINITIONS[self.name] = self.shape
+
+    def check(self, value: Any, path: Path, report: Report) -> Any:
+        return self.shape.check(value, path, report)
+
+    def schema(self) -> dict[str, Any]:
+        return {"$ref": f"#/$defs/{self.name}"}
+
+
+DEFINITIONS: dict[str, Shape] = {}
+"""Every :class:`Named` shape."""
+
+
 def kind_of(value: object) -> str:
     """A value in words."""
     if value is None:
@@ -100,7 +121,7 @@ class Text:
 
 
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-NAME = Text(SUBDOMAIN, "a name of lower-case letters, digits, - and . (a DNS subdomain)", 253)
+NAME = Named("name", Text(SUBDOMAIN, "a name of lower-case letters, digits, - and . (a DNS subdomain)", 253))
 POD_REFERENCE = Text(rf"([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?{SUBDOMAIN}", "the name of a pod, name or namespace/name", 317)
 
 
@@ -133,9 +154,7 @@ class Whole:
         if isinstance(value, bool) or not isinstance(value, int):
             report.add(path, f"must be a whole number, not {kind_of(value)}")
             return INVALID
-        if path in report.document.octals and value >= 8:
-            digits = f"{value:o}"
-            report.add(path, "a leading 0 means an octal number in YAML", f"write {digits} or {value}")
+        if _is_octal(value, path, report):
             return INVALID
         return _bounded(value, self.minimum, self.maximum, path, report)
 
@@ -155,6 +174,8 @@ class Number:
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             report.add(path, f"must be a number, not {kind_of(value)}")
             return INVALID
+        if _is_octal(value, path, report):
+            return INVALID
         if self.positive and value <= 0:
             report.add(path, f"must be more than 0, not {value:g}")
             return INVALID
@@ -165,6 +186,13 @@ class Number:
         if self.positive:
             schema["exclusiveMinimum"] = 0
         return schema
+
+
+def _is_octal(value: float, path: Path, report: Report) -> bool:
+    if path not in report.document.octals or value < 8:
+        return False
+    report.add(path, "a leading 0 means an octal number in YAML", f"write {int(value):o} or {int(value)}")
+    return True
 
 
 def _bounded(value: Any, minimum: float | None, maximum: float | None, path: Path, report: Report) -> Any:
@@ -213,12 +241,13 @@ class Reading:
 
 
 _DURATION_SCHEMA = {"anyOf": [{"type": "string", "pattern": values.DURATION_PATTERN}, {"const": 0}]}
-DURATION = Reading(values.duration_ns, _DURATION_SCHEMA)
+DURATION = Named("duration", Reading(values.duration_ns, _DURATION_SCHEMA))
 """A Go duration, in nanoseconds."""
-POSITIVE_DURATION = Reading(
-    values.duration_ns, _DURATION_SCHEMA, lambda value: "" if value > 0 else "must be more than 0"
+POSITIVE_DURATION = Named(
+    "positiveDuration",
+    Reading(values.duration_ns, _DURATION_SCHEMA, lambda value: "" if value > 0 else "must be more than 0"),
 )
-SECONDS = Reading(values.duration_s, _DURATION_SCHEMA)
+SECONDS = Named("seconds", Reading(values.duration_s, _DURATION_SCHEMA))
 """A Go duration, in seconds."""
 RATE = Reading(values.rate_per_s, {"type": "string", "pattern": values.RATE_PATTERN})
 """Events a unit of time, per second."""
@@ -233,7 +262,7 @@ def _quantity(value: Any) -> str:
     return text
 
 
-QUANTITY = Reading(_quantity, {"anyOf": [{"type": "string"}, {"type": "number", "minimum": 0}]})
+QUANTITY = Named("quantity", Reading(_quantity, {"anyOf": [{"type": "string"}, {"type": "number", "minimum": 0}]}))
 """A Kubernetes quantity that is not negative, as text."""
 
 
@@ -381,24 +410,22 @@ class Record:
         if not isinstance(value, dict):
             report.add(path, f"must be a mapping, not {kind_of(value)}")
             return INVALID
-        allowed: dict[str, Key] = {**self.keys, **self.choices}
         chosen = [key for key in value if key in self.choices]
-        for key in chosen:
-            if key in self.companions:
-                allowed |= {**self.companions[key].keys, **self.companions[key].choices}
-        result: dict[str, Any] = {}
+        companion = self.companions.get(chosen[0], Record()) if chosen else Record()
+        allowed = {**self.keys, **self.choices, **companion.keys, **companion.choices}
+        strange = [key for key in value if key not in allowed]
         if self.choices:
-            self._check_choice(chosen, path, report)
-        for key in chosen[:1]:
-            companion = self.companions.get(key)
-            if companion is not None and companion.choices:
-                companion._check_choice([name for name in value if name in companion.choices], path, report)
+            self._check_choice(chosen, bool(strange), path, report)
+        if companion.choices:
+            found = [key for key in value if key in companion.choices]
+            companion._check_choice(found, bool(strange), path, report)
+        result: dict[str, Any] = {}
         for key, item in value.items():
             entry = allowed.get(key)
             if entry is None:
-                self._unknown(key, chosen, allowed, path, report)
+                self._complain(key, chosen, allowed, path, report)
             elif not entry.built:
-                if item not in ({}, [], None, False):
+                if key in self.choices or key in companion.choices or item not in ({}, [], None, False):
                     report.add((*path, key), unbuilt_text(key), key=True)
             elif (checked := entry.shape.check(item, (*path, key), report)) is not INVALID:
                 result[key] = checked
@@ -407,27 +434,26 @@ class Record:
                 report.add(path, f"{key} is missing")
         return result
 
-    def _check_choice(self, chosen: list[str], path: Path, report: Report) -> None:
-        options = _one_of(tuple(key for key, entry in self.choices.items() if entry.built))
-        if not chosen:
-            if self.choice_required:
-                report.add(path, f"has no {self.noun}: one of {options}")
-            return
+    def _check_choice(self, chosen: list[str], strange: bool, path: Path, report: Report) -> None:
+        """``strange``: there are keys that nobody knows; one of them was meant to be the choice."""
+        if not chosen and self.choice_required and not strange:
+            options = _one_of(tuple(key for key, entry in self.choices.items() if entry.built))
+            report.add(path, f"has no {self.noun}: one of {options}")
         for extra in chosen[1:]:
             message = f"is a second {self.noun} beside {chosen[0]}; only one may stand here"
             report.add((*path, extra), message, key=True)
 
-    def _unknown(self, key: str, chosen: list[str], allowed: Mapping[str, Key], path: Path, report: Report) -> None:
-        elsewhere = [
-            name for name, companion in self.companions.items() if key in companion.keys or key in companion.choices
-        ]
-        if elsewhere and chosen:
-            report.add((*path, key), f"cannot stand beside {chosen[0]}", f"it belongs to {elsewhere[0]}", key=True)
+    def _complain(self, key: str, chosen: list[str], allowed: Mapping[str, Key], path: Path, report: Report) -> None:
+        """About a key that may not stand here."""
+        if chosen and not self.choices[chosen[0]].built:
+            return  # Its companions are not known; that it is not built has been said.
+        owners = [name for name, other in self.companions.items() if key in other.keys or key in other.choices]
+        if owners:
+            text = f"cannot stand beside {chosen[0]}" if chosen else f"stands without its {self.noun}"
+            report.add((*path, key), text, f"it belongs to {_one_of(tuple(owners))}", key=True)
             return
-        hint = nearest(key, allowed)
-        report.add(
-            (*path, key), "is not a key that may stand here", hint or f"there are: {', '.join(allowed)}", key=True
-        )
+        hint = nearest(key, allowed) or f"there are: {', '.join(allowed)}"
+        report.add((*path, key), "is not a key that may stand here", hint, key=True)
 
     def schema(self) -> dict[str, Any]:
         if not self.companions:

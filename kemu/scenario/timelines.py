@@ -13,7 +13,7 @@ from typing import Any
 from kemu import errors
 from kemu.k8s import core_v1_pb2
 from kemu.objects import resources
-from kemu.scenario import clusters, manifests, openb, scenarios
+from kemu.scenario import clusters, manifests, matrices, openb, scenarios
 from kemu.scenario.documents import Path, nearest
 from kemu.scenario.expectations import full_name
 from kemu.scenario.manifests import Declared
@@ -159,12 +159,14 @@ class Timeline:
 
     def _add_stream(self, item: Mapping[str, Any], life: scenarios.Life, where: Path) -> None:
         arrivals = self._arrivals(item["arrivals"], item.get("start", 0), (*where, "arrivals"))
-        if "pods" not in item:
-            return
-        template = manifests.read_pod(item["pods"], (*where, "pods"), self.report)
-        if template is None or arrivals is None:
+        template = None
+        if "pods" in item:
+            template = manifests.read_pod(item["pods"], (*where, "pods"), self.report)
+        if template is None:
             return
         self.declared.append(Declared(template, self.report, (*where, "pods"), template=True))
+        if arrivals is None:
+            return
         self.workloads.append(
             scenarios.Workload(
                 item["name"],
@@ -198,7 +200,8 @@ class Timeline:
             )
         if count is not None and not any(key in checked for key in ("poisson", "ramp")):
             return scenarios.Arrivals("once", start_ns=start_ns, until_ns=until_ns, count=count)
-        if not self.report.problems:
+        written = matrices.get(self.report.document.data, path)
+        if not any(key in written for key in ("poisson", "every", "ramp", "count")):
             self.report.add(path, "has no arrival process: one of poisson, every, ramp or count")
         return None
 
