@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import World
+from client_world import World
 from fake_api import ADDED, pod
 
 from kemu import errors

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from conftest import World
+from client_world import World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

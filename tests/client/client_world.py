@@ -1,0 +1,37 @@
+"""A simulated run with one fake API server and the client under test, which belongs to the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import fake_api
+
+from kemu.client import clients
+from kemu.runtime.env import ActorSpec
+from kemu.runtime.sim import SimRuntime
+
+Log = list[tuple[int, str, str, Any]]
+
+
+class World:
+    """What a test of the client plays with."""
+
+    def __init__(self, seed: int = 1) -> None:
+        self.state = fake_api.reset()
+        self.log: Log = []
+        self.runtime = SimRuntime(seed, lambda *event: self.log.append(event), {})
+        self.env = self.runtime.env("user")
+        self.clock = self.env.clock
+        self.client = clients.Client(self.env, "apiserver/0")
+
+    def play(self, main: Callable[[World], Coroutine[Any, Any, Any]]) -> Any:
+        async def play() -> Any:
+            await self.runtime.launch([ActorSpec("apiserver/0", "fake_api:FakeApi")])
+            await self.runtime.begin()
+            return await main(self)
+
+        return self.runtime.run(play())
+
+    def logged(self, kind: str) -> list[Any]:
+        return [data for _, actor, this, data in self.log if this == kind and actor == "user"]
