@@ -54,7 +54,7 @@ def too_long(field: str, limit_bytes: int) -> Cause:
 def shown(value: Any) -> str:
     """A refused value as Kubernetes prints it: strings quoted, messages as JSON."""
     if isinstance(value, Message):
-        value = convert.to_json(value)
+        value = convert.to_value(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=isinstance(value, dict))
 
 

@@ -70,6 +70,11 @@ def to_json(message: Message) -> dict[str, Any]:
     return data
 
 
+def to_value(message: Message) -> Any:
+    """The JSON value of any message, also of those that are no objects in JSON: a Time is a string."""
+    return _PLAIN.get(message.DESCRIPTOR.full_name, to_json)(message)
+
+
 def to_manifest(message: Message) -> dict[str, Any]:
     """:func:`to_json` of an object, its apiVersion and kind in front. Raises KeyError for a message without kind."""
     api_version, kind = _KINDS[type(message)]

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from generated import messages
+from generated_messages import messages
 from google.protobuf.message import Message
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
