@@ -143,13 +143,15 @@ def merge_strategic(target: dict[str, Any], patch: dict[str, Any], descriptor: A
     if "$retainKeys" in patch:
         retained = patch["$retainKeys"]
         target = {key: value for key, value in target.items() if key in retained}
-    orders: dict[str, list[Any]] = {}
+    orders: dict[str, tuple[list[Any], list[Any]]] = {}
     for key, value in patch.items():
-        if key in ("$patch", "$retainKeys"):
-            continue
         if key.startswith(_ORDER):
-            orders[key[len(_ORDER) :]] = _list(key, value)
-        elif key.startswith(_DELETE):
+            field = key[len(_ORDER) :]
+            orders[field] = _list(key, value), list(target.get(field, ()))
+    for key, value in patch.items():
+        if key in ("$patch", "$retainKeys") or key.startswith(_ORDER):
+            continue
+        if key.startswith(_DELETE):
             field = key[len(_DELETE) :]
             doomed = _list(key, value)
             target[field] = [one for one in target.get(field, []) if one not in doomed]
@@ -164,9 +166,9 @@ def merge_strategic(target: dict[str, Any], patch: dict[str, Any], descriptor: A
             target[key] = _merge_list(target.get(key), value, descriptor, key)
         else:
             target[key] = value
-    for field, order in orders.items():
+    for field, (order, old) in orders.items():
         if isinstance(target.get(field), list):
-            target[field] = _ordered(target[field], order, _merge_key(descriptor, field))
+            target[field] = _ordered(target[field], order, old, _merge_key(descriptor, field))
     return target
 
 
@@ -195,21 +197,23 @@ def _merge_list(old: Any, patch: list[Any], descriptor: Any, field: str) -> list
     return result
 
 
-def _ordered(elements: list[Any], order: list[Any], key: str | None) -> list[Any]:
-    """Elements that ``order`` names stand as it says; the others keep their place among them."""
+def _ordered(elements: list[Any], order: list[Any], old: list[Any], key: str | None) -> list[Any]:
+    """Elements that ``order`` names stand as it says; the others keep their place among them where both were in ``old``
+    (``strategicpatch.mergeSortedSlice``)."""
 
     def name(element: Any) -> Any:
         return element.get(key) if key and isinstance(element, dict) else element
 
     wanted = [name(element) for element in order]
-    places = {json.dumps(name(element)): place for place, element in enumerate(elements)}
+    before = [name(element) for element in old]
     named = sorted((one for one in elements if name(one) in wanted), key=lambda one: wanted.index(name(one)))
     others = [one for one in elements if name(one) not in wanted]
     result: list[Any] = []
     for element in named:
-        place = places[json.dumps(name(element))]
-        while others and places[json.dumps(name(others[0]))] < place:
-            result.append(others.pop(0))
+        if name(element) in before:
+            place = before.index(name(element))
+            while others and name(others[0]) in before[:place]:
+                result.append(others.pop(0))
         result.append(element)
     return result + others
 

@@ -1,0 +1,178 @@
+"""A small etcd in memory: enough of KV and Watch for an API server, with faults at command.
+
+The tests of the API server's own rules run against it, so that they do not hang on the store; ``test_with_store.py``
+runs against kemu's store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import grpc
+
+from kemu.etcd import kv_pb2, rpc_pb2, rpc_pb2_grpc
+from kemu.runtime.env import Env
+
+COMPACTED = "etcdserver: mvcc: required revision has been compacted"
+FUTURE = "etcdserver: mvcc: required revision is a future revision"
+
+INSTANCES: list[Etcd] = []
+"""Those that were started, newest last: tests reach into them."""
+
+
+class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
+    """Keeps every version of every key."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        self.env = env
+        self.revision = 1
+        self.compacted = 0
+        self.log: list[tuple[int, bytes, bytes | None, int, int]] = []
+        """(revision, key, value or None, create revision, version)."""
+        self.watchers: list[tuple[Any, asyncio.Event]] = []
+        self.puts = 0
+        INSTANCES.append(self)
+        env.serve(rpc_pb2_grpc.add_KVServicer_to_server, self)
+        env.serve(rpc_pb2_grpc.add_WatchServicer_to_server, self)
+
+    async def run(self) -> None:
+        self.env.ready()
+        await asyncio.Event().wait()
+
+    # --- state ---------------------------------------------------------------------------------------------------
+
+    def state(self, revision: int) -> dict[bytes, kv_pb2.KeyValue]:
+        found: dict[bytes, kv_pb2.KeyValue] = {}
+        for at, key, value, created, version in self.log:
+            if at > revision:
+                break
+            if value is None:
+                found.pop(key, None)
+            else:
+                found[key] = kv_pb2.KeyValue(
+                    key=key, value=value, create_revision=created, mod_revision=at, version=version
+                )
+        return found
+
+    def change(self, changes: Mapping[bytes, bytes | None]) -> int:
+        """Write (or, None, delete) keys in one revision."""
+        before = self.state(self.revision)
+        self.revision += 1
+        for key, value in changes.items():
+            old = before.get(key)
+            created = old.create_revision if old is not None else self.revision
+            self.log.append((self.revision, key, value, created, (old.version if old is not None else 0) + 1))
+        for _, event in self.watchers:
+            event.set()
+        return self.revision
+
+    def break_watches(self) -> None:
+        """Cut all watch streams."""
+        for task, _ in self.watchers:
+            task.cancel()
+
+    def forget_after(self, revision: int) -> None:
+        """Lose writes, as a store that does not fsync loses them in a crash."""
+        self.log = [entry for entry in self.log if entry[0] <= revision]
+        self.revision = revision
+        self.break_watches()
+
+    # --- KV ------------------------------------------------------------------------------------------------------
+
+    async def Range(self, request: Any, context: Any) -> Any:
+        if request.revision > self.revision:
+            await context.abort(grpc.StatusCode.OUT_OF_RANGE, FUTURE)
+        if request.revision and request.revision < self.compacted:
+            await context.abort(grpc.StatusCode.OUT_OF_RANGE, COMPACTED)
+        return self._range(request)
+
+    def _range(self, request: Any) -> Any:
+        response = rpc_pb2.RangeResponse()
+        response.header.revision = self.revision
+        state = self.state(request.revision or self.revision)
+        end = request.range_end
+        keys = sorted(key for key in state if (request.key <= key < end if end else key == request.key))
+        response.count = len(keys)
+        if not request.count_only:
+            shown = keys[: request.limit] if request.limit else keys
+            response.kvs.extend([state[key] for key in shown])
+            response.more = len(shown) < len(keys)
+        return response
+
+    async def Txn(self, request: Any, context: Any) -> Any:
+        state = self.state(self.revision)
+        response = rpc_pb2.TxnResponse()
+        response.succeeded = True
+        for compare in request.compare:
+            assert compare.target == rpc_pb2.Compare.MOD
+            current = state.get(compare.key)
+            if (current.mod_revision if current is not None else 0) != compare.mod_revision:
+                response.succeeded = False
+        changes: dict[bytes, bytes | None] = {}
+        for op in request.success if response.succeeded else request.failure:
+            which = op.WhichOneof("request")
+            result = response.responses.add()
+            if which == "request_put":
+                self.puts += 1
+                changes[op.request_put.key] = op.request_put.value
+                result.response_put.SetInParent()
+            elif which == "request_delete_range":
+                changes[op.request_delete_range.key] = None
+                result.response_delete_range.deleted = 1
+            else:
+                result.response_range.CopyFrom(self._range(op.request_range))
+        if changes:
+            self.change(changes)
+        response.header.revision = self.revision
+        return response
+
+    async def Compact(self, request: Any, context: Any) -> Any:
+        if request.revision <= self.compacted:
+            await context.abort(grpc.StatusCode.OUT_OF_RANGE, COMPACTED)
+        self.compacted = request.revision
+        return rpc_pb2.CompactionResponse()
+
+    # --- Watch ---------------------------------------------------------------------------------------------------
+
+    async def Watch(self, request_iterator: Any, context: Any) -> None:
+        request = await context.read()
+        create = request.create_request
+        created = rpc_pb2.WatchResponse(created=True)
+        created.header.revision = self.revision
+        await context.write(created)
+        if create.start_revision <= self.compacted:
+            canceled = rpc_pb2.WatchResponse(canceled=True, compact_revision=self.compacted)
+            await context.write(canceled)
+            return
+        news = asyncio.Event()
+        mine = (asyncio.current_task(), news)
+        self.watchers.append(mine)
+        progress = self.env.spawn(self._answer_progress(context), "progress")
+        at = create.start_revision - 1
+        try:
+            while True:
+                response = rpc_pb2.WatchResponse()
+                response.header.revision = self.revision
+                for revision, key, value, created_at, version in self.log:
+                    if revision <= at or not create.key <= key < create.range_end:
+                        continue
+                    event = response.events.add(type=0 if value is not None else 1)
+                    event.kv.key, event.kv.mod_revision = key, revision
+                    if value is not None:
+                        event.kv.value, event.kv.create_revision, event.kv.version = value, created_at, version
+                at = self.revision
+                if response.events:
+                    await context.write(response)
+                await news.wait()
+                news.clear()
+        finally:
+            progress.cancel()
+            self.watchers.remove(mine)
+
+    async def _answer_progress(self, context: Any) -> None:
+        while await context.read() is not grpc.aio.EOF:
+            response = rpc_pb2.WatchResponse()
+            response.header.revision = self.revision
+            await context.write(response)

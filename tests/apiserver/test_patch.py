@@ -1,0 +1,285 @@
+"""Merge patch and strategic merge patch: the algorithms, and what the server makes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from typing import Any
+
+import pytest
+from apiserver_cluster import Cluster, node, pod, refusal, run
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kemu import errors
+from kemu.apiserver import patches
+from kemu.k8s import core_v1_pb2
+from kemu.objects import convert, resources
+from kemu.v1 import api_pb2
+
+PODS = resources.BY_PLURAL["pods"]
+
+
+def strategic(data: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """Patch the JSON of a pod."""
+    return patches.merge_strategic(copy.deepcopy(data), patch, core_v1_pb2.Pod.DESCRIPTOR)
+
+
+def test_the_examples_of_rfc_7386() -> None:
+    for target, patch, result in (
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}),
+        ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}),
+        ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}),
+        ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+    ):
+        assert patches.merge(target, patch) == result
+
+
+plain_json = st.recursive(
+    st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=10,
+)
+objects = st.dictionaries(st.text(max_size=2), plain_json, max_size=4)
+
+
+def difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """The merge patch that makes ``new`` of ``old``."""
+    patch: dict[str, Any] = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        if isinstance(value, dict) and isinstance(old.get(key), dict):
+            patch[key] = difference(old[key], value)
+        elif key not in old or old[key] != value or isinstance(old[key], bool) != isinstance(value, bool):
+            patch[key] = value
+    return patch
+
+
+@given(objects, objects)
+def test_a_merge_patch_makes_the_new_object_of_the_old_one(old: dict[str, Any], new: dict[str, Any]) -> None:
+    patched = patches.merge(copy.deepcopy(old), difference(old, new))
+    assert json.dumps(patched, sort_keys=True) == json.dumps(new, sort_keys=True)
+
+
+def test_conditions_merge_by_type() -> None:
+    data = {"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Old"}, {"type": "Initialized"}]}}
+    patched = strategic(
+        data,
+        {"status": {"conditions": [{"type": "Ready", "status": "True"}, {"type": "PodScheduled", "status": "True"}]}},
+    )
+    assert patched["status"]["conditions"] == [
+        {"type": "Ready", "status": "True", "reason": "Old"},
+        {"type": "Initialized"},
+        {"type": "PodScheduled", "status": "True"},
+    ]
+
+
+def test_lists_without_a_key_are_replaced() -> None:
+    data = {"spec": {"tolerations": [{"key": "a"}, {"key": "b"}]}}
+    assert strategic(data, {"spec": {"tolerations": [{"key": "c"}]}}) == {"spec": {"tolerations": [{"key": "c"}]}}
+    node_spec = {"taints": [{"key": "a", "effect": "NoSchedule"}]}
+    patch = {"taints": [{"key": "b", "effect": "NoExecute"}]}
+    assert patches.merge_strategic(node_spec, patch, core_v1_pb2.NodeSpec.DESCRIPTOR) == patch
+
+
+def test_containers_merge_deeply() -> None:
+    data = {
+        "spec": {
+            "containers": [
+                {
+                    "name": "main",
+                    "env": [{"name": "A", "value": "1"}],
+                    "ports": [{"containerPort": 80, "name": "http"}],
+                },
+                {"name": "helper"},
+            ]
+        }
+    }
+    patch = {
+        "spec": {
+            "containers": [
+                {
+                    "name": "main",
+                    "image": "x",
+                    "env": [{"name": "B", "value": "2"}, {"name": "A", "$patch": "delete"}],
+                    "ports": [{"containerPort": 80, "protocol": "TCP"}],
+                }
+            ]
+        }
+    }
+    assert strategic(data, patch)["spec"]["containers"] == [
+        {
+            "name": "main",
+            "image": "x",
+            "env": [{"name": "B", "value": "2"}],
+            "ports": [{"containerPort": 80, "name": "http", "protocol": "TCP"}],
+        },
+        {"name": "helper"},
+    ]
+
+
+def test_directives() -> None:
+    data = {
+        "metadata": {
+            "finalizers": ["a", "b", "c"],
+            "labels": {"x": "1", "y": "2"},
+            "ownerReferences": [{"uid": "1", "name": "one"}, {"uid": "2", "name": "two"}],
+        }
+    }
+
+    def metadata(patch: dict[str, Any]) -> Any:
+        return strategic(data, {"metadata": patch})["metadata"]
+
+    assert metadata({"finalizers": ["d", "a"]})["finalizers"] == ["a", "b", "c", "d"]
+    assert metadata({"$deleteFromPrimitiveList/finalizers": ["b"]})["finalizers"] == ["a", "c"]
+    assert metadata({"labels": {"$patch": "replace", "z": "3"}})["labels"] == {"z": "3"}
+    assert metadata({"labels": {"$patch": "delete"}})["labels"] == {}
+    assert metadata({"labels": {"x": None}})["labels"] == {"y": "2"}
+    assert metadata({"labels": {"$retainKeys": ["y", "z"], "z": "3"}})["labels"] == {"y": "2", "z": "3"}
+    assert metadata({"ownerReferences": [{"uid": "1", "$patch": "delete"}]})["ownerReferences"] == [
+        {"uid": "2", "name": "two"}
+    ]
+    assert metadata({"ownerReferences": [{"$patch": "replace"}, {"uid": "3"}]})["ownerReferences"] == [{"uid": "3"}]
+    ordered = metadata(
+        {
+            "$setElementOrder/ownerReferences": [{"uid": "3"}, {"uid": "1"}],
+            "ownerReferences": [{"uid": "3", "name": "three"}],
+        }
+    )
+    assert [one["uid"] for one in ordered["ownerReferences"]] == ["3", "1", "2"]
+
+
+def test_bad_patches() -> None:
+    for patch, text in (
+        ({"metadata": {"$patch": "explode"}}, "unknown \\$patch directive 'explode'"),
+        ({"spec": {"containers": [{"image": "x"}]}}, "does not contain declared merge key: name"),
+        ({"metadata": {"$deleteFromPrimitiveList/finalizers": "a"}}, "must be a list"),
+    ):
+        with pytest.raises(errors.BadRequest, match=text):
+            strategic({"spec": {"containers": []}, "metadata": {}}, patch)
+
+
+def test_inline_fields_are_found() -> None:
+    """The sources of a volume stand inline in its JSON."""
+    obj = convert.from_json(core_v1_pb2.Pod, {"spec": {"volumes": [{"name": "v", "emptyDir": {}}]}})
+    patch = {"spec": {"volumes": [{"name": "v", "emptyDir": {"medium": "Memory"}}]}}
+    patches.apply(PODS, obj, patch, patches.STRATEGIC)
+    assert convert.to_json(obj)["spec"]["volumes"] == [{"name": "v", "emptyDir": {"medium": "Memory"}}]
+
+
+# On the server ------------------------------------------------------------------------------------------------------
+
+
+def test_a_status_patch_leaves_the_rest_alone() -> None:
+    async def main(cluster: Cluster) -> None:
+        created = await cluster.client.create(pod("a"))
+        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "no room"}
+        patched = await cluster.client.patch(
+            "pods",
+            "a",
+            "default",
+            {
+                "metadata": {"labels": {"x": "1"}},
+                "spec": {"nodeName": "n1"},
+                "status": {"nominatedNodeName": "n1", "conditions": [condition]},
+            },
+            subresource="status",
+            type="strategic",
+        )
+        assert patched.spec == created.spec
+        assert patched.status.nominatedNodeName == "n1"
+        assert [one.reason for one in patched.status.conditions] == ["Unschedulable"]
+        patched = await cluster.client.patch(
+            "pods", "a", "default", {"status": {"nominatedNodeName": None}}, subresource="status"
+        )
+        assert not patched.status.nominatedNodeName
+        assert len(patched.status.conditions) == 1
+
+    run(main)
+
+
+def test_a_patch_of_the_spec_bumps_the_generation() -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.client.create(pod("a"))
+        patched = await cluster.client.patch("pods", "a", "default", {"spec": {"activeDeadlineSeconds": 5}})
+        assert (patched.metadata.generation, patched.spec.activeDeadlineSeconds) == (2, 5)
+        patched = await cluster.client.patch("pods", "a", "default", {"metadata": {"annotations": {"a": "b"}}})
+        assert patched.metadata.generation == 2
+
+    run(main)
+
+
+def test_patches_of_different_fields_do_not_disturb_each_other() -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.client.create(node("n1"))
+        patching = [
+            cluster.client_of(number % 2, f"user{number}").patch(
+                "nodes", "n1", "", {"metadata": {"labels": {f"l{number}": "x"}}}
+            )
+            for number in range(8)
+        ]
+        await asyncio.gather(*patching)
+        found = await cluster.client.get("nodes", "n1")
+        assert {f"l{number}" for number in range(8)} <= set(found.metadata.labels)
+
+    run(main, servers=({}, {}))
+
+
+def test_preconditions_of_a_patch() -> None:
+    async def main(cluster: Cluster) -> None:
+        created = await cluster.client.create(pod("a"))
+        label = {"metadata": {"labels": {"x": "1"}}}
+        await refusal(errors.Conflict, cluster.client.patch("pods", "a", "default", label, uid="another"), cluster)
+        wrong = {"metadata": {"uid": "another"}}
+        await refusal(errors.Conflict, cluster.client.patch("pods", "a", "default", wrong), cluster)
+        first = await cluster.client.patch("pods", "a", "default", label, uid=created.metadata.uid)
+        old = {"metadata": {"labels": {"x": "2"}, "resourceVersion": created.metadata.resourceVersion}}
+        await refusal(errors.Conflict, cluster.client.patch("pods", "a", "default", old), cluster)
+        old["metadata"]["resourceVersion"] = first.metadata.resourceVersion
+        assert (await cluster.client.patch("pods", "a", "default", old)).metadata.labels["x"] == "2"
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("patch", "text"),
+    [
+        (b"{", "error decoding patch"),
+        (b"[1]", "it must be a JSON object"),
+        (b'{"spec": {"nodNeame": "x"}}', "nodNeame"),
+        (b'{"spec": {"containers": "none"}}', "spec.containers"),
+        (b'{"metadata": {"name": "b"}}', "does not match the name on the URL"),
+        (b'{"kind": "Node"}', "the kind of the patch"),
+    ],
+)
+def test_patches_that_make_no_sense(patch: bytes, text: str) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.client.create(pod("a"))
+        request = api_pb2.PatchRequest(name="a", patch=patch)
+        request.resource.resource, request.resource.namespace = "pods", "default"
+        before = cluster.etcd.revision
+        with pytest.raises(Exception, match=text) as caught:
+            await cluster.stub().Patch(request)
+        assert caught.value.code().name == "INVALID_ARGUMENT"
+        assert cluster.etcd.revision == before
+
+    run(main)
+
+
+def test_a_patch_may_not_make_the_object_invalid() -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.client.create(pod("a"))
+        patch = {"spec": {"restartPolicy": "Never"}}
+        await refusal(errors.Invalid, cluster.client.patch("pods", "a", "default", patch), cluster)
+        await refusal(errors.NotFound, cluster.client.patch("pods", "b", "default", patch), cluster)
+        await refusal(
+            errors.NotFound, cluster.client.patch("pods", "a", "default", patch, subresource="scale"), cluster
+        )
+
+    run(main)
