@@ -179,6 +179,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Callbacks run so far."""
         self.explain_stall: Callable[[], str] = str
         """More to say in the text of a deadlock."""
+        self.explain_failure: Callable[[Owner, Exception], Exception] = lambda owner, error: error
+        """What ends the run when a callback of an owner raises."""
         self._guarded = False
         self._idle_waiters: list[asyncio.Future[str]] = []
         self._cancelled_timers = 0
@@ -337,18 +339,24 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             return main_task.result()
         finally:
             self._closed = True
-            for task, context in list(self._tasks.items()):
-                tasks.drop(task, context)
-            self._tasks.clear()
-            self.ready.clear()
-            self.foreground = Agenda()
-            self.background = Agenda()
+            self._drop_all()
             self._running = False
             sys.set_asyncgen_hooks(*hooks)
             asyncio._set_running_loop(None)
             gc.unfreeze()
             if gc_was_enabled:
                 gc.enable()
+
+    def _drop_all(self) -> None:
+        for context in self._tasks.values():
+            if (owner := context.get(OWNER)) is not None:
+                owner.condition = Condition.DEAD
+        for task, context in list(self._tasks.items()):
+            tasks.drop(task, context)
+        self._tasks.clear()
+        self.ready.clear()
+        self.foreground = Agenda()
+        self.background = Agenda()
 
     def _main_done(self, task: asyncio.Task[Any]) -> None:
         raise _MainDone
@@ -357,25 +365,34 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         ready = self.ready
         popleft = ready.popleft
         limit = self._max_steps_per_instant
-        while True:
-            steps = 0
-            while ready:
-                batch = len(ready)
-                steps += batch
-                if steps > limit:
-                    self._raise_livelock()
-                for _ in repeat(None, batch):
-                    callback, args, context = popleft()
-                    if context is None:
-                        callback(*args)
-                    elif self._guarded and (owner := context.get(OWNER)) is not None and owner.condition:
-                        self._withhold((callback, args, context), owner)
-                    else:
-                        context.run(callback, *args)
-            self.steps += steps
-            if self.steps >= self._next_gc:
-                self._collect_garbage()
-            self._advance()
+        context: contextvars.Context | None = None
+        try:
+            while True:
+                steps = 0
+                while ready:
+                    batch = len(ready)
+                    steps += batch
+                    if steps > limit:
+                        self._raise_livelock()
+                    for _ in repeat(None, batch):
+                        callback, args, context = popleft()
+                        if context is None:
+                            callback(*args)
+                        elif self._guarded and (owner := context.get(OWNER)) is not None and owner.condition:
+                            self._withhold((callback, args, context), owner)
+                        else:
+                            context.run(callback, *args)
+                self.steps += steps
+                if self.steps >= self._next_gc:
+                    self._collect_garbage()
+                self._advance()
+        except errors.SimulationError:
+            raise
+        except Exception as error:
+            owner = context.get(OWNER) if context is not None else None
+            if owner is None:
+                raise
+            raise self.explain_failure(owner, error) from error
 
     def _advance(self) -> None:
         """Nothing is ready: go to the next instant, or say that the run is idle."""

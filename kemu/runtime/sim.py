@@ -114,6 +114,7 @@ class SimRuntime:
         self.sink = sink
         self.loop = VirtualLoop()  # type: ignore[abstract]  # what it refuses is added by name
         self.loop.explain_stall = self._explain_stall
+        self.loop.explain_failure = lambda owner, error: self._failure(owner, "a timer", error)
         self.master = Master(self.loop)
         self.network = Network(self.loop, seed, timing or {}, self._log)
         self._specs: dict[str, ActorSpec] = {}
@@ -130,14 +131,17 @@ class SimRuntime:
     def env(self, name: str) -> SimEnv:
         env = self._driver_envs.get(name)
         if env is None:
+            if name in self._specs:
+                raise ValueError(f"{name!r} is an actor")
             env = self._driver_envs[name] = SimEnv(self, name, 1, MemoryDisk())
+            self.network.join(env.host)
         return env
 
     # The life of actors
 
     async def launch(self, specs: Sequence[ActorSpec]) -> None:
         for spec in specs:
-            if spec.name in self._specs:
+            if spec.name in self._specs or spec.name in self._driver_envs:
                 raise ValueError(f"an actor named {spec.name!r} was launched before")
             self._specs[spec.name] = spec
         for spec in specs:
@@ -286,9 +290,10 @@ class SimRuntime:
     def _log(self, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         self.sink(self.master.now_ns(), actor, kind, data)
 
-    def _failure(self, env: SimEnv, what: str, error: BaseException) -> errors.ActorFailed:
+    def _failure(self, env: Owner, what: str, error: BaseException) -> errors.ActorFailed:
+        incarnation = f" (incarnation {env.incarnation})" if isinstance(env, SimEnv) else ""
         return errors.ActorFailed(
-            f"{env.name} (incarnation {env.incarnation}) failed at {self.master.now_ns() / SECOND_NS:.9f} s:"
+            f"{env.name}{incarnation} failed at {self.master.now_ns() / SECOND_NS:.9f} s:"
             f" {what} ended with {type(error).__name__}: {error}"
         )
 

@@ -1,43 +1,350 @@
+"""The simulated runtime from the driver's point of view: set-up, clock, endings, failures, stop, pause."""
+
 from __future__ import annotations
 
+import asyncio
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+
 import grpc
+import pytest
+from runtime_world import ECHO, talker
 
-from kemu.runtime.env import ActorSpec
-from kemu.testing import sim
-from kemu.v1 import api_pb2 as pb
-from kemu.v1 import api_pb2_grpc as g
+from kemu import errors
+from kemu.runtime.env import EPOCH_UNIX_S, ActorSpec, Env
+from kemu.runtime.sim import SimRuntime
+from kemu.testing import Recorder, sim
+from kemu.v1 import api_pb2, api_pb2_grpc
+
+S = 1_000_000_000
+MS = 1_000_000
 
 
-class Api(g.ApiServicer):
-    def __init__(self, env, config):
+def spec(name: str, actor: type, **config: Any) -> ActorSpec:
+    return ActorSpec(name, f"{__name__}:{actor.__name__}", config)
+
+
+class Script:
+    """Base of actors that are one coroutine."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         self.env = env
-        env.serve(g.add_ApiServicer_to_server, self)
+        self.config = config
 
-    async def run(self):
+
+class SlowStarter(Script):
+    async def run(self) -> None:
+        stub = api_pb2_grpc.ApiStub(self.env.dial("apiserver/0"))
+        for _ in range(5):
+            await stub.Get(api_pb2.GetRequest(name="x"))
+        self.env.log("slow.set_up", {})
+        self.env.ready()
+        await self.env.clock.sleep(2)
+        self.env.log("slow.slept", {})
+
+
+def test_set_up_happens_at_time_zero_and_sleeps_count_from_there() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([ECHO, spec("slow", SlowStarter)])
+        assert runtime.clock.now_ns() == 0
+        assert runtime.loop.now_ns == 10 * MS
+        await runtime.begin()
+        assert runtime.clock.now_ns() == 0
+        assert await runtime.run_until(10 * S, until_idle=True) == "idle"
+        assert runtime.clock.now_ns() == 2 * S
+
+    sim(main, sink=record, begin=False)
+    own = [event for event in record.events if event[1] == "slow"]
+    assert own == [
+        (0, "slow", "actor.started", {"incarnation": 1}),
+        (0, "slow", "slow.set_up", {}),
+        (2 * S, "slow", "slow.slept", {}),
+    ]
+
+
+def test_timers_of_the_set_up_can_be_cancelled() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        clock, fired = runtime.clock, []
+        timers = [clock.call_at_ns(when * S, fired.append, when) for when in (1, 2, 3)]
+        timers[0].cancel()
+        await clock.sleep(0)
+        await runtime.begin()
+        await clock.sleep(0.5)
+        timers[1].cancel()
+        await clock.sleep(10)
+        assert fired == [3]
+        assert clock.epoch_unix_s == EPOCH_UNIX_S
+
+    sim(main, begin=False)
+
+
+def test_run_until_ends_at_the_deadline_when_stopped_or_when_idle() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        clock, env = runtime.clock, runtime.env("user")
+
+        async def heartbeat() -> None:
+            while True:
+                await env.clock.sleep(10, background=True)
+
+        env.spawn(heartbeat(), "heartbeat")
+        assert await runtime.run_until(25 * S) == "deadline"
+        assert clock.now_ns() == 25 * S
+        assert await runtime.run_until(25 * S) == "deadline"
+
+        env.spawn(env.clock.sleep(7), "work")
+        assert await runtime.run_until(100 * S, until_idle=True) == "idle"
+        assert clock.now_ns() == 32 * S
+        assert await runtime.run_until(100 * S, until_idle=True) == "idle"
+        assert clock.now_ns() == 32 * S
+
+        stop = asyncio.Event()
+        env.clock.call_at_ns(33 * S, stop.set)
+        assert await runtime.run_until(100 * S, stop=stop, until_idle=True) == "stopped"
+        assert clock.now_ns() == 33 * S
+        assert await runtime.run_until(100 * S, stop=stop) == "stopped"
+
+        assert await runtime.run_until(10**6 * S) == "deadline"
+        assert clock.now_ns() == 10**6 * S
+
+    sim(main)
+
+
+def test_messages_under_way_keep_a_run_alive() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        user = runtime.env("user")
+        stub = api_pb2_grpc.ApiStub(user.dial("apiserver/0"))
+        call = stub.Get(api_pb2.GetRequest(name="slow"))
+        assert await runtime.run_until(100 * S, until_idle=True) == "idle"
+        assert runtime.clock.now_ns() == 30 * S + 2 * MS
+        assert call.done()
+
+    sim(main, actors=[ECHO])
+
+
+def test_run_until_needs_a_running_clock() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        with pytest.raises(RuntimeError, match="begin"):
+            await runtime.run_until(S)
+
+    sim(main, begin=False)
+
+
+class Broken(Script):
+    async def run(self) -> None:
+        self.env.ready()
+        await self.env.clock.sleep(self.config["after_s"])
+        raise LookupError("my bug")
+
+
+class BrokenChild(Script):
+    async def run(self) -> None:
         self.env.ready()
 
-    async def Get(self, request, context):
-        if request.name == "abort":
-            await context.abort(grpc.StatusCode.NOT_FOUND, "nope")
-        return pb.ObjectResponse(object=request.name.encode())
+        async def child() -> None:
+            await self.env.clock.sleep(1)
+            raise LookupError("my bug")
 
-    async def Session(self, requests, context):
-        async for m in requests:
-            await context.write(pb.SessionResponse(replies=[pb.Reply(id=c.id) for c in m.calls]))
+        self.env.spawn(child(), "child")
+        await asyncio.Event().wait()
 
 
-def test_basic():
-    async def main(rt):
-        st = g.ApiStub(rt.env("user").dial("apiserver/0"))
-        r = await st.Get(pb.GetRequest(name="x"))
-        assert r.object == b"x"
-        assert rt.clock.now_ns() == 2_000_000
-        s = st.Session()
-        await s.write(pb.SessionRequest(calls=[pb.Call(id=3)]))
-        assert (await s.read()).replies[0].id == 3
-        await s.done_writing()
-        assert await s.read() is grpc.aio.EOF
-        await rt.clock.sleep(5)
-        return rt.clock.now_ns()
+class BrokenConstructor(Script):
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        raise LookupError("my bug")
 
-    assert sim(main, actors=[ActorSpec("apiserver/0", f"{__name__}:Api")]) == 5_006_000_000
+
+class BrokenCallback(Script):
+    async def run(self) -> None:
+        def fail() -> None:
+            raise LookupError("my bug")
+
+        self.env.clock.call_at_ns(S, fail)
+
+
+@pytest.mark.parametrize(
+    ("actor", "what"),
+    [
+        (
+            Broken,
+            r"^broken \(incarnation 1\) failed at 1.000000000 s: task 'broken: run' ended with LookupError: my bug",
+        ),
+        (BrokenChild, r"^broken .* task 'broken: child' ended with LookupError"),
+        (BrokenConstructor, r"^broken .* its factory .*:BrokenConstructor ended with LookupError"),
+        (BrokenCallback, r"^broken .* a timer ended with LookupError"),
+    ],
+)
+def test_an_exception_of_an_actor_ends_the_run(actor: type, what: str) -> None:
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([spec("broken", actor, after_s=1)])
+        await runtime.begin()
+        await runtime.run_until(10 * S)
+        raise AssertionError("the run went on")
+
+    with pytest.raises(errors.ActorFailed, match=what) as info:
+        sim(main, begin=False)
+    assert isinstance(info.value.__cause__, LookupError)
+
+
+def test_an_exception_of_a_servicer_ends_the_run() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        stub = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
+        await stub.Get(api_pb2.GetRequest(name="bug"))
+
+    with pytest.raises(errors.ActorFailed, match=r"apiserver/0 .* handler of /kemu.v1.Api/Get .*LookupError"):
+        sim(main, actors=[ECHO])
+
+
+def test_unimplemented_methods_are_no_failure() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        stub = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
+        with pytest.raises(grpc.aio.AioRpcError) as info:
+            await stub.List(api_pb2.ListRequest())
+        assert info.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+    sim(main, actors=[ECHO])
+
+
+class NeverReady(Script):
+    async def run(self) -> None:
+        await self.env.clock.sleep(1)
+        self.env.ready()
+
+
+def test_a_deadlock_in_the_set_up_explains_itself() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([spec("never", NeverReady)])
+
+    with pytest.raises(errors.Deadlock) as info:
+        sim(main, begin=False)
+    text = str(info.value)
+    assert "the clock stands at 0 until begin(); 1 timers wait for it" in text
+    assert "not ready: never" in text
+    assert "never: run: NeverReady.run (runtime/test_sim.py:" in text
+
+
+class Reaching(Script):
+    async def run(self) -> None:
+        {
+            "thread": lambda: threading.Thread(target=print).start(),
+            "socket": lambda: socket.socket().close(),
+            "sleep": lambda: time.sleep(0.001),
+            "process": lambda: subprocess.run(["true"], check=True),
+        }[self.config["by"]]()
+
+
+@pytest.mark.parametrize("by", ["thread", "socket", "process", "sleep"])
+def test_actors_cannot_reach_out_of_the_simulation(by: str) -> None:
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([spec("reaching", Reaching, by=by)])
+
+    with pytest.raises(errors.ActorFailed, match="reaches outside of the simulated world"):
+        sim(main, begin=False)
+
+
+class Tidy(Script):
+    async def run(self) -> None:
+        self.env.ready()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await self.env.clock.sleep(3)
+            self.env.disk.append("state", b"tidy")
+            self.env.log("tidy.up", {})
+
+
+class Stubborn(Script):
+    async def run(self) -> None:
+        self.env.ready()
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.env.log("stubborn.no", {})
+
+
+def test_stop_lets_an_actor_clean_up_within_bounds() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([spec("tidy", Tidy), spec("stubborn", Stubborn)])
+        await runtime.begin()
+        await runtime.clock.sleep(1)
+        await runtime.stop("tidy")
+        assert runtime.clock.now_ns() == 4 * S
+        await runtime.stop("tidy")
+        await runtime.stop("stubborn")
+        assert 60 * S < runtime.clock.now_ns() < 200 * S
+        await runtime.restart("tidy")
+        await runtime.clock.sleep(1)
+        assert runtime._envs["tidy"].disk.read("state") == b"tidy"
+        await runtime.shutdown()
+
+    sim(main, sink=record, begin=False)
+    assert [event[2] for event in record.events if event[1] == "tidy"] == [
+        "actor.started", "tidy.up", "actor.stopped", "actor.started", "tidy.up", "actor.stopped",
+    ]  # fmt: skip
+
+
+def test_a_stopped_server_breaks_its_streams() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([ECHO, talker("talker", count=100)])
+        await runtime.begin()
+        await runtime.clock.sleep(2.5)
+        await runtime.stop("apiserver/0")
+        await runtime.run_until(10 * S, until_idle=True)
+
+    sim(main, sink=record, begin=False)
+    assert record.of("talker.heard") == [{"ids": [0]}, {"ids": [1]}]
+    assert record.of("talker.lost") == [{"code": "UNAVAILABLE", "details": "apiserver/0: connection reset by peer"}]
+    assert record.of("echo.cancelled") == [{}]
+
+
+def test_a_paused_actor_stands_still_and_goes_on_where_it_was() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([ECHO, talker("talker", count=5)])
+        await runtime.begin()
+        await runtime.clock.sleep(1.5)
+        await runtime.pause("apiserver/0")
+        await runtime.clock.sleep(3)
+        assert len(record.of("echo.session")) == 1
+        await runtime.resume("apiserver/0")
+        await runtime.run_until(100 * S, until_idle=True)
+
+    sim(main, sink=record, begin=False)
+    heard = [(time_ns, data["ids"]) for time_ns, _, kind, data in record.events if kind == "talker.heard"]
+    assert [numbers for _, numbers in heard] == [[0], [1], [2], [3], [4]]
+    assert [time_ns // S for time_ns, _ in heard] == [1, 4, 4, 4, 5]
+    assert record.of("talker.end") == [{}]
+
+
+def test_names_must_be_new_and_known() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        with pytest.raises(ValueError, match="was launched before"):
+            await runtime.launch([ECHO])
+        with pytest.raises(KeyError):
+            await runtime.crash("nobody")
+        with pytest.raises(ValueError, match="is running"):
+            await runtime.restart("apiserver/0")
+
+    sim(main, actors=[ECHO])
+
+
+def test_each_actor_has_a_random_stream_of_its_own() -> None:
+    def draws(seed: int) -> dict[str, float]:
+        async def main(runtime: SimRuntime) -> dict[str, float]:
+            return {name: runtime.env(name).random.random() for name in ("a", "b")}
+
+        return sim(main, seed=seed)
+
+    assert draws(1) == draws(1)
+    assert len({*draws(1).values(), *draws(2).values()}) == 4

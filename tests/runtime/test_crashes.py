@@ -1,0 +1,255 @@
+"""A crash is not a cancel: nothing of the dead actor acts any more, and what it had fsynced survives."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import grpc
+import pytest
+from runtime_world import ECHO, talker
+
+from kemu.runtime.env import ActorSpec, Env
+from kemu.runtime.sim import SimRuntime
+from kemu.testing import Recorder, sim
+from kemu.v1 import api_pb2, api_pb2_grpc
+
+S = 1_000_000_000
+MS = 1_000_000
+
+
+class LastWords:
+    """Waits in every way there is, and in each ``finally`` tries everything that an actor can do."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        self.env = env
+        self.event = asyncio.Event()
+        self.stub = api_pb2_grpc.ApiStub(env.dial("apiserver/0"))
+        self.call = self.stub.Session()
+        env.disk.append("log", b"before")
+        env.disk.fsync("log")
+
+    async def run(self) -> None:
+        env = self.env
+        env.spawn(self.wait_for(self.event.wait()), "event")
+        env.spawn(self.wait_for(self.call.read()), "read")
+        env.spawn(self.wait_for(self.get_slowly()), "get")
+        env.spawn(self.iterate(), "iterate")
+        env.spawn(self.gather(), "gather")
+        env.clock.call_at_ns(5 * S, env.log, "words.timer", {})
+        env.ready()
+        await self.wait_for(env.clock.sleep(100))
+
+    async def get_slowly(self) -> None:
+        await self.stub.Get(api_pb2.GetRequest(name="slow"))
+
+    async def gather(self) -> None:
+        await asyncio.gather(self.wait_for(asyncio.Event().wait()), self.wait_for(asyncio.Event().wait()))
+
+    async def numbers(self) -> AsyncIterator[int]:
+        try:
+            yield 1
+            await asyncio.Event().wait()
+        finally:
+            await self.last_words()
+
+    async def iterate(self) -> None:
+        async for _ in self.numbers():
+            await self.wait_for(asyncio.Event().wait())
+
+    async def wait_for(self, awaitable: Any) -> None:
+        try:
+            await awaitable
+        finally:
+            await self.last_words()
+
+    async def last_words(self) -> None:
+        env = self.env
+        self.event.set()
+        env.log("words.last", {})
+        env.ready()
+        stub = api_pb2_grpc.ApiStub(env.dial("apiserver/0"))
+        call = stub.Get(api_pb2.GetRequest(name="last"))
+        self.call.cancel()
+        for act in (
+            lambda: env.disk.append("log", b"after"),
+            lambda: env.disk.write("log", b"after"),
+            lambda: env.spawn(self.speak(), "late"),
+            lambda: env.clock.call_at_ns(0, env.log, "words.timer", {}),
+        ):
+            try:
+                act()
+            except BaseException:
+                continue
+        await self.call.write(api_pb2.SessionRequest(calls=[api_pb2.Call(id=666)]))
+        await env.clock.sleep(1)
+        await call
+        env.log("words.last", {})
+
+    async def speak(self) -> None:
+        self.env.log("words.last", {})
+
+
+WORDS = ActorSpec("words", f"{__name__}:LastWords")
+
+
+def test_nothing_of_a_crashed_actor_acts_any_more(capfd: pytest.CaptureFixture[str]) -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([ECHO, WORDS])
+        await runtime.begin()
+        await runtime.clock.sleep(1)
+        await runtime.crash("words")
+        await runtime.crash("words")
+        gc.collect()
+        assert await runtime.run_until(1000 * S, until_idle=True) == "idle"
+        assert runtime.clock.now_ns() < 2 * S
+        await runtime.restart("words")
+        await runtime.clock.sleep(1)
+        assert runtime._envs["words"].disk.read("log") == b"beforebefore"
+
+    sim(main, sink=record, begin=False)
+    assert record.of("words.last") == record.of("words.timer") == []
+    assert [data["name"] for data in record.of("echo.get")] == ["slow", "slow"]
+    assert record.of("echo.session") == []
+    assert [kind for _, name, kind, _ in record.events if name == "words"] == [
+        "actor.started", "actor.crashed", "actor.started",
+    ]  # fmt: skip
+    assert record.of("actor.started", "words") == [{"incarnation": 1}, {"incarnation": 2}]
+    captured = capfd.readouterr()
+    assert captured.err == ""
+
+
+def test_a_live_server_hears_that_its_client_died() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([ECHO, WORDS])
+        await runtime.begin()
+        await runtime.clock.sleep(1)
+        await runtime.crash("words")
+        await runtime.run_until(1000 * S, until_idle=True)
+
+    sim(main, sink=record, begin=False)
+    assert (S + MS, "apiserver/0", "net.connection_lost", {"peer": "words"}) in record.events
+    assert (S + MS, "apiserver/0", "echo.cancelled", {}) in record.events
+
+
+def test_clients_of_a_crashed_server_find_it_unavailable_until_it_is_back() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([ECHO, talker("talker", count=3)])
+        await runtime.begin()
+        stub = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
+        slow = stub.Get(api_pb2.GetRequest(name="slow"))
+        await runtime.clock.sleep(1.5)
+        await runtime.crash("apiserver/0")
+        with pytest.raises(grpc.aio.AioRpcError, match="connection reset by peer"):
+            await slow
+        assert runtime.clock.now_ns() == 1501 * MS
+        with pytest.raises(grpc.aio.AioRpcError, match="connection refused"):
+            await stub.Get(api_pb2.GetRequest(name="x"))
+        assert runtime.clock.now_ns() == 1503 * MS
+        await runtime.restart("apiserver/0")
+        assert (await stub.Get(api_pb2.GetRequest(name="x"))).object == b"x"
+
+    sim(main, sink=record, begin=False)
+    assert record.of("talker.heard") == [{"ids": [0]}]
+    assert record.of("talker.lost") == [{"code": "UNAVAILABLE", "details": "apiserver/0: connection reset by peer"}]
+    assert record.of("net.connection_lost", "talker") == [{"peer": "apiserver/0"}]
+    assert record.of("net.connection_lost", "user") == [{"peer": "apiserver/0"}]
+    assert record.of("echo.cancelled") == []
+
+
+def test_what_a_server_sent_before_it_crashed_still_arrives() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        stub = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
+        call = stub.Get(api_pb2.GetRequest(name="x"))
+        await runtime.clock.sleep(0.0015)
+        await runtime.crash("apiserver/0")
+        assert (await call).object == b"x"
+
+    sim(main, actors=[ECHO])
+
+
+def test_a_request_to_the_old_incarnation_does_not_reach_the_new_one() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        stub = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
+        call = stub.Get(api_pb2.GetRequest(name="x"))
+        await runtime.clock.sleep(0.0005)
+        await runtime.crash("apiserver/0")
+        await runtime.restart("apiserver/0")
+        with pytest.raises(grpc.aio.AioRpcError):
+            await call
+
+    sim(main, actors=[ECHO], sink=record)
+    assert record.of("echo.get") == []
+
+
+class Journal:
+    """Appends its incarnation, fsyncs, appends again."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        self.env = env
+
+    async def run(self) -> None:
+        disk = self.env.disk
+        self.env.log("journal.found", {"content": disk.read("log") if disk.list() else b""})
+        disk.append("log", b"<synced>")
+        disk.fsync("log")
+        disk.append("log", b"<unsynced>")
+        self.env.ready()
+        await asyncio.Event().wait()
+
+
+def test_the_disk_keeps_what_was_fsynced_and_the_seed_decides_on_the_rest() -> None:
+    def found(seed: int) -> list[bytes]:
+        record = Recorder()
+
+        async def main(runtime: SimRuntime) -> None:
+            for _ in range(3):
+                await runtime.crash("journal")
+                await runtime.restart("journal")
+                await runtime.clock.sleep(1)
+
+        sim(main, seed, [ActorSpec("journal", f"{__name__}:Journal")], sink=record)
+        return [data["content"] for data in record.of("journal.found")]
+
+    runs = [found(seed) for seed in range(20)]
+    assert runs == [found(seed) for seed in range(20)]
+    assert all(content.startswith(b"<synced>") for run in runs for content in run[1:])
+    tails = {run[1].removeprefix(b"<synced>") for run in runs}
+    assert {b"", b"<unsynced>"} < tails
+
+
+def test_an_actor_may_crash_before_it_is_ready_and_be_ready_later() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        async def chaos() -> None:
+            await asyncio.sleep(0.001)
+            await runtime.crash("late")
+            await runtime.restart("late")
+
+        task = asyncio.get_running_loop().create_task(chaos())
+        await runtime.launch([ActorSpec("late", f"{__name__}:ReadyAtSecond")])
+        await task
+
+    sim(main, begin=False)
+
+
+class ReadyAtSecond:
+    starts = 0
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        self.env = env
+
+    async def run(self) -> None:
+        ReadyAtSecond.starts += 1
+        if ReadyAtSecond.starts > 1:
+            self.env.ready()
+        await asyncio.Event().wait()

@@ -1,0 +1,214 @@
+"""Latency, order, partitions and broken connections."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import grpc
+import pytest
+from runtime_world import ECHO, ids, request, talker
+
+from kemu.runtime.env import ActorSpec
+from kemu.runtime.sim import SimRuntime
+from kemu.testing import Recorder, sim
+from kemu.v1 import api_pb2, api_pb2_grpc
+
+S = 1_000_000_000
+MS = 1_000_000
+
+
+class Watcher(api_pb2_grpc.ApiServicer):
+    """Answers a watch request with one event."""
+
+    def __init__(self, env: Any, config: Any) -> None:
+        self.env = env
+        env.serve(api_pb2_grpc.add_ApiServicer_to_server, self)
+
+    async def run(self) -> None:
+        self.env.ready()
+
+    async def Watch(self, requests: Any, context: Any) -> None:
+        async for _ in requests:
+            await context.write(api_pb2.WatchResponse())
+
+
+def test_latency_depends_on_who_talks_to_whom_about_what() -> None:
+    timing = {"apiLatency": 0.010, "watchLatency": 0.300, "storeLatency": 0.002}
+
+    async def main(runtime: SimRuntime) -> None:
+        user, clock = runtime.env("user"), runtime.clock
+        stub = api_pb2_grpc.ApiStub(user.dial("apiserver/0"))
+        await stub.Get(api_pb2.GetRequest())
+        assert clock.now_ns() == 20 * MS
+        watch = api_pb2_grpc.ApiStub(user.dial("apiserver/1")).Watch()
+        await watch.write(api_pb2.WatchRequest())
+        await watch.read()
+        assert clock.now_ns() == 330 * MS
+        await api_pb2_grpc.ApiStub(user.dial("store")).Get(api_pb2.GetRequest())
+        assert clock.now_ns() == 334 * MS
+        await api_pb2_grpc.ApiStub(user.dial("other")).Get(api_pb2.GetRequest())
+        assert clock.now_ns() == 336 * MS
+
+    actors = [
+        ECHO,
+        ActorSpec("apiserver/1", f"{__name__}:Watcher"),
+        ActorSpec("store", ECHO.factory),
+        ActorSpec("other", ECHO.factory),
+    ]
+    sim(main, actors=actors, timing=timing)
+
+
+def test_a_stream_keeps_its_order_and_calls_overtake_each_other() -> None:
+    timing = {"apiLatency": {"exponential": {"mean": 0.1}}}
+
+    async def main(runtime: SimRuntime) -> None:
+        record: list[int] = []
+        env = runtime.env("user")
+        stub = api_pb2_grpc.ApiStub(env.dial("apiserver/0"))
+        stream = stub.Session()
+        for number in range(100):
+            await stream.write(request(number))
+        await stream.done_writing()
+        heard = []
+        while (message := await stream.read()) is not grpc.aio.EOF:  # type: ignore[attr-defined]
+            heard += ids(message)
+        assert heard == list(range(100))
+
+        async def get(number: int) -> None:
+            await stub.Get(api_pb2.GetRequest(name=str(number)))
+            record.append(number)
+
+        await asyncio.gather(*(get(number) for number in range(100)))
+        assert record != list(range(100))
+        assert sorted(record) == list(range(100))
+
+    sim(main, actors=[ECHO], timing=timing)
+
+
+def test_zero_latency_takes_no_time() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        stub = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
+        for _ in range(100):
+            await stub.Get(api_pb2.GetRequest())
+        assert runtime.clock.now_ns() == 0
+
+    sim(main, actors=[ECHO], timing={"apiLatency": 0})
+
+
+def partitioned_talk(seconds: float, *, one_way: bool = False, swap: bool = False) -> Recorder:
+    """A talker that says a number each second; at 2.5 s the network is cut for some seconds."""
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([ECHO, talker("talker", count=20)])
+        await runtime.begin()
+        await runtime.clock.sleep(2.5)
+        sides = (["apiserver/0"], ["talker"]) if swap else (["talker"], ["apiserver/0"])
+        await runtime.partition("cut", *sides, one_way=one_way)
+        await runtime.clock.sleep(seconds)
+        await runtime.heal("cut")
+        await runtime.run_until(100 * S, until_idle=True)
+
+    sim(main, begin=False, sink=record)
+    return record
+
+
+def times(record: Recorder, kind: str) -> list[int]:
+    return [now_ns for now_ns, _, what, _ in record.events if what == kind]
+
+
+def test_a_short_partition_only_delays() -> None:
+    record = partitioned_talk(3)
+    assert record.of("talker.heard") == [{"ids": [number]} for number in range(20)]
+    heard = times(record, "talker.heard")
+    assert heard[1] == 2 * S + 2 * MS
+    assert heard[2] == heard[4] == int(5.5 * S) + 2 * MS
+    assert record.of("talker.end") == [{}]
+    assert record.of("net.connection_lost") == []
+
+
+def test_a_long_partition_breaks_the_connection_at_both_ends() -> None:
+    record = partitioned_talk(10)
+    assert record.of("talker.heard") == [{"ids": [0]}, {"ids": [1]}]
+    assert record.of("echo.session") == [{"ids": [0]}, {"ids": [1]}]
+    assert record.of("talker.lost") == [{"code": "UNAVAILABLE", "details": "apiserver/0: keepalive watchdog timeout"}]
+    assert times(record, "talker.lost") == times(record, "echo.cancelled") == [int(7.5 * S)]
+    assert record.of("net.connection_lost", "talker") == [{"peer": "apiserver/0"}]
+    assert record.of("net.connection_lost", "apiserver/0") == [{"peer": "talker"}]
+    assert record.of("talker.gave_up") == [{"number": 7}]
+
+
+def test_a_one_way_partition_lets_the_other_direction_through() -> None:
+    record = partitioned_talk(10, one_way=True)
+    assert record.of("echo.session") == [{"ids": [0]}, {"ids": [1]}]
+
+    record = partitioned_talk(10, one_way=True, swap=True)
+    assert record.of("echo.session") == [{"ids": [number]} for number in range(7)]
+    assert record.of("talker.heard") == [{"ids": [0]}, {"ids": [1]}]
+    assert times(record, "talker.lost") == [int(7.5 * S)]
+
+
+def test_calls_begun_in_a_partition_fail_after_the_detection_time() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        stub = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
+        await runtime.partition("cut", ["user"], ["apiserver/0"])
+        await runtime.clock.sleep(1)
+        for _ in range(2):
+            before_ns = runtime.clock.now_ns()
+            with pytest.raises(grpc.aio.AioRpcError, match="connection timed out") as info:
+                await stub.Get(api_pb2.GetRequest())
+            assert info.value.code() is grpc.StatusCode.UNAVAILABLE
+            assert runtime.clock.now_ns() - before_ns == 2 * S
+        stream = stub.Session()
+        with pytest.raises(grpc.aio.AioRpcError, match="connection timed out"):
+            await stream.write(request(1))
+        call = stub.Get(api_pb2.GetRequest(name="late"))
+        await runtime.clock.sleep(1)
+        await runtime.heal("cut")
+        assert (await call).object == b"late"
+        assert (await stub.Get(api_pb2.GetRequest(name="x"))).object == b"x"
+
+    sim(main, actors=[ECHO], timing={"keepaliveTimeout": 2})
+
+
+def test_a_crash_behind_a_partition_is_noticed_by_keepalive_or_after_healing() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        clock = runtime.clock
+        stub = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
+        for heal_after_s, noticed_after_s in ((10, 5.0), (3, 3.001)):
+            start_ns = clock.now_ns()
+            call = stub.Get(api_pb2.GetRequest(name="slow"))
+            await clock.sleep(0.5)
+            await runtime.partition("cut", ["user"], ["apiserver/0"])
+            await runtime.crash("apiserver/0")
+            runtime.clock.call_at_ns(clock.now_ns() + heal_after_s * S, lambda: runtime.network.heal("cut"))
+            with pytest.raises(grpc.aio.AioRpcError):
+                await call
+            assert clock.now_ns() - start_ns == int((0.5 + noticed_after_s) * S)
+            await clock.sleep(20)
+            await runtime.restart("apiserver/0")
+
+    sim(main, actors=[ECHO])
+
+
+def test_partitions_overlap_and_touch_only_those_named() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        stub = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
+        other = api_pb2_grpc.ApiStub(runtime.env("other").dial("apiserver/0"))
+        await runtime.partition("one", ["user"], ["apiserver/0", "store"])
+        await runtime.partition("two", ["apiserver/0"], ["user"], one_way=True)
+        await other.Get(api_pb2.GetRequest())
+        call = stub.Get(api_pb2.GetRequest())
+        await runtime.heal("one")
+        await runtime.clock.sleep(1)
+        assert not call.done()
+        await runtime.heal("two")
+        await call
+        with pytest.raises(ValueError, match="there is no partition 'two'"):
+            await runtime.heal("two")
+        await runtime.partition("one", [], [])
+        with pytest.raises(ValueError, match="is there already"):
+            await runtime.partition("one", [], [])
+
+    sim(main, actors=[ECHO])
