@@ -72,7 +72,8 @@ def to_json(message: Message) -> dict[str, Any]:
 
 def to_value(message: Message) -> Any:
     """The JSON value of any message, also of those that are no objects in JSON: a Time is a string."""
-    return _PLAIN.get(message.DESCRIPTOR.full_name, to_json)(message)
+    plain: Callable[[Any], Any] = _PLAIN.get(message.DESCRIPTOR.full_name, to_json)
+    return plain(message)
 
 
 def to_manifest(message: Message) -> dict[str, Any]:

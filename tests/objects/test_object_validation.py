@@ -268,8 +268,8 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
             },
             [
                 (
-                    'spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists when `key` is empty, '
-                    'which means "match all values and all keys"'
+                    'spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists when `key` is '
+                    'empty, which means "match all values and all keys"'
                 ),
                 "spec.tolerations[1].operator: Invalid value: \"b\": value must be empty when `operator` is 'Exists'",
                 'spec.tolerations[2].operator: Unsupported value: "Is": supported values: "Equal", "Exists"',
@@ -311,8 +311,8 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
                     "'Exists' or 'DoesNotExist'"
                 ),
                 (
-                    f"{TERM}.matchExpressions[2].values: Required value: must be specified single value when `operator` is "
-                    "'Lt' or 'Gt'"
+                    f"{TERM}.matchExpressions[2].values: Required value: must be specified single value when "
+                    "`operator` is 'Lt' or 'Gt'"
                 ),
                 f'{TERM}.matchExpressions[3].operator: Invalid value: "Like": not a valid selector operator',
                 f'{TERM}.matchFields[0].key: Invalid value: "spec.x": not a valid field selector key',
@@ -674,8 +674,8 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
             {"spec__maxUnavailable": 1, "spec__selector": None},
             [
                 (
-                    'spec: Invalid value: {"maxUnavailable":1,"minAvailable":1}: minAvailable and maxUnavailable cannot be '
-                    "both set"
+                    'spec: Invalid value: {"maxUnavailable":1,"minAvailable":1}: minAvailable and maxUnavailable '
+                    "cannot be both set"
                 )
             ],
         ),
@@ -694,8 +694,8 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
             {"spec__minAvailable": "1"},
             [
                 (
-                    'spec.minAvailable: Invalid value: "1": a valid percent string must be a numeric string followed by an '
-                    "ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+                    'spec.minAvailable: Invalid value: "1": a valid percent string must be a numeric string followed '
+                    "by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
                 )
             ],
         ),
