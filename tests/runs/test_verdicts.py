@@ -1,0 +1,179 @@
+"""What a scenario expects, judged on histories made by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from kemu.checks import registry
+from kemu.checks.history import History
+from kemu.scenario import verdicts
+from kemu.scenario.expectations import (
+    Bounds,
+    CheckIs,
+    Comparison,
+    CounterIs,
+    Expectation,
+    InOrder,
+    PodIs,
+    PodsAre,
+    Selection,
+    Statement,
+)
+from tests.checks.logs import SECOND, Log
+
+
+def preemption() -> Log:
+    """c preempts a on n1 and is bound there after 30 s; d stays pending."""
+    log = Log()
+    log.node(0, "n1")
+    log.pod(0, "a", cpu="10", node="n1", phase="Running", priority=100)
+    log.pod(5, "c", cpu="10", priority=1000, labels={"app": "c"})
+    log.pod(6, "d", cpu="2")
+    log.pod(6.1, "c", nominated="n1")
+    log.victim(6.2, "a", "c", "n1")
+    log.pod(6.2, "a", deleting=36)
+    log.gone(36, "a")
+    log.pod(36.1, "c", node="n1", nominated="")
+    log.add(36.1, "scheduler/red/1", "sched.bind", pod="default/c", uid="uid-c", node="n1", start=0, ok=True, reason="")
+    log.pod(36.2, "c", phase="Running")
+    return log
+
+
+def ask(log: Log, subject: object, end: float = 60, finished: bool = True, idle: bool = True) -> tuple:
+    history, checks = registry.judge(log.events)
+    history.now_ns = max(history.now_ns, round(end * SECOND))
+    outcome = verdicts.Outcome(history, checks, round(end * SECOND), finished=finished, idle=idle)
+    found = verdicts.judge(Expectation("id", "text", subject), outcome)  # type: ignore[arg-type]
+    return found.holds, found.detail
+
+
+def pod(name: str, what: str, **fields: object) -> PodIs:
+    for key in ("after", "before", "at_least", "at_most"):
+        if key in fields:
+            fields[f"{key}_ns"] = round(float(fields.pop(key)) * SECOND)  # type: ignore[arg-type]
+    return PodIs(f"default/{name}", Statement(what, **fields))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("subject", "holds"),
+    [
+        (pod("a", "preempted", by="default/c", before=7), True),
+        (pod("a", "preempted", by="default/d"), False),
+        (pod("a", "preempted", before=6), False),
+        (pod("c", "nominated", node="n1", before=7), True),
+        (pod("c", "nominated", node="n2"), False),
+        (pod("c", "bound", node="n1", after=30, before=40), True),
+        (pod("c", "bound", after=37), False),
+        (pod("c", "bound", by="red"), True),
+        (pod("c", "bound", by="red/1"), True),
+        (pod("c", "bound", by="red/0"), False),
+        (pod("c", "running", node="n1"), True),
+        (pod("c", "nominationCleared"), False),
+        (pod("d", "bound", never=True), True),
+        (pod("c", "bound", never=True), False),
+        (pod("c", "bound", never=True, before=36), True),
+        (pod("a", "deleted", before=37), True),
+        (pod("d", "phase", phase="Pending"), True),
+        (pod("c", "phase", phase="Pending"), False),
+        (pod("a", "phase", phase="Running"), False),
+        (pod("c", "waited", at_most=32), True),
+        (pod("c", "waited", at_most=31), False),
+        (pod("d", "waited", at_most=60), False),
+        (pod("nobody", "bound"), False),
+        (pod("nobody", "bound", never=True), True),
+    ],
+)
+def test_statements_about_a_pod(subject: PodIs, holds: bool) -> None:
+    assert ask(preemption(), subject)[0] is holds
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        pod("d", "bound", before=80),
+        pod("d", "bound", never=True, before=80),
+        pod("nobody", "created", before=80),
+    ],
+)
+def test_a_window_that_the_run_did_not_reach_is_unknown(subject: PodIs) -> None:
+    assert ask(preemption(), subject, end=60, finished=True, idle=False)[0] is None
+    assert ask(preemption(), subject, end=60, idle=True)[0] is not None
+    assert ask(preemption(), subject, end=90, idle=False)[0] is not None
+
+
+def test_nothing_is_certain_in_a_run_that_was_broken_off() -> None:
+    for subject in (pod("d", "bound"), pod("d", "bound", never=True), pod("d", "phase", phase="Pending")):
+        assert ask(preemption(), subject, finished=False, idle=False)[0] is None
+    assert ask(preemption(), pod("c", "bound"), finished=False, idle=False)[0] is True
+
+
+def test_the_detail_says_what_was_found() -> None:
+    assert ask(preemption(), pod("a", "preempted"))[1] == "preempted by c at 6.200 s"
+    assert ask(preemption(), pod("c", "bound", before=10))[1] == "instead: bound to n1 by red/1 at 36.100 s"
+
+
+def selected(quantifier: str, statement: Statement, **bounds: float) -> PodsAre:
+    return PodsAre(Selection(names=("default/c", "default/d")), quantifier, statement, Bounds(**bounds))
+
+
+@pytest.mark.parametrize(
+    ("subject", "holds"),
+    [
+        (selected("all", Statement("created")), True),
+        (selected("all", Statement("bound")), False),
+        (selected("any", Statement("bound")), True),
+        (selected("any", Statement("rejected")), False),
+        (selected("none", Statement("rejected")), True),
+        (selected("none", Statement("bound")), False),
+        (selected("count", Statement("bound"), equals=1), True),
+        (selected("count", Statement("created"), at_most=1), False),
+        (selected("count", Statement("created"), at_least=2), True),
+        (PodsAre(Selection(selector={"matchLabels": {"app": "c"}}), "all", Statement("bound"), Bounds()), True),
+        (PodsAre(Selection(selector={"matchLabels": {"app": "x"}}), "all", Statement("bound"), Bounds()), False),
+        (CounterIs("preemptions", Bounds(equals=1)), True),
+        (CounterIs("preemptions", Bounds(at_most=0)), False),
+        (CheckIs("no-node-overcommitted", True), True),
+        (CheckIs("no-node-overcommitted", False), False),
+        (InOrder((pod("a", "preempted"), pod("a", "deleted"), pod("c", "bound"))), True),
+        (InOrder((pod("c", "bound"), pod("a", "deleted"))), False),
+        (InOrder((pod("a", "preempted"), pod("d", "bound"))), False),
+    ],
+)
+def test_groups_counters_checks_order(subject: object, holds: bool) -> None:
+    assert ask(preemption(), subject)[0] is holds
+
+
+def test_a_number_that_may_still_grow() -> None:
+    early = {"finished": False, "idle": False}
+    assert ask(preemption(), CounterIs("preemptions", Bounds(at_least=1)), **early)[0] is True
+    assert ask(preemption(), CounterIs("preemptions", Bounds(at_most=5)), **early)[0] is None
+    assert ask(preemption(), CounterIs("preemptions", Bounds(at_most=0)), **early)[0] is False
+
+
+def test_until_holds_as_soon_as_it_happened() -> None:
+    until = Expectation("until", "text", pod("c", "bound"))
+    history = History(keep_changes=False)
+    seen = []
+    for event in preemption().events:
+        history.feed(*event)
+        seen.append(verdicts.happened(until, history))
+    assert seen.index(True) == [e.time_ns for e in preemption().events].index(round(36.1 * SECOND))
+
+
+def compared(left: float | None, right: float | None, at_least: float | None, done: bool = True) -> bool | None:
+    subject = Comparison("waiting.p99_s", None, {}, {}, at_least, None)
+    return verdicts.compare(Expectation("id", "text", subject), ("fifo", left, done), ("priority", right, True)).holds
+
+
+def test_comparisons() -> None:
+    assert compared(10, 4, 2) is True
+    assert compared(7, 4, 2) is False
+    assert compared(None, 4, 2) is None
+    assert compared(10, 4, 2, done=False) is None
+
+
+def test_fails_before_unknown_before_holds() -> None:
+    good, bad, open_ = (verdicts.Judgement("", "", holds, "") for holds in (True, False, None))
+    assert verdicts.overall((), [good, bad, open_]) == "fails"
+    assert verdicts.overall((), [good, open_]) == "unknown"
+    assert verdicts.overall((), [good]) == "holds"
