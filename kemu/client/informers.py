@@ -20,8 +20,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from kemu import errors
-from kemu.client import clients, sessions, streams
+from kemu.client import clients, retries, sessions, streams
 from kemu.objects import resources
+from kemu.runtime.env import SECOND_NS
 from kemu.v1 import api_pb2
 
 PAGE = 500
@@ -160,14 +161,10 @@ class Informer:
     async def _list(self) -> None:
         while True:
             try:
-                items, version = await self._list_all()
+                items, version = await retries.patiently(self._client.env, self._list_all)
                 break
-            except errors.ServiceUnavailable:
-                continue  # the client waits before it connects again
             except errors.Gone:
-                self._version = ""
-            except (errors.TooManyRequests, errors.ServerTimeout, errors.InternalError):
-                await self._client.env.clock.sleep(self._next_backoff_s())
+                self._version = ""  # the rest of the pages is forgotten
         if self._stopped:
             return
         self._backoff = None
@@ -302,13 +299,13 @@ class Informer:
             self._client.env.log("watch.closed", {"watch": self.id, "reason": error.reason})
             self._version = ""
             self._spawn_list()
-        elif isinstance(error, (errors.BadRequest, errors.Invalid, errors.NotFound, errors.Forbidden)):
-            raise error
-        else:
+        elif isinstance(error, retries.PASSING):
             # The server could not serve it now (say, its cache is still behind): the same watch again, a little later.
-            delay_ns = int(self._next_backoff_s() * 1e9)
+            delay_ns = int(self._next_backoff_s() * SECOND_NS)
             clock = self._client.env.clock
             clock.call_at_ns(clock.now_ns() + delay_ns, watches.restart, self._watch_id)
+        else:
+            raise error
 
     def _next_backoff_s(self) -> float:
         if self._backoff is None:

@@ -43,10 +43,11 @@ class Kubelet:
     async def run(self) -> None:
         await self.node.register()
         self._refresh_view()
-        await self._watch.synced()
+        self._watch.start()
         if self._heartbeats:
             await self._first_lease()
             self.node.start_heartbeats()
+        await self._watch.synced()
         self.env.ready()
         await asyncio.get_running_loop().create_future()
 

@@ -7,11 +7,13 @@ timers, so they do not keep a run alive.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.client import clients, informers
+from kemu.client import clients, informers, retries
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2
 from kemu.kubelet import settings
 from kemu.objects import meta
@@ -61,14 +63,14 @@ class OwnNode:
 
     async def read(self) -> core_v1_pb2.Node:
         """From the API server, as it is now; what the watch last brought when it has no such Node."""
-        while True:
-            try:
-                node: core_v1_pb2.Node = await self._client.get("nodes", self.name)
-                return node
-            except errors.ServiceUnavailable:
-                continue  # the client waits before it connects again
-            except errors.NotFound:
-                return self.get()
+        try:
+            return await self._read()
+        except errors.NotFound:
+            return self.get()
+
+    async def _read(self) -> core_v1_pb2.Node:
+        node: core_v1_pb2.Node = await retries.patiently(self._env, lambda: self._client.get("nodes", self.name))
+        return node
 
     # --- registration ------------------------------------------------------------------------------------------------
 
@@ -82,36 +84,25 @@ class OwnNode:
         self._informer.start_from([node], int(node.metadata.resourceVersion))
 
     async def _create(self) -> core_v1_pb2.Node | None:
-        while True:
-            try:
-                return await self._client.create(self._wanted())
-            except errors.AlreadyExists:
-                return None
-            except errors.ServiceUnavailable:
-                continue
+        """None when it is there already."""
+        try:
+            return await retries.patiently(self._env, lambda: self._client.create(self._wanted()))
+        except errors.AlreadyExists:
+            return None
 
     async def _take_over(self) -> core_v1_pb2.Node:
         wanted = self._wanted()
         while True:
-            try:
-                node: core_v1_pb2.Node = await self._client.get("nodes", self.name)
-                before = node.SerializeToString(deterministic=True)
-                for resources, given in (
-                    (node.status.capacity, wanted.status.capacity),
-                    (node.status.allocatable, wanted.status.allocatable),
-                ):
-                    for name in sorted(given):
-                        resources[name].CopyFrom(given[name])
-                self._set_conditions(node)
-                if node.SerializeToString(deterministic=True) == before:
-                    return node
-                return await self._client.update_status(node)
-            except (errors.ServiceUnavailable, errors.Conflict):
-                continue
-            except errors.NotFound:
-                created = await self._create()
-                if created is not None:
-                    return created
+            node = await self._read()
+            for resources, given in (
+                (node.status.capacity, wanted.status.capacity),
+                (node.status.allocatable, wanted.status.allocatable),
+            ):
+                for name in sorted(given):
+                    resources[name].CopyFrom(given[name])
+            self._set_conditions(node)
+            with contextlib.suppress(errors.Conflict):
+                return await retries.patiently(self._env, functools.partial(self._client.update_status, node))
 
     def _wanted(self) -> core_v1_pb2.Node:
         """The Node that this kubelet was given, complete."""
@@ -168,20 +159,26 @@ class OwnNode:
 
     async def renew_lease(self) -> None:
         """Create the lease or renew it. Raises :class:`kemu.errors.ApiError`."""
-        lease = coordination_v1_pb2.Lease.FromString(self._lease)
-        if not self._lease:
+        if self._lease:
+            lease = await self._client.update(self._renewed(coordination_v1_pb2.Lease.FromString(self._lease)))
+        else:
+            lease = coordination_v1_pb2.Lease()
+            lease.metadata.name = self.name
+            lease.metadata.namespace = LEASE_NAMESPACE
+            lease.metadata.ownerReferences.append(meta.owner_reference(self.get(), "v1", "Node", controller=False))
             try:
-                lease = await self._client.get("leases", self.name, LEASE_NAMESPACE)
-            except errors.NotFound:
-                lease.metadata.name = self.name
-                lease.metadata.namespace = LEASE_NAMESPACE
-                lease.metadata.ownerReferences.append(meta.owner_reference(self.get(), "v1", "Node", controller=False))
+                lease = await self._client.create(self._renewed(lease))
+            except errors.AlreadyExists:
+                there = await self._client.get("leases", self.name, LEASE_NAMESPACE)
+                lease = await self._client.update(self._renewed(there))
+        # Kept as bytes: they take a tenth of the memory, and there is one for every node.
+        self._lease = lease.SerializeToString(deterministic=True)
+
+    def _renewed(self, lease: coordination_v1_pb2.Lease) -> coordination_v1_pb2.Lease:
         lease.spec.holderIdentity = self.name
         lease.spec.leaseDurationSeconds = self._config.lease_duration_s
         meta.set_time(lease.spec.renewTime, self._epoch_ns + self._clock.now_ns())
-        verb = self._client.update if lease.metadata.resourceVersion else self._client.create
-        # Kept as bytes: they take a tenth of the memory, and there is one for every node.
-        self._lease = (await verb(lease)).SerializeToString(deterministic=True)
+        return lease
 
     def _report_at(self, when_ns: int) -> None:
         if self._status_timer is not None:

@@ -97,6 +97,11 @@ class Pods:
         metadata = worker.pod.metadata
         if metadata.HasField("deletionTimestamp"):
             self._stop(worker, metadata.deletionGracePeriodSeconds)
+        elif worker.state == ENDED or worker.state == STOPPING:
+            return
+        elif worker.pod.status.phase in statuses.TERMINAL:
+            # Somebody else has declared it finished: its containers have to go.
+            self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds)
         elif worker.state in (RUNNING, BACKING_OFF):
             code = lives.finish(worker.pod)
             if code is not None:
@@ -110,11 +115,15 @@ class Pods:
         in_back_off = False
         for container in status.containerStatuses:
             worker.restarts = max(worker.restarts, container.restartCount)
-            state = container.state
+            state, last = container.state, container.lastState
             if state.HasField("running") and state.running.HasField("startedAt"):
                 worker.started_ns = max(worker.started_ns, self._ns(state.running.startedAt))
             elif state.HasField("waiting"):
                 in_back_off = True
+            if last.HasField("terminated"):
+                ended = last.terminated
+                times = meta.unix_ns(ended.startedAt), meta.unix_ns(ended.finishedAt)
+                worker.last = statuses.Exit(ended.exitCode, *times)
         self._take(worker, admission.claim_of(pod, running=True))
         metadata = pod.metadata
         if status.phase != statuses.RUNNING:
@@ -202,17 +211,17 @@ class Pods:
     # --- life --------------------------------------------------------------------------------------------------------
 
     def _pull(self, worker: Worker) -> None:
-        pull_ns = self._pull_ns(worker)
+        """Admitted: to the images, and from there to the containers. Counts from ``worker.start_ns``."""
+        pulled_ns = worker.start_ns + self._pull_ns(worker)
         said_s = lives.start_s(worker.pod)
-        start_ns = int((self._settings.pod_start.draw(self._env.random) if said_s is None else said_s) * SECOND_NS)
-        # Until the pull is over, the deadline holds how long the start will take after it.
-        worker.deadline_ns = start_ns
-        if pull_ns:
+        start_s = self._settings.pod_start.draw(self._env.random) if said_s is None else said_s
+        worker.started_ns = pulled_ns + int(start_s * SECOND_NS)
+        if pulled_ns > self._clock.now_ns():
             worker.state = PULLING
-            self._at(worker, self._clock.now_ns() + pull_ns)
+            self._at(worker, pulled_ns)
         else:
             self._start(worker)
-        if pull_ns + start_ns > REPORT_START_AFTER_NS:
+        if worker.started_ns > worker.start_ns + REPORT_START_AFTER_NS and worker.state != RUNNING:
             self._reports.report(worker)
 
     def _pull_ns(self, worker: Worker) -> int:
@@ -230,16 +239,18 @@ class Pods:
 
     def _start(self, worker: Worker) -> None:
         worker.state = STARTING
-        if worker.deadline_ns:
-            self._at(worker, self._clock.now_ns() + worker.deadline_ns)
+        if worker.started_ns > self._clock.now_ns():
+            self._at(worker, worker.started_ns)
         else:
             self._run(worker)
 
     def _run(self, worker: Worker) -> None:
         worker.state = RUNNING
         worker.started_ns = self._clock.now_ns()
-        if not worker.restarts:
+        if worker.last is None:
             self._log("kubelet.running", worker, {"start": worker.start_ns})
+        else:
+            worker.restarts += 1
         self._reports.report(worker)
         self._until_exit(worker)
         self._react(worker)
@@ -271,7 +282,6 @@ class Pods:
         # Far beyond the longest pause a larger exponent would only overflow.
         delay_s = min(FIRST_BACKOFF_S * 2.0 ** min(crashes - 1, 64), longest_s) if crashes else 0.0
         worker.crashes += 1
-        worker.restarts += 1
         worker.backoff_s = delay_s
         assert worker.last is not None
         data = {"start": worker.started_ns, "exit_code": worker.last.code, "delay_s": delay_s}
@@ -284,11 +294,10 @@ class Pods:
             self._run(worker)
 
     def _stop(self, worker: Worker, grace_s: int, since_ns: int | None = None) -> None:
-        """The pod shall be deleted. ``since_ns``: the containers were asked to stop then, not now."""
+        """Its containers shall stop. ``since_ns``: they were asked to then, not now."""
         state, now_ns = worker.state, self._clock.now_ns()
         if state == ENDED:
-            if not worker.removed:
-                self._reports.delete(worker)
+            self._gone(worker)
             return
         asked_ns = now_ns if since_ns is None else since_ns
         if state == STOPPING:
@@ -327,10 +336,11 @@ class Pods:
         self._gone(worker)
 
     def _gone(self, worker: Worker) -> None:
+        """No containers are left, and the pod is being deleted, or finished by somebody else."""
         self._release(worker)
         if worker.removed:
             del self.by_uid[worker.uid]
-        else:
+        elif worker.pod.metadata.HasField("deletionTimestamp"):
             self._reports.delete(worker)
 
     # --- timers ------------------------------------------------------------------------------------------------------

@@ -7,11 +7,11 @@ written are folded: what is written is the state of the pod at that moment.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from kemu import errors
-from kemu.client import clients, streams
+from kemu.client import clients, retries
 from kemu.kubelet import statuses, workers
 from kemu.objects import meta
 from kemu.runtime.env import SECOND_NS, Env
@@ -46,55 +46,40 @@ class Reports:
             self._env.spawn(self._write(worker), f"report {worker.key}")
 
     async def _write(self, worker: workers.Worker) -> None:
-        backoff: streams.Backoff | None = None
-        while not worker.removed and (worker.deleting or worker.dirty):
-            try:
+        namespace, name = meta.split_name(worker.key)
+        with contextlib.suppress(errors.NotFound):  # the watch will bring the news
+            while not worker.removed and (worker.deleting or worker.dirty):
                 if worker.deleting:
-                    await self._delete(worker)
+                    await self._delete(worker, namespace, name)
                     break
                 worker.dirty = False
-                pod = worker.pod
-                changed = type(pod)()
-                changed.CopyFrom(pod)
-                self._render(worker, changed)
-                answer = await self._client.update_status(changed)
-                if not worker.removed:
-                    self._observe(answer)
-                continue
-            except errors.NotFound:
-                break  # the watch will bring the news
-            except errors.Conflict:
-                if not await self._refresh(worker):
+                try:
+                    pod = await self._update(worker)
+                except errors.Conflict:
+                    # Somebody else was faster: once more, on what there is now.
+                    worker.dirty = True
+                    pod = await retries.patiently(self._env, lambda: self._client.get("pods", name, namespace))
+                if pod is None or pod.metadata.uid != worker.uid:
                     break
-            except errors.ServiceUnavailable:
-                pass  # the client waits before it connects again
-            except (errors.TooManyRequests, errors.ServerTimeout, errors.InternalError):
-                backoff = backoff or streams.Backoff(self._env.random)
-                await self._clock.sleep(backoff.next_s())
-            worker.dirty = True
+                if not worker.removed:
+                    self._observe(pod)
         worker.writing = False
 
-    async def _delete(self, worker: workers.Worker) -> None:
-        namespace, name = meta.split_name(worker.key)
-        # A conflict: another pod has the name now, this one is gone.
-        with contextlib.suppress(errors.Conflict):
-            await self._client.delete("pods", name, namespace, grace_period_seconds=0, uid=worker.uid)
+    async def _update(self, worker: workers.Worker) -> Any:
+        """The pod after its status was written. None: its phase is final, and nothing is written."""
+        if worker.pod.status.phase in statuses.TERMINAL:
+            return None
+        pod = type(worker.pod)()
+        pod.CopyFrom(worker.pod)
+        self._render(worker, pod)
+        return await retries.patiently(self._env, lambda: self._client.update_status(pod))
 
-    async def _refresh(self, worker: workers.Worker) -> bool:
-        """Read the pod anew, after somebody else has changed it. Returns whether it is still there."""
-        namespace, name = meta.split_name(worker.key)
-        while True:
-            try:
-                pod = await self._client.get("pods", name, namespace)
-                break
-            except errors.NotFound:
-                return False
-            except errors.ServiceUnavailable:
-                continue
-        if worker.removed or pod.metadata.uid != worker.uid:
-            return False
-        self._observe(pod)
-        return True
+    async def _delete(self, worker: workers.Worker, namespace: str, name: str) -> None:
+        def delete() -> Awaitable[Any]:
+            return self._client.delete("pods", name, namespace, grace_period_seconds=0, uid=worker.uid)
+
+        with contextlib.suppress(errors.Conflict):  # another pod has the name now: this one is gone
+            await retries.patiently(self._env, delete)
 
     def _render(self, worker: workers.Worker, pod: Any) -> None:
         """Write the worker's state into the status."""

@@ -84,7 +84,7 @@ class Worker:
         self.start_ns = seen_ns
         """When it was admitted."""
         self.started_ns = 0
-        """When the containers started the last time."""
+        """When the containers started the last time; before that, when they will."""
         self.stop_ns = 0
         """When they were asked to stop."""
         self.deadline_ns = 0

@@ -1,0 +1,31 @@
+"""Requests that are worth repeating until the API server answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from kemu import errors
+from kemu.client import streams
+from kemu.runtime.env import Env
+
+T = TypeVar("T")
+
+PASSING = (errors.ServiceUnavailable, errors.TooManyRequests, errors.ServerTimeout, errors.InternalError)
+"""What may be otherwise a little later. (Of an eviction, TooManyRequests speaks of a budget and may last.)"""
+
+
+async def patiently(env: Env, request: Callable[[], Awaitable[T]]) -> T:
+    """Make a request again and again while the server is away, overloaded or slow; other refusals are raised.
+
+    After a lost connection nobody knows whether the request was carried out: it must bear being repeated.
+    """
+    backoff: streams.Backoff | None = None
+    while True:
+        try:
+            return await request()
+        except errors.ServiceUnavailable:
+            continue  # the client waits before it connects again
+        except PASSING:
+            backoff = backoff or streams.Backoff(env.random)
+            await env.clock.sleep(backoff.next_s())
