@@ -43,17 +43,15 @@ class Evictor:
                 if entry is None:
                     raise errors.not_found(PODS, name)
                 pod = registry.parse(PODS, entry)
-                budget = "" if _needs_no_budget(pod) else await self._spend(pod)
                 wanted = request.preconditions
-                version = wanted.resource_version
+                grace_s = request.grace_period_seconds if request.HasField("grace_period_seconds") else None
+                deletion = Deletion(grace_s, wanted.uid, wanted.resource_version, by_eviction=True)
+                writes.check_deletion(PODS, entry, pod.metadata, deletion)
+                budget = "" if _needs_no_budget(pod) else await self._spend(pod)
                 # It must not become ready, and count, between our look and its deletion.
-                unchanged = not version and not _is_over(pod) and not registry.is_ready(pod)
-                deletion = Deletion(
-                    request.grace_period_seconds if request.HasField("grace_period_seconds") else None,
-                    wanted.uid,
-                    str(entry.revision) if unchanged else version,
-                    by_eviction=True,
-                )
+                unchanged = not deletion.resource_version and not _is_over(pod) and not registry.is_ready(pod)
+                if unchanged:
+                    deletion.resource_version = str(entry.revision)
                 try:
                     return await writes.rewrite(strategies.STRATEGIES["pods"], key, name, writes.deleted, deletion)
                 except kemu_errors.Conflict:

@@ -71,14 +71,16 @@ class Reader:
             at, start = _parse_token(token, selection)
             return await self._list_store(selection, request.limit, at, start)
         if revision is None or (revision and request.limit):
-            return await self._list_store(selection, request.limit, 0, b"")
+            return await self._list_store(selection, request.limit, 0, b"", not_before=revision or 0)
         await self._feed.until(revision)
         response = api_pb2.ListResponse(resource_version=str(self._cache.revision))
         entries = self._cache.collections[selection.resource.plural].select(selection)
         response.items.extend([entry.wire for entry in entries])
         return response
 
-    async def _list_store(self, selection: Selection, limit: int, revision: int, start: bytes) -> api_pb2.ListResponse:
+    async def _list_store(
+        self, selection: Selection, limit: int, revision: int, start: bytes, *, not_before: int = 0
+    ) -> api_pb2.ListResponse:
         resource = selection.resource
         prefix = resources.prefix(resource, selection.namespace)
         end = prefix_end(prefix)
@@ -92,6 +94,8 @@ class Reader:
             except kemu_errors.Compacted:
                 raise kemu_errors.Gone(EXPIRED_CONTINUE) from None
             revision = revision or response.header.revision
+            if revision < not_before:
+                raise errors.too_large(not_before, revision)
             last = start
             for pair in response.kvs:
                 if limit and len(wires) == limit:

@@ -264,7 +264,7 @@ class Registry:
         resource = strategy.resource
         obj = parse(resource, entry)
         metadata = obj.metadata
-        self._check_deletion(resource, entry, metadata, deletion)
+        self.check_deletion(resource, entry, metadata, deletion)
         now_s = self.unix_now_ns() // SECOND_NS
         if metadata.HasField("deletionTimestamp"):
             if not metadata.HasField("deletionGracePeriodSeconds"):
@@ -294,7 +294,8 @@ class Registry:
         value: bytes = obj.SerializeToString(deterministic=True)
         return value
 
-    def _check_deletion(self, resource: resources.Resource, entry: Entry, metadata: Any, deletion: Deletion) -> None:
+    def check_deletion(self, resource: resources.Resource, entry: Entry, metadata: Any, deletion: Deletion) -> None:
+        """Raises :class:`kemu.errors.Conflict` when a precondition fails."""
         if deletion.uid and deletion.uid != metadata.uid:
             why = (
                 f"the UID in the precondition ({deletion.uid}) does not match the UID in record ({metadata.uid}). "
