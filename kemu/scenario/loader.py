@@ -428,14 +428,13 @@ class _Loading:
             expectation = expectations.read(item, written, self.document.place(path).line)
             if expectation is None:
                 continue
-            expectation = expectations.unique(expectation, ids)
             is_comparison = isinstance(expectation.subject, expectations.Comparison)
             if is_comparison and not self.is_variant:
                 references.check_expectation(expectation, path, names, duration_ns, self.report)
-                comparisons.append(expectation)
+                comparisons.append(expectations.unique(expectation, ids))
             elif not is_comparison and judged and matrices.matches(self.document.data, expectation.when):
                 references.check_expectation(expectation, path, names, duration_ns, self.report)
-                found.append(expectation)
+                found.append(expectations.unique(expectation, ids))
                 kept.append({key: value for key, value in written.items() if key != "when"})
         if self.is_variant and "expect" in raw:
             self.resolved["spec"]["expect"] = kept

@@ -224,7 +224,7 @@ class Scenario:
         """
         return str(
             yaml.dump(
-                self.document.data,
+                self.resolved,
                 Dumper=_Dumper,
                 sort_keys=False,
                 allow_unicode=True,
