@@ -378,6 +378,7 @@ def _map_setter(name: str, value_field: FieldDescriptor) -> _Setter:
 
         return set_scalars
 
+    # All messages that stand in maps have a JSON form of their own.
     special = _READERS[descriptor.full_name]
 
     def set_specials(message: Any, value: Any, place: _Place, reader: _Reader) -> None:
@@ -525,6 +526,14 @@ def _plain_micro_time(message: Any) -> str | None:
     return times.format_micro_time(message.seconds, message.nanos) if message.seconds or message.nanos else None
 
 
+def _plain_fields_v1(message: Any) -> Any:
+    try:
+        return json.loads(message.Raw)
+    except ValueError:
+        # Bookkeeping of clients, which nothing here depends on.
+        return {}
+
+
 def _plain_node_selector(message: Any) -> dict[str, Any]:
     """Kubernetes writes the terms of a node selector even when there are none, which then matches nothing."""
     return {"nodeSelectorTerms": None} | to_json(message)
@@ -536,7 +545,7 @@ _PLAIN: dict[str, Callable[[Any], Any]] = {
     meta_v1_pb2.Time.DESCRIPTOR.full_name: _plain_time,
     meta_v1_pb2.MicroTime.DESCRIPTOR.full_name: _plain_micro_time,
     core_v1_pb2.NodeSelector.DESCRIPTOR.full_name: _plain_node_selector,
-    meta_v1_pb2.FieldsV1.DESCRIPTOR.full_name: lambda message: json.loads(message.Raw or b"{}"),
+    meta_v1_pb2.FieldsV1.DESCRIPTOR.full_name: _plain_fields_v1,
 }
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -6,18 +6,25 @@ import json
 from typing import Any
 
 import pytest
-from generated_messages import messages
 from google.protobuf.message import Message
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from kemu.k8s import apps_v1_pb2, coordination_v1_pb2, core_v1_pb2, meta_v1_pb2, policy_v1_pb2
+from kemu.k8s import (
+    apps_v1_pb2,
+    batch_v1_pb2,
+    coordination_v1_pb2,
+    core_v1_pb2,
+    meta_v1_pb2,
+    node_v1_pb2,
+    policy_v1_pb2,
+)
 from kemu.objects import convert, resources
+from tests.objects.generated_messages import messages
 
 KINDS = [resource.message for resource in resources.RESOURCES]
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.sampled_from(KINDS).flatmap(messages))
 def test_any_object_comes_back_the_same(message: Message) -> None:
     data = convert.to_json(message)
@@ -26,7 +33,6 @@ def test_any_object_comes_back_the_same(message: Message) -> None:
     assert convert.from_manifest(json.loads(json.dumps(convert.to_manifest(message)))) == message
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.sampled_from(KINDS).flatmap(messages))
 def test_json_does_not_depend_on_how_a_message_came_to_be(message: Message) -> None:
     copy = type(message).FromString(message.SerializeToString())
@@ -257,3 +263,19 @@ def test_what_belongs_to_subresources_has_a_kind_too() -> None:
     binding = {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "n1"}}
     message = convert.from_json(core_v1_pb2.Binding, binding)
     assert convert.to_manifest(message) == binding
+
+
+def all_messages() -> list[type[Message]]:
+    files = [core_v1_pb2, apps_v1_pb2, batch_v1_pb2, coordination_v1_pb2, meta_v1_pb2, node_v1_pb2, policy_v1_pb2]
+    return [getattr(file, name) for file in files for name in file.DESCRIPTOR.message_types_by_name]
+
+
+@pytest.mark.parametrize("message_class", all_messages(), ids=lambda one: one.DESCRIPTOR.full_name)
+def test_every_message_has_a_json_form(message_class: type[Message]) -> None:
+    assert convert.from_json(message_class, {}) == message_class()
+    assert convert.to_json(message_class()) == {}
+
+
+def test_managed_fields_that_are_no_json_do_not_stop_the_rest() -> None:
+    entry = meta_v1_pb2.ManagedFieldsEntry(manager="x", fieldsV1=meta_v1_pb2.FieldsV1(Raw=b"{"))
+    assert convert.to_json(entry) == {"manager": "x", "fieldsV1": {}}

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import jsonschema
 import pytest
-from generated_messages import messages
 from google.protobuf.message import Message
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kemu.k8s import apps_v1_pb2, core_v1_pb2, meta_v1_pb2, policy_v1_pb2
 from kemu.objects import convert, meta, names, resources, schemas, times
+from tests.objects.generated_messages import messages
 
 POD = resources.BY_PLURAL["pods"]
 NODE = resources.BY_KIND["Node"]
@@ -145,7 +145,7 @@ KINDS = [resource.message for resource in resources.RESOURCES]
 VALIDATORS = {kind: jsonschema.Draft202012Validator(schemas.json_schema(kind)) for kind in KINDS}
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.sampled_from(KINDS).flatmap(messages))
 def test_what_the_converter_writes_fits_the_schema(message: Message) -> None:
     manifest = convert.to_manifest(message)

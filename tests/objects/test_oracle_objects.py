@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from oracle_data import needs_oracle, objects, records
 
 from kemu.k8s import core_v1_pb2
 from kemu.objects import convert, defaults, qos, requests, resources, selectors, validation
+from tests.objects.oracle_data import needs_oracle, objects, records
 
 pytestmark = needs_oracle
 
