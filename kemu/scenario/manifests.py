@@ -114,6 +114,8 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
         for container in (*message.spec.initContainers, *message.spec.containers):
             if not container.image:
                 container.image = DEFAULT_IMAGE
+        if RUN_SECONDS in message.metadata.annotations:
+            ends(message)
         _check_annotations(message, path, report)
     if not message.metadata.name:
         report.add((*path, "metadata") if "metadata" in data else path, "metadata.name is missing")
@@ -124,6 +126,12 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
     for cause in validation.validate_create(defaulted):
         where, rest = follow(data, cause.field)
         report.add((*path, *where), f"{cause.field}: {cause.message}" if rest else cause.message)
+
+
+def ends(pod: core_v1_pb2.Pod) -> None:
+    """A pod that runs for a time and does not say what then is not started again, as Kubernetes would by default."""
+    if not pod.spec.HasField("restartPolicy"):
+        pod.spec.restartPolicy = "Never"
 
 
 def _check_annotations(pod: core_v1_pb2.Pod, path: Path, report: Report) -> None:

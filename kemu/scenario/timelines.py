@@ -164,6 +164,8 @@ class Timeline:
             template = manifests.read_pod(item["pods"], (*where, "pods"), self.report)
         if template is None:
             return
+        if life.run_s is not None:
+            manifests.ends(template)
         self.declared.append(Declared(template, self.report, (*where, "pods"), template=True))
         if arrivals is None:
             return

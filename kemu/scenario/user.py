@@ -25,7 +25,7 @@ from kemu.k8s import core_v1_pb2
 from kemu.kubelet import statuses
 from kemu.objects import convert, meta, resources
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
-from kemu.scenario import clusters, manifests, workloads
+from kemu.scenario import manifests, workloads
 from kemu.scenario.scenarios import Event, Manifest, Scenario
 
 FACTORY = "kemu.scenario.user:User"
@@ -97,12 +97,6 @@ class User:
 
     async def _set_up(self) -> None:
         """Raises ScenarioError where the API server refuses a manifest."""
-        for name in clusters.NAMESPACES:
-            namespace = core_v1_pb2.Namespace()
-            namespace.metadata.name = name
-            await self._found(namespace)
-        for name, value in clusters.SYSTEM_PRIORITY_CLASSES.items():
-            await self._found(clusters.priority_class(name, value)[0])
         created = []
         for plural, data, file, line, column, path in self._config["setup"]:
             message: Any = resources.BY_PLURAL[plural].message.FromString(data)
@@ -112,11 +106,6 @@ class User:
                 problem = errors.Problem(file, line, column, path, error.message)
                 raise errors.ScenarioError([problem]) from error
         await asyncio.gather(*[self._set_status(message, answer) for message, answer in created])
-
-    async def _found(self, message: Any) -> None:
-        """Create what the API server may have made by itself."""
-        with contextlib.suppress(errors.AlreadyExists):
-            await self._create(message)
 
     async def _set_status(self, message: Any, created: Any) -> None:
         """The status that a manifest states; a pod with a node and without a status has run there since time 0."""
