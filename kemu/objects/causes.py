@@ -52,9 +52,11 @@ def too_long(field: str, limit_bytes: int) -> Cause:
 
 
 def shown(value: Any) -> str:
-    """A refused value as Kubernetes prints it: strings quoted, messages as JSON."""
+    """A refused value as Kubernetes prints it: strings quoted, messages (also in lists) as JSON."""
     if isinstance(value, Message):
         value = convert.to_value(value)
+    elif isinstance(value, list):
+        value = [convert.to_value(one) if isinstance(one, Message) else one for one in value]
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=isinstance(value, dict))
 
 

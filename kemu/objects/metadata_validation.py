@@ -129,7 +129,7 @@ def _check_owners(references: Any, found: list[Cause]) -> None:
                     "Only one reference can have Controller set to true. "
                     f'Found "true" in references for {controller} and {this}'
                 )
-                found.append(invalid(path, [shown(one) for one in references], detail))
+                found.append(invalid(path, list(references), detail))
             else:
                 controller = this
 

@@ -335,33 +335,37 @@ def _check_gated_update(rest: Any, before: Any, found: list[Cause]) -> None:
             detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
             found.append(invalid("spec.nodeSelector", dict(rest.nodeSelector), detail))
         _copy_field(rest, before, "nodeSelector")
-    after_terms, before_terms = (
-        list(spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms)
-        for spec in (rest, before)
-    )
-    if rest.affinity.nodeAffinity == before.affinity.nodeAffinity:
-        return
+    if rest.affinity.nodeAffinity != before.affinity.nodeAffinity:
+        _check_terms_update(rest, before, found)
+        _undo_node_affinity(rest, before)
+
+
+def _check_terms_update(after: Any, before: Any, found: list[Cause]) -> None:
+    """Terms that were there may only get more requirements; where there were none, anything may be set."""
     path = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
-    if before_terms:
-        if len(after_terms) != len(before_terms):
-            detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
-            found.append(invalid(path, [str(len(after_terms)), str(len(before_terms))], detail))
-        else:
-            for index, (term, old_term) in enumerate(zip(after_terms, before_terms, strict=True)):
-                if not _starts_with(term, old_term):
-                    detail = "only additions are allowed (no mutations or deletions)"
-                    found.append(invalid(f"{path}[{index}]", term, detail))
-    only_this = before.HasField("affinity") or {field.name for field, _ in rest.affinity.ListFields()} == {
-        "nodeAffinity"
-    }
-    if not only_this:
+    terms, old_terms = (
+        list(spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms)
+        for spec in (after, before)
+    )
+    if not old_terms:
         return
-    if not before.HasField("affinity"):
-        rest.ClearField("affinity")
-    elif before.affinity.HasField("nodeAffinity"):
+    if len(terms) != len(old_terms):
+        detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        found.append(invalid(path, terms, detail))
+        return
+    for index, (term, old_term) in enumerate(zip(terms, old_terms, strict=True)):
+        if not _starts_with(term, old_term):
+            detail = "only additions are allowed (no mutations or deletions)"
+            found.append(invalid(f"{path}[{index}]", term, detail))
+
+
+def _undo_node_affinity(rest: Any, before: Any) -> None:
+    if before.affinity.HasField("nodeAffinity"):
         rest.affinity.nodeAffinity.CopyFrom(before.affinity.nodeAffinity)
-    else:
-        rest.affinity.ClearField("nodeAffinity")
+        return
+    rest.affinity.ClearField("nodeAffinity")
+    if not before.HasField("affinity") and not rest.affinity.ListFields():
+        rest.ClearField("affinity")
 
 
 def _starts_with(term: Any, old_term: Any) -> bool:

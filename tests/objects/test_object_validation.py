@@ -109,6 +109,22 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
             ['metadata.ownerReferences.uid: Invalid value: "": must not be empty'],
         ),
         ({"metadata__generateName": "x_"}, [f'metadata.generateName: Invalid value: "x_": {SUBDOMAIN}']),
+        (
+            {
+                "metadata__ownerReferences": [
+                    {"apiVersion": "v1", "kind": "Node", "name": name, "uid": "1", "controller": True}
+                    for name in ("x", "y")
+                ]
+            },
+            [
+                (
+                    'metadata.ownerReferences: Invalid value: [{"kind":"Node","name":"x","uid":"1","apiVersion":"v1",'
+                    '"controller":true},{"kind":"Node","name":"y","uid":"1","apiVersion":"v1","controller":true}]: '
+                    'Only one reference can have Controller set to true. Found "true" in references for '
+                    "Node/x and Node/y"
+                )
+            ],
+        ),
         # Containers.
         ({"spec__containers": []}, ["spec.containers: Required value"]),
         ({"spec__containers__0__name": ""}, [f"{C}.name: Required value"]),
