@@ -144,7 +144,7 @@ def ray_pods(nodes: int, pods: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="kemu-bench-") as folder:
         writer = Writer(Path(folder) / FILE_NAME, {})
         watch = _Stopwatch(writer, pods)
-        figures = _measure(RayRuntime(1, watch, 1.0, Path(folder) / "cells"), scenario, watch, pods)
+        figures = _measure(RayRuntime(1, watch, directory=Path(folder) / "cells"), scenario, watch, pods)
         writer.close()
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return {**figures, "largest_child_mib": round(children / 1024, 1)}

@@ -59,7 +59,7 @@ def kubelets(scenario: Scenario) -> list[ActorSpec]:
 
 
 def schedulers(scenario: Scenario) -> list[ActorSpec]:
-    specs = []
+    specs: list[ActorSpec] = []
     for scheduler in scenario.schedulers:
         for replica in range(scheduler.replicas):
             config = {

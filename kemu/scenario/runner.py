@@ -175,7 +175,7 @@ def _runtime(name: str, scenario: Scenario, options: Options, folder: Path, reco
     from kemu.runtime.ray import RayRuntime
 
     speed = options.speed or scenario.speed
-    return RayRuntime(scenario.seed, recorder, speed, folder / "cells", **options.ray)
+    return RayRuntime(scenario.seed, recorder, directory=folder / "cells", speed=speed, **options.ray)
 
 
 async def _drive(runtime: Runtime, scenario: Scenario, recorder: _Recorder) -> _End:
