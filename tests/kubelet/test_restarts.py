@@ -1,0 +1,115 @@
+"""A kubelet that dies: its containers live on, and its next incarnation takes them over."""
+
+from __future__ import annotations
+
+from kubelet_cluster import Cluster, pod
+
+KUBELET = "kubelet/n1"
+
+
+async def _down(cluster: Cluster, begin_s: float, end_s: float) -> None:
+    await cluster.at(begin_s)
+    await cluster.runtime.crash(KUBELET)
+    await cluster.at(end_s)
+    await cluster.runtime.restart(KUBELET)
+    await cluster.clock.sleep(1)
+
+
+def test_running_pods_go_on(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a"), pod("b", run=30, restart="Never"), pod("c", run=5, restart="Never"))
+        await _down(cluster, 3, 10)
+        assert await cluster.phase("a") == "Running"
+        # Its containers exited while nobody looked.
+        assert await cluster.phase("c") == "Succeeded"
+        await cluster.create(pod("d"), pod("e", cpu="2"))
+        await cluster.at(32)
+        assert [await cluster.phase(name) for name in "abde"] == ["Running", "Succeeded", "Running", "Failed"]
+
+    cluster.play(main)
+    assert sorted(name for _, _, name in cluster.told("running")) == ["a", "b", "c", "d"]
+    assert cluster.told("finished") == [(10.0, "finished", "c"), (30.0, "finished", "b")]
+
+
+def test_a_start_that_was_reported_goes_on(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a", start=20))
+        await _down(cluster, 5, 10)
+        await cluster.at(60)
+
+    cluster.play(main)
+    assert len(cluster.told("admit")) == 1
+    assert cluster.told("running") == [(20.0, "running", "a")]
+
+
+def test_a_termination_goes_on(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a", grace_s=60, shutdown=40), pod("b", grace_s=60, shutdown=8))
+        await cluster.at(5)
+        for name in "ab":
+            await cluster.client.delete("pods", name, "default")
+        await _down(cluster, 10, 20)
+        assert [await cluster.phase(name) for name in "ab"] == ["Running", "gone"]
+        await cluster.at(46)
+        assert await cluster.phase("a") == "gone"
+
+    cluster.play(main)
+    assert cluster.told("terminated") == [(20.0, "terminated", "b"), (45.0, "terminated", "a")]
+
+
+def test_what_was_deleted_or_created_meanwhile(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a"), pod("done", run=1, restart="Never"))
+        await cluster.at(3)
+        await cluster.runtime.crash(KUBELET)
+        await cluster.client.delete("pods", "a", "default")
+        await cluster.create(pod("new"), pod("short"))
+        await cluster.client.delete("pods", "short", "default")
+        await cluster.at(10)
+        await cluster.runtime.restart(KUBELET)
+        await cluster.at(12)
+        assert [await cluster.phase(name) for name in ("a", "new", "short", "done")] == [
+            "gone", "Running", "gone", "Succeeded",
+        ]  # fmt: skip
+
+    cluster.play(main)
+    assert len([name for _, _, name in cluster.told("finished") if name == "done"]) == 1
+
+
+def test_a_crash_loop_goes_on(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a", run=1))
+        await _down(cluster, 5, 20)
+        found = await cluster.get("a")
+        assert found is not None
+        assert found.status.containerStatuses[0].restartCount == 2
+        assert await cluster.phase("a") == "Running"
+
+    cluster.play(main)
+    assert len(cluster.told("running")) == 1
+
+
+def test_refused_pods_stay_refused(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a", cpu="9"))
+        await _down(cluster, 3, 5)
+        assert await cluster.phase("a") == "Failed"
+
+    cluster.play(main)
+    assert len(cluster.told("admit")) == 1
+
+
+def test_the_same_seed_tells_the_same_story() -> None:
+    async def main(cluster: Cluster) -> None:
+        for n in range(6):
+            await cluster.create(pod(f"p{n}", cpu="700m", run=3, restart="Never"))
+        await _down(cluster, 2, 4)
+        await cluster.at(60)
+
+    logs = []
+    for seed in (5, 5, 6):
+        cluster = Cluster(seed, network={"apiLatency": {"uniform": {"min": 0.001, "max": 0.1}}})
+        cluster.play(main, timing={"podStart": {"exponential": {"mean": 1}}})
+        logs.append(cluster.recorder.events)
+    assert logs[0] == logs[1]
+    assert logs[0] != logs[2]
