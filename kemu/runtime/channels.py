@@ -123,6 +123,7 @@ class Call(End):
         "_is_started",
         "_iterates",
         "_locally_cancelled",
+        "_start_awaited",
         "_status_waiters",
         "_timer",
         "_writer",
@@ -155,6 +156,7 @@ class Call(End):
         self._done_callbacks: list[Callable[[Any], Any]] | None = None
         self._initial_metadata: tuple[tuple[str, str | bytes], ...] | None = None
         self._is_started = False
+        self._start_awaited = False
         self._locally_cancelled = False
         self._iterates: bool | None = None
         self._half_closed = False
@@ -169,7 +171,7 @@ class Call(End):
     def started(self) -> None:
         """The server has the call."""
         self._is_started = True
-        if self._status_waiters is not None:
+        if self._start_awaited:
             self._wake_status_waiters()
 
     def receive_initial_metadata(self, metadata: tuple[tuple[str, str | bytes], ...]) -> None:
@@ -180,12 +182,14 @@ class Call(End):
         """The server has ended the call."""
         if self.status is None:
             self._end(status)
+            self.partner = None
 
     def connection_lost(self, status: Status) -> None:
         """What has been received and not read is lost, too."""
         if self.status is None:
             self.inbox = None
             self._end(status)
+            self.partner = None
 
     def _forward(self, data: bytes) -> None:
         partner = self.partner
@@ -200,6 +204,7 @@ class Call(End):
     def _forward_cancel(self, _: object) -> None:
         partner = self.partner
         if partner is not None:
+            self.partner = None
             partner.client_gone()
 
     # For applications
@@ -248,6 +253,7 @@ class Call(End):
 
     async def wait_for_connection(self) -> None:
         """Until the server has the call. Raises ``AioRpcError`` when that fails."""
+        self._start_awaited = True
         while not self._is_started and self.status is None:
             await self._status_changed()
         if self.status is not None:

@@ -7,8 +7,9 @@ import contextvars
 from collections.abc import Callable
 from typing import Any
 
+from kemu.runtime.agendas import Timer
 from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
-from kemu.runtime.loops import Timer, VirtualLoop
+from kemu.runtime.loops import VirtualLoop
 
 
 class Master:

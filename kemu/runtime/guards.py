@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kemu import errors
-from kemu.runtime.loops import OWNER
+from kemu.runtime.owners import OWNER
 
 _FORBIDDEN_EVENTS = frozenset(
     (

@@ -14,9 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
-import enum
 import gc
-import heapq
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
@@ -25,72 +23,14 @@ from typing import Any, NoReturn, TypeVar
 
 from kemu import errors
 from kemu.runtime import tasks
+from kemu.runtime.agendas import Agenda, Callback, Entry, Timer, fire
+from kemu.runtime.owners import OWNER, Condition, Owner
 
 T = TypeVar("T")
 
-Callback = Callable[..., object]
-Entry = tuple[Callback, tuple[Any, ...], contextvars.Context | None]
-"""What to call, and in which context; None for the runtime's own steps, which never run actor code."""
-
 _GC_YOUNG_STEPS = 100_000
 _GC_FULL_EVERY = 50
-_SWEEP_TIMERS = 1_000
 _LIVELOCK_SAMPLE = 1_000
-
-
-class Condition(enum.IntEnum):
-    """Of an owner."""
-
-    RUNNING = 0
-    PAUSED = 1
-    DEAD = 2
-
-
-class Owner:
-    """Whose a task or callback is. The loop withholds what belongs to an owner that is not running."""
-
-    __slots__ = ("condition", "name", "withheld")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.condition = Condition.RUNNING
-        self.withheld: list[Entry] = []
-
-
-OWNER: contextvars.ContextVar[Owner | None] = contextvars.ContextVar("kemu_owner", default=None)
-
-
-class Timer:
-    """A callback at a time, until it is cancelled."""
-
-    __slots__ = ("args", "callback", "loop", "when_ns")
-
-    def __init__(self, loop: VirtualLoop, when_ns: int, callback: Callback, args: tuple[Any, ...]) -> None:
-        self.loop = loop
-        self.when_ns = when_ns
-        self.callback: Callback | None = callback
-        self.args = args
-
-    def cancel(self) -> None:
-        if self.callback is not None:
-            self.callback = None
-            self.args = ()
-            self.loop._timer_cancelled()
-
-    def cancelled(self) -> bool:
-        return self.callback is None
-
-    def when(self) -> float:
-        return self.when_ns / 1e9
-
-
-def _fire(timer: Timer) -> None:
-    callback = timer.callback
-    if callback is not None:
-        args = timer.args
-        timer.callback = None
-        timer.args = ()
-        callback(*args)
 
 
 class _Fixed:
@@ -106,57 +46,6 @@ class _Fixed:
 
 
 _FIXED = _Fixed()
-
-
-class Agenda:
-    """Entries by time. Those of one instant keep the order in which they came."""
-
-    __slots__ = ("buckets", "times")
-
-    def __init__(self) -> None:
-        self.times: list[int] = []
-        """A heap of the keys of ``buckets``."""
-        self.buckets: dict[int, list[Entry]] = {}
-
-    def push(self, when_ns: int, entry: Entry) -> None:
-        bucket = self.buckets.get(when_ns)
-        if bucket is None:
-            self.buckets[when_ns] = [entry]
-            heapq.heappush(self.times, when_ns)
-        else:
-            bucket.append(entry)
-
-    def next_ns(self) -> int | None:
-        """The time of the first entry that is still wanted."""
-        while self.times:
-            when_ns = self.times[0]
-            for entry in self.buckets[when_ns]:
-                if not _is_cancelled(entry):
-                    return when_ns
-            heapq.heappop(self.times)
-            del self.buckets[when_ns]
-        return None
-
-    def pop(self) -> list[Entry]:
-        return self.buckets.pop(heapq.heappop(self.times))
-
-    def keep(self, wanted: Callable[[Entry], bool]) -> None:
-        """Drop all other entries."""
-        for when_ns in list(self.buckets):
-            bucket = [entry for entry in self.buckets[when_ns] if wanted(entry)]
-            if bucket:
-                self.buckets[when_ns] = bucket
-            else:
-                del self.buckets[when_ns]
-        self.times = list(self.buckets)
-        heapq.heapify(self.times)
-
-    def __len__(self) -> int:
-        return sum(len(bucket) for bucket in self.buckets.values())
-
-
-def _is_cancelled(entry: Entry) -> bool:
-    return entry[0] is _fire and entry[1][0].callback is None
 
 
 def _raise(error: BaseException) -> NoReturn:
@@ -183,10 +72,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """What ends the run when a callback of an owner raises."""
         self._guarded = False
         self._idle_waiters: list[asyncio.Future[str]] = []
-        self._cancelled_timers = 0
-        self._sweep_at = _SWEEP_TIMERS
         self._max_steps_per_instant = max_steps_per_instant
-        self._tasks: dict[asyncio.Task[Any], contextvars.Context] = {}
+        self._driver = Owner("main")
+        """Keeps the tasks of the driver's own code, which has no owner."""
+        self._owners: dict[Owner, None] = {self._driver: None}
+        """All that ever had a task and are not dead."""
         self._task_count = 0
         self._running = False
         self._closed = False
@@ -211,14 +101,13 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         background: bool = False,
     ) -> Timer:
         """Call at a time of the loop; at once where that is past."""
-        timer = Timer(self, when_ns, callback, args)
-        entry: Entry = (_fire, (timer,), context)
         if when_ns <= self.now_ns:
-            self.ready.append(entry)
-        elif background:
-            self.background.push(when_ns, entry)
-        else:
-            self.foreground.push(when_ns, entry)
+            timer = Timer(None, when_ns, callback, args)
+            self.ready.append((fire, (timer,), context))
+            return timer
+        agenda = self.background if background else self.foreground
+        timer = Timer(agenda, when_ns, callback, args)
+        agenda.push(when_ns, (fire, (timer,), context))
         return timer
 
     def call_soon(  # type: ignore[override]
@@ -242,14 +131,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def time(self) -> float:
         return self.now_ns / 1e9
 
-    def _timer_cancelled(self) -> None:
-        self._cancelled_timers += 1
-        if self._cancelled_timers >= self._sweep_at:
-            self._cancelled_timers = 0
-            for agenda in (self.foreground, self.background):
-                agenda.keep(lambda entry: not _is_cancelled(entry))
-            self._sweep_at = max(_SWEEP_TIMERS, len(self.foreground) + len(self.background))
-
     # Tasks and futures
 
     def create_future(self) -> asyncio.Future[Any]:
@@ -272,12 +153,24 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self._task_count += 1
             name = f"{owner.name if owner else 'main'}: task {self._task_count}"
         task = asyncio.Task(coro, loop=self, name=name, context=context)
-        self._tasks[task] = context
-        task.add_done_callback(self._forget_task, context=_RUNTIME_CONTEXT)
+        keeper = self._adopt(task, context, owner)
+        task.add_done_callback(keeper.forget_task, context=_RUNTIME_CONTEXT)
         return task
 
-    def _forget_task(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.pop(task, None)
+    def create_quiet_task(
+        self, coro: Coroutine[Any, Any, None], name: str, context: contextvars.Context
+    ) -> asyncio.Task[None]:
+        """A cheaper task, for coroutines that handle all exceptions and return nothing."""
+        task = asyncio.Task(coro, loop=self, name=name, context=context)
+        self._adopt(task, context, context.get(OWNER))
+        return task
+
+    def _adopt(self, task: asyncio.Task[Any], context: contextvars.Context, owner: Owner | None) -> Owner:
+        if owner is None:
+            owner = self._driver
+        self._owners[owner] = None
+        owner.add_task(task, context)
+        return owner
 
     def fail(self, error: BaseException) -> None:
         """End the run with this error, before any other step."""
@@ -298,17 +191,13 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Drop everything that belongs to the owner. Its code may unwind, but nothing that it does has an effect."""
         owner.condition = Condition.DEAD
         self._guarded = True
+        self.foreground.note_dead()
+        self.background.note_dead()
         owner.withheld.clear()
-        for agenda in (self.foreground, self.background):
-            agenda.keep(lambda entry: entry[2] is None or entry[2].get(OWNER) is not owner)
-        for task, context in list(self._tasks.items()):
-            if context.get(OWNER) is owner:
-                del self._tasks[task]
-                tasks.drop(task, context)
-
-    def tasks_of(self, owner: Owner) -> list[asyncio.Task[Any]]:
-        """Those that are not done, oldest first."""
-        return [task for task, context in self._tasks.items() if context.get(OWNER) is owner and not task.done()]
+        self._owners.pop(owner, None)
+        left, owner.tasks = owner.tasks, {}
+        for task, context in left.items():
+            tasks.drop(task, context)
 
     def _withhold(self, entry: Entry, owner: Owner) -> None:
         if owner.condition is Condition.PAUSED:
@@ -348,12 +237,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 gc.enable()
 
     def _drop_all(self) -> None:
-        for context in self._tasks.values():
-            if (owner := context.get(OWNER)) is not None:
-                owner.condition = Condition.DEAD
-        for task, context in list(self._tasks.items()):
-            tasks.drop(task, context)
-        self._tasks.clear()
+        owners = list(self._owners)
+        for owner in owners:
+            owner.condition = Condition.DEAD
+        for owner in owners:
+            self.bury(owner)
         self.ready.clear()
         self.foreground = Agenda()
         self.background = Agenda()
@@ -416,7 +304,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             raise errors.Deadlock(
                 "nothing is ready and no timer is set, but the run is not over\n"
                 + self.explain_stall()
-                + tasks.describe(self._tasks)
+                + tasks.describe(task for owner in self._owners for task in owner.tasks)
             )
 
     def wait_idle(self) -> asyncio.Future[str]:

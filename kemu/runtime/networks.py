@@ -12,15 +12,17 @@ Neighbours: ``links`` says what a link is, ``loops`` carries the messages, ``sim
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kemu.runtime import distributions, streams
+from kemu.runtime.agendas import Timer
 from kemu.runtime.channels import Call
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.links import End, Link
-from kemu.runtime.loops import Condition, Owner, Timer, VirtualLoop
+from kemu.runtime.loops import VirtualLoop
+from kemu.runtime.owners import Condition, Owner
 from kemu.runtime.servers import Context, Server
 
 DEFAULT_LATENCY_S = 0.001
@@ -125,12 +127,12 @@ class Network:
         link.connected = server is not None and not link.is_cut()
         return link
 
-    def latencies(self, target: str, method: str) -> tuple[Latency, Latency]:
-        """To and from the server, for one call."""
+    def latencies(self, target: str) -> tuple[Latency, Latency]:
+        """Of messages to and from a server, and of those from it in watches."""
         if target == "store":
             return self._store, self._store
         if target.startswith("apiserver/"):
-            return self._api, self._watch if method.endswith("/Watch") else self._api
+            return self._api, self._watch
         return self._other, self._other
 
     # Partitions
@@ -166,13 +168,15 @@ class Network:
 class SimLink(Link):
     """A connection between two hosts."""
 
-    __slots__ = ("_held_requests", "_held_responses", "_keepalive", "_lost_by", "_network", "client", "host", "target")
+    __slots__ = ("_held_requests", "_held_responses", "_keepalive", "_latency", "_lost_by", "_network",
+                 "_watch_latency", "client", "host", "target")  # fmt: skip
 
     loop: VirtualLoop
 
     def __init__(self, network: Network, client: Host, target: str, host: Host | None) -> None:
         super().__init__(network.loop, host.server if host is not None else None, client.name)
         self._network = network
+        self._latency, self._watch_latency = network.latencies(target)
         self.client = client
         self.host = host
         """Of the server; None when there is none by that name."""
@@ -190,7 +194,7 @@ class SimLink(Link):
     def start(self, call: Call) -> None:
         if self.broken:
             return  # the caller itself is dead
-        call.latency, _ = self._network.latencies(self.target, call.method)
+        call.latency = self._latency
         self.calls[call] = None
         if self.server is not None:
             self.send(call, self.server.accept, call)
@@ -198,8 +202,8 @@ class SimLink(Link):
             self._refuse()
 
     def attach(self, context: Context) -> None:
-        super().attach(context)
-        _, context.latency = self._network.latencies(self.target, context.partner.method)
+        self.contexts[context] = None
+        context.latency = self._watch_latency if context.partner.method.endswith("/Watch") else self._latency
 
     def send(self, end: End, deliver: Callable[[Any], object], payload: Any) -> None:
         if self.broken:
@@ -232,7 +236,7 @@ class SimLink(Link):
             bucket.append((deliver, (payload,), None))
 
     def _latency_ns(self) -> int:
-        latency, _ = self._network.latencies(self.target, "")
+        latency = self._latency
         return latency.constant_ns if latency.constant_ns >= 0 else latency.draw_ns()
 
     # Partitions
@@ -286,8 +290,11 @@ class SimLink(Link):
         if (self._held_requests if client_died else self._held_responses) is not None:
             return
         self._lost_by = None
-        sent: Iterable[End] = self.calls if client_died else self.contexts
-        when_ns = max([self.loop.now_ns + self._latency_ns(), *(end.last_ns for end in sent)])
+        when_ns = self.loop.now_ns + self._latency_ns()
+        for call in self.calls:
+            sender: End | None = call if client_died else call.partner
+            if sender is not None and sender.last_ns > when_ns:
+                when_ns = sender.last_ns
         if client_died:
             self.loop.post(when_ns, self._server_notices, ())
         else:

@@ -26,10 +26,12 @@ _FINISHED = "RPC already finished."
 class _Method:
     """A registered handler, and what to know of it at each call."""
 
-    __slots__ = ("behavior", "deserialize", "generates", "is_async", "name", "serialize", "streams_in", "streams_out")
+    __slots__ = ("behavior", "deserialize", "generates", "is_async", "label", "serialize", "streams_in",
+                 "streams_out")  # fmt: skip
 
-    def __init__(self, name: str, handler: Any) -> None:
-        self.name = name
+    def __init__(self, label: str, handler: Any) -> None:
+        self.label = label
+        """Of the tasks that run it."""
         self.streams_in: bool = handler.request_streaming
         self.streams_out: bool = handler.response_streaming
         self.deserialize: Callable[[bytes], Any] = handler.request_deserializer or _identity
@@ -56,7 +58,7 @@ class Server:
         loop: asyncio.AbstractEventLoop,
         on_error: OnError | None = None,
     ) -> None:
-        """``spawn`` starts the task of a call. ``on_error`` hears of exceptions that a handler did not expect."""
+        """``spawn`` starts the task of a call, given its name. ``on_error`` hears of exceptions that a handler did not expect."""
         self.name = name
         self.loop = loop
         self.closed = False
@@ -70,7 +72,7 @@ class Server:
     def add_registered_method_handlers(self, service_name: str, method_handlers: Mapping[str, Any]) -> None:
         for name, handler in method_handlers.items():
             path = f"/{service_name}/{name}"
-            self._methods[path] = _Method(path, handler)
+            self._methods[path] = _Method(f"{self.name}: {path}", handler)
 
     def add_generic_rpc_handlers(self, generic_rpc_handlers: Sequence[Any]) -> None:
         self._generic_handlers.extend(generic_rpc_handlers)
@@ -82,7 +84,7 @@ class Server:
             for generic in self._generic_handlers:
                 handler = generic.service(details)
                 if handler is not None:
-                    method = self._methods[call.method] = _Method(call.method, handler)
+                    method = self._methods[call.method] = _Method(f"{self.name}: {call.method}", handler)
                     break
         return method
 
@@ -104,7 +106,7 @@ class Server:
             coroutine = self._serve_stream(context, method)
         else:
             coroutine = self._serve_unary(context, method)
-        context._task = self._spawn(coroutine, method.name)
+        context._task = self._spawn(coroutine, method.label)
 
     async def _serve_unary(self, context: Context, method: _Method) -> None:
         try:
@@ -145,8 +147,10 @@ class Server:
             self._handler_failed(context, error)
 
     def _handler_failed(self, context: Context, error: Exception) -> None:
-        if isinstance(error, grpc.aio.AbortError) or context._finished:
+        if isinstance(error, grpc.aio.AbortError):
             return
+        if context._finished and isinstance(error, grpc.aio.BaseError | grpc.RpcError):
+            return  # it went on with a call that is over
         code = context._code
         if code is grpc.StatusCode.OK:
             # A handler that has set another code has raised on purpose, as generated code does for UNIMPLEMENTED.
@@ -319,7 +323,6 @@ class Context(End):
     def _end(self) -> None:
         self._finished = True
         self.link.contexts.pop(self, None)
-        self._call.partner = None
         if self._done_callbacks is not None:
             for callback in self._done_callbacks:
                 self.loop.call_soon(callback, self)

@@ -19,8 +19,9 @@ from kemu.runtime.channels import Channel
 from kemu.runtime.clocks import ActorClock, Master
 from kemu.runtime.disks import MemoryDisk
 from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, Env, LogSink
-from kemu.runtime.loops import OWNER, Condition, Owner, VirtualLoop
+from kemu.runtime.loops import VirtualLoop
 from kemu.runtime.networks import Host, Network
+from kemu.runtime.owners import OWNER, Condition, Owner
 from kemu.runtime.runtimes import Ending
 from kemu.runtime.servers import Server
 
@@ -74,7 +75,7 @@ class SimEnv(Owner):
         add_to_server(servicer, self.server)
 
     def spawn(self, coroutine: Coroutine[Any, Any, object], name: str) -> asyncio.Task[Any]:
-        task = self._runtime.loop.create_task(coroutine, name=f"{self.name}: {name}", context=self._new_context())
+        task = self._runtime.loop.create_task(coroutine, name=f"{self.name}: {name}", context=self.context.copy())
         task.add_done_callback(self._task_done, context=self.context)
         return task
 
@@ -87,11 +88,8 @@ class SimEnv(Owner):
             self.is_ready = True
             self._runtime._actor_ready(self)
 
-    def _new_context(self) -> contextvars.Context:
-        return self.context.copy()
-
-    def _spawn_handler(self, coroutine: Coroutine[Any, Any, None], method: str) -> asyncio.Task[None]:
-        return self._runtime.loop.create_task(coroutine, name=f"{self.name}: {method}", context=self._new_context())
+    def _spawn_handler(self, coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        return self._runtime.loop.create_quiet_task(coroutine, name, self.context.copy())
 
     def _task_done(self, task: asyncio.Task[Any]) -> None:
         if task.cancelled():
@@ -177,21 +175,30 @@ class SimRuntime:
 
     async def stop(self, name: str) -> None:
         env = self._running(name)
-        if env is None:
-            return
-        self.network.leave(env.host)
-        if env.condition is Condition.PAUSED:
-            self.loop.resume(env)
-        if env.main is not None:
-            env.main.cancel()
-            await self._wait_done([env.main])
-        others = self.loop.tasks_of(env)
+        if env is not None:
+            await self._stop([env])
+
+    async def shutdown(self) -> None:
+        await self._stop([env for env in reversed(self._envs.values()) if env.condition is not Condition.DEAD])
+
+    async def _stop(self, envs: Sequence[SimEnv]) -> None:
+        for env in envs:
+            if env.condition is Condition.PAUSED:
+                self.loop.resume(env)
+        mains = [env.main for env in envs if env.main is not None]
+        for main in mains:
+            main.cancel()
+        await self._wait_done(mains)
+        for env in envs:
+            self.network.leave(env.host)
+        others = [task for env in envs for task in env.live_tasks()]
         for task in others:
             task.cancel()
         await self._wait_done(others)
-        self._log(name, "actor.stopped", {})
-        self.loop.bury(env)
-        env.disk = env.disk.hand_over()
+        for env in envs:
+            self._log(env.name, "actor.stopped", {})
+            self.loop.bury(env)
+            env.disk = env.disk.hand_over()
 
     async def _wait_done(self, tasks: Sequence[asyncio.Task[Any]]) -> None:
         """Until all tasks are done, but no longer than an actor may take to stop."""
@@ -199,9 +206,12 @@ class SimRuntime:
         if not pending:
             return
         waiter: asyncio.Future[None] = self.loop.create_future()
+        left = len(pending)
 
-        def check(_: object) -> None:
-            if not waiter.done() and all(task.done() for task in pending):
+        def one_done(_: object) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0 and not waiter.done():
                 waiter.set_result(None)
 
         def give_up() -> None:
@@ -209,7 +219,7 @@ class SimRuntime:
                 waiter.set_result(None)
 
         for task in pending:
-            task.add_done_callback(check)
+            task.add_done_callback(one_done)
         timer = self.loop.call_later(STOP_TIMEOUT_S, give_up)
         await waiter
         timer.cancel()
@@ -239,10 +249,6 @@ class SimRuntime:
         env = self._running(name)
         if env is not None and env.condition is Condition.PAUSED:
             self.loop.resume(env)
-
-    async def shutdown(self) -> None:
-        for name in reversed(list(self._envs)):
-            await self.stop(name)
 
     def _running(self, name: str) -> SimEnv | None:
         env = self._envs[name]

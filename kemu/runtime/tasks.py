@@ -19,6 +19,8 @@ def drop(task: asyncio.Task[Any], context: contextvars.Context) -> None:
     ``finally`` blocks do run, so the caller has cut off everything by which they could reach the world. What they
     await or raise is ignored.
     """
+    if task.done():
+        return
     task._log_destroy_pending = False  # type: ignore[attr-defined]
     coroutine: Any = task.get_coro()
     for _ in range(_MAX_CLOSES):

@@ -1,0 +1,170 @@
+"""The clock of a cell: wall time, dilated, and standing at 0 until the run begins.
+
+All cells of a run are told the same instant at which virtual time is 0, and the same speed, so their clocks agree as
+well as the wall clocks of their machines do (on one machine: exactly). :class:`DilatedClock` is the clock of a process;
+:class:`ActorClock` is what one actor sees of it, and forgets all of its timers when that actor is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+from kemu.runtime.env import SECOND_NS
+
+
+class DilatedClock:
+    """Virtual time of one process: ``speed`` virtual seconds pass in each real one."""
+
+    def __init__(self) -> None:
+        self.epoch_unix_s = 0
+        """Unix time, in seconds, that virtual time 0 has in timestamps."""
+        self.speed = 1.0
+        self._origin_ns: int | None = None
+        """Monotonic time of virtual time 0; None in set-up."""
+        self._started: asyncio.Event = asyncio.Event()
+        self._frozen: dict[_Timer, None] = {}
+        """Timers set during set-up, in the order in which they were set."""
+
+    def configure(self, *, epoch_unix_ns: int, speed: float, epoch_unix_s: int) -> None:
+        """``epoch_unix_ns``: wall time at which virtual time is 0, mostly a little ahead; 0: not yet known."""
+        self.epoch_unix_s = epoch_unix_s
+        self.speed = speed
+        if epoch_unix_ns == 0 or self._origin_ns is not None:
+            return
+        # From here on the monotonic clock counts: nobody's clock correction moves a run.
+        self._origin_ns = time.monotonic_ns() + epoch_unix_ns - time.time_ns()
+        delay_s = max(0.0, (self._origin_ns - time.monotonic_ns()) / SECOND_NS)
+        asyncio.get_running_loop().call_later(delay_s, self._started.set)
+        frozen, self._frozen = self._frozen, {}
+        for timer in frozen:
+            timer.arm()
+
+    def now_ns(self) -> int:
+        if self._origin_ns is None:
+            return 0
+        passed_ns = time.monotonic_ns() - self._origin_ns
+        return int(passed_ns * self.speed) if passed_ns > 0 else 0
+
+    @property
+    def begun(self) -> bool:
+        return self._started.is_set()
+
+    async def started(self) -> None:
+        await self._started.wait()
+
+    def delay_s(self, when_ns: int) -> float | None:
+        """Real seconds until ``when_ns``; None: not known yet."""
+        if self._origin_ns is None:
+            return None
+        return (self._origin_ns - time.monotonic_ns() + when_ns / self.speed) / SECOND_NS
+
+    def freeze(self, timer: _Timer) -> None:
+        self._frozen[timer] = None
+
+    def thaw(self, timer: _Timer) -> None:
+        self._frozen.pop(timer, None)
+
+
+class _Timer:
+    __slots__ = ("_args", "_callback", "_clock", "_handle", "_when_ns", "background")
+
+    def __init__(
+        self,
+        clock: ActorClock,
+        when_ns: int,
+        callback: Callable[..., object],
+        args: tuple[object, ...],
+        background: bool,
+    ) -> None:
+        self._clock = clock
+        self._when_ns = when_ns
+        self._callback = callback
+        self._args = args
+        self.background = background
+        self._handle: asyncio.TimerHandle | None = None
+
+    def arm(self) -> None:
+        shared = self._clock.shared
+        delay_s = shared.delay_s(self._when_ns)
+        if delay_s is None:
+            shared.freeze(self)
+        else:
+            self._handle = asyncio.get_running_loop().call_later(delay_s, self._fire)
+
+    def _fire(self) -> None:
+        if self._clock.shared.now_ns() < self._when_ns:
+            # The loop rounds to its own resolution: never let an actor see a time before the one it waited for.
+            self.arm()
+            return
+        self._clock.forget(self)
+        try:
+            self._callback(*self._args)
+        except Exception as error:
+            self._clock.fail(error)
+
+    def cancel(self) -> None:
+        self._clock.forget(self)
+        if self._handle is not None:
+            self._handle.cancel()
+        else:
+            self._clock.shared.thaw(self)
+
+
+class ActorClock:
+    """The :class:`kemu.runtime.env.Clock` of one actor."""
+
+    def __init__(self, shared: DilatedClock, fail: Callable[[BaseException], None]) -> None:
+        """``fail`` is called with what a timer's callback raised."""
+        self.shared = shared
+        self.fail = fail
+        self.pending = 0
+        """Timers set that are not background ones."""
+        self._timers: dict[_Timer, None] = {}
+        self.now_ns = shared.now_ns
+        self.started = shared.started
+
+    @property
+    def epoch_unix_s(self) -> int:
+        return self.shared.epoch_unix_s
+
+    async def sleep(self, seconds: float, *, background: bool = False) -> None:
+        await self.sleep_until_ns(self.now_ns() + round(seconds * SECOND_NS), background=background)
+
+    async def sleep_until_ns(self, when_ns: int, *, background: bool = False) -> None:
+        if when_ns <= self.now_ns():
+            await asyncio.sleep(0)
+            return
+        woken = asyncio.get_running_loop().create_future()
+        timer = self.call_at_ns(when_ns, _wake, woken, background=background)
+        try:
+            await woken
+        finally:
+            timer.cancel()
+
+    def call_at_ns(
+        self, when_ns: int, callback: Callable[..., object], *args: object, background: bool = False
+    ) -> _Timer:
+        timer = _Timer(self, when_ns, callback, args, background)
+        self._timers[timer] = None
+        if not background:
+            self.pending += 1
+        timer.arm()
+        return timer
+
+    def forget(self, timer: _Timer) -> None:
+        if timer in self._timers:
+            del self._timers[timer]
+            if not timer.background:
+                self.pending -= 1
+
+    def drop(self) -> None:
+        """The actor is gone: none of its timers fires."""
+        for timer in list(self._timers):
+            timer.cancel()
+
+
+def _wake(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,500 @@
+"""The real runtime: actors in Ray actors, over gRPC, on a wall clock that may run faster.
+
+This is the driver. It starts cells (``ray_cells``) according to a plan (``ray_plans``), tells them over gRPC which
+actors to run and who lives where, notices when one dies, has its actors started again, and brings their event streams
+into one order (``ray_logs``). Ray (``ray_clusters``) places processes and starts them again; no call of an actor goes
+through it. What a cell does inside is in ``cell`` and ``cell_hosts``; the driver is host to actors, too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc.aio
+
+from kemu.errors import ActorFailed, SimulationError
+from kemu.runtime import cell, cell_clocks, cell_hosts, links, ray_cells, ray_clusters, ray_logs, ray_plans
+from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
+from kemu.runtime.ray_cells import RemoteCell
+from kemu.runtime.runtimes import Ending
+from kemu.v1 import cell_pb2
+
+T = TypeVar("T")
+
+BEGIN_LEAD_S = 0.05
+"""How far ahead of its announcement the beginning lies, so that all cells know of it in time."""
+
+QUIET_S = 0.5
+"""Real time without a decision after which a run may be called idle."""
+
+_TICK_S = 0.02
+_DRAIN_S = 5.0
+_MOST_DEATHS = 5
+_DEATHS_WITHIN_S = 30.0
+"""A cell that dies more often than that is beyond help."""
+
+_UNDECIDED = ("store.", "watch.", "client.", "net.")
+"""Events that housekeeping causes too: they do not mean that anything is going on."""
+
+_DRIVER_SOURCE: ray_logs.Source = (1 << 30, 1)
+"""Behind all cells, in which things mostly began."""
+
+
+class RayRuntime:
+    """Implements ``runtimes.Runtime``. One run; Ray itself may outlive it (``ray_clusters``)."""
+
+    def __init__(
+        self,
+        seed: int,
+        sink: LogSink,
+        *,
+        directory: str | Path,
+        speed: float = 1.0,
+        cells: Sequence[ray_plans.CellPlan] = ray_plans.DEFAULT_PLAN,
+        ray_address: str | None = None,
+        interface: str | None = None,
+    ) -> None:
+        """``directory``: for disks and, while it runs, event segments; the same path is used on every machine.
+        ``speed``: virtual seconds in each real one. ``ray_address``: a cluster to join; None: what this process is
+        connected to, otherwise a local one. ``interface``: where cells listen: an address, or ``node`` for that of
+        their Ray node; None: loopback, but ``node`` on a cluster of several machines. What is served there is neither
+        encrypted nor guarded by a password.
+        """
+        if speed <= 0:
+            raise ValueError(f"speed must be positive: {speed}")
+        self.seed = seed
+        self.speed = speed
+        self.directory = Path(directory).resolve()
+        self._ray_address = ray_address
+        self._interface = interface
+        self._placement = ray_plans.Placement(cells)
+        self._cluster: ray_clusters.RayCluster | None = None
+        self._loop = asyncio.new_event_loop()
+        self._merger = ray_logs.LogMerger(sink)
+        self._merger.open(_DRIVER_SOURCE)
+        self._host = cell_hosts.Host(self._loop, self._log, self._actor_failed)
+        self._host.configure(seed=seed, directory=self.directory, addresses={})
+        self._epoch_unix_ns = 0
+        self._epoch_unix_s = int(time.time())
+        self._configure_clock()
+        self.clock = cell_clocks.ActorClock(self._host.clock, self._fail)
+        self._cells: dict[str, RemoteCell] = {}
+        self._specs: dict[str, ActorSpec] = {}
+        """Of all actors ever launched, in that order."""
+        self._incarnations: dict[str, int] = {}
+        self._addresses: dict[str, tuple[str, int]] = {}
+        """Target and incarnation of those that are up."""
+        self._faults: dict[str, cell_pb2.Fault] = {}
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+        self._failure: asyncio.Future[None] = self._loop.create_future()
+        self._failure.add_done_callback(_retrieve)
+        self._quiet_since = 0.0
+        self._closing = False
+
+    # Driving
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """See ``runtimes.Runtime``. Whatever happens, no process that was started for the run outlives this call."""
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                return runner.run(self._run(main))
+        finally:
+            # The orderly way has done this already, unless a second Ctrl-C cut it short.
+            for remote in self._cells.values():
+                remote.kill()
+            if self._cluster is not None:
+                self._cluster.stop()
+
+    async def _run(self, main: Coroutine[Any, Any, T]) -> T:
+        task = asyncio.create_task(main, name="main")
+        either: list[asyncio.Future[Any]] = [task, self._failure]
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if self._failure.done():
+                self._failure.result()
+            return task.result()
+        finally:
+            if not task.done():
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, Exception):
+                    await task
+            await self._close()
+
+    def env(self, name: str) -> cell_hosts.Resident:
+        return self._host.env(name)
+
+    @property
+    def cells(self) -> dict[str, cell.Endpoint]:
+        """The processes as they are now, by name of the cell."""
+        return {name: remote.endpoint for name, remote in self._cells.items() if remote.endpoint is not None}
+
+    async def begin(self) -> None:
+        if self._epoch_unix_ns:
+            raise RuntimeError("the clock runs already")
+        self._epoch_unix_ns = time.time_ns() + round(BEGIN_LEAD_S * SECOND_NS)
+        self._configure_clock()
+        await self._configure_all()
+
+    def _configure_clock(self) -> None:
+        self._host.clock.configure(epoch_unix_ns=self._epoch_unix_ns, speed=self.speed, epoch_unix_s=self._epoch_unix_s)
+
+    async def run_until(
+        self, deadline_ns: int, *, stop: asyncio.Event | None = None, until_idle: bool = False
+    ) -> Ending:
+        """See ``runtimes.Runtime``. Idle: for a while nobody decided anything, and only background timers are set."""
+        if not self._epoch_unix_ns:
+            raise RuntimeError("call begin() first: until then the clock stands still")
+        self._quiet_since = time.monotonic()
+        while True:
+            if stop is not None and stop.is_set():
+                return "stopped"
+            remaining_s = (deadline_ns - self.clock.now_ns()) / SECOND_NS / self.speed
+            if remaining_s <= 0:
+                return "deadline"
+            if until_idle and self._is_idle():
+                return "idle"
+            await asyncio.sleep(min(_TICK_S, remaining_s))
+
+    def _is_idle(self) -> bool:
+        now = time.monotonic()
+        if self._host.pending or not self._host.clock.begun:
+            self._quiet_since = now
+        # Each cell has said so itself, late enough: one that is too busy to speak is not idle.
+        return now - self._quiet_since >= QUIET_S and all(
+            remote.up.is_set() and remote.reported_at > self._quiet_since + QUIET_S / 2
+            for remote in self._cells.values()
+        )
+
+    async def shutdown(self) -> None:
+        for name in reversed(list(self._specs)):
+            await self.stop(name)
+        await self._close()
+
+    async def _close(self) -> None:
+        """Take the events that there are, and end all processes."""
+        if self._closing:
+            return
+        self._closing = True
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(self._drain(remote) for remote in self._cells.values()))
+        await self._host.close()
+        self._merger.flush()
+        for remote in self._cells.values():
+            await remote.disconnect()
+            remote.kill()
+        if self._cluster is not None:
+            self._cluster.stop()
+        shutil.rmtree(self.directory / "logs", ignore_errors=True)
+
+    # Events
+
+    def _log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Of the driver's own actors, and what it finds out about others."""
+        self._merger.append(_DRIVER_SOURCE, time_ns, actor, kind, data)
+        if not kind.startswith(_UNDECIDED):
+            self._quiet_since = time.monotonic()
+
+    def _source(self, remote: RemoteCell) -> ray_logs.Source:
+        return (list(self._cells).index(remote.name), remote.incarnation)
+
+    async def _follow(self, remote: RemoteCell) -> None:
+        """Take a cell's events for as long as its process lives."""
+        source = self._source(remote)
+        stream = remote.log(self._merger.received(source), follow=True)
+        while True:
+            try:
+                segment = await stream.read()
+            except grpc.aio.AioRpcError:
+                return
+            now = remote.reported_at = time.monotonic()
+            # Both sides of the merge must move on for either to be handed on.
+            self._merger.reach(_DRIVER_SOURCE, self.clock.now_ns())
+            added = self._merger.add(source, segment.events, segment.time_ns)
+            if segment.pending or not all(kind.startswith(_UNDECIDED) for kind, _ in added):
+                self._quiet_since = now
+            for kind, data in added:
+                if kind == "actor.failed":
+                    self._fail(ActorFailed(data["error"]))
+
+    async def _drain(self, remote: RemoteCell) -> None:
+        """Take what events a cell still has."""
+        source = self._source(remote)
+        if not self._merger.is_open(source):
+            return
+        try:
+            async with asyncio.timeout(_DRAIN_S):
+                stream = remote.log(self._merger.received(source), follow=False)
+                while (segment := await stream.read()) is not links.EOF:
+                    self._merger.add(source, segment.events, 0)
+        except (grpc.aio.AioRpcError, TimeoutError):
+            self._recover(remote)
+        self._merger.close(source)
+
+    def _recover(self, remote: RemoteCell) -> None:
+        """Take what events a dead process left behind."""
+        source = self._source(remote)
+        self._merger.add(source, remote.recover_log(self._merger.received(source)), 0)
+
+    def _fail(self, error: BaseException) -> None:
+        if not self._failure.done() and not self._closing:
+            self._failure.set_exception(error)
+
+    def _actor_failed(self, name: str, text: str) -> None:
+        self._fail(ActorFailed(text))
+
+    # Cells
+
+    async def _provide_cells(self, specs: Iterable[ActorSpec]) -> None:
+        wanted = {} if self._cells else {plan.name: plan for plan in self._placement.eager()}
+        for spec in specs:
+            name, plan = self._placement.place(spec.name)
+            if name != ray_plans.DRIVER:
+                wanted[name] = plan
+        if self._cluster is None and wanted:
+            self._cluster = ray_clusters.RayCluster(self._ray_address, workers=len(wanted))
+            if self._interface is None:
+                self._interface = ray_cells.NODE if self._cluster.spans_machines() else ray_cells.LOOPBACK
+        new = []
+        for name, plan in wanted.items():
+            if name not in self._cells:
+                assert self._cluster is not None
+                assert self._interface is not None
+                remote = RemoteCell(self._cluster, name, plan, self.directory, self._interface)
+                self._cells[name] = remote
+                new.append(remote)
+        await _all(self._connect(remote) for remote in new)
+        for remote in new:
+            remote.up.set()
+            self._spawn(self._supervise(remote))
+
+    async def _connect(self, remote: RemoteCell) -> bool:
+        """Returns whether it is a new process; it then knows all that it should."""
+        is_new = await remote.connect()
+        if is_new:
+            assert self._cluster is not None
+            assert remote.endpoint is not None
+            if remote.is_local:
+                self._cluster.adopt(remote.endpoint.pid)
+            self._merger.open(self._source(remote))
+            for fault in self._faults.values():
+                await remote.inject(fault)
+            await self._configure(remote)
+        return is_new
+
+    async def _supervise(self, remote: RemoteCell) -> None:
+        """See to it that the cell lives, as long as the run does."""
+        deaths: list[float] = []
+        while True:
+            await self._follow(remote)
+            while remote.paused:  # noqa: ASYNC110
+                await asyncio.sleep(_TICK_S)
+            try:
+                await remote.statistics()
+                continue  # only the connection was lost
+            except grpc.aio.AioRpcError:
+                remote.up.clear()
+            deaths = [*deaths, time.monotonic()][-_MOST_DEATHS:]
+            if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _DEATHS_WITHIN_S:
+                raise SimulationError(f"cell {remote.name} died {_MOST_DEATHS} times in {_DEATHS_WITHIN_S:.0f} s")
+            self._recover(remote)
+            self._merger.close(self._source(remote))
+            remote.told.clear()
+            for name in remote.actors:
+                self._log(self.clock.now_ns(), name, "actor.crashed", {})
+                self._addresses.pop(name, None)
+            await self._configure_all()
+            while not await self._connect(remote):  # noqa: ASYNC110
+                await asyncio.sleep(_TICK_S)  # Ray has not noticed yet
+            self._enlist(remote.actors)
+            await self._configure_all()
+            remote.up.set()
+            await self._start_wanted(remote)
+
+    async def _start_wanted(self, remote: RemoteCell) -> None:
+        """Have the cell start those of its actors that it has not been told of, and wait until they are ready."""
+        specs = [spec for name, spec in remote.actors.items() if name not in remote.told]
+        remote.told.update(spec.name for spec in specs)
+        if specs:
+            with contextlib.suppress(grpc.aio.AioRpcError):  # it died: then it is supervised once more
+                await remote.start(specs)
+
+    async def _configure(self, remote: RemoteCell) -> None:
+        async with remote.configuring:
+            request = cell_pb2.ConfigureRequest(
+                clock=cell_pb2.ClockSetting(
+                    epoch_unix_ns=self._epoch_unix_ns, speed=self.speed, epoch_unix_s=self._epoch_unix_s
+                ),
+                addresses=[
+                    cell_pb2.Address(name=name, target=target, incarnation=incarnation)
+                    for name, (target, incarnation) in self._addresses.items()
+                ],
+                directory=str(self.directory),
+                seed=self.seed,
+            )
+            await remote.configure(request)
+
+    async def _configure_all(self) -> None:
+        """Tell everybody who lives where. Whoever dies just now is told when it is back."""
+        self._host.configure(seed=self.seed, directory=self.directory, addresses=self._addresses)
+        await self._tell_all(self._configure)
+
+    async def _tell_all(self, what: Callable[[RemoteCell], Awaitable[None]]) -> None:
+        async def tell(remote: RemoteCell) -> None:
+            with contextlib.suppress(grpc.aio.AioRpcError):
+                await what(remote)
+
+        await _all(tell(remote) for remote in self._cells.values() if remote.connected and not remote.paused)
+
+    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(coroutine)
+        self._tasks[task] = None
+        task.add_done_callback(self._task_done)
+
+    def _task_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+    # The life of actors
+
+    async def launch(self, specs: Sequence[ActorSpec]) -> None:
+        for spec in specs:
+            if spec.name in self._specs:
+                raise ValueError(f"an actor named {spec.name!r} was launched before")
+            self._specs[spec.name] = spec
+        await self._provide_cells(specs)
+        for spec in specs:
+            remote = self._cell_of(spec.name)
+            if remote is not None:
+                remote.actors[spec.name] = spec
+        self._enlist(spec.name for spec in specs)
+        await self._configure_all()
+        mine = [spec for spec in specs if self._cell_of(spec.name) is None]
+        cells = {remote.name: remote for spec in specs if (remote := self._cell_of(spec.name)) is not None}
+        await _all([self._host.start(mine), *(self._start_wanted(remote) for remote in cells.values())])
+
+    def _enlist(self, names: Iterable[str]) -> None:
+        """They are about to start, each as a new incarnation."""
+        for name in names:
+            self._incarnations[name] = self._incarnations.get(name, 0) + 1
+            remote = self._cell_of(name)
+            self._addresses[name] = (remote.target if remote is not None else "", self._incarnations[name])
+
+    def _cell_of(self, name: str) -> RemoteCell | None:
+        """None: it lives in the driver. Raises KeyError."""
+        cell_name = self._placement.cell_of(name)
+        return None if cell_name == ray_plans.DRIVER else self._cells[cell_name]
+
+    def _is_running(self, name: str) -> bool:
+        remote = self._cell_of(name)
+        return name in (self._host.residents if remote is None else remote.actors)
+
+    async def stop(self, name: str) -> None:
+        if not self._is_running(name):
+            return
+        remote = self._cell_of(name)
+        if remote is None:
+            await self._host.stop(name)
+        else:
+            # It is no longer wanted, whatever becomes of its cell meanwhile.
+            del remote.actors[name]
+            with contextlib.suppress(grpc.aio.AioRpcError):
+                await remote.stop(name)
+            remote.told.discard(name)
+        await self._delist(name)
+
+    async def crash(self, name: str) -> None:
+        """See ``runtimes.Runtime``. An actor that has a cell to itself is ended by SIGKILL of the process."""
+        if not self._is_running(name):
+            return
+        remote = self._cell_of(name)
+        if remote is None:
+            self._host.crash(name)
+        else:
+            del remote.actors[name]
+            try:
+                await remote.stop(name, crash=True)
+            except grpc.aio.AioRpcError:
+                # With the process, unless that was down already.
+                if remote.up.is_set():
+                    remote.up.clear()
+                    self._log(self.clock.now_ns(), name, "actor.crashed", {})
+            remote.told.discard(name)
+        await self._delist(name)
+
+    async def _delist(self, name: str) -> None:
+        self._addresses.pop(name, None)
+        if not self._closing:
+            await self._configure_all()
+
+    async def restart(self, name: str) -> None:
+        spec = self._specs[name]
+        if self._is_running(name):
+            raise ValueError(f"{name} is running")
+        remote = self._cell_of(name)
+        if remote is None:
+            self._enlist([name])
+            await self._configure_all()
+            self._spawn(self._host.start([spec]))
+            return
+        await remote.up.wait()
+        remote.actors[name] = spec
+        self._enlist([name])
+        await self._configure_all()
+        self._spawn(self._start_wanted(remote))
+
+    async def pause(self, name: str) -> None:
+        """See ``runtimes.Runtime``. Raises SimulationError unless the actor has a process of this machine to itself."""
+        self._signal(name, signal.SIGSTOP).paused = True
+
+    async def resume(self, name: str) -> None:
+        remote = self._signal(name, signal.SIGCONT)
+        remote.paused = False
+        await self._tell_all(self._configure)
+
+    def _signal(self, name: str, number: signal.Signals) -> RemoteCell:
+        remote = self._cell_of(name)
+        if remote is None or list(remote.actors) != [name] or not remote.is_local or not remote.up.is_set():
+            raise SimulationError(f"{name} cannot be paused: that takes a cell of its own, on the driver's machine")
+        assert remote.endpoint is not None
+        os.kill(remote.endpoint.pid, number)
+        return remote
+
+    # Faults of the network
+
+    async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool = False) -> None:
+        if fault in self._faults:
+            raise ValueError(f"partition {fault!r} is there already")
+        message = cell_pb2.Fault(id=fault, partition=cell_pb2.Fault.Partition(a=a, b=b, one_way=one_way))
+        self._faults[fault] = message
+        self._host.partition(fault, a, b, one_way=one_way)
+        await self._tell_all(lambda remote: remote.inject(message))
+
+    async def heal(self, fault: str) -> None:
+        if fault not in self._faults:
+            raise ValueError(f"there is no partition {fault!r}")
+        del self._faults[fault]
+        self._host.heal(fault)
+        await self._tell_all(lambda remote: remote.heal(fault))
+
+
+async def _all(coroutines: Iterable[Awaitable[Any]]) -> None:
+    """Wait for all of them, then raise the first error."""
+    for result in await asyncio.gather(*coroutines, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
+
+
+def _retrieve(future: asyncio.Future[None]) -> None:
+    if not future.cancelled():
+        future.exception()

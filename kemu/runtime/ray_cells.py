@@ -1,0 +1,187 @@
+"""A cell as the driver sees it: the Ray actor whose process it is, and the gRPC connection over which it is told what.
+
+``ray`` decides what is to happen; here is how one cell is started, found again after its process died, and ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import msgpack
+
+from kemu.errors import ActorFailed, SimulationError
+from kemu.runtime import cell, cell_channels, cell_logs, ray_clusters
+from kemu.runtime.env import ActorSpec
+from kemu.runtime.ray_plans import CellPlan
+from kemu.v1 import cell_pb2, cell_pb2_grpc
+
+LOOPBACK = "127.0.0.1"
+NODE = "node"
+"""As the interface of a cell: that of its Ray node."""
+
+_RESTART_TIMEOUT_S = 60.0
+_RETRY_S = 0.05
+_STATEMENT_TIMEOUT_S = 30.0
+"""For statements that a living cell carries out at once."""
+
+
+class RemoteCell:
+    def __init__(self, cluster: ray_clusters.RayCluster, name: str, plan: CellPlan, directory: Path, interface: str):
+        """Has Ray start the process; ``connect`` waits for it."""
+        self.name = name
+        self.endpoint: cell.Endpoint | None = None
+        self.incarnation = 0
+        """Of the process, from 1."""
+        self.connected = False
+        """There is a process to talk to, or was until just now."""
+        self.up = asyncio.Event()
+        """And it knows all that it should."""
+        self.actors: dict[str, ActorSpec] = {}
+        """Those that shall run in it, in the order of their start."""
+        self.told: set[str] = set()
+        """Those of them that this process has been told to start."""
+        self.paused = False
+        self.configuring = asyncio.Lock()
+        """Tables of addresses arrive in the order in which they were made."""
+        self.reported_at = 0.0
+        """Real (monotonic) time of its last sign of life."""
+        self._ray = cluster.ray
+        self._channel: grpc.aio.Channel | None = None
+        options: dict[str, Any] = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
+        if plan.resources:
+            options["resources"] = dict(plan.resources)
+        self._handle = (
+            self._ray.remote(_actor_class())
+            .options(**options)
+            .remote(name, str(directory), interface, ray_clusters.python_path())
+        )
+
+    # The process
+
+    async def connect(self) -> bool:
+        """Find the process, now or when Ray has started it anew. Returns whether it is another one than before.
+
+        Raises SimulationError when there is none and will be none.
+        """
+        ray = self._ray
+        deadline = asyncio.get_running_loop().time() + _RESTART_TIMEOUT_S
+        while True:
+            try:
+                endpoint = cell.Endpoint(*await self._handle.endpoint.remote())
+                break
+            except ray.exceptions.ActorUnavailableError as error:
+                if asyncio.get_running_loop().time() > deadline:
+                    raise SimulationError(f"cell {self.name} did not come back: {error}") from error
+                await asyncio.sleep(_RETRY_S)
+            except ray.exceptions.RayError as error:
+                raise SimulationError(f"cell {self.name} cannot run: {error}") from error
+        if endpoint == self.endpoint:
+            return False
+        self.endpoint = endpoint
+        self.incarnation += 1
+        await self.disconnect()
+        self._channel = grpc.aio.insecure_channel(endpoint.target, options=cell_channels.CHANNEL_OPTIONS)
+        self._stub = cell_pb2_grpc.CellStub(self._channel)  # type: ignore[no-untyped-call]
+        self.connected = True
+        return True
+
+    async def disconnect(self) -> None:
+        self.connected = False
+        if self._channel is not None:
+            await self._channel.close(None)
+            self._channel = None
+
+    @property
+    def target(self) -> str:
+        assert self.endpoint is not None
+        return self.endpoint.target
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it runs on the driver's machine."""
+        return self.endpoint is not None and self.endpoint.machine == cell.machine()
+
+    def kill(self) -> None:
+        """End the process for good. May be repeated."""
+        handle, self._handle = self._handle, None
+        # Once disconnected, Ray would start a cluster just to be asked.
+        if handle is not None and self._ray.is_initialized():
+            self._ray.kill(handle, no_restart=True)
+
+    # What it is told. All raise grpc.aio.AioRpcError when the process dies.
+
+    async def configure(self, request: cell_pb2.ConfigureRequest) -> None:
+        await self._stub.Configure(request, timeout=_STATEMENT_TIMEOUT_S)
+
+    async def start(self, specs: Sequence[ActorSpec]) -> None:
+        """Returns when all are ready. Raises ActorFailed when one failed before."""
+        try:
+            await self._stub.Start(cell_pb2.StartRequest(actors=[_message(spec) for spec in specs]))
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.ABORTED:
+                raise ActorFailed(error.details()) from None
+            if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
+                raise SimulationError(error.details()) from None
+            raise
+
+    async def stop(self, name: str, *, crash: bool = False) -> None:
+        await self._stub.Stop(cell_pb2.StopRequest(actors=[name], crash=crash))
+
+    async def inject(self, fault: cell_pb2.Fault) -> None:
+        await self._stub.Inject(fault, timeout=_STATEMENT_TIMEOUT_S)
+
+    async def heal(self, fault: str) -> None:
+        await self._stub.Heal(cell_pb2.HealRequest(id=fault), timeout=_STATEMENT_TIMEOUT_S)
+
+    async def statistics(self) -> cell_pb2.StatisticsResponse:
+        response: cell_pb2.StatisticsResponse = await self._stub.Statistics(
+            cell_pb2.Empty(), timeout=_STATEMENT_TIMEOUT_S
+        )
+        return response
+
+    def log(self, offset: int, *, follow: bool) -> Any:
+        """A stream of LogSegment, to be read with ``read()``."""
+        return self._stub.Log(cell_pb2.LogRequest(offset=offset, follow=follow))
+
+    def recover_log(self, offset: int) -> list[bytes]:
+        """The events from the ``offset``-th on that a dead process left in its file, if that is within reach."""
+        assert self.endpoint is not None
+        try:
+            return list(cell_logs.read_segment(Path(self.endpoint.segment), offset))
+        except FileNotFoundError:
+            return []
+
+
+def _message(spec: ActorSpec) -> cell_pb2.ActorSpec:
+    return cell_pb2.ActorSpec(name=spec.name, factory=spec.factory, config=msgpack.packb(spec.config))
+
+
+def _actor_class() -> type:
+    """Made in a function so that Ray sends the code of the class instead of the name of its module.
+
+    Its process can then import kemu from wherever the driver does.
+    """
+
+    class KemuCell:
+        def __init__(self, name: str, directory: str, interface: str, path: list[str]) -> None:
+            import sys
+
+            sys.path.extend(entry for entry in path if entry not in sys.path)
+            from kemu.runtime import cell
+
+            if interface == "node":
+                import ray
+
+                interface = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+            endpoint = cell.CellProcess(name, directory, interface).endpoint
+            self._endpoint = (endpoint.target, endpoint.pid, endpoint.machine, endpoint.segment)
+
+        def endpoint(self) -> tuple[str, int, str, str]:
+            return self._endpoint
+
+    return KemuCell

@@ -1,0 +1,177 @@
+"""Starts Ray quietly for one run, or joins a cluster that is there, and leaves no process behind.
+
+The only module that calls ``ray.init`` and ``ray.shutdown``. Ray itself is imported when a cluster is entered, as it
+takes half a second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kemu.errors import SimulationError
+
+_OBJECT_STORE_BYTES = 80 << 20
+"""Ray's least; no object of ours goes there."""
+
+_LONGEST_TEMPORARY_PATH = 40
+"""Unix sockets allow 107 bytes, of which Ray adds about 65."""
+
+_GRACE_S = 3.0
+
+_QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_memory_monitor_refresh_ms": "0",  # it would kill cells when *other* programs fill the machine
+    "RAY_enable_metrics_collection": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
+
+
+class RayCluster:
+    """Ray, connected; as a context manager it is left, or stopped, at the end.
+
+    ``address``: a cluster to join (``auto``, ``host:port``); None: what this process is connected to already, otherwise
+    a new local one. Only a local one that was started here is stopped.
+    """
+
+    def __init__(self, address: str | None = None, *, workers: int = 3) -> None:
+        """``workers``: processes that Ray shall start at once and hold ready for actors. Raises SimulationError."""
+        self._temporary: str | None = None
+        self._processes: list[Any] = []
+        # Ray reads these when it is imported or started, and hands them down to its processes.
+        with _environment(_QUIET):
+            import ray
+
+            logging.getLogger("ray").setLevel(logging.ERROR)
+            self.ray: Any = ray
+            self.owned = not ray.is_initialized()
+            self.started = self.owned and address is None
+            if self.owned:
+                try:
+                    self._connect(ray, address, workers)
+                except BaseException as error:
+                    self.stop()
+                    if isinstance(error, Exception):
+                        where = f"cannot join the Ray cluster at {address}" if address else "cannot start Ray"
+                        raise SimulationError(f"{where}: {error}") from error
+                    raise
+
+    def _connect(self, ray: Any, address: str | None, workers: int) -> None:
+        common: dict[str, Any] = {
+            "configure_logging": False,
+            "log_to_driver": False,
+            # What is importable here must be so in the cells.
+            "job_config": ray.job_config.JobConfig(_py_driver_sys_path=python_path()),
+        }
+        if address is not None:
+            ray.init(address=address, **common)
+            return
+        # Ray guards a cluster with a token, and would leave one in the home directory: ours lives as long as we do.
+        # It stays the same in one process, as Ray remembers the first.
+        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        self._temporary = tempfile.mkdtemp(prefix="kemu-ray-", dir=_temporary_root())
+        before = {process.pid for process in _descendants()}
+        try:
+            ray.init(
+                address="local",
+                num_cpus=workers,
+                num_gpus=0,
+                include_dashboard=False,
+                object_store_memory=_OBJECT_STORE_BYTES,
+                _temp_dir=self._temporary,
+                **common,
+            )
+        finally:
+            self._processes = [process for process in _descendants() if process.pid not in before]
+
+    def adopt(self, pid: int) -> None:
+        """A process of this machine that Ray started for us: it, too, is gone after ``stop``."""
+        import psutil  # type: ignore[import-untyped]
+
+        with contextlib.suppress(psutil.NoSuchProcess):
+            self._processes.append(psutil.Process(pid))
+
+    def pids(self) -> list[int]:
+        """Of all processes that ``stop`` would see to."""
+        self._refresh()
+        return [process.pid for process in self._processes]
+
+    def _refresh(self) -> None:
+        import psutil  # type: ignore[import-untyped]
+
+        known = {process.pid for process in self._processes}
+        for process in list(self._processes):
+            with contextlib.suppress(psutil.Error):
+                for child in process.children(recursive=True):
+                    if child.pid not in known:
+                        known.add(child.pid)
+                        self._processes.append(child)
+        self._processes = [process for process in self._processes if process.is_running()]
+
+    def spans_machines(self) -> bool:
+        return len({node["NodeManagerAddress"] for node in self.ray.nodes() if node["Alive"]}) > 1
+
+    def stop(self) -> None:
+        """Leave Ray, and wait until every process that was started here is gone, by force if need be.
+
+        Actors must have been killed before (``ray.kill``), or a cluster that goes on would start them again.
+        """
+        import psutil  # type: ignore[import-untyped]
+
+        self._refresh()
+        if self.owned:
+            self.owned = False
+            self.ray.shutdown()
+        # psutil knows a process by its pid and start time: a pid that was given anew is never hit.
+        _, alive = psutil.wait_procs(self._processes, timeout=_GRACE_S)
+        for process in alive:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.kill()
+        psutil.wait_procs(alive, timeout=_GRACE_S)
+        self._processes = []
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary = None
+
+    def __enter__(self) -> RayCluster:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+
+def python_path() -> list[str]:
+    """Directories from which this process imports, in a form that another one can use."""
+    return [str(Path(entry or ".").resolve()) for entry in sys.path]
+
+
+def _temporary_root() -> str:
+    root = tempfile.gettempdir()
+    return root if len(root) + len("/kemu-ray-xxxxxxxx") <= _LONGEST_TEMPORARY_PATH else "/tmp"
+
+
+def _descendants() -> list[Any]:
+    import psutil  # type: ignore[import-untyped]
+
+    found: list[Any] = psutil.Process().children(recursive=True)
+    return found
+
+
+@contextlib.contextmanager
+def _environment(settings: dict[str, str]) -> Iterator[None]:
+    """Set environment variables where they are not set, and take them back at the end."""
+    added = {name: value for name, value in settings.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)

@@ -1,0 +1,97 @@
+"""Brings the event streams of all cells into one order, as they come in.
+
+Each cell sends its events in order of time and says from time to time how far it has come. What lies before the time
+that *every* cell has reached can be handed on: the sink sees all events ordered by time, then cell, then order within
+the cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgpack
+
+from kemu.runtime.env import LogSink
+
+_END_OF_TIME_NS = 1 << 62
+
+Source = tuple[int, int]
+"""Number of a cell in the plan, and its incarnation."""
+
+
+class LogMerger:
+    def __init__(self, sink: LogSink) -> None:
+        self._sink = sink
+        self._reached_ns: dict[Source, int] = {}
+        self._received: dict[Source, int] = {}
+        self._waiting: list[tuple[int, Source, int, str, str, Any]] = []
+        self._emitted_ns = 0
+        self.late = 0
+        """Events that came after later ones had been handed on; clocks that disagree between machines do that."""
+
+    def open(self, source: Source) -> None:
+        self._reached_ns[source] = self._emitted_ns
+        self._received[source] = 0
+
+    def is_open(self, source: Source) -> bool:
+        return source in self._reached_ns
+
+    def received(self, source: Source) -> int:
+        """Number of events received from it."""
+        return self._received[source]
+
+    def add(self, source: Source, payloads: Iterable[bytes], reached_ns: int) -> list[tuple[str, Any]]:
+        """Returns kind and data of the events added. ``reached_ns``: none before that time is still to come."""
+        sequence = self._received[source]
+        added = []
+        for payload in payloads:
+            time_ns, actor, kind, data = msgpack.unpackb(payload, raw=False, strict_map_key=False)
+            self._waiting.append((time_ns, source, sequence, actor, kind, data))
+            added.append((kind, data))
+            sequence += 1
+        self._received[source] = sequence
+        if reached_ns > self._reached_ns[source]:
+            self._reached_ns[source] = reached_ns
+            self._emit()
+        return added
+
+    def append(self, source: Source, time_ns: int, actor: str, kind: str, data: Any) -> None:
+        """One event of this process."""
+        sequence = self._received[source]
+        self._waiting.append((time_ns, source, sequence, actor, kind, data))
+        self._received[source] = sequence + 1
+
+    def reach(self, source: Source, reached_ns: int) -> None:
+        """No event of this source before that time is still to come."""
+        self._reached_ns[source] = reached_ns
+
+    def close(self, source: Source) -> None:
+        """No more events from it."""
+        if self._reached_ns.pop(source, None) is not None:
+            self._emit()
+
+    def flush(self) -> None:
+        """Hand on all there is."""
+        self._emit(_END_OF_TIME_NS)
+
+    def _emit(self, limit_ns: int | None = None) -> None:
+        if limit_ns is None:
+            limit_ns = min(self._reached_ns.values(), default=0)
+        if not self._waiting or limit_ns <= self._emitted_ns:
+            return
+        self._waiting.sort(key=_order)
+        end = len(self._waiting)
+        while end and self._waiting[end - 1][0] >= limit_ns:
+            end -= 1
+        ready = self._waiting[:end]
+        del self._waiting[:end]
+        for time_ns, _, _, actor, kind, data in ready:
+            if time_ns < self._emitted_ns:
+                self.late += 1
+            self._emitted_ns = max(self._emitted_ns, time_ns)
+            self._sink(time_ns, actor, kind, data)
+
+
+def _order(item: tuple[int, Source, int, str, str, Any]) -> tuple[int, Source, int]:
+    return item[:3]
