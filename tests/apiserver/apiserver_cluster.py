@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
-import fake_etcd
 import pytest
 
 from kemu import errors
@@ -16,6 +15,7 @@ from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim import SimRuntime
 from kemu.testing import Recorder, sim
 from kemu.v1 import api_pb2, api_pb2_grpc
+from tests.apiserver import fake_etcd
 
 T = TypeVar("T")
 
@@ -106,7 +106,7 @@ def run(
 ) -> T:
     """Play ``main`` against one API server for each configuration."""
     recorder = Recorder()
-    specs = [ActorSpec("store", "fake_etcd:Etcd")]
+    specs = [ActorSpec("store", "tests.apiserver.fake_etcd:Etcd")]
     specs += [ActorSpec(f"apiserver/{number}", FACTORY, config) for number, config in enumerate(servers)]
 
     async def drive(runtime: SimRuntime) -> T:

@@ -7,6 +7,7 @@ runs against kemu's store.
 from __future__ import annotations
 
 import asyncio
+import bisect
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +32,8 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
         self.compacted = 0
         self.log: list[tuple[int, bytes, bytes | None, int, int]] = []
         """(revision, key, value or None, create revision, version)."""
+        self.now: dict[bytes, kv_pb2.KeyValue] = {}
+        """What there is at the latest revision."""
         self.watchers: list[tuple[Any, asyncio.Event]] = []
         self.puts = 0
         INSTANCES.append(self)
@@ -44,6 +47,8 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
     # --- state ---------------------------------------------------------------------------------------------------
 
     def state(self, revision: int) -> dict[bytes, kv_pb2.KeyValue]:
+        if revision == self.revision:
+            return self.now
         found: dict[bytes, kv_pb2.KeyValue] = {}
         for at, key, value, created, version in self.log:
             if at > revision:
@@ -58,12 +63,16 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
 
     def change(self, changes: Mapping[bytes, bytes | None]) -> int:
         """Write (or, None, delete) keys in one revision."""
-        before = self.state(self.revision)
         self.revision += 1
         for key, value in changes.items():
-            old = before.get(key)
+            old = self.now.pop(key, None)
             created = old.create_revision if old is not None else self.revision
-            self.log.append((self.revision, key, value, created, (old.version if old is not None else 0) + 1))
+            version = (old.version if old is not None else 0) + 1
+            self.log.append((self.revision, key, value, created, version))
+            if value is not None:
+                self.now[key] = kv_pb2.KeyValue(
+                    key=key, value=value, create_revision=created, mod_revision=self.revision, version=version
+                )
         for _, event in self.watchers:
             event.set()
         return self.revision
@@ -75,6 +84,7 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
 
     def forget_after(self, revision: int) -> None:
         """Lose writes, as a store that does not fsync loses them in a crash."""
+        self.now = self.state(revision)
         self.log = [entry for entry in self.log if entry[0] <= revision]
         self.revision = revision
         self.break_watches()
@@ -150,19 +160,19 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
         mine = (asyncio.current_task(), news)
         self.watchers.append(mine)
         progress = self.env.spawn(self._answer_progress(context), "progress")
-        at = create.start_revision - 1
+        at = bisect.bisect_left(self.log, create.start_revision, key=lambda entry: entry[0])
         try:
             while True:
                 response = rpc_pb2.WatchResponse()
                 response.header.revision = self.revision
-                for revision, key, value, created_at, version in self.log:
-                    if revision <= at or not create.key <= key < create.range_end:
+                for revision, key, value, created_at, version in self.log[at:]:
+                    if not create.key <= key < create.range_end:
                         continue
                     event = response.events.add(type=0 if value is not None else 1)
                     event.kv.key, event.kv.mod_revision = key, revision
                     if value is not None:
                         event.kv.value, event.kv.create_revision, event.kv.version = value, created_at, version
-                at = self.revision
+                at = len(self.log)
                 if response.events:
                     await context.write(response)
                 await news.wait()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from apiserver_cluster import Cluster, pod, priority_class, refusal, run
 
 from kemu import errors
 from kemu.k8s import core_v1_pb2
+from tests.apiserver.apiserver_cluster import Cluster, pod, priority_class, refusal, run
 
 
 def namespace(name: str) -> core_v1_pb2.Namespace:

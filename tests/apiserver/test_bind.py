@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from apiserver_cluster import Cluster, node, pod, refusal, run
 
 from kemu import errors
 from kemu.objects import convert
 from kemu.runtime.env import EPOCH_UNIX_S
+from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run
 
 
 def test_binding_sets_the_node_and_what_goes_with_it() -> None:

@@ -6,12 +6,12 @@ import re
 
 import grpc
 import pytest
-from apiserver_cluster import Cluster, budget, node, pod, priority_class, refusal, run
 
 from kemu import errors
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2
 from kemu.runtime.env import EPOCH_UNIX_S
 from kemu.v1 import api_pb2
+from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, priority_class, refusal, run
 
 
 def test_the_server_fills_in_what_belongs_to_it() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from apiserver_cluster import Cluster, node, pod, refusal, run
 
 from kemu import errors
 from kemu.runtime.env import EPOCH_UNIX_S
+from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run
 
 
 def test_a_pod_without_node_is_removed_at_once() -> None:

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from apiserver_cluster import Cluster, budget, pod, refusal, run
 
 from kemu import errors
 from kemu.objects import convert
+from tests.apiserver.apiserver_cluster import Cluster, budget, pod, refusal, run
 
 VIOLATES = "Cannot evict pod as it would violate the pod's disruption budget."
 

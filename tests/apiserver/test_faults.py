@@ -6,13 +6,13 @@ import asyncio
 import random
 
 import pytest
-from apiserver_cluster import Cluster, node, pod, refusal, run, shown
 
 from kemu import errors
 from kemu.apiserver.server import ApiServer
 from kemu.client.informers import Informer
 from kemu.client.sessions import error_of
 from kemu.v1 import api_pb2
+from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run, shown
 
 
 def test_without_the_store_nothing_can_be_written_and_the_cache_still_answers() -> None:

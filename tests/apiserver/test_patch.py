@@ -8,7 +8,6 @@ import json
 from typing import Any
 
 import pytest
-from apiserver_cluster import Cluster, node, pod, refusal, run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +16,7 @@ from kemu.apiserver import patches
 from kemu.k8s import core_v1_pb2
 from kemu.objects import convert, resources
 from kemu.v1 import api_pb2
+from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run
 
 PODS = resources.BY_PLURAL["pods"]
 

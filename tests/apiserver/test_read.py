@@ -9,11 +9,11 @@ import random
 import re
 
 import pytest
-from apiserver_cluster import Cluster, node, pod, refusal, run
 
 from kemu import errors
 from kemu.client.sessions import error_of
 from kemu.v1 import api_pb2
+from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run
 
 
 def names(items: list) -> list[str]:

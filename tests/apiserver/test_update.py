@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from apiserver_cluster import Cluster, budget, node, pod, refusal, run
 
 from kemu import errors
+from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, refusal, run
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 

@@ -7,13 +7,13 @@ import random
 from typing import Any
 
 import pytest
-from apiserver_cluster import Cluster, Watch, node, pod, run, shown, watch_request
 
 from kemu import errors
 from kemu.client.sessions import error_of
 from kemu.k8s import core_v1_pb2
 from kemu.objects import selectors
 from kemu.v1 import api_pb2
+from tests.apiserver.apiserver_cluster import Cluster, Watch, node, pod, run, shown, watch_request
 
 BOOKMARK = ("BOOKMARK", "")
 
