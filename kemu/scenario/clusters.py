@@ -11,8 +11,9 @@ from typing import Any
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.objects import names, quantities
 from kemu.scenario import manifests, scenarios
-from kemu.scenario.documents import Path
+from kemu.scenario.documents import Path, follow
 from kemu.scenario.shapes import Report
+from kemu.scheduler import configurations
 
 DEFAULT_RESOURCES = {"cpu": "8", "ephemeral-storage": "100Gi", "memory": "32Gi", "pods": "110"}
 DEFAULT_EVICTION_MEMORY = "100Mi"
@@ -145,6 +146,18 @@ def schedulers(checked: Any, configs: Mapping[int, Any]) -> list[scenarios.Sched
         config = configs.get(index, item.get("config", {}))
         found.append(scenarios.Scheduler(item["name"], item.get("replicas", 1), config, item.get("policy", {})))
     return found
+
+
+def check_config(config: Mapping[str, Any], name: str, path: Path, report: Report) -> None:
+    """Complain as the scheduler itself would when it reads its configuration."""
+    if not config:
+        return
+    try:
+        configurations.configuration_of(config, name or scenarios.DEFAULT_SCHEDULER)
+    except configurations.ConfigurationError as error:
+        where, rest = follow(config, error.path)
+        key = error.path if rest else ""
+        report.add((*path, *where), f"{key}: {error.message}" if key else error.message, error.suggestion)
 
 
 def priority_class(

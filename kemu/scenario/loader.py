@@ -301,12 +301,17 @@ class _Loading:
         """What stands in ``configFile`` of each scheduler that has one; taken into the resolved document."""
         configs = {}
         for index, item in enumerate(spec.get("schedulers", [])):
-            if not isinstance(item, dict) or "configFile" not in item:
+            if not isinstance(item, dict):
                 continue
-            path: Path = ("spec", "schedulers", index, "configFile")
+            path: Path = ("spec", "schedulers", index, "config")
+            if "configFile" not in item:
+                clusters.check_config(item.get("config", {}), item.get("name", ""), path, self.report)
+                continue
+            path = (*path[:-1], "configFile")
             found = self._read(item["configFile"], path)
             if len(found) == 1 and isinstance(found[0].data, dict):
                 configs[index] = found[0].data
+                clusters.check_config(found[0].data, item.get("name", ""), (), Report(found[0], self.report.problems))
                 resolved = self.resolved["spec"]["schedulers"][index]
                 del resolved["configFile"]
                 resolved["config"] = found[0].data

@@ -6,6 +6,7 @@ JSON Schema for editors. docs/scenarios.md explains the same keys to people.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from kemu.scenario.distributed import Cost, Distribution
@@ -32,6 +33,7 @@ from kemu.scenario.shapes import (
     Text,
     Whole,
 )
+from kemu.scheduler import policies
 
 API_VERSION = "kemu.dev/v1"
 KIND = "Scenario"
@@ -93,30 +95,41 @@ NODE = Named(
 
 # --- schedulers ------------------------------------------------------------------------------------------------------
 
-POLICY: dict[str, Key] = {
-    "queue": Key(
-        Choice(("priority", "fifo")),
-        "priority: the most important pod first. fifo: in the order of arrival, the failed ones last.",
+_SWITCHES: dict[str, tuple[tuple[str, ...], str]] = {
+    "queue": (("priority", "fifo"), "fifo: in the order of arrival, the failed ones last."),
+    "nomination": ((), "Whether the room that preemption makes is kept for the preemptor."),
+    "cooperate": ((), "Whether nominations that other schedulers have made are honoured."),
+    "clearLowerNominations": (
+        ("current", "always"),
+        "When a preemptor clears lower nominations on its node. current: not if all of its victims terminate already.",
     ),
-    "nomination": Key(Switch(), "Whether a preemptor's nominated node is reserved for it."),
-    "cooperate": Key(Switch(), "Whether it counts the nominations that other schedulers have made."),
-    "clearLowerNominations": Key(
-        Choice(("current", "always")),
-        "Whether a preemptor clears the nominations of lower pods on its node. current: as Kubernetes does, not when "
-        "all victims are terminating already. always: as the design document says.",
+    "preemptor": (("scheduler", "kubelet", "rescheduler", "none"), "Who preempts."),
+    "victimOrder": (("priority", "qos"), "By what victims are ranked first."),
+    "pdb": (("respect", "ignore"), "Whether victims under a disruption budget are spared if possible."),
+    "eligibility": (
+        ("current", "alpha"),
+        "When a pod that has preempted may preempt again. alpha: not while any lower pod terminates on its node.",
     ),
-    "preemptor": Key(
-        Choice(("scheduler",), ("kubelet", "rescheduler", "none")), "Who preempts: the scheduler, in Kubernetes."
-    ),
-    "victimOrder": Key(Choice(("priority",), ("qos",)), "By what victims are ordered first."),
-    "pdb": Key(Choice(("respect",), ("ignore",)), "Whether victims under a disruption budget are spared if possible."),
-    "eligibility": Key(Choice(("current",), ("alpha",)), "When a pod that has preempted may preempt again."),
-    "crossNodePreemption": Key(Switch(), "Victims on other nodes.", built=False),
-    "lowerPriorityAffinity": Key(Free(mapping=False), "Spare the pods that the preemptor needs.", built=False),
-    "avoidEvictedNode": Key(Switch(), "Not back to the node that evicted it.", built=False),
-    "disablePreemption": Key(Switch(), "No preemption at all.", built=False),
+    "disablePreemption": ((), "No preemption at all."),
+    "crossNodePreemption": ((), "Victims on other nodes than the preemptor's."),
+    "lowerPriorityAffinity": ((), "Spare the victims that the preemptor has affinity to."),
+    "avoidEvictedNode": ((), "Not back to the node whose kubelet evicted it."),
 }
-"""The experiment switches of a scheduler. The first word of each is what Kubernetes does today."""
+"""The switches of the format: their words, today's Kubernetes first (none: true or false), and what they do."""
+
+
+def _policy() -> dict[str, Key]:
+    """The switches, those that the scheduler knows as built."""
+    built = {switch.name: switch.metadata["values"] for switch in dataclasses.fields(policies.Policy)}
+    keys = {}
+    for name, (words, doc) in _SWITCHES.items():
+        known = tuple(word for word in words if word in built.get(name, ()))
+        shape = Choice(known, tuple(word for word in words if word not in known)) if words else Switch()
+        keys[name] = Key(shape, doc, built=name in built)
+    return keys
+
+
+POLICY = _policy()
 
 SCHEDULER = Record(
     {
