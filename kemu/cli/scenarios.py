@@ -46,8 +46,11 @@ def list_command(options: argparse.Namespace) -> int:
     table.add_column(no_wrap=True, style="bold")
     table.add_column(overflow="fold", style="dim")
     for name, text in rows:
-        table.add_row(escape(name), escape(text))
-    Console().print(table)
+        first_sentence = text.partition(". ")[0].removesuffix(".")
+        table.add_row(escape(name), escape(first_sentence))
+    console = Console()
+    console.print(table)
+    console.print("[dim]kemu scenarios show NAME prints one, kemu run NAME runs it[/]", highlight=False)
     return 0
 
 
