@@ -58,7 +58,7 @@ class Server:
         loop: asyncio.AbstractEventLoop,
         on_error: OnError | None = None,
     ) -> None:
-        """``spawn`` starts the task of a call, given its name. ``on_error`` hears of exceptions that a handler did not expect."""
+        """``spawn`` starts the task of a call, given its name. ``on_error`` hears what a handler raised by mistake."""
         self.name = name
         self.loop = loop
         self.closed = False

@@ -9,12 +9,12 @@ from typing import Any
 
 import grpc
 import pytest
-from runtime_world import ECHO, talker
 
 from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.sim import SimRuntime
 from kemu.testing import Recorder, sim
 from kemu.v1 import api_pb2, api_pb2_grpc
+from tests.runtime.world import ECHO, talker
 
 S = 1_000_000_000
 MS = 1_000_000

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from runtime_world import EOF, Echo
 
 from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.sim import SimRuntime
 from kemu.testing import sim
 from kemu.v1 import api_pb2, api_pb2_grpc
+from tests.runtime.world import EOF, Echo
 
 S = 1_000_000_000
 SERVERS = 3

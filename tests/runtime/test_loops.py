@@ -44,7 +44,7 @@ def test_timers_fire_by_time_then_in_the_order_of_their_setting(timers: list[tup
 @given(st.lists(st.tuples(st.integers(1, 1000), st.booleans()), max_size=60))
 def test_cancelled_timers_are_forgotten_however_many(timers: list[tuple[int, bool]]) -> None:
     loop = new_loop()
-    loop._sweep_at = 7
+    loop.foreground._sweep_at = 7
     fired: list[int] = []
 
     async def main() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import signal
 import socket
 import subprocess
 import threading
@@ -12,13 +14,13 @@ from typing import Any
 
 import grpc
 import pytest
-from runtime_world import ECHO, talker
 
 from kemu import errors
 from kemu.runtime.env import EPOCH_UNIX_S, ActorSpec, Env
 from kemu.runtime.sim import SimRuntime
 from kemu.testing import Recorder, sim
 from kemu.v1 import api_pb2, api_pb2_grpc
+from tests.runtime.world import ECHO, talker
 
 S = 1_000_000_000
 MS = 1_000_000
@@ -305,6 +307,84 @@ def test_a_stopped_server_breaks_its_streams() -> None:
     assert record.of("talker.heard") == [{"ids": [0]}, {"ids": [1]}]
     assert record.of("talker.lost") == [{"code": "UNAVAILABLE", "details": "apiserver/0: connection reset by peer"}]
     assert record.of("echo.cancelled") == [{}]
+
+
+def test_many_actors_are_stopped_together() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([spec(f"tidy/{number}", Tidy) for number in range(300)])
+        await runtime.begin()
+        await runtime.pause("tidy/7")
+        await runtime.shutdown()
+        assert runtime.clock.now_ns() == 3 * S
+
+    sim(main, sink=record, begin=False)
+    assert len(record.of("tidy.up")) == len(record.of("actor.stopped")) == 300
+    stopped = [name for _, name, kind, _ in record.events if kind == "actor.stopped"]
+    assert stopped == [f"tidy/{number}" for number in reversed(range(300))]
+
+
+def test_ctrl_c_ends_the_run_at_once() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([spec("tidy", Tidy)])
+        await runtime.begin()
+        runtime.clock.call_at_ns(5 * S, signal.raise_signal, signal.SIGINT)
+        await runtime.run_until(100 * S)
+
+    with pytest.raises(KeyboardInterrupt):
+        sim(main, sink=record, begin=False)
+    assert record.of("tidy.up") == []
+    assert gc.isenabled()
+    assert sim(_now) == 0
+
+
+async def _now(runtime: SimRuntime) -> int:
+    return runtime.clock.now_ns()
+
+
+class Cycles(Script):
+    """Makes garbage in cycles, whose finalisers log: they must run at the same steps in every run."""
+
+    async def run(self) -> None:
+        self.env.ready()
+        for number in range(20_000):
+            self.leave_cycle(number)
+            await self.env.clock.sleep(0.001)
+
+    def leave_cycle(self, number: int) -> None:
+        cycle: list[object] = [Noisy(self.env, number)]
+        cycle.append(cycle)
+
+
+class Noisy:
+    def __init__(self, env: Env, number: int) -> None:
+        self.env = env
+        self.number = number
+
+    def __del__(self) -> None:
+        self.env.log("noisy.del", {"number": self.number})
+
+
+def test_garbage_is_collected_at_fixed_points_of_the_run() -> None:
+    def run(ballast: int) -> list[Any]:
+        record = Recorder()
+
+        async def main(runtime: SimRuntime) -> None:
+            garbage = [[] for _ in range(ballast)]
+            await runtime.launch([spec(f"cycles/{number}", Cycles) for number in range(3)])
+            await runtime.begin()
+            await runtime.run_until(100 * S, until_idle=True)
+            del garbage
+
+        sim(main, sink=record, begin=False)
+        return record.events
+
+    events = run(0)
+    assert any(kind == "noisy.del" for _, _, kind, _ in events)
+    assert events == run(12_345)
 
 
 def test_a_paused_actor_stands_still_and_goes_on_where_it_was() -> None:

@@ -14,8 +14,9 @@ from grpc_status import rpc_status
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.channels import Channel
 from kemu.runtime.links import DirectLink
-from kemu.runtime.loops import Owner, VirtualLoop
+from kemu.runtime.loops import VirtualLoop
 from kemu.runtime.networks import Host, Network
+from kemu.runtime.owners import Owner
 from kemu.runtime.servers import Server
 from kemu.v1 import api_pb2, api_pb2_grpc
 
@@ -92,6 +93,18 @@ class KV(rpc_pb2_grpc.KVServicer):
         return rpc_pb2.PutResponse(header=rpc_pb2.ResponseHeader(revision=len(request.value)))
 
 
+async def reverse(request: bytes, context: Any) -> bytes:
+    return bytes(reversed(request))
+
+
+def serve(api: Api, server: Any) -> None:
+    """What generated code registers, and a handler that is only found through a generic one."""
+    api_pb2_grpc.add_ApiServicer_to_server(api, server)
+    rpc_pb2_grpc.add_KVServicer_to_server(KV(), server)
+    methods = {"Reverse": grpc.unary_unary_rpc_method_handler(reverse)}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("kemu.test.Generic", methods),))
+
+
 class World:
     """One transport: a servicer, and stubs to it."""
 
@@ -123,8 +136,7 @@ def over_virtual_network(expect: Expectation) -> None:
 
     api = Api()
     serving, client = host("apiserver/0"), host("client")
-    api_pb2_grpc.add_ApiServicer_to_server(api, serving.server)
-    rpc_pb2_grpc.add_KVServicer_to_server(KV(), serving.server)
+    serve(api, serving.server)
     network.join(serving)
     world = World(
         api,
@@ -139,8 +151,7 @@ def over_direct_link(expect: Expectation) -> None:
         loop = asyncio.get_running_loop()
         api = Api()
         server = Server("apiserver/0", lambda coroutine, label: loop.create_task(coroutine, name=label), loop)
-        api_pb2_grpc.add_ApiServicer_to_server(api, server)
-        rpc_pb2_grpc.add_KVServicer_to_server(KV(), server)
+        serve(api, server)
         await expect(
             World(
                 api,
@@ -156,8 +167,7 @@ def over_grpc(expect: Expectation) -> None:
     async def main() -> None:
         api = Api()
         server = grpc.aio.server()
-        api_pb2_grpc.add_ApiServicer_to_server(api, server)
-        rpc_pb2_grpc.add_KVServicer_to_server(KV(), server)
+        serve(api, server)
         port = server.add_insecure_port("127.0.0.1:0")
         await server.start()
         async with (
@@ -260,6 +270,14 @@ def test_methods_that_are_not_there_are_unimplemented(over: Over) -> None:
         assert error.code() is grpc.StatusCode.UNIMPLEMENTED
         error = await failure(world.channel.unary_unary("/no.Such/Method")(b""))
         assert (error.code(), error.details()) == (grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
+
+    over(expect)
+
+
+def test_generic_handlers_are_found(over: Over) -> None:
+    async def expect(world: World) -> None:
+        for _ in range(2):
+            assert await world.channel.unary_unary("/kemu.test.Generic/Reverse")(b"abc") == b"cba"
 
     over(expect)
 
