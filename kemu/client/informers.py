@@ -309,5 +309,5 @@ class Informer:
 
     def _next_backoff_s(self) -> float:
         if self._backoff is None:
-            self._backoff = streams.Backoff(self._client.env.random)
+            self._backoff = streams.Backoff(self._client.env)
         return self._backoff.next_s()

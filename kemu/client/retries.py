@@ -27,5 +27,5 @@ async def patiently(env: Env, request: Callable[[], Awaitable[T]]) -> T:
         except errors.ServiceUnavailable:
             continue  # the client waits before it connects again
         except PASSING:
-            backoff = backoff or streams.Backoff(env.random)
+            backoff = backoff or streams.Backoff(env)
             await env.clock.sleep(backoff.next_s())

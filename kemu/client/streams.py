@@ -7,7 +7,6 @@ for watches); this module knows only when to open, read, write and wait.
 from __future__ import annotations
 
 import asyncio
-import random
 from typing import Any, Protocol
 
 import grpc
@@ -23,12 +22,10 @@ class Backoff:
     """Waiting times that grow from ``initial_s`` to ``max_s``, doubling; each is stretched at random by up to once its
     length, as client-go's ``wait.Jitter`` does with factor 1."""
 
-    __slots__ = ("_initial_s", "_max_s", "_next_s", "_random")
+    __slots__ = ("_env", "_initial_s", "_max_s", "_next_s")
 
-    def __init__(
-        self, random: random.Random, initial_s: float = BACKOFF_INITIAL_S, max_s: float = BACKOFF_MAX_S
-    ) -> None:
-        self._random = random
+    def __init__(self, env: Env, initial_s: float = BACKOFF_INITIAL_S, max_s: float = BACKOFF_MAX_S) -> None:
+        self._env = env
         self._initial_s = initial_s
         self._max_s = max_s
         self._next_s = initial_s
@@ -37,7 +34,7 @@ class Backoff:
         """How long to wait now, in seconds."""
         delay_s = self._next_s
         self._next_s = min(delay_s * 2, self._max_s)
-        return delay_s * (1 + self._random.random())
+        return delay_s * (1 + self._env.random.random())
 
     def reset(self) -> None:
         """After a success: begin from the smallest wait again."""
@@ -79,7 +76,7 @@ class Stream:
         self._method = method
         self._name = name
         self._owner = owner
-        self._backoff = Backoff(env.random)
+        self._backoff = Backoff(env)
         self._task: asyncio.Task[None] | None = None
         self._waiter: asyncio.Future[None] | None = None
 

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from client_world import World
+
+from tests.client.world import World
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from client_world import World
-from fake_api import ADDED, pod
 
 from kemu import errors
 from kemu.client import clients, informers
+from tests.client.fake_api import ADDED, pod
+from tests.client.world import World
 
 
 class Recorder:
@@ -142,7 +142,7 @@ def test_events_before_the_expiry_count_to_the_old_watch(world: World) -> None:
     from kemu.v1 import api_pb2
 
     async def main(world: World) -> None:
-        from fake_api import status
+        from tests.client.fake_api import status
 
         informer, recorder = _informer(world)
         await informer.synced()

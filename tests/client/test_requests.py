@@ -6,12 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
-from client_world import World
-from fake_api import pod
 
 from kemu import errors
 from kemu.client import sessions
 from kemu.k8s import core_v1_pb2
+from tests.client.fake_api import pod
+from tests.client.world import World
 
 
 def test_requests_of_one_tick_leave_in_one_message(world: World) -> None:
@@ -76,7 +76,7 @@ def test_refusals_are_exceptions_with_the_reason(world: World) -> None:
 
 
 def test_a_reason_that_nobody_knows_is_still_an_api_error() -> None:
-    from fake_api import status
+    from tests.client.fake_api import status
 
     error = sessions.error_of(status("Teapot", "short and stout"))
     assert type(error) is errors.ApiError

@@ -6,11 +6,11 @@ import asyncio
 from typing import Any
 
 import pytest
-from client_world import World
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kemu.client import streams, workqueues
+from tests.client.world import World
 
 
 def test_an_item_waits_at_most_once(world: World) -> None:
@@ -123,9 +123,7 @@ def test_no_change_is_lost_and_no_item_is_worked_on_twice_at_once(steps: list[tu
 
 @given(st.integers(0, 2**32), st.floats(0.01, 10), st.floats(1, 100))
 def test_back_off_doubles_up_to_its_limit_with_jitter(seed: int, initial_s: float, factor: float) -> None:
-    import random
-
-    backoff = streams.Backoff(random.Random(seed), initial_s, initial_s * factor)
+    backoff = streams.Backoff(World(seed).env, initial_s, initial_s * factor)
     expected = initial_s
     for _ in range(10):
         assert expected <= backoff.next_s() <= 2 * expected
@@ -135,10 +133,9 @@ def test_back_off_doubles_up_to_its_limit_with_jitter(seed: int, initial_s: floa
 
 
 def test_an_exception_in_a_handler_ends_the_run(world: World) -> None:
-    from fake_api import ADDED, pod
-
     from kemu import errors
     from kemu.client import informers
+    from tests.client.fake_api import ADDED, pod
 
     class Clumsy:
         def on_add(self, obj: Any) -> None:

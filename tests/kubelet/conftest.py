@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from kubelet_cluster import Cluster
+
+from tests.kubelet.cluster import Cluster
 
 
 @pytest.fixture

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from kubelet_cluster import Cluster, node, pod
-
 from kemu.objects import meta
+from tests.kubelet.cluster import Cluster, node, pod
 
 
 def test_the_first_takes_the_room_and_the_second_is_refused(cluster: Cluster) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from kubelet_cluster import Cluster, node, pod
 
 from kemu.objects import meta
+from tests.kubelet.cluster import Cluster, node, pod
 
 
 def test_a_pod_runs_at_once_where_nothing_takes_time(cluster: Cluster) -> None:

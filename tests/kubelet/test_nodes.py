@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from kubelet_cluster import Cluster, node
-
 from kemu.objects import meta
+from tests.kubelet.cluster import Cluster, node
 
 
 async def _node(cluster: Cluster, name: str = "n1") -> Any:

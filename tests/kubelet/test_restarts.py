@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kubelet_cluster import Cluster, pod
+from tests.kubelet.cluster import Cluster, pod
 
 KUBELET = "kubelet/n1"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from kubelet_cluster import Cluster, pod
+
+from tests.kubelet.cluster import Cluster, pod
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-import fake_api
-
 from kemu.client import clients
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim import SimRuntime
+from tests.client import fake_api
 
 Log = list[tuple[int, str, str, Any]]
 
@@ -27,7 +26,7 @@ class World:
 
     def play(self, main: Callable[[World], Coroutine[Any, Any, Any]]) -> Any:
         async def play() -> Any:
-            await self.runtime.launch([ActorSpec("apiserver/0", "fake_api:FakeApi")])
+            await self.runtime.launch([ActorSpec("apiserver/0", "tests.client.fake_api:FakeApi")])
             await self.runtime.begin()
             return await main(self)
 
