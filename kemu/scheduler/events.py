@@ -1,0 +1,92 @@
+"""What happens in the cluster, as far as it may make a waiting pod schedulable.
+
+Changes of objects are broken down into :class:`Event` kinds; plugins say which of them could help a pod that they
+rejected (``Plugin.events``), so that an event which cannot help wakes nobody. The table behind the hints of the plugins
+in the tree is that of kube-scheduler v1.36 (``EventsToRegister`` of each plugin).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from kemu.objects import requests
+
+if TYPE_CHECKING:
+    from kemu.scheduler.pods import PodInfo
+
+
+class Event(enum.Enum):
+    """A kind of change. The value is the name in the run log."""
+
+    ASSIGNED_POD_ADD = "AssignedPod/Add"
+    ASSIGNED_POD_DELETE = "AssignedPod/Delete"
+    ASSIGNED_POD_LABELS = "AssignedPod/UpdateLabel"
+    ASSIGNED_POD_SCALE_DOWN = "AssignedPod/UpdateScaleDown"
+    NODE_ADD = "Node/Add"
+    NODE_DELETE = "Node/Delete"
+    NODE_ALLOCATABLE = "Node/UpdateAllocatable"
+    NODE_LABELS = "Node/UpdateLabel"
+    NODE_TAINTS = "Node/UpdateTaint"
+    """Taints changed, or ``unschedulable`` became false."""
+    POD_LABELS = "Pod/UpdateLabel"
+    """Of the waiting pod itself, as those below."""
+    POD_SCALE_DOWN = "Pod/UpdateScaleDown"
+    POD_TOLERATIONS = "Pod/UpdateToleration"
+    POD_GATES = "Pod/UpdateSchedulingGatesEliminated"
+
+
+Hint = Callable[["PodInfo", Any, Any], bool]
+"""(waiting pod, old object, new object) → whether the event could make the pod schedulable.
+
+The objects are ``core.v1`` messages; old is None for an addition, new for a removal. For the events of the waiting pod
+itself both are versions of that pod."""
+
+
+def node_events(old: Any, new: Any) -> list[Event]:
+    """What an update of a node amounts to, in the order in which kube-scheduler tells it."""
+    events = []
+    if old.spec.unschedulable and not new.spec.unschedulable:
+        events.append(Event.NODE_TAINTS)
+    if requests.resource_list(old.status.allocatable) != requests.resource_list(new.status.allocatable):
+        events.append(Event.NODE_ALLOCATABLE)
+    if dict(old.metadata.labels) != dict(new.metadata.labels):
+        events.append(Event.NODE_LABELS)
+    if taints_of(old) != taints_of(new):
+        events.append(Event.NODE_TAINTS)
+    return events
+
+
+def taints_of(node: Any) -> list[tuple[str, str, str]]:
+    return [(taint.key, taint.value, taint.effect) for taint in node.spec.taints]
+
+
+def assigned_pod_events(old: Any, new: Any) -> list[Event]:
+    """What an update of a pod on a node amounts to."""
+    events = []
+    if dict(old.metadata.labels) != dict(new.metadata.labels):
+        events.append(Event.ASSIGNED_POD_LABELS)
+    if scaled_down(requests.pod_requests_on_node(old), requests.pod_requests_on_node(new)):
+        events.append(Event.ASSIGNED_POD_SCALE_DOWN)
+    return events
+
+
+def pending_pod_events(old: Any, new: Any) -> list[Event]:
+    """What an update of a waiting pod amounts to for the pod itself."""
+    events = []
+    if dict(old.metadata.labels) != dict(new.metadata.labels):
+        events.append(Event.POD_LABELS)
+    if old.spec != new.spec:
+        if scaled_down(requests.pod_requests(old), requests.pod_requests(new)):
+            events.append(Event.POD_SCALE_DOWN)
+        if old.spec.schedulingGates and not new.spec.schedulingGates:
+            events.append(Event.POD_GATES)
+        if list(old.spec.tolerations) != list(new.spec.tolerations):
+            events.append(Event.POD_TOLERATIONS)
+    return events
+
+
+def scaled_down(old: dict[str, int], new: dict[str, int], among: Iterable[str] | None = None) -> bool:
+    """Whether a request got lower, of any resource or of those in ``among``."""
+    return any(new.get(name, 0) < old.get(name, 0) for name in (old if among is None else among))

@@ -1,0 +1,17 @@
+"""DefaultBinder: writes the binding through the API server."""
+
+from __future__ import annotations
+
+from kemu.errors import ApiError
+from kemu.scheduler.framework import BindPlugin, Cycle, Skip
+from kemu.scheduler.statuses import ERROR, Status
+
+
+class DefaultBinder(BindPlugin):
+    async def bind(self, cycle: Cycle, node: str) -> Status | Skip | None:
+        pod = cycle.pod
+        try:
+            await self.handle.api.bind(pod.namespace, pod.name, pod.uid, node)
+        except ApiError as error:
+            return Status(ERROR, (f'binding rejected: running Bind plugin "{self.name}": {error.message}',))
+        return None

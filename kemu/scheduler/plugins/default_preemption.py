@@ -1,0 +1,43 @@
+"""DefaultPreemption: arguments, and the gate that holds a preemptor back while its victims are told to go.
+
+The work is in :mod:`kemu.scheduler.preemption` (whom) and :mod:`kemu.scheduler.evictions` (the doing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kemu.scheduler.events import Event, Hint
+from kemu.scheduler.framework import ArgumentError, Handle, PostFilterPlugin, PreEnqueuePlugin
+from kemu.scheduler.pods import PodInfo
+from kemu.scheduler.statuses import Status, unresolvable
+
+_BUSY = unresolvable("waiting for the preemption for this pod to be finished")
+
+
+class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
+    def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
+        super().__init__(args, handle)
+        self.candidates_percentage = _whole(args, "minCandidateNodesPercentage", 10, 100)
+        self.candidates_absolute = _whole(args, "minCandidateNodesAbsolute", 100, None)
+        if self.candidates_percentage == self.candidates_absolute == 0:
+            raise ArgumentError("minCandidateNodesPercentage", "and minCandidateNodesAbsolute cannot both be 0")
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        return _BUSY if self.handle.is_preempting(pod.uid) else None
+
+    def events(self) -> Iterable[tuple[Event, Hint | None]]:
+        return [(Event.ASSIGNED_POD_DELETE, None)]
+
+    def candidates_wanted(self, nodes: int) -> int:
+        """With how many candidates the search may stop."""
+        return min(nodes, max(nodes * self.candidates_percentage // 100, self.candidates_absolute))
+
+
+def _whole(args: Mapping[str, Any], key: str, default: int, highest: int | None) -> int:
+    value = args.get(key, default)
+    if not isinstance(value, int) or value < 0 or (highest is not None and value > highest):
+        limit = "" if highest is None else f" to {highest}"
+        raise ArgumentError(key, f"must be an integer from 0{limit}: {value!r}")
+    return value

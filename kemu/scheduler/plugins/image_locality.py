@@ -1,0 +1,53 @@
+"""ImageLocality: nodes that have the images already are better."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.columns import IntArray
+from kemu.scheduler.framework import MAX_SCORE, SKIP, Cycle, Scope, ScorePlugin
+from kemu.scheduler.nodes import NodeInfo
+
+_MEBIBYTE = 1024 * 1024
+_LOWEST = 23 * _MEBIBYTE
+_HIGHEST_PER_CONTAINER = 1000 * _MEBIBYTE
+
+
+class ImageLocality(ScorePlugin):
+    scope = Scope.NODE_OBJECT
+
+    def prepare_scores(self, cycle: Cycle, rows: IntArray) -> Any:
+        return (cycle.template.images, cycle.template.containers) if cycle.template.images else SKIP
+
+    def score(self, state: tuple[tuple[str, ...], int], node: NodeInfo) -> int:
+        images, containers = state
+        cluster = self.handle.cluster
+        total = 0
+        for image in images:
+            if image in node.image_sizes:
+                known = cluster.images[image]
+                total += int(known.size * (len(known.nodes) / len(cluster)))
+        return _score(total, containers)
+
+    def scores(self, state: tuple[tuple[str, ...], int], cluster: Cluster, rows: IntArray | None) -> IntArray:
+        images, containers = state
+        total = np.zeros(len(cluster), dtype=np.int64)
+        for image in images:
+            known = cluster.images.get(image)
+            if known is not None:
+                worth = int(known.size * (len(known.nodes) / len(cluster)))
+                total[[cluster.nodes[name].row for name in known.nodes]] += worth
+        highest = _HIGHEST_PER_CONTAINER * containers
+        scores: IntArray = (np.clip(total, _LOWEST, highest) - _LOWEST) * MAX_SCORE // (highest - _LOWEST)
+        return scores if rows is None else scores[rows]
+
+    def version(self, cluster: Cluster) -> int:
+        return cluster.images_version
+
+
+def _score(total: int, containers: int) -> int:
+    highest = _HIGHEST_PER_CONTAINER * containers
+    return (min(max(total, _LOWEST), highest) - _LOWEST) * MAX_SCORE // (highest - _LOWEST)

@@ -1,0 +1,334 @@
+"""InterPodAffinity: near these pods, far from those; and the terms of the pods that are there already.
+
+Counts of pods by topology value come from the cluster's count columns (:mod:`kemu.scheduler.counts`). In a simulation
+(nominated pods, victims) only the pods of one node change, so the state of a simulation is the shared counts plus small
+differences for the domains of that node.
+
+Verdicts: 1 required affinity, 2 required anti-affinity of the pod, 3 anti-affinity of pods that exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.columns import IntArray
+from kemu.scheduler.counts import PREFERRED, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, CountColumn
+from kemu.scheduler.events import Event, Hint
+from kemu.scheduler.framework import MAX_SCORE, SKIP, ArgumentError, Cycle, FilterPlugin, Handle, ScorePlugin
+from kemu.scheduler.nodes import NodeInfo
+from kemu.scheduler.pods import PodInfo
+from kemu.scheduler.statuses import Status, unresolvable, unschedulable
+from kemu.scheduler.terms import AffinityTerm, PodSelector
+
+_AFFINITY = unresolvable("node(s) didn't match pod affinity rules")
+_ANTI_AFFINITY = unschedulable("node(s) didn't match pod anti-affinity rules")
+_EXISTING = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
+_STATUSES = (_AFFINITY, _ANTI_AFFINITY, _EXISTING)
+
+Domain = tuple[str, int]
+"""Topology key and number of the value."""
+
+
+class DomainCounts:
+    """Counts of pods by topology value, for several keys, with the differences of a simulation on top."""
+
+    __slots__ = ("by_key", "cluster", "difference", "total", "total_difference")
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.by_key: dict[str, IntArray] = {}
+        self.total = 0
+        """Over all keys and values."""
+        self.difference: dict[Domain, int] = {}
+        self.total_difference = 0
+
+    def include(self, key: str, column: CountColumn) -> None:
+        counts = column.by_domain(self.cluster.label(key), len(self.cluster))
+        known = self.by_key.get(key)
+        if known is not None:
+            wider = counts.copy()
+            wider[: len(known)] += known
+            counts = wider
+        self.by_key[key] = counts
+        self.total = sum(int(each[1:].sum()) for each in self.by_key.values())
+
+    def fork(self) -> DomainCounts:
+        twin = DomainCounts.__new__(DomainCounts)
+        twin.cluster, twin.by_key, twin.total = self.cluster, self.by_key, self.total
+        twin.difference = dict(self.difference)
+        twin.total_difference = self.total_difference
+        return twin
+
+    def change(self, key: str, node: NodeInfo, amount: int) -> None:
+        value = self.cluster.label(key).number(node.labels)
+        if value:
+            self.difference[key, value] = self.difference.get((key, value), 0) + amount
+            self.total_difference += amount
+
+    def at(self, key: str, node: NodeInfo) -> int | None:
+        """The count of the node's domain; None when the node has no such label."""
+        value = self.cluster.label(key).number(node.labels)
+        if not value:
+            return None
+        counts = self.by_key.get(key)
+        count = int(counts[value]) if counts is not None and value < len(counts) else 0
+        return count + self.difference.get((key, value), 0)
+
+    def column(self, key: str) -> IntArray:
+        """The count of each node's domain by row; 0 without the label."""
+        ids = self.cluster.label(key).ids[: len(self.cluster)]
+        counts = self.by_key[key].copy()
+        counts[0] = 0
+        return counts[ids]
+
+    @property
+    def empty(self) -> bool:
+        return self.total + self.total_difference == 0
+
+
+class _State:
+    """What the filter knows of the pending pod."""
+
+    __slots__ = ("affinity", "anti_affinity", "cycle", "existing", "namespace_labels", "selectors", "wanted")
+
+    def __init__(self, cycle: Cycle) -> None:
+        cluster = cycle.cluster
+        self.cycle = cycle
+        self.namespace_labels = cluster.namespaces.get(cycle.namespace, {})
+        template = cycle.template
+        self.wanted = tuple(pod_selector(term, cluster) for term in template.affinity_terms)
+        self.selectors = tuple(pod_selector(term, cluster) for term in template.anti_affinity_terms)
+        self.affinity = DomainCounts(cluster)
+        self.anti_affinity = DomainCounts(cluster)
+        self.existing = DomainCounts(cluster)
+
+    def fork(self) -> _State:
+        twin = _State.__new__(_State)
+        twin.cycle, twin.namespace_labels = self.cycle, self.namespace_labels
+        twin.wanted, twin.selectors = self.wanted, self.selectors
+        twin.affinity = self.affinity.fork()
+        twin.anti_affinity = self.anti_affinity.fork()
+        twin.existing = self.existing.fork()
+        return twin
+
+    def change(self, node: NodeInfo, pod: PodInfo, amount: int) -> None:
+        pending = self.cycle.pod
+        for term in pod.template.anti_affinity_terms:
+            if term.matches(pending.namespace, pending.labels, self.namespace_labels):
+                self.existing.change(term.key, node, amount)
+        template = self.cycle.template
+        if self.wanted and all(one.matches(pod.namespace, pod.labels) for one in self.wanted):
+            for term in template.affinity_terms:
+                self.affinity.change(term.key, node, amount)
+        for term, selector in zip(template.anti_affinity_terms, self.selectors, strict=True):
+            if selector.matches(pod.namespace, pod.labels):
+                self.anti_affinity.change(term.key, node, amount)
+
+
+class InterPodAffinity(FilterPlugin, ScorePlugin):
+    normalizes = True
+
+    def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
+        super().__init__(args, handle)
+        weight = args.get("hardPodAffinityWeight", 1)
+        if not isinstance(weight, int) or not 0 <= weight <= 100:
+            raise ArgumentError("hardPodAffinityWeight", f"must be an integer from 0 to 100: {weight!r}")
+        self.hard_weight = weight
+        self.ignores_existing = bool(args.get("ignorePreferredTermsOfExistingPods", False))
+
+    # Filter ---------------------------------------------------------------------------------------------------------
+
+    def prepare(self, cycle: Cycle) -> Any:
+        template, cluster = cycle.template, cycle.cluster
+        owners = cluster.counts.owners[REQUIRED_ANTI_AFFINITY]
+        if not owners and not template.affinity_terms and not template.anti_affinity_terms:
+            return SKIP
+        state = _State(cycle)
+        for owner in owners.values():
+            if owner.term.matches(cycle.namespace, cycle.labels, state.namespace_labels):
+                state.existing.include(owner.term.key, owner)
+        for term in template.affinity_terms:
+            state.affinity.include(term.key, cluster.matching_all(state.wanted))
+        for term, selector in zip(template.anti_affinity_terms, state.selectors, strict=True):
+            state.anti_affinity.include(term.key, cluster.matching(selector))
+        if not template.affinity_terms and not template.anti_affinity_terms and state.existing.empty:
+            return SKIP
+        return state
+
+    def verdict(self, state: _State, node: NodeInfo) -> int:
+        missing = False
+        for term in state.cycle.template.affinity_terms:
+            count = state.affinity.at(term.key, node)
+            if count is None:
+                return 1
+            missing = missing or count <= 0
+        if missing and not self._is_first_of_its_kind(state):
+            return 1
+        for term in state.cycle.template.anti_affinity_terms:
+            if (state.anti_affinity.at(term.key, node) or 0) > 0:
+                return 2
+        for key in node.labels:
+            if (key in state.existing.by_key or state.existing.difference) and (state.existing.at(key, node) or 0) > 0:
+                return 3
+        return 0
+
+    def verdicts(self, state: _State, cluster: Cluster) -> IntArray | None:
+        rows = len(cluster)
+        verdicts = np.zeros(rows, dtype=np.int64)
+        for key in state.existing.by_key:
+            verdicts[state.existing.column(key) > 0] = 3
+        for key in state.anti_affinity.by_key:
+            verdicts[state.anti_affinity.column(key) > 0] = 2
+        if state.cycle.template.affinity_terms:
+            lonely = self._is_first_of_its_kind(state)
+            for key in state.affinity.by_key:
+                if lonely:
+                    verdicts[cluster.label(key).ids[:rows] == 0] = 1
+                else:
+                    verdicts[state.affinity.column(key) <= 0] = 1
+        return verdicts
+
+    def _is_first_of_its_kind(self, state: _State) -> bool:
+        """Nobody matches the affinity terms yet, and the pod itself would: it may go first."""
+        pod = state.cycle.pod
+        return state.affinity.empty and all(one.matches(pod.namespace, pod.labels) for one in state.wanted)
+
+    def explain(self, state: _State, verdict: int) -> Status:
+        return _STATUSES[verdict - 1]
+
+    def fork(self, state: _State) -> _State:
+        return state.fork()
+
+    def add_pod(self, state: _State, node: NodeInfo, pod: PodInfo) -> None:
+        state.change(node, pod, 1)
+
+    def remove_pod(self, state: _State, node: NodeInfo, pod: PodInfo) -> None:
+        state.change(node, pod, -1)
+
+    # Score ----------------------------------------------------------------------------------------------------------
+
+    def prepare_scores(self, cycle: Cycle, rows: IntArray) -> Any:
+        template, cluster = cycle.template, cycle.cluster
+        preferred = (
+            *((weight, term) for weight, term in template.preferred_affinity_terms),
+            *((-weight, term) for weight, term in template.preferred_anti_affinity_terms),
+        )
+        if self.ignores_existing and not preferred:
+            return SKIP
+        owners = cluster.counts.owners
+        if not preferred and not owners[PREFERRED] and not (self.hard_weight and owners[REQUIRED_AFFINITY]):
+            return SKIP
+        scores: dict[str, IntArray] = {}
+
+        def include(key: str, column: CountColumn, weight: int) -> None:
+            if column.total:
+                by_domain = column.by_domain(cluster.label(key), len(cluster)) * np.int64(weight)
+                scores[key] = scores[key] + by_domain if key in scores else by_domain
+
+        for weight, term in preferred:
+            include(term.key, cluster.matching(pod_selector(term, cluster)), weight)
+        namespace_labels = cluster.namespaces.get(cycle.namespace, {})
+        labels = cycle.labels
+        for owner in owners[PREFERRED].values():
+            if owner.term.matches(cycle.namespace, labels, namespace_labels):
+                include(owner.term.key, owner, owner.weight)
+        if self.hard_weight:
+            for owner in owners[REQUIRED_AFFINITY].values():
+                if owner.term.matches(cycle.namespace, labels, namespace_labels):
+                    include(owner.term.key, owner, self.hard_weight)
+        if not scores:
+            return SKIP
+        for by_domain in scores.values():
+            by_domain[0] = 0
+        return scores
+
+    def score(self, state: dict[str, IntArray], node: NodeInfo) -> int:
+        cluster = self.handle.cluster
+        return sum(int(by_domain[cluster.label(key).number(node.labels)]) for key, by_domain in state.items())
+
+    def scores(self, state: dict[str, IntArray], cluster: Cluster, rows: IntArray | None) -> IntArray:
+        total = np.zeros(len(cluster) if rows is None else len(rows), dtype=np.int64)
+        for key, by_domain in state.items():
+            ids = cluster.label(key).ids
+            total += by_domain[ids[: len(cluster)] if rows is None else ids[rows]]
+        return total
+
+    def normalize(self, state: Any, scores: IntArray) -> IntArray:
+        lowest, highest = int(scores.min()), int(scores.max())
+        if lowest == highest:
+            return np.zeros_like(scores)
+        return (float(MAX_SCORE) * ((scores - lowest) / (highest - lowest))).astype(np.int64)
+
+    # Events ---------------------------------------------------------------------------------------------------------
+
+    def events(self) -> Iterable[tuple[Event, Hint | None]]:
+        return [
+            (Event.ASSIGNED_POD_ADD, lambda pod, old, new: self._is_wanted(pod, new)),
+            (Event.ASSIGNED_POD_LABELS, self._relabelled),
+            (Event.ASSIGNED_POD_DELETE, lambda pod, old, new: self._is_in_the_way(pod, old)),
+            (Event.POD_LABELS, None),
+            (Event.NODE_ADD, _has_a_key),
+            (Event.NODE_LABELS, _key_changed),
+            (Event.NODE_TAINTS, None),
+        ]
+
+    def _is_wanted(self, pod: PodInfo, other: Any) -> bool:
+        """Whether another pod matches all affinity terms of the waiting pod."""
+        terms = pod.template.affinity_terms
+        return bool(terms) and self._matches_all(terms, other.metadata.namespace, other.metadata.labels)
+
+    def _is_in_the_way(self, pod: PodInfo, other: Any) -> bool:
+        """Whether the anti-affinity of either pod concerns the other; all terms must match, there must be some."""
+        terms = pod.template.anti_affinity_terms
+        if terms and self._matches_all(terms, other.metadata.namespace, other.metadata.labels):
+            return True
+        others = self.handle.cluster.templates.of(other).anti_affinity_terms
+        return bool(others) and self._matches_all(others, pod.namespace, pod.labels)
+
+    def _relabelled(self, pod: PodInfo, old: Any, new: Any) -> bool:
+        if self._is_wanted(pod, new) and not self._is_wanted(pod, old):
+            return True
+        terms = pod.template.anti_affinity_terms
+        return (
+            bool(terms)
+            and self._matches_all(terms, old.metadata.namespace, old.metadata.labels)
+            and not self._matches_all(terms, new.metadata.namespace, new.metadata.labels)
+        )
+
+    def _matches_all(self, terms: Iterable[AffinityTerm], namespace: str, labels: Mapping[str, str]) -> bool:
+        namespace_labels = self.handle.cluster.namespaces.get(namespace, {})
+        return all(term.matches(namespace, labels, namespace_labels) for term in terms)
+
+
+def pod_selector(term: AffinityTerm, cluster: Cluster) -> PodSelector:
+    """The pods that a term of the pending pod speaks of, its namespaceSelector resolved to names.
+
+    v1.36 afterwards still compares the selector with an empty set of labels: one that is satisfied by that matches
+    every namespace.
+    """
+    selector = term.namespace_selector
+    if selector.nothing:
+        return PodSelector(term.namespaces, False, term.selector)
+    resolved = [name for name, labels in cluster.namespaces.items() if selector.matches(labels)]
+    names = tuple(sorted(dict.fromkeys((*term.namespaces, *resolved))))
+    return PodSelector(names, selector.matches({}), term.selector)
+
+
+def _has_a_key(pod: PodInfo, old: Any, new: Any) -> bool:
+    if pod.template.anti_affinity_terms:
+        return True
+    return any(term.key in new.metadata.labels for term in pod.template.affinity_terms)
+
+
+def _key_changed(pod: PodInfo, old: Any, new: Any) -> bool:
+    before, after = old.metadata.labels, new.metadata.labels
+    for term in pod.template.affinity_terms:
+        if term.key in after and after[term.key] != before.get(term.key):
+            return True
+    return any(
+        term.key in before and before[term.key] != after.get(term.key) for term in pod.template.anti_affinity_terms
+    )

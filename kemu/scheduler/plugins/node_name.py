@@ -1,0 +1,40 @@
+"""NodeName: a pod that names its node runs there or nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.columns import IntArray
+from kemu.scheduler.events import Event, Hint
+from kemu.scheduler.framework import SKIP, Cycle, FilterPlugin, Scope
+from kemu.scheduler.nodes import NodeInfo
+from kemu.scheduler.statuses import Status, unresolvable
+
+_OTHER_NODE = unresolvable("node(s) didn't match the requested node name")
+
+
+class NodeName(FilterPlugin):
+    scope = Scope.NODE_OBJECT
+
+    def prepare(self, cycle: Cycle) -> Any:
+        return cycle.template.node_name or SKIP
+
+    def verdict(self, state: str, node: NodeInfo) -> int:
+        return 0 if node.name == state else 1
+
+    def verdicts(self, state: str, cluster: Cluster) -> IntArray | None:
+        verdicts = np.ones(len(cluster), dtype=np.int64)
+        node = cluster.nodes.get(state)
+        if node is not None and node.row >= 0:
+            verdicts[node.row] = 0
+        return verdicts
+
+    def explain(self, state: str, verdict: int) -> Status:
+        return _OTHER_NODE
+
+    def events(self) -> Iterable[tuple[Event, Hint | None]]:
+        return [(Event.NODE_ADD, None), (Event.NODE_TAINTS, None)]

@@ -1,0 +1,64 @@
+"""NodePorts: one host port, one pod on a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from kemu.scheduler import pods
+from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.columns import IntArray
+from kemu.scheduler.events import Event, Hint
+from kemu.scheduler.framework import SKIP, Cycle, FilterPlugin, Scope
+from kemu.scheduler.nodes import NodeInfo
+from kemu.scheduler.pods import HostPort, PodInfo
+from kemu.scheduler.statuses import Status, unschedulable
+
+_TAKEN = unschedulable("node(s) didn't have free ports for the requested pod ports")
+_ANY = "0.0.0.0"
+
+
+class NodePorts(FilterPlugin):
+    scope = Scope.NODE
+
+    def prepare(self, cycle: Cycle) -> Any:
+        return cycle.template.host_ports or SKIP
+
+    def verdict(self, state: tuple[HostPort, ...], node: NodeInfo) -> int:
+        if node.ports:
+            for address, protocol, port in state:
+                taken = node.ports.get((protocol, port))
+                if taken and (address == _ANY or address in taken or _ANY in taken):
+                    return 1
+        return 0
+
+    def verdicts(self, state: tuple[HostPort, ...], cluster: Cluster) -> IntArray | None:
+        if not cluster.nodes_with_ports:
+            return None
+        verdicts = np.zeros(len(cluster), dtype=np.int64)
+        for node in cluster.nodes_with_ports.values():
+            if node.row >= 0:
+                verdicts[node.row] = self.verdict(state, node)
+        return verdicts
+
+    def explain(self, state: tuple[HostPort, ...], verdict: int) -> Status:
+        return _TAKEN
+
+    def events(self) -> Iterable[tuple[Event, Hint | None]]:
+        return [
+            (Event.ASSIGNED_POD_DELETE, _frees_a_port),
+            (Event.NODE_ADD, None),
+            (Event.NODE_TAINTS, None),
+        ]
+
+
+def _frees_a_port(pod: PodInfo, old: Any, new: Any) -> bool:
+    for address, protocol, port in pods.host_ports(old.spec):
+        for wanted_address, wanted_protocol, wanted_port in pod.template.host_ports:
+            if (protocol, port) == (wanted_protocol, wanted_port) and (
+                address == wanted_address or _ANY in (address, wanted_address)
+            ):
+                return True
+    return False

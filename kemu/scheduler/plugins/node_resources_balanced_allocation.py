@@ -1,0 +1,118 @@
+"""NodeResourcesBalancedAllocation: nodes whose resources fill evenly are better.
+
+Floating point, in the order of operations of kube-scheduler, so that results agree to the last unit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.columns import BoolArray, IntArray
+from kemu.scheduler.framework import MAX_SCORE, SKIP, Cycle, Handle, Scope, ScorePlugin
+from kemu.scheduler.nodes import NodeInfo
+from kemu.scheduler.plugins import scoring
+from kemu.scheduler.pods import is_scalar_resource
+
+FloatArray = npt.NDArray[np.float64]
+Counted = tuple[tuple[int, int], ...]
+"""(resource number, request of the pending pod)"""
+
+
+class NodeResourcesBalancedAllocation(ScorePlugin):
+    scope = Scope.NODE
+
+    def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
+        super().__init__(args, handle)
+        self.resources = [name for name, _weight in scoring.resource_weights(args.get("resources"), "resources")]
+
+    def prepare_scores(self, cycle: Cycle, rows: IntArray) -> Any:
+        amounts = dict(cycle.template.requests)
+        counted = []
+        for name in self.resources:
+            number = self.handle.cluster.names.of(name)
+            amount = amounts.get(number, 0)
+            if amount or not is_scalar_resource(name):
+                counted.append((number, amount))
+        return tuple(counted) if any(amount for _number, amount in counted) else SKIP
+
+    def score(self, state: Counted, node: NodeInfo) -> int:
+        with_pod, without = [], []
+        for number, amount in state:
+            allocatable = node.allocatable[number]
+            if allocatable:
+                requested = node.requested[number]
+                with_pod.append(min((requested + amount) / allocatable, 1.0))
+                without.append(min(requested / allocatable, 1.0))
+        gain = 50 + _balance(with_pod) - _balance(without)
+        return 50 + (gain >> 1 if gain >= 0 else -(-gain >> 1))
+
+    def scores(self, state: Counted, cluster: Cluster, rows: IntArray | None) -> IntArray:
+        table, every = cluster.resources(), slice(0, len(cluster))
+        select = every if rows is None else rows
+        counts, with_pod, without = [], [], []
+        for number, amount in state:
+            allocatable = table.allocatable[number, select]
+            requested = table.requested[number, select]
+            divisor = np.maximum(allocatable, 1)
+            counts.append(allocatable > 0)
+            with_pod.append(np.minimum((requested + amount) / divisor, 1.0))
+            without.append(np.minimum(requested / divisor, 1.0))
+        gain = 50 + _balances(with_pod, counts) - _balances(without, counts)
+        # Half of it, truncated toward zero.
+        half: IntArray = (gain + (gain < 0)) >> 1
+        return 50 + half
+
+
+def _balance(fractions: list[float]) -> int:
+    if len(fractions) < 2:
+        spread = 0.0
+    elif len(fractions) == 2:
+        spread = abs((fractions[0] - fractions[1]) / 2)
+    else:
+        total = 0.0
+        for fraction in fractions:
+            total += fraction
+        mean = total / len(fractions)
+        squares = 0.0
+        for fraction in fractions:
+            squares += (fraction - mean) * (fraction - mean)
+        spread = math.sqrt(squares / len(fractions))
+    return int((1 - spread) * MAX_SCORE)
+
+
+def _balances(fractions: Sequence[FloatArray], counts: Sequence[BoolArray]) -> IntArray:
+    """:func:`_balance` by row; ``counts`` says where a resource counts."""
+    if len(fractions) == 2 and counts[0].all() and counts[1].all():
+        spread = np.abs((fractions[0] - fractions[1]) / 2)
+    else:
+        number = np.zeros(len(fractions[0]), dtype=np.int64)
+        total = np.zeros(len(fractions[0]))
+        for fraction, counted in zip(fractions, counts, strict=True):
+            number += counted
+            total += np.where(counted, fraction, 0.0)
+        mean = total / np.maximum(number, 1)
+        squares = np.zeros(len(total))
+        for fraction, counted in zip(fractions, counts, strict=True):
+            squares += np.where(counted, (fraction - mean) * (fraction - mean), 0.0)
+        spread = np.sqrt(squares / np.maximum(number, 1))
+        spread = np.where(number == 2, _pair_spread(fractions, counts), spread)
+        spread = np.where(number < 2, 0.0, spread)
+    return ((1 - spread) * MAX_SCORE).astype(np.int64)
+
+
+def _pair_spread(fractions: Sequence[FloatArray], counts: Sequence[BoolArray]) -> FloatArray:
+    """Half the distance of the two fractions that count, where exactly two do."""
+    first = np.full(len(fractions[0]), np.nan)
+    second = np.zeros(len(fractions[0]))
+    for fraction, counted in zip(fractions, counts, strict=True):
+        is_first = counted & np.isnan(first)
+        second = np.where(counted & ~is_first, fraction, second)
+        first = np.where(is_first, fraction, first)
+    spread: FloatArray = np.abs((np.nan_to_num(first) - second) / 2)
+    return spread

@@ -1,0 +1,242 @@
+"""NodeResourcesFit: the pod's requests must fit beside those of the pods there; and how full a node should get.
+
+All arithmetic is on integers, as in ``pkg/scheduler/framework/plugins/noderesources``. A verdict is a set of bits: bit 0
+"too many pods", bit 1 + i "insufficient", for the i-th resource that the pod requests, and :data:`_UNRESOLVABLE` when the
+request exceeds all that the node has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kemu.objects import requests
+from kemu.scheduler import events
+from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.columns import IntArray
+from kemu.scheduler.events import Event, Hint
+from kemu.scheduler.framework import MAX_SCORE, ArgumentError, Cycle, FilterPlugin, Handle, Scope, ScorePlugin
+from kemu.scheduler.nodes import NodeInfo
+from kemu.scheduler.plugins import scoring
+from kemu.scheduler.pods import CPU, MEMORY, PodInfo, is_extended_resource, is_scalar_resource
+from kemu.scheduler.statuses import UNRESOLVABLE, UNSCHEDULABLE, Status
+
+_UNRESOLVABLE = 1 << 38
+_MOST_RESOURCES = 36
+
+LEAST_ALLOCATED, MOST_ALLOCATED, RATIO = "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"
+
+
+class Demand(NamedTuple):
+    """What the filter checks: (resource number, amount), in the order of the reasons."""
+
+    items: tuple[tuple[int, int], ...]
+    names: tuple[str, ...]
+
+
+class Counted(NamedTuple):
+    """A resource that counts in the score."""
+
+    number: int
+    weight: int
+    amount: int
+    """The pending pod's request."""
+
+
+class NodeResourcesFit(FilterPlugin, ScorePlugin):
+    scope = Scope.NODE
+
+    def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
+        super().__init__(args, handle)
+        self.ignored = tuple(args.get("ignoredResources") or ())
+        self.ignored_groups = tuple(args.get("ignoredResourceGroups") or ())
+        strategy = args.get("scoringStrategy") or {}
+        self.strategy = strategy.get("type") or LEAST_ALLOCATED
+        if self.strategy not in (LEAST_ALLOCATED, MOST_ALLOCATED, RATIO):
+            raise ArgumentError(
+                "scoringStrategy.type",
+                f"unknown strategy {self.strategy!r}: {LEAST_ALLOCATED}, {MOST_ALLOCATED} or {RATIO}",
+            )
+        self.weights = scoring.resource_weights(strategy.get("resources"), "scoringStrategy.resources")
+        self.shape = _shape(strategy.get("requestedToCapacityRatio") or {}) if self.strategy == RATIO else ()
+
+    # Filter ---------------------------------------------------------------------------------------------------------
+
+    def prepare(self, cycle: Cycle) -> Demand:
+        names = self.handle.cluster.names.names
+        items = tuple(
+            (number, amount) for number, amount in cycle.template.requests if not self._is_ignored(names[number])
+        )
+        if len(items) > _MOST_RESOURCES:
+            raise ValueError(f"pod {cycle.pod.key} requests more than {_MOST_RESOURCES} resources")
+        return Demand(items, tuple(names[number] for number, _amount in items))
+
+    def _is_ignored(self, name: str) -> bool:
+        if not is_extended_resource(name):
+            return False
+        return name in self.ignored or name.partition("/")[0] in self.ignored_groups
+
+    def verdict(self, state: Demand, node: NodeInfo) -> int:
+        verdict = 1 if len(node.pods) + 1 > node.allowed_pods else 0
+        bit = 1
+        allocatable, requested = node.allocatable, node.requested
+        for number, amount in state.items:
+            bit += bit
+            if amount > allocatable[number] - requested[number]:
+                verdict |= bit
+                if amount > allocatable[number]:
+                    verdict |= _UNRESOLVABLE
+        return verdict
+
+    def verdicts(self, state: Demand, cluster: Cluster) -> IntArray | None:
+        table, rows = cluster.resources(), len(cluster)
+        verdicts: IntArray = (table.pods[:rows] >= table.allowed_pods[:rows]).astype(np.int64)
+        bit = 1
+        for number, amount in state.items:
+            bit += bit
+            allocatable = table.allocatable[number, :rows]
+            short = allocatable - table.requested[number, :rows] < amount
+            if short.any():
+                verdicts |= short * np.int64(bit)
+                verdicts |= (allocatable < amount) * np.int64(_UNRESOLVABLE)
+        return verdicts
+
+    def explain(self, state: Demand, verdict: int) -> Status:
+        reasons = ["Too many pods"] if verdict & 1 else []
+        reasons += [f"Insufficient {name}" for place, name in enumerate(state.names, 1) if verdict >> place & 1]
+        return Status(UNRESOLVABLE if verdict & _UNRESOLVABLE else UNSCHEDULABLE, tuple(reasons))
+
+    # Score ----------------------------------------------------------------------------------------------------------
+
+    def prepare_scores(self, cycle: Cycle, rows: IntArray) -> tuple[Counted, ...]:
+        template, names = cycle.template, self.handle.cluster.names
+        plain = dict(template.score_requests)
+        counted = []
+        for name, weight in self.weights:
+            number = names.of(name)
+            amount = template.score_non_zero[number] if number in (CPU, MEMORY) else plain.get(number, 0)
+            if amount or not is_scalar_resource(name):
+                counted.append(Counted(number, weight, amount))
+        return tuple(counted)
+
+    def score(self, state: tuple[Counted, ...], node: NodeInfo) -> int:
+        weighted = weights = 0
+        for number, weight, amount in state:
+            allocatable = node.allocatable[number]
+            if allocatable == 0:
+                continue
+            if number == CPU:
+                requested = node.non_zero_cpu + amount
+            elif number == MEMORY:
+                requested = node.non_zero_memory + amount
+            else:
+                requested = node.requested[number] + amount
+            if self.strategy == LEAST_ALLOCATED:
+                score = 0 if requested > allocatable else (allocatable - requested) * MAX_SCORE // allocatable
+            elif self.strategy == MOST_ALLOCATED:
+                score = min(requested, allocatable) * MAX_SCORE // allocatable
+            else:
+                utilization = 100 if requested > allocatable else requested * 100 // allocatable
+                score = _on_shape(self.shape, utilization)
+                if score <= 0:
+                    continue
+            weighted += score * weight
+            weights += weight
+        if weights == 0:
+            return 0
+        return weighted // weights if self.strategy != RATIO else int(weighted / weights + 0.5)
+
+    def scores(self, state: tuple[Counted, ...], cluster: Cluster, rows: IntArray | None) -> IntArray:
+        table, every = cluster.resources(), slice(0, len(cluster))
+        select = every if rows is None else rows
+        weighted: IntArray = np.zeros(len(cluster) if rows is None else len(rows), dtype=np.int64)
+        weights = np.zeros_like(weighted)
+        for number, weight, amount in state:
+            allocatable = table.allocatable[number, select]
+            used = table.non_zero[number] if number in (CPU, MEMORY) else table.requested[number]
+            requested = used[select] + amount
+            counts = allocatable > 0
+            divisor = np.maximum(allocatable, 1)
+            if self.strategy == LEAST_ALLOCATED:
+                score = np.maximum(allocatable - requested, 0) * MAX_SCORE // divisor
+            elif self.strategy == MOST_ALLOCATED:
+                score = np.minimum(requested, allocatable) * MAX_SCORE // divisor
+            else:
+                utilization = np.where(requested > allocatable, 100, requested * 100 // divisor)
+                table_of_scores = np.array([_on_shape(self.shape, one) for one in range(101)], dtype=np.int64)
+                score = table_of_scores[np.minimum(utilization, 100)]
+                counts &= score > 0
+            weighted += np.where(counts, score * weight, 0)
+            weights += counts * np.int64(weight)
+        divisor = np.maximum(weights, 1)
+        if self.strategy == RATIO:
+            return np.floor(weighted / divisor + 0.5).astype(np.int64)
+        mean: IntArray = weighted // divisor
+        return mean
+
+    # Events ---------------------------------------------------------------------------------------------------------
+
+    def events(self) -> Iterable[tuple[Event, Hint | None]]:
+        return [
+            (Event.ASSIGNED_POD_DELETE, None),
+            (Event.ASSIGNED_POD_SCALE_DOWN, self._frees_what_is_requested),
+            (Event.POD_SCALE_DOWN, None),
+            (Event.NODE_ADD, lambda pod, old, new: self._fits_empty(pod, new)),
+            (Event.NODE_ALLOCATABLE, self._grew),
+            (Event.NODE_TAINTS, None),
+        ]
+
+    def _frees_what_is_requested(self, pod: PodInfo, old: Any, new: Any) -> bool:
+        names = self.handle.cluster.names.names
+        wanted = [names[number] for number, _amount in pod.requests]
+        return events.scaled_down(requests.pod_requests_on_node(old), requests.pod_requests_on_node(new), wanted)
+
+    def _fits_empty(self, pod: PodInfo, node: Any) -> bool:
+        amounts = requests.resource_list(node.status.allocatable)
+        if amounts.get(requests.PODS, 0) < 1:
+            return False
+        names = self.handle.cluster.names.names
+        return all(
+            amount <= amounts.get(names[number], 0)
+            for number, amount in pod.requests
+            if not self._is_ignored(names[number])
+        )
+
+    def _grew(self, pod: PodInfo, old: Any, new: Any) -> bool:
+        names = self.handle.cluster.names.names
+        wanted = [requests.PODS, *(names[number] for number, _amount in pod.requests)]
+        before = requests.resource_list(old.status.allocatable)
+        after = requests.resource_list(new.status.allocatable)
+        return self._fits_empty(pod, new) and any(after.get(name, 0) > before.get(name, 0) for name in wanted)
+
+
+def _shape(arguments: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
+    """Points of (utilization in percent, score of 0..100)."""
+    path = "scoringStrategy.requestedToCapacityRatio.shape"
+    points: list[tuple[int, int]] = []
+    for number, point in enumerate(arguments.get("shape") or ()):
+        utilization, score = point.get("utilization", 0), point.get("score", 0)
+        if not isinstance(utilization, int) or not 0 <= utilization <= 100:
+            raise ArgumentError(f"{path}[{number}].utilization", f"must be an integer from 0 to 100: {utilization!r}")
+        if not isinstance(score, int) or not 0 <= score <= 10:
+            raise ArgumentError(f"{path}[{number}].score", f"must be an integer from 0 to 10: {score!r}")
+        if points and utilization <= points[-1][0]:
+            raise ArgumentError(f"{path}[{number}].utilization", "must be greater than that of the point before")
+        points.append((utilization, score * (MAX_SCORE // 10)))
+    if not points:
+        raise ArgumentError(path, "at least one point is needed")
+    return tuple(points)
+
+
+def _on_shape(shape: tuple[tuple[int, int], ...], utilization: int) -> int:
+    """The broken line through the points, constant outside; division truncates toward zero."""
+    for place, (x2, y2) in enumerate(shape):
+        if utilization <= x2:
+            if place == 0:
+                return y2
+            x1, y1 = shape[place - 1]
+            product = (y2 - y1) * (utilization - x1)
+            return y1 + (product // (x2 - x1) if product >= 0 else -(-product // (x2 - x1)))
+    return shape[-1][1]

@@ -1,0 +1,54 @@
+"""NodeUnschedulable: cordoned nodes take only pods that tolerate it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from kemu.k8s import core_v1_pb2
+from kemu.objects import selectors
+from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.columns import IntArray
+from kemu.scheduler.events import Event, Hint
+from kemu.scheduler.framework import SKIP, Cycle, FilterPlugin, Scope
+from kemu.scheduler.nodes import NodeInfo
+from kemu.scheduler.pods import PodInfo, Template
+from kemu.scheduler.statuses import Status, unresolvable
+
+_TAINT = core_v1_pb2.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+_UNSCHEDULABLE = unresolvable("node(s) were unschedulable")
+
+
+class NodeUnschedulable(FilterPlugin):
+    scope = Scope.NODE_OBJECT
+
+    def prepare(self, cycle: Cycle) -> Any:
+        return SKIP if _tolerates(cycle.template) else None
+
+    def verdict(self, state: None, node: NodeInfo) -> int:
+        return 1 if node.unschedulable else 0
+
+    def verdicts(self, state: None, cluster: Cluster) -> IntArray | None:
+        if not cluster.unschedulable_nodes:
+            return None
+        return cluster.unschedulable[: len(cluster)].astype(np.int64)
+
+    def explain(self, state: None, verdict: int) -> Status:
+        return _UNSCHEDULABLE
+
+    def events(self) -> Iterable[tuple[Event, Hint | None]]:
+        return [
+            (Event.NODE_ADD, lambda pod, old, new: not new.spec.unschedulable),
+            (Event.NODE_TAINTS, lambda pod, old, new: old.spec.unschedulable and not new.spec.unschedulable),
+            (Event.POD_TOLERATIONS, _tolerates_now),
+        ]
+
+
+def _tolerates(template: Template) -> bool:
+    return selectors.tolerates_any(template.tolerations, _TAINT)
+
+
+def _tolerates_now(pod: PodInfo, old: Any, new: Any) -> bool:
+    return selectors.tolerates_any(new.spec.tolerations, _TAINT)

@@ -1,0 +1,21 @@
+"""SchedulingGates: a pod with gates does not enter the queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kemu.scheduler.events import Event, Hint
+from kemu.scheduler.framework import PreEnqueuePlugin
+from kemu.scheduler.pods import PodInfo
+from kemu.scheduler.statuses import Status, unresolvable
+
+
+class SchedulingGates(PreEnqueuePlugin):
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        gates = pod.pod.spec.schedulingGates
+        if not gates:
+            return None
+        return unresolvable(f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]")
+
+    def events(self) -> Iterable[tuple[Event, Hint | None]]:
+        return [(Event.POD_GATES, None)]

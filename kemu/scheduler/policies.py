@@ -1,0 +1,75 @@
+"""Experiment switches: the alternatives of the source documents beside today's behaviour.
+
+They change one scheduler; the defaults are those of Kubernetes v1.36.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kemu.errors import KemuError
+
+
+class PolicyError(KemuError, ValueError):
+    """A switch that does not exist, or a value that it does not have. ``path`` names the switch."""
+
+    def __init__(self, path: str, message: str, suggestion: str = "") -> None:
+        hint = f" ({suggestion})" if suggestion else ""
+        super().__init__(f"{path}: {message}{hint}")
+        self.path = path
+        self.message = message
+        self.suggestion = suggestion
+
+
+def _one_of(*values: object, default: object) -> Any:
+    return dataclasses.field(default=default, metadata={"values": values})
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One scheduler's switches, by their names in a scenario."""
+
+    queue: str = _one_of("priority", "fifo", default="priority")
+    """``fifo``: first come, first served; a pod that failed goes to the end of the queue."""
+    nomination: bool = _one_of(True, False, default=True)
+    """False: room that preemption makes is not kept for the preemptor."""
+    cooperate: bool = _one_of(True, False, default=True)
+    """False: nominations of pods that another scheduler serves are not honoured."""
+    clearLowerNominations: str = _one_of("current", "always", default="current")  # noqa: N815
+    """``current``: a new preemptor clears lower nominations on its node only together with telling victims to go;
+    ``always``: also when all of them are already terminating (the design document)."""
+    disablePreemption: bool = _one_of(True, False, default=False)  # noqa: N815
+    eligibility: str = _one_of("current", "alpha", default="current")
+    """``alpha``: any terminating pod of lower priority on the nominated node bars another preemption."""
+    preemptor: str = _one_of("scheduler", "none", default="scheduler")
+    """Who preempts; ``none``: nobody does."""
+    pdb: str = _one_of("respect", "ignore", default="respect")
+    """``ignore``: victims are chosen without a look at disruption budgets."""
+    victimOrder: str = _one_of("priority", "qos", default="priority")  # noqa: N815
+    """``qos``: pods are ranked by QoS class first and by priority only within a class."""
+
+    @property
+    def preempts(self) -> bool:
+        return not self.disablePreemption and self.preemptor == "scheduler"
+
+
+def policy_of(switches: Mapping[str, Any]) -> Policy:
+    """Check the switches of a scenario. Raises :class:`PolicyError`."""
+    fields = {field.name: field for field in dataclasses.fields(Policy)}
+    for name, value in switches.items():
+        if name not in fields:
+            close = difflib.get_close_matches(name, fields, 1)
+            raise PolicyError(
+                f"policy.{name}",
+                f"there is no such switch: {', '.join(fields)}",
+                f'did you mean "{close[0]}"?' if close else "",
+            )
+        allowed = fields[name].metadata["values"]
+        if not any(value is one or (isinstance(one, str) and value == one) for one in allowed):
+            texts = ", ".join(str(one).lower() if isinstance(one, bool) else str(one) for one in allowed)
+            raise PolicyError(f"policy.{name}", f"{value!r} is not one of: {texts}")
+    return Policy(**switches)

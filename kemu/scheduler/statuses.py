@@ -1,0 +1,40 @@
+"""What a plugin says about a pod and a node: the status codes of the scheduling framework."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+SUCCESS: Final = "Success"
+UNSCHEDULABLE: Final = "Unschedulable"
+"""Not now; removing pods may help."""
+UNRESOLVABLE: Final = "UnschedulableAndUnresolvable"
+"""Not now, and removing pods from the node cannot help."""
+ERROR: Final = "Error"
+WAIT: Final = "Wait"
+"""Permit: not yet."""
+PENDING: Final = "Pending"
+
+
+class Status(NamedTuple):
+    """An answer other than "yes". ``plugin`` is filled in by the framework."""
+
+    code: str
+    reasons: tuple[str, ...] = ()
+    plugin: str = ""
+
+    @property
+    def rejected(self) -> bool:
+        """A plugin said no, as opposed to something having gone wrong."""
+        return self.code in (UNSCHEDULABLE, UNRESOLVABLE, PENDING)
+
+    @property
+    def message(self) -> str:
+        return ", ".join(self.reasons)
+
+
+def unschedulable(*reasons: str) -> Status:
+    return Status(UNSCHEDULABLE, reasons)
+
+
+def unresolvable(*reasons: str) -> Status:
+    return Status(UNRESOLVABLE, reasons)
