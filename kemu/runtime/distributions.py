@@ -12,6 +12,7 @@ A plain number, or a mapping with one key::
 
 from __future__ import annotations
 
+import abc
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -33,14 +34,14 @@ class DistributionError(ValueError):
         self.message = message
 
 
-class Distribution:
+class Distribution(abc.ABC):
     """Numbers with a common law. Draws come from the stream that the caller hands over."""
 
     constant: float | None = None
     """The number itself, where all draws are equal."""
 
-    def draw(self, stream: random.Random) -> float:
-        raise TypeError(f"{type(self).__name__} does not say how to draw")
+    @abc.abstractmethod
+    def draw(self, stream: random.Random) -> float: ...
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ live in one process on an ordinary event loop.
 
 from __future__ import annotations
 
+import abc
 import asyncio
 from collections import deque
 from collections.abc import Callable
@@ -76,9 +77,6 @@ class End:
 
     def receive_eof(self) -> None:
         self.eof = True
-        self.wake_reader()
-
-    def wake_reader(self) -> None:
         waiter = self.waiter
         if waiter is not None:
             self.waiter = None
@@ -134,7 +132,7 @@ class End:
             waiter.set_result(None)
 
 
-class Link:
+class Link(abc.ABC):
     """One connection. Both ends may use it until it breaks; it is never mended, a new one takes its place."""
 
     __slots__ = ("broken", "calls", "client_name", "connected", "contexts", "loop", "server")
@@ -153,13 +151,13 @@ class Link:
         self.broken = False
         """A new call needs a new link."""
 
+    @abc.abstractmethod
     def start(self, call: Call) -> None:
-        """Carry the first message of a call to the server. A call over a server that is away is failed from here."""
-        raise NotImplementedError
+        """Enter the call among ``calls`` and have ``server.accept(call)`` called, or in the end ``break_client``."""
 
+    @abc.abstractmethod
     def send(self, end: End, deliver: Callable[[Any], object], payload: Any) -> None:
         """Have ``deliver(payload)`` called at the other end; from one ``end`` in the order of sending."""
-        raise NotImplementedError
 
     def attach(self, context: Context) -> None:
         """The server's end of a call has come into being."""

@@ -322,6 +322,9 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             if not self.ready:
                 break
             callback, args, context = self.ready.popleft()
+            owner = context.get(OWNER) if context is not None else None
+            if owner is not None and owner.condition:
+                continue
             label = tasks.describe_callback(callback, args)
             counts[label] = counts.get(label, 0) + 1
             if context is None:

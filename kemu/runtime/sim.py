@@ -118,6 +118,8 @@ class SimRuntime:
         self._specs: dict[str, ActorSpec] = {}
         self._envs: dict[str, SimEnv] = {}
         """The latest incarnation of each actor, in the order of their launch."""
+        self._disks: dict[str, MemoryDisk] = {}
+        """Of actors that are not running, for their next incarnation."""
         self._driver_envs: dict[str, SimEnv] = {}
         self._ready_waiters: dict[str, asyncio.Future[None]] = {}
         self.clock = self.env(DRIVER).clock
@@ -198,7 +200,7 @@ class SimRuntime:
         for env in envs:
             self._log(env.name, "actor.stopped", {})
             self.loop.bury(env)
-            env.disk = env.disk.hand_over()
+            self._disks[env.name] = env.disk.hand_over()
 
     async def _wait_done(self, tasks: Sequence[asyncio.Task[Any]]) -> None:
         """Until all tasks are done, but no longer than an actor may take to stop."""
@@ -229,16 +231,15 @@ class SimRuntime:
         if env is None:
             return
         self._log(name, "actor.crashed", {})
-        disk = env.disk.crash(streams.random_stream(self.seed, "disk", name, env.incarnation))
+        self._disks[name] = env.disk.crash(streams.random_stream(self.seed, "disk", name, env.incarnation))
         self.loop.bury(env)
         self.network.leave(env.host)
-        env.disk = disk
 
     async def restart(self, name: str) -> None:
         env = self._envs[name]
         if env.condition is not Condition.DEAD:
             raise ValueError(f"{name} is running")
-        self._start(self._specs[name], env.incarnation + 1, env.disk)
+        self._start(self._specs[name], env.incarnation + 1, self._disks.pop(name))
 
     async def pause(self, name: str) -> None:
         env = self._running(name)

@@ -185,6 +185,25 @@ def test_an_exception_that_nobody_retrieves_ends_the_run() -> None:
     assert isinstance(info.value.__cause__, LookupError)
 
 
+def test_a_generator_that_is_left_early_is_closed_in_the_same_instant() -> None:
+    closed: list[int] = []
+
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield 1
+        finally:
+            await asyncio.sleep(2)
+            closed.append(asyncio.get_running_loop().now_ns)  # type: ignore[attr-defined]
+
+    async def main() -> None:
+        async for _ in numbers():
+            break
+        await asyncio.sleep(5)
+
+    new_loop().run(main())
+    assert closed == [2_000_000_000]
+
+
 def test_what_is_left_at_the_end_is_dropped_without_noise(capfd: pytest.CaptureFixture[str]) -> None:
     async def numbers() -> AsyncIterator[int]:
         while True:

@@ -7,6 +7,8 @@ from typing import Any
 
 import grpc
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim import SimRuntime
@@ -190,6 +192,46 @@ def test_a_crash_behind_a_partition_is_noticed_by_keepalive_or_after_healing() -
             await runtime.restart("apiserver/0")
 
     sim(main, actors=[ECHO])
+
+
+@given(
+    seed=st.integers(0, 1000),
+    faults=st.lists(st.tuples(st.floats(0, 6), st.floats(0, 7), st.booleans(), st.booleans()), max_size=6),
+    crash_at=st.none() | st.floats(0, 30),
+)
+@settings(deadline=None, max_examples=60)
+def test_a_stream_never_has_a_gap(
+    seed: int, faults: list[tuple[float, float, bool, bool]], crash_at: float | None
+) -> None:
+    """Whatever is cut, and whoever dies: each side has heard the beginning of what the other one said."""
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([ECHO, talker("talker", count=200, every_s=0.1)])
+        await runtime.begin()
+        if crash_at is not None:
+            runtime.env("chaos").spawn(crash(runtime, crash_at), "crash")
+        for number, (before, lasts, one_way, swap) in enumerate(faults):
+            await runtime.clock.sleep(before)
+            sides = (["apiserver/0"], ["talker"]) if swap else (["talker"], ["apiserver/0"])
+            await runtime.partition(f"cut {number}", *sides, one_way=one_way)
+            await runtime.clock.sleep(lasts)
+            await runtime.heal(f"cut {number}")
+        assert await runtime.run_until(1000 * S, until_idle=True) == "idle"
+
+    async def crash(runtime: SimRuntime, after_s: float) -> None:
+        await runtime.clock.sleep(after_s)
+        await runtime.crash("apiserver/0")
+
+    sim(main, seed, sink=record, begin=False, timing={"apiLatency": {"exponential": {"mean": 0.2}}})
+    said = [number for data in record.of("echo.session") for number in data["ids"]]
+    heard = [number for data in record.of("talker.heard") for number in data["ids"]]
+    assert said == list(range(len(said)))
+    assert heard == said[: len(heard)]
+    if record.of("talker.end"):
+        assert len(heard) == 200
+    else:
+        assert record.of("talker.lost")
 
 
 def test_partitions_overlap_and_touch_only_those_named() -> None:
