@@ -1,0 +1,262 @@
+"""Keys with revisions: the pure, synchronous core of the store.
+
+There is one counter of revisions, which begins at 1. A transaction is a run of :meth:`KeySpace.put` and
+:meth:`KeySpace.delete` calls that :meth:`KeySpace.commit` ends: all of its changes bear the same, next revision. It
+sees its own changes and is never rolled back, so whoever runs one checks first (:mod:`kemu.store.requests`).
+
+Old versions of keys and the changes of each revision are kept until :meth:`KeySpace.compact` forgets them, as in etcd:
+what a compacted revision itself looked like can still be read, and watched from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kemu.errors import Compacted, FutureRevision
+from kemu.store.keys import FROM_KEY, SortedKeys
+
+ENTRY_BYTES = 300
+"""Roughly what an entry costs in memory besides its key and value."""
+
+
+class Entry:
+    """One version of a key. It never changes."""
+
+    __slots__ = ("create_revision", "key", "mod_revision", "value", "version")
+
+    def __init__(self, key: bytes, value: bytes | None, create_revision: int, mod_revision: int, version: int) -> None:
+        self.key = key
+        self.value = value
+        """None: the key was deleted at ``mod_revision``."""
+        self.create_revision = create_revision
+        self.mod_revision = mod_revision
+        self.version = version
+        """1 when created, one more with each change; 0 when deleted."""
+
+    def size(self) -> int:
+        """Bytes of memory, about."""
+        return ENTRY_BYTES + len(self.key) + len(self.value or b"")
+
+
+Change = tuple[Entry, Entry | None]
+"""What a revision did to a key: the entry now (perhaps a deletion), and the one that it took the place of."""
+
+
+class KeySpace:
+    """See the module."""
+
+    def __init__(self) -> None:
+        self.revision = 1
+        """Of the last transaction that changed something."""
+        self.compact_revision = -1
+        """Nothing older can be read; -1 until something has been compacted."""
+        self.live_bytes = 0
+        """Size of the keys and values that exist now."""
+        self.history_bytes = 0
+        """Memory of the changes that are kept, about."""
+        self._live: dict[bytes, Entry] = {}
+        self._live_keys = SortedKeys()
+        self._past: dict[bytes, list[Entry]] = {}
+        """Versions that are over, with the deletions between them, oldest first."""
+        self._dead_keys = SortedKeys()
+        """Keys that do not exist now but have a past."""
+        self._changes: dict[int, list[Change]] = {}
+        """By revision, oldest first."""
+        self._open: list[Change] = []
+        """Changes of the transaction that is not over yet."""
+
+    # Reading
+
+    @property
+    def read_revision(self) -> int:
+        """That of the newest state to be seen: within a transaction that has changed something, the next one."""
+        return self.revision + 1 if self._open else self.revision
+
+    def get(self, key: bytes) -> Entry | None:
+        """The key now."""
+        return self._live.get(key)
+
+    def get_at(self, key: bytes, revision: int) -> Entry | None:
+        """The key as it was; ``revision`` must not be compacted."""
+        entry = self._live.get(key)
+        if entry is not None and entry.mod_revision <= revision:
+            return entry
+        for entry in reversed(self._past.get(key, ())):
+            if entry.mod_revision <= revision:
+                return entry if entry.value is not None else None
+        return None
+
+    def check_readable(self, revision: int) -> None:
+        """Raises Compacted or FutureRevision."""
+        if revision > self.revision:
+            raise FutureRevision
+        if revision < self.compact_revision:
+            raise Compacted(self.compact_revision)
+
+    def range(self, key: bytes, end: bytes, revision: int = 0, limit: int = 0) -> tuple[list[Entry], int]:
+        """The entries of a range by key, at most ``limit`` of them if that is not 0, and how many there are in all.
+
+        ``revision`` 0: now. One that is not :meth:`readable <check_readable>` gives nonsense.
+        """
+        live = self._live
+        is_now = revision == 0 or revision >= self.read_revision
+        if not end:
+            entry = live.get(key) if is_now else self.get_at(key, revision)
+            return ([], 0) if entry is None else ([entry], 1)
+        if is_now:
+            entries = [live[found] for found in self._live_keys.between(key, end, limit)]
+            return entries, self._live_keys.count(key, end) if limit else len(entries)
+        entries = []
+        names = self._live_keys.between(key, end)
+        dead = self._dead_keys.between(key, end)
+        if dead:
+            names += dead
+            names.sort()
+        for name in names:
+            entry = live.get(name)
+            if entry is None or entry.mod_revision > revision:
+                entry = self.get_at(name, revision)
+                if entry is None:
+                    continue
+            entries.append(entry)
+        count = len(entries)
+        return (entries[:limit] if limit else entries), count
+
+    def count(self, key: bytes, end: bytes, revision: int = 0) -> int:
+        """How many keys :meth:`range` finds."""
+        if end and (revision == 0 or revision >= self.read_revision):
+            return self._live_keys.count(key, end)
+        return self.range(key, end, revision)[1]
+
+    # Changing
+
+    def put(self, key: bytes, value: bytes) -> Entry | None:
+        """Returns what was there before."""
+        revision = self.revision + 1
+        previous = self._live.get(key)
+        if previous is not None:
+            entry = Entry(key, value, previous.create_revision, revision, previous.version + 1)
+            past = self._past.get(key)
+            if past is None:
+                self._past[key] = [previous]
+            else:
+                past.append(previous)
+            self.live_bytes += len(value) - len(previous.value or b"")
+        else:
+            entry = Entry(key, value, revision, revision, 1)
+            if key in self._past:
+                self._dead_keys.remove(key)
+            self._live_keys.add(key)
+            self.live_bytes += len(key) + len(value)
+        self._live[key] = entry
+        self._open.append((entry, previous))
+        return previous
+
+    def delete(self, key: bytes) -> Entry | None:
+        """Returns what was there; None when nothing was, and then nothing has changed."""
+        previous = self._live.pop(key, None)
+        if previous is None:
+            return None
+        entry = Entry(key, None, 0, self.revision + 1, 0)
+        past = self._past.get(key)
+        if past is None:
+            self._past[key] = [previous, entry]
+        else:
+            past += (previous, entry)
+        self._live_keys.remove(key)
+        self._dead_keys.add(key)
+        self.live_bytes -= len(key) + len(previous.value or b"")
+        self._open.append((entry, previous))
+        return previous
+
+    def commit(self) -> list[Change]:
+        """End the transaction. Returns its changes in their order; without any there is no new revision."""
+        changes = self._open
+        if changes:
+            self._open = []
+            self.revision += 1
+            self._changes[self.revision] = changes
+            for entry, _ in changes:
+                self.history_bytes += entry.size()
+        return changes
+
+    # History
+
+    @property
+    def history_revisions(self) -> int:
+        """How many revisions are kept."""
+        return len(self._changes)
+
+    def changes(self, revision: int) -> Sequence[Change]:
+        """What that revision did; nothing if it is forgotten."""
+        return self._changes.get(revision, ())
+
+    def compact(self, revision: int) -> None:
+        """Forget what was before ``revision``. Raises Compacted or FutureRevision.
+
+        Takes time for each revision that is forgotten, whatever else the store holds.
+        """
+        assert not self._open
+        if revision <= self.compact_revision:
+            raise Compacted(self.compact_revision)
+        if revision > self.revision:
+            raise FutureRevision
+        for past in range(max(self.compact_revision, 1), revision + 1):
+            for entry, previous in self._changes.get(past, ()):
+                # The changes of the last compacted revision are kept for watchers, but what they superseded is gone.
+                if past > self.compact_revision:
+                    self._forget_past(entry, previous)
+                if past < revision:
+                    self.history_bytes -= entry.size()
+            if past < revision:
+                self._changes.pop(past, None)
+        self.compact_revision = revision
+
+    def _forget_past(self, entry: Entry, previous: Entry | None) -> None:
+        """Drop what a change superseded, which is the oldest part of its key's past, and the change if a deletion."""
+        key = entry.key
+        if previous is None:
+            return
+        past = self._past[key]
+        assert past[0] is previous
+        del past[: 1 if entry.value is not None else 2]
+        if not past:
+            del self._past[key]
+            if key not in self._live:
+                self._dead_keys.remove(key)
+
+    def excess(self, max_revisions: int, max_bytes: int) -> int:
+        """The revision to compact to so that the history has no more than that; 0 when it has not."""
+        surplus_revisions = len(self._changes) - max_revisions
+        surplus_bytes = self.history_bytes - max_bytes
+        if surplus_revisions <= 0 and surplus_bytes <= 0:
+            return 0
+        revision = 0
+        for revision, changes in self._changes.items():
+            if (surplus_revisions <= 0 and surplus_bytes <= 0) or revision == self.revision:
+                break
+            surplus_revisions -= 1
+            surplus_bytes -= sum(entry.size() for entry, _ in changes)
+        return revision if revision > self.compact_revision else 0
+
+    # Recovery
+
+    def load(self, revision: int, entries: Iterable[Entry], changes: Iterable[Entry]) -> None:
+        """Begin with the state at a revision, which counts as compacted.
+
+        ``changes``: what that revision did, for those who watch from there.
+        """
+        assert self.revision == 1
+        self.revision = self.compact_revision = revision
+        for entry in entries:
+            self._live[entry.key] = entry
+            self.live_bytes += len(entry.key) + len(entry.value or b"")
+        self._live_keys = SortedKeys(self._live)
+        kept: list[Change] = [(entry, None) for entry in changes]
+        if kept:
+            self._changes[revision] = kept
+            self.history_bytes += sum(entry.size() for entry, _ in kept)
+
+    def state(self) -> list[Entry]:
+        """All entries as of the compacted revision, by key: what :meth:`load` takes."""
+        return self.range(FROM_KEY, FROM_KEY, self.compact_revision)[0]

@@ -1,0 +1,295 @@
+"""The store as an actor: etcd's KV, Watch and Maintenance over gRPC, in front of the key space and its journal.
+
+Configuration: ``fsync`` (``always``, ``batch``, ``none``; default ``batch``), ``segment_bytes``,
+``retain_revisions`` and ``retain_bytes`` (history beyond that is compacted by the store itself; 0: no limit),
+``progress_notify_s``.
+
+Group commit: a transaction is carried out when it arrives; all that arrived in one turn of the loop is journaled by
+one append, and only then acknowledged, logged and shown to watchers. Nothing is answered before what the answer is
+based on is durable, so what a client has read can never be lost either. ``fsync: always`` does the same for each
+transaction alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import grpc
+
+from kemu.errors import StoreError
+from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.runtime.env import Env
+from kemu.runtime.links import EOF
+from kemu.store import journal, mvcc, requests, watches
+
+VERSION = "3.6.0"
+"""Of etcd, whose behaviour this is."""
+CLUSTER_ID = 0x6B656D75
+MEMBER_ID = 0x73746F7265
+RETAIN_REVISIONS = 50_000
+RETAIN_BYTES = 48 << 20
+PROGRESS_NOTIFY_S = 600
+"""As etcd's."""
+
+
+class Store:
+    """Recovers when it is made. Raises JournalCorrupt, and ValueError for a setting that it does not know."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        settings = dict(config)
+        self.env = env
+        self.space = mvcc.KeySpace()
+        self._fsync = str(settings.pop("fsync", "batch"))
+        self._segment_bytes = int(settings.pop("segment_bytes", journal.SEGMENT_BYTES))
+        self._retain_revisions = int(settings.pop("retain_revisions", RETAIN_REVISIONS))
+        self._retain_bytes = int(settings.pop("retain_bytes", RETAIN_BYTES))
+        self._progress_notify_s = float(settings.pop("progress_notify_s", PROGRESS_NOTIFY_S))
+        if settings:
+            raise ValueError(f"the store has no setting {', '.join(sorted(settings))}")
+        self._journal = journal.Journal(env.disk, self._fsync, self._segment_bytes)
+        self._recover()
+        header = rpc_pb2.ResponseHeader(cluster_id=CLUSTER_ID, member_id=MEMBER_ID, raft_term=1)
+        self.requests = requests.Requests(self.space, header)
+        self.hub = watches.Hub(self.space, header)
+        self._compactions: list[journal.Record] = []
+        """Not journaled yet."""
+        self._unanswered: list[asyncio.Future[None]] = []
+        """Of requests whose answer is based on what is not durable yet."""
+        self._work = asyncio.Event()
+        env.serve(rpc_pb2_grpc.add_KVServicer_to_server, _KV(self))
+        env.serve(_add_watch_to_server, _Watch(self))
+        env.serve(rpc_pb2_grpc.add_MaintenanceServicer_to_server, _Maintenance(self))
+
+    async def run(self) -> None:
+        self.env.spawn(self._notify_progress(), "progress notifications")
+        self.env.ready()
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            self.flush()
+
+    async def _notify_progress(self) -> None:
+        while True:
+            await self.env.clock.sleep(self._progress_notify_s, background=True)
+            self.hub.notify_progress()
+
+    # Durability
+
+    def _recover(self) -> None:
+        recovery = self._journal.recover()
+        space = self.space
+        if recovery.snapshot is not None:
+            space.load(*recovery.snapshot)
+        for revision, changes in recovery.records:
+            if changes is None:
+                if revision > space.compact_revision:
+                    space.compact(revision)
+                continue
+            pairs = iter(changes)
+            for key, value in zip(pairs, pairs, strict=True):
+                assert key is not None
+                if value is None:
+                    space.delete(key)
+                else:
+                    space.put(key, value)
+            space.commit()
+            assert space.revision == revision
+        if not recovery.was_empty:
+            data = {"rev": space.revision, "replayed": len(recovery.records), "torn_bytes": recovery.torn_bytes}
+            self.env.log("store.recovered", data)
+
+    async def settled(self) -> None:
+        """Until all that has been done so far is durable. Raises what made that fail."""
+        if self.hub.published == self.space.revision and not self._compactions:
+            return
+        if self._fsync == "always":
+            self.flush()
+            return
+        self._work.set()
+        durable = asyncio.get_running_loop().create_future()
+        self._unanswered.append(durable)
+        await durable
+
+    def flush(self) -> None:
+        """Journal what has been done since the last time, then let everybody know. Raises OSError."""
+        space = self.space
+        first, last = self.hub.published + 1, space.revision
+        records: list[journal.Record] = []
+        events: list[dict[str, Any]] = []
+        for revision in range(first, last + 1):
+            flat: list[bytes | None] = []
+            changes: list[list[Any]] = []
+            for entry, _ in space.changes(revision):
+                key, value = entry.key, entry.value
+                flat += (key, value)
+                changes.append(
+                    [1 if value is None else 0, key.decode("utf-8", "backslashreplace"), value,
+                     entry.create_revision, entry.version]
+                )  # fmt: skip
+            records.append((revision, flat))
+            events.append({"rev": revision, "changes": changes})
+        compactions = self._compactions
+        if compactions:
+            self._compactions = []
+            records += compactions
+        if records:
+            self._journal.append(records, last + 1)
+        log = self.env.log
+        for event in events:
+            log("store.txn", event)
+        for revision, _ in compactions:
+            log("store.compacted", {"rev": revision})
+        self.hub.publish(last)
+        unanswered, self._unanswered = self._unanswered, []
+        for durable in unanswered:
+            if not durable.done():
+                durable.set_result(None)
+        if compactions:
+            self._write_snapshot_if_worthwhile()
+        self._bound_history()
+
+    def compact(self, request: Any) -> Any:
+        """Of the KV service. What is not durable yet must not be forgotten, so that comes first."""
+        self.flush()
+        response = self.requests.compact(request)
+        if request.revision > 0:
+            self._compactions.append((request.revision, None))
+        return response
+
+    def _bound_history(self) -> None:
+        """Compact when there is a quarter more than is to be retained, so that it need not be done all the time."""
+        space = self.space
+        revisions = self._retain_revisions or space.history_revisions
+        size = self._retain_bytes or space.history_bytes
+        if space.history_revisions > revisions + revisions // 4 or space.history_bytes > size + size // 4:
+            target = space.excess(revisions, size)
+            if target:
+                space.compact(target)
+                self._compactions.append((target, None))
+                self._work.set()
+
+    def _write_snapshot_if_worthwhile(self) -> None:
+        """It is when it frees as much as it takes."""
+        space = self.space
+        revision = space.compact_revision
+        if self._journal.obsolete_bytes(revision) >= max(self._segment_bytes, space.live_bytes):
+            changes = [entry for entry, _ in space.changes(revision)]
+            self._journal.write_snapshot(journal.Snapshot(revision, space.state(), changes))
+
+
+class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def Range(self, request: Any, context: Any) -> Any:
+        return await self._answer(self._store.requests.range, request, context)
+
+    async def Put(self, request: Any, context: Any) -> Any:
+        return await self._answer(self._store.requests.put, request, context)
+
+    async def DeleteRange(self, request: Any, context: Any) -> Any:
+        return await self._answer(self._store.requests.delete_range, request, context)
+
+    async def Txn(self, request: Any, context: Any) -> Any:
+        return await self._answer(self._store.requests.txn, request, context)
+
+    async def Compact(self, request: Any, context: Any) -> Any:
+        return await self._answer(self._store.compact, request, context)
+
+    async def _answer(self, do: Callable[[Any], Any], request: Any, context: Any) -> Any:
+        try:
+            response = do(request)
+        except StoreError as error:
+            refusal = error
+        else:
+            await self._store.settled()
+            return response
+        await self._store.settled()
+        return await _abort(context, refusal)
+
+
+async def _abort(context: Any, error: StoreError) -> NoReturn:
+    code, text = requests.refusal(error)
+    await context.abort(code, text)
+    raise AssertionError("abort raises")
+
+
+class _Maintenance(rpc_pb2_grpc.MaintenanceServicer):  # type: ignore[misc]
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def Status(self, request: Any, context: Any) -> Any:
+        store = self._store
+        await store.settled()
+        space = store.space
+        response = rpc_pb2.StatusResponse(
+            version=VERSION,
+            dbSize=space.live_bytes + space.history_bytes,
+            leader=MEMBER_ID,
+            raftIndex=space.revision,
+            raftTerm=1,
+        )
+        return store.requests.put_header(response)
+
+
+class _Watch(rpc_pb2_grpc.WatchServicer):  # type: ignore[misc]
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def Watch(self, request_iterator: Any, context: Any) -> None:
+        store = self._store
+        hub = store.hub
+        stream = hub.open()
+        reader = store.env.spawn(self._read(stream, context), "watch requests")
+        try:
+            while True:
+                response = hub.next_response(stream)
+                if response is not None:
+                    await context.write(response)
+                elif not stream.broken:
+                    await stream.wait()
+                elif context.done():
+                    return
+                else:
+                    await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "that was no WatchRequest")
+        finally:
+            hub.close(stream)
+            reader.cancel()
+
+    async def _read(self, stream: watches.Stream, context: Any) -> None:
+        """The other half of the call. When the client will send no more it goes on, as etcd's does."""
+        hub = self._store.hub
+        while True:
+            try:
+                request = await context.read()
+            except Exception:
+                # The call is over, or what came cannot be parsed: its writer will see.
+                stream.broken = True
+                stream.wake()
+                return
+            if request is EOF:
+                return
+            kind = request.WhichOneof("request_union")
+            if kind == "create_request":
+                hub.create(stream, request.create_request)
+            elif kind == "cancel_request":
+                hub.cancel(stream, request.cancel_request.watch_id)
+            elif kind == "progress_request":
+                hub.report_progress(stream)
+
+
+def _add_watch_to_server(servicer: _Watch, server: Any) -> None:
+    """As the generated function, but for responses that are serialised already."""
+    handler = grpc.stream_stream_rpc_method_handler(
+        servicer.Watch, request_deserializer=rpc_pb2.WatchRequest.FromString, response_serializer=_as_it_is
+    )
+    service = "etcdserverpb.Watch"
+    handlers = {"Watch": handler}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
+    server.add_registered_method_handlers(service, handlers)
+
+
+def _as_it_is(response: bytes) -> bytes:
+    return response

@@ -1,0 +1,85 @@
+"""An Env for the store alone: a disk in memory, a log that can be read, an ordinary event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+import grpc
+
+from kemu.runtime.channels import Channel
+from kemu.runtime.disks import FileDisk, MemoryDisk
+from kemu.runtime.links import DirectLink
+from kemu.runtime.servers import Server
+from kemu.store.server import Store
+
+
+class LoopClock:
+    epoch_unix_s = 0
+
+    def now_ns(self) -> int:
+        return int(asyncio.get_running_loop().time() * 1e9)
+
+    async def sleep(self, seconds: float, *, background: bool = False) -> None:
+        await asyncio.sleep(seconds)
+
+
+class StoreEnv:
+    """Serves in memory, and over real gRPC where a server is given."""
+
+    name = "store"
+
+    def __init__(self, disk: MemoryDisk | FileDisk | None = None, server: grpc.aio.Server | None = None) -> None:
+        self.disk = MemoryDisk() if disk is None else disk
+        self.clock = LoopClock()
+        self.random = random.Random(0)
+        self.events: list[tuple[str, Mapping[str, Any]]] = []
+        self.tasks: list[asyncio.Task[Any]] = []
+        self.is_ready = asyncio.Event()
+        self.in_memory = Server("store", self.spawn, asyncio.get_running_loop(), self._failed)
+        self.servers: list[Any] = [self.in_memory]
+        if server is not None:
+            self.servers.append(server)
+
+    def serve(self, add_to_server: Callable[[Any, Any], None], servicer: object) -> None:
+        for server in self.servers:
+            add_to_server(servicer, server)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(coroutine, name=name)
+        self.tasks.append(task)
+        return task
+
+    def log(self, kind: str, data: Mapping[str, Any]) -> None:
+        self.events.append((kind, data))
+
+    def logged(self, kind: str) -> list[Mapping[str, Any]]:
+        return [data for logged, data in self.events if logged == kind]
+
+    def ready(self) -> None:
+        self.is_ready.set()
+
+    def channel(self) -> Channel:
+        """In memory."""
+        loop = asyncio.get_running_loop()
+        return Channel(lambda: DirectLink(loop, self.in_memory, "test"), loop)
+
+    async def close(self) -> None:
+        """End the tasks; raises what one of them failed with."""
+        for task in self.tasks:
+            task.cancel()
+        for result in await asyncio.gather(*self.tasks, return_exceptions=True):
+            if isinstance(result, Exception):
+                raise result
+
+    def _failed(self, method: str, error: BaseException) -> None:
+        raise AssertionError(method) from error
+
+
+async def start(env: StoreEnv, **config: Any) -> Store:
+    store = Store(env, config)  # type: ignore[arg-type]
+    env.spawn(store.run(), "run")
+    await env.is_ready.wait()
+    return store
