@@ -1,0 +1,162 @@
+"""The command line as its users meet it: output, exit codes, errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from kemu.cli import catalog
+from kemu.cli.main import main
+
+RACE = "races/two-schedulers-one-node"
+
+MISTAKES = """\
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: mistakes}
+spec:
+  duration: 5 minutes
+  nodez: []
+  nodes:
+    - name: node-1
+      allocatable: {cpu: "10", memory: 1Gii}
+    - name: node-1
+  schedulers:
+    - name: default-scheduler
+      policy: {queue: lifo}
+  priorityClasses: {high: 1000}
+  manifests:
+    - {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {priorityClassName: hihg, containers: [{name: m}]}}
+    - {apiVersion: v1, kind: Pod, metadata: {name: b}, spec: {containers: [{name: m, resources: {limits: {cpu: "-1"}}}]}}
+    - {apiVersion: v1, kind: Pood, metadata: {name: c}}
+  events:
+    - {at: 5s}
+  workloads:
+    - name: w
+      arrivals: {poisson: {rate: 5 per second}, until: 4m}
+      pods: {spec: {containers: [{name: m}]}}
+  expect:
+    - {pod: nobody, bound: {}}
+"""
+
+
+def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_run_prints_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = output(capsys, "run", RACE, "--json", "--out", str(tmp_path / "run"), "--runtime", "sim")
+    verdict = json.loads(out)
+    assert code == 0
+    assert verdict["verdict"] == "holds"
+    assert {"scenario", "runtime", "seed", "digest", "virtual_s", "wall_s", "run"} <= verdict.keys()
+    assert all({"id", "holds", "detail"} <= found.keys() for found in verdict["expectations"] + verdict["checks"])
+    assert verdict["counts"]["admissions_rejected"] >= 1
+    assert all({"p50_s", "p99_s", "max_s"} <= group.keys() for group in verdict["waiting"].values())
+    assert json.loads((tmp_path / "run" / "verdict.json").read_text()) == verdict
+
+
+def test_run_tells_the_story_and_what_to_try_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = output(capsys, "run", RACE, "--out", str(tmp_path / "run"))
+    assert code == 0
+    assert "is rejected: OutOfcpu" in out
+    assert f"kemu replay {tmp_path / 'run'}" in out
+    assert "kemu trace" in out
+
+
+def test_a_failed_expectation_is_exit_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = catalog.find(RACE).read_text()
+    scenario = tmp_path / "wrong.yaml"
+    scenario.write_text(text + "    - {counter: preemptions, equals: 7}\n")
+    code, out, _ = output(capsys, "run", str(scenario), "--json", "--out", str(tmp_path / "run"))
+    assert (code, json.loads(out)["verdict"]) == (1, "fails")
+
+
+def test_what_cannot_be_judged_is_exit_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = tmp_path / "short.yaml"
+    scenario.write_text(
+        """
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: short}
+spec:
+  duration: 10s
+  nodes: [{name: n1}]
+  manifests:
+    - apiVersion: v1
+      kind: Pod
+      metadata: {name: a, annotations: {kemu.dev/run-seconds: "100"}}
+      spec: {restartPolicy: Never, containers: [{name: m}]}
+  expect: [{pod: a, deleted: {before: 20s}}]
+"""
+    )
+    code, out, _ = output(capsys, "run", str(scenario), "--json", "--out", str(tmp_path / "run"))
+    assert (code, json.loads(out)["verdict"]) == (3, "unknown")
+
+
+def test_ten_mistakes_are_ten_located_errors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = tmp_path / "mistakes.yaml"
+    scenario.write_text(MISTAKES)
+    code, out, err = output(capsys, "run", str(scenario), "--out", str(tmp_path / "run"))
+    assert (code, out) == (2, "")
+    lines = [line for line in err.splitlines() if line.startswith(f"{scenario}:")]
+    for number, word in (
+        (5, "5 minutes"), (6, "nodez"), (9, "1Gii"), (10, "node-1"), (13, "lifo"), (16, "hihg"), (17, "cpu"),
+        (18, "Pood"), (20, "at: 5s"), (23, "rate"), (26, "nobody"),
+    ):  # fmt: skip
+        found = [line for line in lines if line.startswith(f"{scenario}:{number}:")]
+        assert found, f"no complaint about line {number} ({word}) in:\n{err}"
+    assert not (tmp_path / "run").exists()
+
+
+def test_validate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert output(capsys, "scenarios", "validate", RACE)[0] == 0
+    scenario = tmp_path / "mistakes.yaml"
+    scenario.write_text(MISTAKES)
+    code, out, _ = output(capsys, "scenarios", "validate", str(scenario), "--json")
+    found = json.loads(out)
+    assert (code, found["valid"]) == (2, False)
+    assert len(found["problems"]) >= 10
+    assert all(problem["line"] > 0 and problem["column"] > 0 for problem in found["problems"])
+
+
+def test_the_schema_accepts_every_shipped_scenario(capsys: pytest.CaptureFixture[str]) -> None:
+    import yaml
+
+    code, out, _ = output(capsys, "scenarios", "schema")
+    assert code == 0
+    validator = jsonschema.Draft202012Validator(json.loads(out))
+    for path in catalog.shipped().values():
+        assert not list(validator.iter_errors(yaml.safe_load(path.read_text()))), path
+
+
+def test_list_and_show(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = output(capsys, "scenarios", "list", "--json")
+    assert RACE in [each["name"] for each in json.loads(out)["scenarios"]]
+    _, out, _ = output(capsys, "scenarios", "show", "two-schedulers-one-node")
+    assert out.startswith("apiVersion: kemu.dev/v1") or "kind: Scenario" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run", "two-schedulers-one-nod"], "did you mean"),
+        (["run", RACE, "--set", "nonsense"], "PATH=VALUE"),
+        (["run", RACE, "--set", "schedulers[9].policy.queue=fifo"], "schedulers"),
+        (["run", RACE, "--store", "nowhere"], "etcd://HOST:PORT"),
+        (["replay", "nowhere"], "nowhere"),
+        (["trace", "nowhere", "a"], "nowhere"),
+        (["bench", "nothing"], "sim-pods"),
+    ],
+)
+def test_bad_arguments_are_exit_2_with_a_reason(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = output(capsys, *arguments)
+    assert (code, out) == (2, "")
+    assert words in err

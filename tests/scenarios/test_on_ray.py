@@ -1,0 +1,26 @@
+"""The worked examples hold for real, too: on Ray, over gRPC, twenty times as fast as the wall clock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kemu.cli import catalog
+from kemu.scenario import loader, runner
+from tests.scenarios.test_shipped import failures
+
+SCENARIOS = {
+    name: path
+    for name, path in catalog.shipped().items()
+    if name.startswith(("seeds/", "races/"))
+}  # fmt: skip
+
+pytestmark = [pytest.mark.ray, pytest.mark.slow]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_holds_on_ray(name: str, tmp_path: Path) -> None:
+    scenario = loader.load(SCENARIOS[name])
+    verdict, _ = runner.run_all(scenario, runner.Options(out=tmp_path, runtime="ray", speed=20))
+    assert verdict["verdict"] == "holds", failures(verdict)

@@ -1,0 +1,113 @@
+"""Every shipped scenario does what its document says, for more than one seed, and repeats byte for byte."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kemu.cli import catalog
+from kemu.runlog.frames import FILE_NAME
+from kemu.scenario import loader, replays, runner
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+SCENARIOS = {name: path for name, path in catalog.shipped().items() if not name.startswith("traces/")}
+
+
+def run(name: str, out: Path, seed: int | None = None) -> dict:
+    overrides = {} if seed is None else {"seed": seed}
+    scenario = loader.load(SCENARIOS[name], overrides=overrides)
+    return runner.run_all(scenario, runner.Options(out=out, runtime="sim"))[0]
+
+
+def failures(verdict: dict) -> list[str]:
+    judged = [*verdict["expectations"], *verdict["checks"]]
+    return [f"{found.get('text', found['id'])}: {found['detail']}" for found in judged if found["holds"] is not True]
+
+
+@pytest.mark.parametrize("seed", [None, 2, 3, 4, 5])
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_holds_in_virtual_time(name: str, seed: int | None, tmp_path: Path) -> None:
+    verdict = run(name, tmp_path, seed)
+    assert verdict["verdict"] == "holds", failures(verdict)
+
+
+@pytest.mark.parametrize("name", ["races/two-schedulers-one-node", "chaos/store-crash", "seeds/starvation"])
+def test_repeats_in_fresh_processes_under_other_hash_seeds(name: str, tmp_path: Path) -> None:
+    digests = set()
+    for hash_seed in ("1", "4242"):
+        arguments = ["run", name, "--runtime", "sim", "--json", "--out", str(tmp_path / hash_seed)]
+        done = subprocess.run(
+            [sys.executable, "-m", "kemu.cli.main", *arguments],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        digests.add(json.loads(done.stdout)["digest"])
+    assert len(digests) == 1
+
+
+def test_other_seeds_give_other_runs(tmp_path: Path) -> None:
+    name = "races/two-schedulers-one-node"
+    digests = {run(name, tmp_path / str(seed), seed)["digest"] for seed in (1, 2, 3)}
+    assert len(digests) == 3
+
+
+class TestReplay:
+    def test_agrees(self, tmp_path: Path) -> None:
+        verdict = run("races/two-schedulers-one-node", tmp_path)
+        (replay,) = replays.replay(tmp_path)
+        assert replay.difference is None
+        assert replay.digest == verdict["digest"]
+
+    def test_agrees_for_every_variant_of_a_matrix(self, tmp_path: Path) -> None:
+        run("seeds/preemption-example-4", tmp_path)
+        found = replays.replay(tmp_path)
+        assert len(found) == 2
+        assert all(replay.difference is None for replay in found)
+
+    def test_names_the_first_event_that_differs(self, tmp_path: Path) -> None:
+        run("races/two-schedulers-one-node", tmp_path)
+        log = tmp_path / FILE_NAME
+        intact = log.read_bytes()
+        for place in (0.4, 0.6, 0.9):
+            damaged = bytearray(intact)
+            damaged[int(len(damaged) * place)] ^= 0x01
+            log.write_bytes(damaged)
+            (replay,) = replays.replay(tmp_path)
+            assert replay.difference is not None
+            assert replay.difference.recorded != replay.difference.replayed
+            assert f"event {replay.difference.index} differs" in str(replay.difference)
+
+    def test_notices_a_log_that_was_cut(self, tmp_path: Path) -> None:
+        run("races/two-schedulers-one-node", tmp_path)
+        log = tmp_path / FILE_NAME
+        log.write_bytes(log.read_bytes()[:-5])
+        (replay,) = replays.replay(tmp_path)
+        assert replay.difference is not None
+        assert "ends within a frame" in replay.difference.recorded
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not DATA.is_dir(), reason="the openb trace is not beside this checkout (../shared/data)")
+def test_the_production_trace_runs_within_its_limits(tmp_path: Path) -> None:
+    """The whole of it, in a process of its own for the sake of its memory."""
+    arguments = ["run", "traces/openb", "--data", str(DATA), "--json", "--out", str(tmp_path / "run")]
+    program = (
+        "import json, resource, sys\n"
+        "from kemu.cli.main import main\n"
+        "code = main(sys.argv[1:])\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024, file=sys.stderr)\n"
+        "sys.exit(code)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr + done.stdout[:2000]
+    verdict = json.loads(done.stdout)
+    assert verdict["verdict"] == "holds", failures(verdict)
+    assert verdict["counts"]["pods_created"] >= 8152
+    assert int(done.stderr.split()[-1]) < 2048
