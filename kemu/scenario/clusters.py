@@ -160,11 +160,8 @@ def check_config(config: Mapping[str, Any], name: str, path: Path, report: Repor
         report.add((*path, *where), f"{key}: {error.message}" if key else error.message, error.suggestion)
 
 
-def priority_class(
-    name: str, checked: int | Mapping[str, Any]
-) -> tuple[scheduling_v1_pb2.PriorityClass, dict[str, Any]]:
-    """The object, and the same as a manifest."""
-    fields = {"value": checked} if isinstance(checked, int) else dict(checked)
-    message = scheduling_v1_pb2.PriorityClass(**fields)
+def priority_class(name: str, checked: int | Mapping[str, Any]) -> scheduling_v1_pb2.PriorityClass:
+    """``checked``: its value, or its fields."""
+    message = scheduling_v1_pb2.PriorityClass(**({"value": checked} if isinstance(checked, int) else checked))
     message.metadata.name = name
-    return message, {"metadata": {"name": name}, **fields}
+    return message

@@ -228,9 +228,12 @@ def _subject(checked: Mapping[str, Any]) -> Subject | None:
 def _pods(checked: Mapping[str, Any]) -> PodsAre:
     pods = checked["pods"]
     names = pods.get("names")
+    selector = pods.get("selector")
+    if selector is not None and not ("matchLabels" in selector or "matchExpressions" in selector):
+        selector = {"matchLabels": selector}
     selection = Selection(
         pods.get("workload"),
-        pods.get("selector"),
+        selector,
         None if names is None else tuple(full_name(name) for name in names),
     )
     quantifier = next((word for word in ("all", "any", "none", "count") if word in checked), "")

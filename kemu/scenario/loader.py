@@ -304,7 +304,7 @@ class _Loading:
             if not isinstance(item, dict):
                 continue
             path: Path = ("spec", "schedulers", index, "config")
-            if "configFile" not in item:
+            if "config" in item or "configFile" not in item:
                 clusters.check_config(item.get("config", {}), item.get("name", ""), path, self.report)
                 continue
             path = (*path[:-1], "configFile")
@@ -341,11 +341,11 @@ class _Loading:
         classes: list[scenarios.Manifest] = []
         for name, item in spec.get("priorityClasses", {}).items():
             path: Path = ("spec", "priorityClasses", name)
-            message, manifest = clusters.priority_class(name, item)
-            manifests.complete(message, manifest, path, self.report)
+            message = clusters.priority_class(name, item)
+            manifests.complete(message, item if isinstance(item, dict) else {}, path, self.report)
             classes.append(_manifest(message, path, self.report))
         classes += [
-            _manifest(clusters.priority_class(name, value)[0], ("spec", "workloads"), self.report)
+            _manifest(clusters.priority_class(name, value), ("spec", "workloads"), self.report)
             for name, value in timeline.trace_priority_classes.items()
             if name not in spec.get("priorityClasses", {})
         ]

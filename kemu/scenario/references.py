@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from kemu.checks import registry
-from kemu.k8s import core_v1_pb2
-from kemu.objects import defaults, resources
+from kemu.k8s import core_v1_pb2, meta_v1_pb2
+from kemu.objects import convert, defaults, resources, selectors
 from kemu.scenario import clusters, expectations, scenarios
 from kemu.scenario.documents import Path, nearest
 from kemu.scenario.manifests import Declared
@@ -229,8 +230,20 @@ def _check_selection(selection: expectations.Selection, path: Path, names: Names
     if selection.workload is not None and selection.workload not in names.workload_names:
         hint = nearest(selection.workload, names.workload_names)
         report.add((*path, "workload"), f"there is no workload {selection.workload}", hint)
+    if selection.selector is not None:
+        _check_selector(selection.selector, (*path, "selector"), report)
     for index, name in enumerate(selection.names or ()):
         _check_pod_name(name, (*path, "names", index), names, report)
+
+
+def _check_selector(selector: Mapping[str, Any], path: Path, report: Report) -> None:
+    try:
+        selectors.compile_labels(convert.from_json(meta_v1_pb2.LabelSelector, selector))
+    except convert.ConversionError as error:
+        for problem in error.problems:
+            report.add(path, f"{problem.path}: {problem.message}", problem.suggestion)
+    except selectors.SelectorError as error:
+        report.add(path, str(error))
 
 
 def _check_bounds(bounds: expectations.Bounds, path: Path, report: Report) -> None:

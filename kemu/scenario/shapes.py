@@ -179,7 +179,8 @@ class Number:
         if self.positive and value <= 0:
             report.add(path, f"must be more than 0, not {value:g}")
             return INVALID
-        return float(_bounded(value, self.minimum, self.maximum, path, report))
+        bounded = _bounded(value, self.minimum, self.maximum, path, report)
+        return INVALID if bounded is INVALID else float(bounded)
 
     def schema(self) -> dict[str, Any]:
         schema: dict[str, Any] = {"type": "number", **_bounds(self.minimum, self.maximum)}

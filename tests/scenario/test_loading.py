@@ -1,0 +1,235 @@
+"""What a scenario says is what the runner gets; the resolved document says the same again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kemu.objects import convert
+from kemu.runtime.env import SECOND_NS
+from kemu.scenario import loader
+from kemu.scenario.scenarios import Arrivals, Scenario
+from tests.scenario.texts import HEAD, NODES, load, pod
+
+
+def amounts(resources: object) -> dict[str, str]:
+    return {name: amount.string for name, amount in sorted(resources.items())}  # type: ignore[attr-defined]
+
+
+def test_little_is_required() -> None:
+    scenario = load("")
+    assert scenario.name == "scenario"
+    assert [scheduler.name for scheduler in scenario.schedulers] == ["default-scheduler"]
+    assert scenario.duration_ns == 600 * SECOND_NS
+    assert (scenario.runtime, scenario.seed, scenario.store_fsync) == ("sim", 0, "batch")
+    (node,) = scenario.nodes
+    assert node.message.metadata.labels["kubernetes.io/hostname"] == "node-1"
+    assert amounts(node.message.status.allocatable) == {
+        "cpu": "8", "ephemeral-storage": "100Gi", "memory": "32Gi", "pods": "110",
+    }  # fmt: skip
+
+
+def test_a_prefix_and_a_count_make_many_nodes() -> None:
+    scenario = load("", nodes="  nodes: [{namePrefix: node-, count: 12, labels: {zone: a}, unschedulable: yes}]\n")
+    assert [node.name for node in scenario.nodes] == [f"node-{n}" for n in range(1, 13)]
+    assert {node.message.metadata.labels["kubernetes.io/hostname"] for node in scenario.nodes} == {
+        f"node-{n}" for n in range(1, 13)
+    }
+    assert all(node.message.metadata.labels["zone"] == "a" for node in scenario.nodes)
+    assert all(node.message.spec.unschedulable for node in scenario.nodes)
+
+
+@pytest.mark.parametrize(
+    ("node", "capacity", "allocatable"),
+    [
+        ("allocatable: {cpu: 2, memory: 1Gi, pods: 5}", ("2", "1Gi"), ("2", "1Gi")),
+        ("capacity: {cpu: 4, memory: 8Gi}", ("4", "8Gi"), ("4", "8092Mi")),  # less the default eviction threshold
+        (
+            "capacity: {cpu: 4, memory: 8Gi}, kubelet: {kubeReserved: {cpu: 500m, memory: 1Gi}, evictionHard: {}}",
+            ("4", "8Gi"),
+            ("3500m", "7Gi"),
+        ),
+        ("capacity: {cpu: 4, memory: 8Gi}, allocatable: {cpu: 3, memory: 1Gi}", ("4", "8Gi"), ("3", "1Gi")),
+    ],
+)
+def test_allocatable_follows_from_capacity_and_reservations(
+    node: str, capacity: tuple[str, str], allocatable: tuple[str, str]
+) -> None:
+    scenario = load("", nodes=f"  nodes: [{{name: a, {node}}}]\n")
+    status = scenario.nodes[0].message.status
+    assert (status.capacity["cpu"].string, status.capacity["memory"].string) == capacity
+    assert (status.allocatable["cpu"].string, status.allocatable["memory"].string) == allocatable
+
+
+def test_the_kubelet_is_told_what_was_written() -> None:
+    kubelet = "{maxPods: 5, nodeLeaseDurationSeconds: 400, nodeStatusReportFrequency: 10h}"
+    scenario = load("", nodes=f"  nodes: [{{name: a, kubelet: {kubelet}}}]\n")
+    assert scenario.nodes[0].kubelet == {
+        "maxPods": 5, "nodeLeaseDurationSeconds": 400, "nodeStatusReportFrequency": "10h",
+    }  # fmt: skip
+    assert scenario.nodes[0].message.status.allocatable["pods"].string == "5"
+
+
+@pytest.mark.parametrize(("word", "value"), [("off", False), ("on", True), ("no", False), ("'yes'", True)])
+def test_switches_take_every_spelling(word: str, value: bool) -> None:
+    scenario = load(f"schedulers: [{{name: a, policy: {{nomination: {word}}}}}]")
+    assert scenario.schedulers[0].policy == {"nomination": value}
+
+
+def test_setup_is_namespaces_then_classes_then_manifests_in_their_order() -> None:
+    scenario = load(
+        "priorityClasses: {high: 5, low: {value: 1, preemptionPolicy: Never}}\n"
+        f"manifests: [{pod('b')}, {{apiVersion: v1, kind: Namespace, metadata: {{name: x}}}}, {pod('a')}]"
+    )
+    assert [manifest.message.metadata.name for manifest in scenario.setup] == ["x", "high", "low", "b", "a"]
+    assert scenario.setup[2].message.preemptionPolicy == "Never"
+    assert scenario.setup[3].message.metadata.namespace == "default"
+    assert (scenario.setup[4].line, scenario.setup[4].path) == (6, "spec.manifests[2]")
+
+
+def test_containers_without_an_image_get_one() -> None:
+    (manifest,) = load(f"manifests: [{pod('a')}]").setup
+    assert manifest.message.spec.containers[0].image
+
+
+def test_pods_that_run_for_a_time_are_not_started_again_unless_they_say_so() -> None:
+    life = "annotations: {kemu.dev/run-seconds: '5'}"
+    spec = "spec: {containers: [{name: m}]}"
+    scenario = load(
+        f"manifests: [{{apiVersion: v1, kind: Pod, metadata: {{name: a, {life}}}, {spec}}}, {pod('b')}]\n"
+        f"workloads:\n"
+        f"- {{name: w, arrivals: {{count: 1}}, pods: {{{spec}}}, life: {{runSeconds: 3}}}}\n"
+        f"- {{name: v, arrivals: {{count: 1}}, pods: {{spec: {{restartPolicy: Always, containers: [{{name: m}}]}}}},"
+        f" life: {{runSeconds: 3}}}}"
+    )
+    a, b = (manifest.message.spec for manifest in scenario.setup)
+    assert a.restartPolicy == "Never"
+    assert not b.HasField("restartPolicy")
+    w, v = (workload.template for workload in scenario.workloads)
+    assert w is not None
+    assert w.spec.restartPolicy == "Never"
+    assert v is not None
+    assert v.spec.restartPolicy == "Always"
+
+
+def test_events_are_in_the_order_of_their_times_then_of_the_file() -> None:
+    scenario = load(
+        "events:\n"
+        "- {at: 5s, cordon: {node: node-1}}\n"
+        "- {at: 1s, taint: {node: node-1, key: k, value: v, effect: NoSchedule}}\n"
+        f"- {{at: 5s, create: {pod('a')}}}\n"
+        "- {at: 6s, delete: {pod: a, gracePeriodSeconds: 0}}\n"
+        "- {at: 6s, delete: {kind: Node, name: node-1}}\n"
+        "- {at: 7s, finish: {pod: default/a, exitCode: 3}}\n"
+        "- {at: 8s, patch: {kind: Pod, name: a, merge: {metadata: {labels: {x: y}}}}}\n"
+        "- {at: 9s, addNode: {name: node-2}}\n"
+        "- {at: 10s, removeNode: {node: node-2}}\n"
+    )
+    assert [(event.index, event.what) for event in scenario.events] == [
+        (1, "taint"), (0, "cordon"), (2, "create"), (3, "delete"), (4, "delete"), (5, "finish"), (6, "patch"),
+        (7, "addNode"), (8, "removeNode"),
+    ]  # fmt: skip
+    delete = scenario.events[3]
+    assert (delete.resource, delete.namespace, delete.name, delete.grace_period_s) == ("pods", "default", "a", 0)
+    assert (scenario.events[4].resource, scenario.events[4].namespace) == ("nodes", "")
+    assert (scenario.events[5].name, scenario.events[5].exit_code) == ("a", 3)
+    assert scenario.events[7].nodes[0].name == "node-2"
+
+
+def test_arrivals() -> None:
+    template = "pods: {spec: {containers: [{name: m}]}}"
+    scenario = load(
+        "duration: 2m\n"
+        "workloads:\n"
+        f"- {{name: a, start: 10s, arrivals: {{poisson: {{rate: 300/m}}, until: 1m}}, {template}}}\n"
+        f"- {{name: b, arrivals: {{every: {{uniform: {{min: 1s, max: 2s}}}}, count: 7}}, {template}}}\n"
+        f"- {{name: c, arrivals: {{count: 3}}, {template}}}\n"
+        f"- {{name: d, arrivals: {{ramp: {{from: 1/s, to: 20/s}}}}, {template}, replaceFinished: true}}\n"
+    )
+    second = SECOND_NS
+    assert [workload.arrivals for workload in scenario.workloads] == [
+        Arrivals("poisson", 5.0, start_ns=10 * second, until_ns=60 * second),
+        Arrivals("every", every={"uniform": {"min": 1.0, "max": 2.0}}, until_ns=120 * second, count=7),
+        Arrivals("once", until_ns=120 * second, count=3),
+        Arrivals("ramp", 1.0, 20.0, until_ns=120 * second),
+    ]
+    assert [workload.replace_finished for workload in scenario.workloads] == [False, False, False, True]
+
+
+def test_timing_is_in_seconds() -> None:
+    scenario = load(
+        "timing: {apiLatency: 2ms, bind: {choice: [{value: 1ms, weight: 9}, {value: 1s}]}, "
+        "schedulingCycle: {base: 1ms, perNode: 2us}, podStart: {lognormal: {median: 1s, p99: 8s}}}"
+    )
+    assert scenario.timing == {
+        "apiLatency": 0.002,
+        "bind": {"choice": [{"value": 0.001, "weight": 9.0}, {"value": 1.0}]},
+        "schedulingCycle": {"base": 0.001, "perNode": 0.000002},
+        "podStart": {"lognormal": {"median": 1.0, "p99": 8.0}},
+    }
+
+
+def test_faults() -> None:
+    scenario = load(
+        "chaos:\n"
+        "- {at: 5s, for: 10s, crash: {actor: kubelet/*}}\n"
+        "- {every: {exponential: {mean: 30s}}, from: 10s, until: 1m, id: x,"
+        " partition: {between: [store, [apiserver/0, 'scheduler/*']], oneWay: yes, all: yes}}\n"
+    )
+    crash, partition = scenario.chaos
+    assert (crash.id, crash.what, crash.at_ns, crash.for_ns, crash.actor, crash.restart, crash.all) == (
+        "crash-0", "crash", 5 * SECOND_NS, 10 * SECOND_NS, "kubelet/*", True, False,
+    )  # fmt: skip
+    assert (partition.id, partition.at_ns, partition.every) == ("x", None, {"exponential": {"mean": 30.0}})
+    assert partition.between == (("store",), ("apiserver/0", "scheduler/*"))
+    assert partition.one_way
+    assert partition.all
+
+
+def test_overrides_are_as_if_written() -> None:
+    scenario = load("seed: 1", overrides={"seed": 7, "duration": "1m", "schedulers": [{"name": "x"}]})
+    assert (scenario.seed, scenario.duration_ns) == (7, 60 * SECOND_NS)
+    assert scenario.schedulers[0].name == "x"
+    assert "seed: 7" in scenario.to_yaml()
+
+
+def test_files_are_taken_into_the_resolved_document(tmp_path: Path) -> None:
+    (tmp_path / "pods.yaml").write_text(f"{pod('a')}\n---\n{pod('b')}\n")
+    (tmp_path / "config.yaml").write_text("percentageOfNodesToScore: 50\n")
+    file = tmp_path / "scenario.yaml"
+    file.write_text(
+        HEAD + NODES + f"  manifests: [{pod('c')}, {{file: pods.yaml}}, {pod('d')}]\n"
+        "  schedulers: [{name: default-scheduler, configFile: config.yaml}]\n"
+        "  expect: [{pod: b, bound: {}}]\n"
+    )
+    scenario = loader.load(file)
+    again = loader.loads(scenario.to_yaml())
+    for each in (scenario, again):
+        assert [manifest.message.metadata.name for manifest in each.setup] == ["c", "a", "b", "d"]
+        assert each.schedulers[0].config == {"percentageOfNodesToScore": 50}
+    assert again.to_yaml() == scenario.to_yaml()
+
+
+def same(one: Scenario, other: Scenario) -> bool:
+    """Whether they build the same cluster and expect the same of it."""
+
+    def parts(scenario: Scenario) -> object:
+        return (
+            scenario.seed, scenario.duration_ns, scenario.schedulers, scenario.timing, scenario.chaos, scenario.checks,
+            [(node.name, node.message.SerializeToString(deterministic=True)) for node in scenario.nodes],
+            [convert.to_manifest(manifest.message) for manifest in scenario.setup],
+            [(event.at_ns, event.what, event.name) for event in scenario.events],
+            [(workload.name, workload.arrivals, workload.life) for workload in scenario.workloads],
+            [(found.id, found.text, found.subject) for found in scenario.expectations],
+        )  # fmt: skip
+
+    return parts(one) == parts(other)
+
+
+def test_the_resolved_document_of_a_large_scenario_is_small_and_the_same() -> None:
+    scenario = load(
+        "events: [{at: 1s, cordon: {node: node-77}}]", nodes="  nodes: [{namePrefix: node-, count: 1000}]\n"
+    )
+    assert len(scenario.to_yaml()) < 500
+    assert same(scenario, loader.loads(scenario.to_yaml()))

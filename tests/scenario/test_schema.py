@@ -1,0 +1,80 @@
+"""The JSON Schema for editors says the same as the loader, and the documentation knows every key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from kemu.scenario import documents, schema, shapes
+from tests.scenario.test_mistakes import TEN_MISTAKES
+from tests.scenario.texts import FIRST_LINE, HEAD, NODES, SCENARIOS
+
+FILES = sorted(SCENARIOS.glob("*/*.yaml"))
+
+
+@pytest.fixture(scope="module")
+def validator() -> jsonschema.Draft202012Validator:
+    found = schema.json_schema()
+    jsonschema.Draft202012Validator.check_schema(found)
+    return jsonschema.Draft202012Validator(found)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_every_shipped_scenario_is_valid(file: Path, validator: jsonschema.Draft202012Validator) -> None:
+    (document,) = documents.read(file)
+    assert [f"{error.json_path}: {error.message}" for error in validator.iter_errors(document.data)] == []
+
+
+def test_mistakes_are_invalid(validator: jsonschema.Draft202012Validator) -> None:
+    (document,) = documents.parse(TEN_MISTAKES, "")
+    assert not validator.is_valid(document.data)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "seed: x",
+        "sed: 1",
+        "duration: 5",
+        "controllers: [replicaset]",
+        "events: [{at: 1s}]",
+        "events: [{at: 1s, cordon: {node: a}, uncordon: {node: a}}]",
+        "timing: {apiLatency: {uniform: {min: 1s}}}",
+        "schedulers: [{name: a, policy: {preemptor: kubelet}}]",
+        "expect: [{pod: a}]",
+        "expect: [{pod: a, bound: {}, running: {}}]",
+        "expect: [{pod: a, equals: 3}]",
+        "workloads: [{name: a}]",
+    ],
+)
+def test_the_schema_refuses_what_the_loader_refuses(spec: str, validator: jsonschema.Draft202012Validator) -> None:
+    (document,) = documents.parse(f"{HEAD}{NODES}  {spec}\n", "")
+    assert not validator.is_valid(document.data)
+    problems: list[Any] = []
+    schema.SCENARIO.check(document.data, (), shapes.Report(document, problems))
+    assert problems
+    assert problems[0].line == FIRST_LINE
+
+
+def keys(shape: Any) -> Iterator[str]:
+    """Every key of the format below a shape."""
+    if isinstance(shape, shapes.Record):
+        for name, entry in {**shape.keys, **shape.choices}.items():
+            yield name
+            yield from keys(entry.shape)
+        for companion in shape.companions.values():
+            yield from keys(companion)
+    for part in ("shape", "item", "scalar", "record", "parts"):
+        inner = getattr(shape, part, None)
+        if inner is not None:
+            yield from keys(inner)
+
+
+def test_the_documentation_names_every_key() -> None:
+    text = (SCENARIOS.parent / "docs" / "scenarios.md").read_text()
+    missing = sorted({key for key in keys(schema.SCENARIO) if f"`{key}" not in text and f"{key}:" not in text})
+    assert missing == []

@@ -1,0 +1,145 @@
+"""Streams of pods: when they come, how they live, and that one changes nothing in another."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kemu.k8s import core_v1_pb2
+from kemu.runtime.env import SECOND_NS
+from kemu.scenario import manifests, workloads
+from kemu.scenario.scenarios import Arrivals, Scenario
+from tests.scenario.texts import load
+
+S = SECOND_NS
+
+
+def times(arrivals: Arrivals, seed: int = 0) -> list[int]:
+    return list(workloads.arrival_times(arrivals, random.Random(seed)))
+
+
+def stream(scenario: Scenario, name: str, seed: int = 1) -> workloads.Stream:
+    (found,) = [workload for workload in scenario.workloads if workload.name == name]
+    return workloads.Stream(workloads.plain(found), seed)
+
+
+def pods(found: workloads.Stream) -> list[tuple[int, core_v1_pb2.Pod]]:
+    result = []
+    while (when_ns := found.next_ns()) is not None:
+        result.append((when_ns, found.arrival()[1]))
+    return result
+
+
+def lives(found: workloads.Stream) -> list[tuple[int, dict[str, str]]]:
+    return [(when_ns, dict(pod.metadata.annotations)) for when_ns, pod in pods(found)]
+
+
+TEMPLATE = "pods: {metadata: {labels: {app: x}}, spec: {containers: [{name: m}]}}"
+LIFE = "life: {runSeconds: {exponential: {mean: 60}}, shutdownSeconds: {uniform: {min: 1, max: 20}}, exitCode: 3}"
+
+
+def test_all_at_once() -> None:
+    assert times(Arrivals("once", start_ns=5 * S, until_ns=60 * S, count=3)) == [5 * S] * 3
+
+
+def test_at_even_intervals_from_the_start() -> None:
+    assert times(Arrivals("every", every=2.0, start_ns=S, until_ns=8 * S)) == [1 * S, 3 * S, 5 * S, 7 * S]
+
+
+def test_nothing_comes_from_the_end_on() -> None:
+    assert times(Arrivals("every", every=1.0, until_ns=3 * S)) == [0, S, 2 * S]
+
+
+def test_a_count_bounds_a_process() -> None:
+    assert len(times(Arrivals("poisson", 10.0, until_ns=3600 * S, count=17))) == 17
+
+
+@pytest.mark.parametrize("process", ["poisson", "ramp"])
+def test_as_many_come_as_the_rate_says(process: str) -> None:
+    found = times(Arrivals(process, 5.0, 15.0, start_ns=10 * S, until_ns=1010 * S))
+    expected = 5.0 * 1000 if process == "poisson" else 10.0 * 1000
+    assert abs(len(found) - expected) < 5 * math.sqrt(expected)
+    assert found == sorted(found)
+    assert 10 * S <= found[0] < found[-1] < 1010 * S
+
+
+def test_a_ramp_grows_evenly() -> None:
+    found = times(Arrivals("ramp", 1.0, 9.0, until_ns=1000 * S))
+    quarters = [sum(q * 250 * S <= when < (q + 1) * 250 * S for when in found) for q in range(4)]
+    for count, expected in zip(quarters, [500, 1000, 1500, 2000], strict=True):
+        assert abs(count - expected) < 5 * math.sqrt(expected)
+
+
+def test_a_ramp_may_fall() -> None:
+    found = times(Arrivals("ramp", 9.0, 0.5, until_ns=1000 * S))
+    assert sum(when < 500 * S for when in found) > 2 * sum(when >= 500 * S for when in found)
+
+
+@given(
+    st.sampled_from(["poisson", "every", "ramp", "once"]),
+    st.floats(0.01, 50),
+    st.floats(0.01, 50),
+    st.integers(0, 20 * S),
+    st.integers(0, 40 * S),
+    st.none() | st.integers(0, 30),
+    st.integers(0, 9),
+)
+def test_arrivals_are_in_order_and_within_their_bounds(
+    process: str, first: float, last: float, start: int, until: int, count: int | None, seed: int
+) -> None:
+    arrivals = Arrivals(process, first, last, every=first, start_ns=start, until_ns=until, count=count)
+    found = list(itertools.islice(workloads.arrival_times(arrivals, random.Random(seed)), 3000))
+    assert found == sorted(found)
+    assert all(start <= when < until for when in found)
+    assert count is None or len(found) <= count
+
+
+def test_pods_are_numbered_labelled_and_carry_their_lives() -> None:
+    scenario = load(f"workloads: [{{name: w, arrivals: {{count: 3}}, {TEMPLATE}, {LIFE}}}]")
+    made = [pod for _, pod in pods(stream(scenario, "w"))]
+    assert [pod.metadata.name for pod in made] == ["w-0", "w-1", "w-2"]
+    assert all(dict(pod.metadata.labels) == {"app": "x", workloads.LABEL: "w"} for pod in made)
+    assert all(pod.metadata.annotations[manifests.EXIT_CODE] == "3" for pod in made)
+    run = [float(pod.metadata.annotations[manifests.RUN_SECONDS]) for pod in made]
+    assert len(set(run)) == 3
+    assert all(1 <= float(pod.metadata.annotations[manifests.SHUTDOWN_SECONDS]) <= 20 for pod in made)
+    assert manifests.START_SECONDS not in made[0].metadata.annotations
+    assert not any(
+        manifests.annotation_complaint(name, pod.metadata.annotations[name])
+        for pod in made
+        for name in manifests.ANNOTATIONS
+        if name in pod.metadata.annotations
+    )
+
+
+def test_the_seed_alone_decides() -> None:
+    scenario = load(f"workloads: [{{name: w, arrivals: {{poisson: {{rate: 1/s}}}}, {TEMPLATE}, {LIFE}}}]")
+    assert lives(stream(scenario, "w", 1)) == lives(stream(scenario, "w", 1))
+    assert lives(stream(scenario, "w", 1)) != lives(stream(scenario, "w", 2))
+
+
+def test_another_workload_changes_nothing() -> None:
+    one = f"{{name: w, arrivals: {{poisson: {{rate: 1/s}}}}, {TEMPLATE}, {LIFE}}}"
+    alone = load(f"workloads: [{one}]")
+    both = load(f"workloads: [{one.replace('name: w', 'name: v')}, {one}]")
+    assert lives(stream(alone, "w")) == lives(stream(both, "w"))
+    assert lives(stream(both, "v")) != lives(stream(both, "w"))
+
+
+def test_replacements_get_the_next_number_and_change_nothing_in_what_comes_later() -> None:
+    scenario = load(f"workloads: [{{name: w, arrivals: {{count: 4}}, {TEMPLATE}, {LIFE}, replaceFinished: yes}}]")
+    undisturbed = [life for _, life in lives(stream(scenario, "w"))]
+    disturbed = stream(scenario, "w")
+    first = disturbed.arrival()
+    second = disturbed.arrival()
+    number, again = disturbed.replacement(0)
+    third = disturbed.arrival()
+    assert (number, again.metadata.name) == (2, "w-2")
+    assert dict(again.metadata.annotations) not in undisturbed
+    assert disturbed.replacement(2)[1].metadata.name == "w-4"
+    assert [dict(pod.metadata.annotations) for _, pod in (first, second, third)] == undisturbed[:3]
