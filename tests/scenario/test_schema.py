@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from kemu.scenario import documents, schema, shapes
+from kemu.scenario import documents, loader, schema, shapes
 from tests.scenario.test_mistakes import TEN_MISTAKES
 from tests.scenario.texts import FIRST_LINE, HEAD, NODES, SCENARIOS
 
@@ -76,5 +77,10 @@ def keys(shape: Any) -> Iterator[str]:
 
 def test_the_documentation_names_every_key() -> None:
     text = (SCENARIOS.parent / "docs" / "scenarios.md").read_text()
-    missing = sorted({key for key in keys(schema.SCENARIO) if f"`{key}" not in text and f"{key}:" not in text})
-    assert missing == []
+    in_code = {word for code in re.findall(r"`[^`]+`|```.*?```", text, re.S) for word in re.findall(r"\w+", code)}
+    assert sorted(set(keys(schema.SCENARIO)) - in_code) == []
+
+
+def test_the_example_of_the_documentation_is_right() -> None:
+    text = (SCENARIOS.parent / "docs" / "scenarios.md").read_text()
+    loader.loads(text.partition("```yaml\n")[2].partition("```")[0])
