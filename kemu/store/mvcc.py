@@ -39,7 +39,7 @@ class Entry:
 
 
 Change = tuple[Entry, Entry | None]
-"""What a revision did to a key: the entry now (perhaps a deletion), and the one that it took the place of."""
+"""What a revision did to a key: the entry now (perhaps a deletion), and what there was before that revision."""
 
 
 class KeySpace:
@@ -149,7 +149,7 @@ class KeySpace:
             self._live_keys.add(key)
             self.live_bytes += len(key) + len(value)
         self._live[key] = entry
-        self._open.append((entry, previous))
+        self._open.append((entry, self._before(key, previous)))
         return previous
 
     def delete(self, key: bytes) -> Entry | None:
@@ -166,8 +166,17 @@ class KeySpace:
         self._live_keys.remove(key)
         self._dead_keys.add(key)
         self.live_bytes -= len(key) + len(previous.value or b"")
-        self._open.append((entry, previous))
+        self._open.append((entry, self._before(key, previous)))
         return previous
+
+    def _before(self, key: bytes, previous: Entry | None) -> Entry | None:
+        """What there was before the transaction; ``previous`` is what there was before the last change."""
+        if previous is not None:
+            if previous.mod_revision <= self.revision:
+                return previous
+        elif key not in self._past:
+            return None
+        return self.get_at(key, self.revision)
 
     def commit(self) -> list[Change]:
         """End the transaction. Returns its changes in their order; without any there is no new revision."""
@@ -202,28 +211,33 @@ class KeySpace:
         if revision > self.revision:
             raise FutureRevision
         for past in range(max(self.compact_revision, 1), revision + 1):
-            for entry, previous in self._changes.get(past, ()):
-                # The changes of the last compacted revision are kept for watchers, but what they superseded is gone.
-                if past > self.compact_revision:
-                    self._forget_past(entry, previous)
+            # The changes of the compacted revision itself are kept, for watchers, but not what they superseded.
+            changes = self._changes.get(past, ()) if past == revision else self._changes.pop(past, ())
+            for entry, _ in changes:
+                self._forget_past(entry.key, revision)
                 if past < revision:
                     self.history_bytes -= entry.size()
-            if past < revision:
-                self._changes.pop(past, None)
         self.compact_revision = revision
 
-    def _forget_past(self, entry: Entry, previous: Entry | None) -> None:
-        """Drop what a change superseded, which is the oldest part of its key's past, and the change if a deletion."""
-        key = entry.key
-        if previous is None:
+    def _forget_past(self, key: bytes, revision: int) -> None:
+        """Drop the versions of a key that cannot be read at ``revision`` or later."""
+        past = self._past.get(key)
+        if past is None:
             return
-        past = self._past[key]
-        assert past[0] is previous
-        del past[: 1 if entry.value is not None else 2]
-        if not past:
-            del self._past[key]
-            if key not in self._live:
-                self._dead_keys.remove(key)
+        count = 0
+        for entry in past:
+            if entry.mod_revision > revision:
+                break
+            count += 1
+        live = self._live.get(key)
+        if count and (live is None or live.mod_revision > revision) and past[count - 1].value is not None:
+            count -= 1
+        if count < len(past):
+            del past[:count]
+            return
+        del self._past[key]
+        if live is None:
+            self._dead_keys.remove(key)
 
     def excess(self, max_revisions: int, max_bytes: int) -> int:
         """The revision to compact to so that the history has no more than that; 0 when it has not."""

@@ -318,7 +318,7 @@ def test_a_snapshot_takes_the_place_of_older_segments() -> None:
     assert plain(recovery.records) == [record for record in flatten(batches) if record[0] > 9]
     # The next one takes the place of this one, too.
     journal.write_snapshot(snapshot_at(12))
-    assert [name for name in disk.list() if name.startswith("snapshot")] == ["snapshot-%020d" % 12]
+    assert [name for name in disk.list() if name.startswith("snapshot")] == [f"snapshot-{12:020d}"]
 
 
 def test_a_crash_between_a_snapshot_and_what_it_removes() -> None:
@@ -329,7 +329,7 @@ def test_a_crash_between_a_snapshot_and_what_it_removes() -> None:
     before = copy(disk)
     journal.write_snapshot(snapshot_at(9))
     both = copy(before)
-    name = "snapshot-%020d" % 9
+    name = f"snapshot-{9:020d}"
     both.write(name, disk.read(name))
     recovery = Journal(both).recover()
     assert recovery.snapshot is not None
@@ -343,7 +343,7 @@ def test_a_damaged_snapshot_is_refused() -> None:
     journal.recover()
     write(journal, batches_of([3, 3, 3]))
     journal.write_snapshot(snapshot_at(6))
-    name = "snapshot-%020d" % 6
+    name = f"snapshot-{6:020d}"
     for offset in range(len(disk.read(name))):
         with pytest.raises(JournalCorrupt) as caught:
             Journal(flip(disk, name, offset, 0x10)).recover()

@@ -148,16 +148,17 @@ class MvccMachine(RuleBasedStateMachine):
         events: list[tuple[Seen, Seen | None]] = []
         for key, value in changes:
             previous = state.get(key)
+            before = self.states[self.revision].get(key)
             if value is None:
                 returned = self.space.delete(key)
                 if previous is not None:
                     del state[key]
-                    events.append((Seen(key, None, 0, revision, 0), previous))
+                    events.append((Seen(key, None, 0, revision, 0), before))
             else:
                 returned = self.space.put(key, value)
                 created, version = (previous.create_revision, previous.version) if previous else (revision, 0)
                 state[key] = Seen(key, value, created, revision, version + 1)
-                events.append((state[key], previous))
+                events.append((state[key], before))
             assert (returned and seen(returned)) == previous
         committed = self.space.commit()
         assert [(seen(entry), before and seen(before)) for entry, before in committed] == events
