@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -19,6 +20,8 @@ from tests.apiserver import fake_etcd
 
 T = TypeVar("T")
 
+LONGEST_S = 7200
+"""In virtual time: a test that waits for what never comes fails, instead of sending bookmarks for ever."""
 FACTORY = "kemu.apiserver.server:ApiServer"
 
 
@@ -110,7 +113,8 @@ def run(
     specs += [ActorSpec(f"apiserver/{number}", FACTORY, config) for number, config in enumerate(servers)]
 
     async def drive(runtime: SimRuntime) -> T:
-        return await main(Cluster(runtime, recorder, fake_etcd.INSTANCES[-1]))
+        async with asyncio.timeout(LONGEST_S):
+            return await main(Cluster(runtime, recorder, fake_etcd.INSTANCES[-1]))
 
     return sim(drive, seed, specs, sink=recorder, timing=timing)
 
