@@ -154,13 +154,13 @@ FIRST_POD = """
 import sys, time
 sys.argv = ["kemu", "run", sys.argv[1], "--runtime", "sim", "--json", "--out", sys.argv[2]]
 from kemu.scenario import runner
-original = runner._Recorder.__call__
+original = runner.Recorder.__call__
 def recording(self, time_ns, actor, kind, data):
     original(self, time_ns, actor, kind, data)
     if kind == "kubelet.running":
         print(time.time(), file=sys.stderr)
         sys.stderr.flush()
-runner._Recorder.__call__ = recording
+runner.Recorder.__call__ = recording
 from kemu.cli.main import main
 sys.exit(main())
 """

@@ -78,13 +78,13 @@ class RunResult:
 
 
 @dataclass
-class _End:
+class End:
     reason: str
     """``idle deadline stopped interrupted``."""
     now_ns: int
 
 
-class _Recorder:
+class Recorder:
     """The sink of a run: writes the log, counts, and watches for ``until``."""
 
     def __init__(self, writer: Writer, scenario: Scenario, progress: Progress | None) -> None:
@@ -131,11 +131,11 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     }
     begun = time.perf_counter()
     writer = Writer(folder / FILE_NAME, header)
-    recorder = _Recorder(writer, scenario, options.progress)
+    recorder = Recorder(writer, scenario, options.progress)
     runtime: Runtime | None = None
     try:
         runtime = _runtime(runtime_name, scenario, options, folder, recorder)
-        end = runtime.run(_drive(runtime, scenario, recorder))
+        end = runtime.run(drive(runtime, scenario, recorder))
     finally:
         digest = writer.close()
     wall_s = time.perf_counter() - begun
@@ -166,7 +166,7 @@ def _prepare(out: Path, scenario: Scenario) -> Path:
     return out
 
 
-def _runtime(name: str, scenario: Scenario, options: Options, folder: Path, recorder: _Recorder) -> Runtime:
+def _runtime(name: str, scenario: Scenario, options: Options, folder: Path, recorder: Recorder) -> Runtime:
     # Imported on use: the sim starts without Ray, and Ray's cells without the sim.
     if name == "sim":
         from kemu.runtime.sim import SimRuntime
@@ -178,7 +178,7 @@ def _runtime(name: str, scenario: Scenario, options: Options, folder: Path, reco
     return RayRuntime(scenario.seed, recorder, directory=folder / "cells", speed=speed, **options.ray)
 
 
-async def _drive(runtime: Runtime, scenario: Scenario, recorder: _Recorder) -> _End:
+async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder) -> End:
     roster: list[str] = []
     for stage in (
         plans.store(scenario),
@@ -207,7 +207,7 @@ async def _drive(runtime: Runtime, scenario: Scenario, recorder: _Recorder) -> _
             task.cancel()
     now_ns = runtime.clock.now_ns()
     await runtime.shutdown()
-    return _End(reason, now_ns)
+    return End(reason, now_ns)
 
 
 async def _node_event(runtime: Runtime, scenario: Scenario, event: Event, roster: list[str], client: Client) -> None:
@@ -233,7 +233,7 @@ async def _node_event(runtime: Runtime, scenario: Scenario, event: Event, roster
         operator.log("user.refused", {"index": event.index, "what": event.what, "reason": "NotFound"})
 
 
-def judge(scenario: Scenario, folder: Path, end: _End) -> tuple[dict[str, Any], History]:
+def judge(scenario: Scenario, folder: Path, end: End) -> tuple[dict[str, Any], History]:
     """Checks, expectations, counters and waiting times of a recorded run."""
     with Reader(folder / FILE_NAME) as reader:
         history, checks = registry.judge(
