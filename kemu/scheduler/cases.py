@@ -1,7 +1,7 @@
 """A recorded question to the scheduler, answered: the form of the conformance cases.
 
-A case holds nodes, pods, a pending pod and the like as Kubernetes JSON; the answer has the keys that recorded answers of
-the real kube-scheduler have (feasible nodes, reasons, scores, preemption). The code that decides is the production
+A case holds nodes, pods, a pending pod and the like as Kubernetes JSON; the answer has the keys that recorded answers
+of the real kube-scheduler have (feasible nodes, reasons, scores, preemption). The code that decides is the production
 code; only here all nodes are scored and all candidates tried.
 """
 
@@ -21,8 +21,7 @@ from kemu.scheduler.decisions import Decider, Filtering
 from kemu.scheduler.framework import Handle
 from kemu.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.scheduler.pods import PodInfo
-from kemu.scheduler.policies import Policy
-from kemu.scheduler.preemption import Candidate, Preemptor
+from kemu.scheduler.preemption import Candidate
 from kemu.scheduler.profiles import Profile
 from kemu.scheduler.statuses import ERROR, UNSCHEDULABLE
 
@@ -103,7 +102,7 @@ def answer(case: Mapping[str, Any]) -> dict[str, Any]:
             result["selectable"] = [nominated] if result["nominatedNodeFits"] else result["best"]
     else:
         result["message"] = filtering.message()
-        _add_preemption(result, filtering, profile, cluster, rng)
+        _add_preemption(result, filtering, profile)
     return result
 
 
@@ -125,13 +124,11 @@ def _add_prefilter(result: dict[str, Any], filtering: Filtering) -> None:
         }
 
 
-def _add_preemption(
-    result: dict[str, Any], filtering: Filtering, profile: Profile, cluster: Cluster, rng: random.Random
-) -> None:
+def _add_preemption(result: dict[str, Any], filtering: Filtering, profile: Profile) -> None:
     plugin = next((one for one in profile.post_filters if isinstance(one, DefaultPreemption)), None)
     if plugin is None:
         return
-    preemptor = Preemptor(plugin, cluster, Policy(), rng)
+    preemptor = plugin.preemptor
     pod: PodInfo = filtering.cycle.pod
     found: dict[str, Any] = {}
     result["preemption"] = found

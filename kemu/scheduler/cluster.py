@@ -3,8 +3,8 @@
 Pods come here when they are assigned, seen in a watch or *assumed* by this scheduler before the binding is written.
 An assumed pod is confirmed by the watch, forgotten when its binding fails, or expires.
 
-The order of the rows is the order in which nodes are looked at: zones take turns (``nodeTree`` of kube-scheduler). Where
-several zones exist, a new node moves rows; then :attr:`Cluster.layout` changes and cached columns start over.
+The order of the rows is the order in which nodes are looked at: zones take turns (``nodeTree`` of kube-scheduler).
+Where several zones exist, a new node moves rows; then :attr:`Cluster.layout` changes and cached columns start over.
 
 An attempt that takes time works on the state as it was when it began: :meth:`Cluster.freeze` holds changes back,
 :meth:`Cluster.thaw` applies them.
@@ -297,10 +297,24 @@ class Cluster:
         self._touch(info)
         return pod
 
-    def replace_pod(self, new: PodInfo, node_name: str) -> None:
-        """A pod on a node changed in a way that counts."""
-        self.remove_pod(new.uid)
-        self.add_pod(new, node_name)
+    def see_pod(self, pod: Any, *, spec_changed: bool = True) -> None:
+        """The watch shows a pod on a node: count it, confirm that it was assumed rightly, or take over what changed."""
+        uid, node_name = pod.metadata.uid, pod.spec.nodeName
+        self.assumed.pop(uid, None)
+        known = self.pods.get(uid)
+        if known is not None:
+            assert known.node is not None
+            if known.node.name == node_name and not spec_changed and not _counts_differently(known, pod):
+                known.pod = pod
+                start_s = pod.status.startTime.seconds if pod.status.HasField("startTime") else None
+                if start_s != known.start_s:
+                    # Matters to the choice of victims only.
+                    known.start_s = start_s
+                    self._generation += 1
+                    known.node.generation = self._generation
+                return
+            self.remove_pod(uid)
+        self.add_pod(self.pod(pod), node_name)
 
     def assume(self, pod: PodInfo, node_name: str) -> None:
         """Count a pod on the node that was just chosen for it."""
@@ -398,3 +412,14 @@ class Cluster:
             change(*arguments)
         else:
             self._held.append((change, arguments))
+
+
+def _counts_differently(known: PodInfo, pod: Any) -> bool:
+    """Whether a pod whose spec did not change must be counted anew."""
+    if known.terminating != pod.metadata.HasField("deletionTimestamp"):
+        return True
+    if (known.labels or pod.metadata.labels) and known.labels != dict(pod.metadata.labels):
+        return True
+    return any(
+        status.HasField("resources") for status in (*pod.status.containerStatuses, *pod.status.initContainerStatuses)
+    )

@@ -1,8 +1,8 @@
 """Node state in numpy columns: one array element per node, in the order in which nodes are looked at.
 
 :class:`ResourceColumns` mirrors the sums of :class:`~kemu.scheduler.nodes.NodeInfo`; it is brought up to date when
-somebody wants to read it, row by row, from the log of changed rows. :class:`LabelColumn` holds the values of one label as
-small numbers, :class:`ChangeLog` says which rows changed. All are owned by :class:`~kemu.scheduler.cluster.Cluster`.
+somebody wants to read it, row by row, from the log of changed rows. :class:`LabelColumn` holds the values of one label
+as small numbers, :class:`ChangeLog` says which rows changed. All are owned by :class:`~kemu.scheduler.cluster.Cluster`.
 """
 
 from __future__ import annotations

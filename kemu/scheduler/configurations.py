@@ -1,7 +1,8 @@
 """A ``KubeSchedulerConfiguration`` (kubescheduler.config.k8s.io/v1), checked, with its defaults.
 
 Every mistake gets its path in the document. What the configuration says of plugins is resolved in
-:mod:`kemu.scheduler.profiles`; fields that make no difference here (leader election, client connection, …) are accepted.
+:mod:`kemu.scheduler.profiles`; fields that make no difference here (leader election, client connection, …) are
+accepted.
 """
 
 from __future__ import annotations

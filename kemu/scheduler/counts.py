@@ -1,11 +1,11 @@
 """Columns that count pods: how many pods on each node satisfy a predicate, kept up to date pod by pod.
 
-Inter-pod affinity and topology spread ask, for every pending pod, how many pods of some kind stand in each zone, rack or
-node. Instead of walking over all pods each time, the question is registered once as a column of counts per node;
+Inter-pod affinity and topology spread ask, for every pending pod, how many pods of some kind stand in each zone, rack
+or node. Instead of walking over all pods each time, the question is registered once as a column of counts per node;
 a pod that comes or goes changes one element. Counts per domain follow from a column by one ``bincount``.
 
-Two kinds of column: pods that *match a selector* (asked by a pending pod), and pods that *own a term* (terms of existing
-pods that a pending pod may match).
+Two kinds of column: pods that *match a selector* (asked by a pending pod), and pods that *own a term* (terms of
+existing pods that a pending pod may match).
 """
 
 from __future__ import annotations

@@ -4,8 +4,9 @@ Most pods come from few templates, and between two attempts few nodes change. So
 is the node are kept in columns, one set for each (profile, template), and only the rows named by the cluster's change
 logs are computed again: node by node when they are few, in column form when they are many.
 
-A **combined verdict** names the filter and its verdict: ``(place + 1) << 40 | verdict``, with the place of the plugin in
-the profile; 0 where the node passes. Of two combined verdicts the smaller is that of the plugin which is asked first.
+A **combined verdict** names the filter and its verdict: ``(place + 1) << 40 | verdict``, with the place of the plugin
+in the profile; 0 where the node passes. Of two combined verdicts the smaller is that of the plugin which is asked
+first.
 
 Pods nominated to a node with a priority not below that of the template are part of what is kept: the filters run with
 them and without them (the two passes), except for the pods' effect on CLUSTER plugins, which is seen to by
@@ -14,7 +15,7 @@ them and without them (the two passes), except for the pods' effect on CLUSTER p
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +24,10 @@ from kemu.scheduler.columns import BoolArray, IntArray
 from kemu.scheduler.framework import SKIP, Cycle, FilterPlugin, Narrowed, Scope, ScorePlugin
 from kemu.scheduler.nodes import NodeInfo
 from kemu.scheduler.pods import PodInfo, Template
-from kemu.scheduler.profiles import Profile
 from kemu.scheduler.statuses import Status
+
+if TYPE_CHECKING:
+    from kemu.scheduler.profiles import Profile
 
 SHIFT = 40
 _VERDICT = (1 << SHIFT) - 1

@@ -62,12 +62,14 @@ def taints_of(node: Any) -> list[tuple[str, str, str]]:
     return [(taint.key, taint.value, taint.effect) for taint in node.spec.taints]
 
 
-def assigned_pod_events(old: Any, new: Any) -> list[Event]:
+def assigned_pod_events(old: Any, new: Any, spec_changed: bool) -> list[Event]:
     """What an update of a pod on a node amounts to."""
     events = []
-    if dict(old.metadata.labels) != dict(new.metadata.labels):
+    if _relabelled(old, new):
         events.append(Event.ASSIGNED_POD_LABELS)
-    if scaled_down(requests.pod_requests_on_node(old), requests.pod_requests_on_node(new)):
+    if (spec_changed or _is_resized(old) or _is_resized(new)) and scaled_down(
+        requests.pod_requests_on_node(old), requests.pod_requests_on_node(new)
+    ):
         events.append(Event.ASSIGNED_POD_SCALE_DOWN)
     return events
 
@@ -75,7 +77,7 @@ def assigned_pod_events(old: Any, new: Any) -> list[Event]:
 def pending_pod_events(old: Any, new: Any) -> list[Event]:
     """What an update of a waiting pod amounts to for the pod itself."""
     events = []
-    if dict(old.metadata.labels) != dict(new.metadata.labels):
+    if _relabelled(old, new):
         events.append(Event.POD_LABELS)
     if old.spec != new.spec:
         if scaled_down(requests.pod_requests(old), requests.pod_requests(new)):
@@ -90,3 +92,12 @@ def pending_pod_events(old: Any, new: Any) -> list[Event]:
 def scaled_down(old: dict[str, int], new: dict[str, int], among: Iterable[str] | None = None) -> bool:
     """Whether a request got lower, of any resource or of those in ``among``."""
     return any(new.get(name, 0) < old.get(name, 0) for name in (old if among is None else among))
+
+
+def _relabelled(old: Any, new: Any) -> bool:
+    before, after = old.metadata.labels, new.metadata.labels
+    return bool(before or after) and dict(before) != dict(after)
+
+
+def _is_resized(pod: Any) -> bool:
+    return any(status.HasField("resources") for status in pod.status.containerStatuses)

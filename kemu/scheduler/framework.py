@@ -11,12 +11,13 @@ A plugin is a class whose name is the plugin's name; it takes part in the extens
             return None if node.name[-1] in "02468" else unschedulable("node(s) had an odd name")
 
 ``pod`` is the :class:`Cycle` of the attempt, which shows the pending pod; ``node`` a
-:class:`~kemu.scheduler.nodes.NodeInfo`. A plugin is made once for each profile, with its arguments and a :class:`Handle`.
+:class:`~kemu.scheduler.nodes.NodeInfo`. A plugin is made once for each profile, with its arguments and a
+:class:`Handle`.
 
 **Column form.** Asking a Python function about each of 5,000 nodes is slow, so the framework speaks in *verdicts*: for
 each node a small integer, 0 where the node passes, otherwise a number that :meth:`FilterPlugin.explain` turns into a
-:class:`~kemu.scheduler.statuses.Status`. ``verdicts`` answers for all nodes at once, ``verdict`` for one node; both must
-agree (tests compare them). The same holds for ``scores`` and ``score``.
+:class:`~kemu.scheduler.statuses.Status`. ``verdicts`` answers for all nodes at once, ``verdict`` for one node; both
+must agree (tests compare them). The same holds for ``scores`` and ``score``.
 
 **Scope.** What an answer depends on decides how long it stays true. ``NODE_OBJECT`` and ``NODE`` answers are kept for
 each template of pods and brought up to date for the nodes that changed (:mod:`kemu.scheduler.evaluations`); ``CLUSTER``
@@ -33,18 +34,22 @@ import enum
 import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
 from kemu.scheduler.columns import IntArray
 from kemu.scheduler.events import Event, Hint
 from kemu.scheduler.pods import PodInfo, Template
+from kemu.scheduler.policies import Policy
 from kemu.scheduler.statuses import Status
 
 if TYPE_CHECKING:
     from kemu.scheduler.cluster import Cluster
+    from kemu.scheduler.decisions import Filtering
     from kemu.scheduler.nodes import NodeInfo
+    from kemu.scheduler.permits import WaitingPod
+    from kemu.scheduler.preemption import Candidate
 
 MAX_SCORE = 100
 
@@ -69,14 +74,40 @@ class Skip(enum.Enum):
 SKIP = Skip.SKIP
 
 
+class Api(Protocol):
+    """The part of :class:`kemu.client.clients.Client` that writes: what the scheduler does to the world."""
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> Any: ...
+
+    async def patch(
+        self,
+        resource: str,
+        name: str,
+        namespace: str,
+        patch: Mapping[str, Any],
+        subresource: str = "",
+        type: str = "merge",  # noqa: A002 - the field's word
+        uid: str = "",
+    ) -> Any: ...
+
+    async def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "") -> Any: ...
+
+
 class Handle:
     """What the framework offers to plugins."""
 
-    def __init__(self, cluster: Cluster, rng: random.Random) -> None:
+    def __init__(self, cluster: Cluster, rng: random.Random, policy: Policy | None = None) -> None:
         self.cluster = cluster
         self.random = rng
+        self.policy = policy or Policy()
+        self.preempted_on: dict[str, str] = {}
+        """Without nominations: the node on which a pod (by UID) preempted, so that it does not preempt elsewhere."""
         self.is_preempting: Callable[[str], bool] = lambda uid: False
         """Whether the victims of this pod (by UID) are still being told to go."""
+        self.waiting: Mapping[str, WaitingPod] = {}
+        """Pods that wait for their permit, by UID: plugins allow or reject them."""
+        self.api: Api | None = None
+        """None where nothing is ever written, as in conformance cases."""
 
 
 class Cycle:
@@ -267,8 +298,25 @@ class _Statuses:
         return self.known.index(status) + 1
 
 
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What PostFilter came to."""
+
+    node: str | None = None
+    """Where room will be: the pod is nominated to it. "" takes a nomination back, None leaves it as it is."""
+    message: str = ""
+    """Why there is no such node."""
+    candidate: Candidate | None = None
+    """The victims that must go for it."""
+    candidates: int = 0
+    """From how many nodes the choice was made."""
+
+
 class PostFilterPlugin(Plugin):
-    """Asked when no node is left. DefaultPreemption is the one in the tree, see :mod:`kemu.scheduler.preemption`."""
+    """Asked when no node is left; may make room somewhere."""
+
+    def post_filter(self, filtering: Filtering) -> PostFilterResult:
+        raise TypeError(f"{self.name} has no post_filter")
 
 
 class ScorePlugin(Plugin):

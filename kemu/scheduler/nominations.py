@@ -29,6 +29,21 @@ class Nominator:
         self.on(node).append(pod)
         self._on_change(node)
 
+    def renew(self, pod: PodInfo, old_status: str, new_status: str) -> None:
+        """A waiting pod was updated; ``old_status`` and ``new_status`` are the nominations in its status.
+
+        A nomination that stands in memory only, because its write has not been seen yet, is kept.
+        """
+        known = self._pods.get(pod.uid)
+        wanted = new_status if old_status or new_status else known.nominated if known is not None else ""
+        if known is None or known.nominated != wanted or known.requests != pod.requests:
+            self.nominate(pod, wanted)
+        elif known is not pod:
+            pods = self._by_node[wanted]
+            pods[pods.index(known)] = pod
+            self._pods[pod.uid] = pod
+            pod.nominated = wanted
+
     def remove(self, uid: str) -> str:
         """Returns the node that the pod was nominated to, or ""."""
         pod = self._pods.pop(uid, None)

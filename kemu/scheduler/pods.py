@@ -1,7 +1,7 @@
 """Pods as the scheduler holds them: what their spec says is compiled once for each distinct spec.
 
-:class:`Template` is the compiled spec, shared by all pods that were made from the same template. :class:`PodInfo` is one
-pod. Both are read by plugins; only the cache (:mod:`kemu.scheduler.cluster`) writes ``PodInfo.node``.
+:class:`Template` is the compiled spec, shared by all pods that were made from the same template. :class:`PodInfo` is
+one pod. Both are read by plugins; only the cache (:mod:`kemu.scheduler.cluster`) writes ``PodInfo.node``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Whom to preempt: which pods of lower priority would have to go, on which node, to make room for a pod.
 
-Mirrors ``pkg/scheduler/framework/preemption`` and the DefaultPreemption plugin: eligibility, a dry run on each node where
-removing pods could help, removal of all lower pods and reprieve one by one (those whose disruption budget would be
-violated first), and the order in which candidates are preferred. Nothing is deleted here; see
+Mirrors ``pkg/scheduler/framework/preemption`` and the DefaultPreemption plugin: eligibility, a dry run on each node
+where removing pods could help, removal of all lower pods and reprieve one by one (those whose disruption budget would
+be violated first), and the order in which candidates are preferred. Nothing is deleted here; see
 :mod:`kemu.scheduler.evictions`.
 
 Most preemptors come from few templates too, so the result of a dry run is kept, by template and node, until the node
@@ -12,21 +12,22 @@ changes (its generation), as long as no filter looks beyond the node.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from kemu.objects import selectors
 from kemu.scheduler import diagnoses, pods
 from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.decisions import Filtering
 from kemu.scheduler.nodes import NodeInfo
-from kemu.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.scheduler.pods import PodInfo
 from kemu.scheduler.policies import Policy
 from kemu.scheduler.simulations import Simulation
 from kemu.scheduler.statuses import UNRESOLVABLE, UNSCHEDULABLE, Status, unresolvable
+
+if TYPE_CHECKING:
+    from kemu.scheduler.decisions import Filtering
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
@@ -65,24 +66,27 @@ class Preemption(NamedTuple):
 class Preemptor:
     """Chooses victims for the pods of one profile."""
 
-    def __init__(self, plugin: DefaultPreemption, cluster: Cluster, policy: Policy, rng: random.Random) -> None:
-        self.plugin = plugin
+    def __init__(
+        self, cluster: Cluster, policy: Policy, rng: random.Random, candidates_wanted: Callable[[int], int]
+    ) -> None:
+        """``candidates_wanted``: of how many nodes the search may stop with how many candidates."""
+        self.candidates_wanted = candidates_wanted
         self.cluster = cluster
         self.policy = policy
         self.random = rng
         self._kept: dict[tuple[int, str], tuple[int, int, Candidate | Status]] = {}
         """(template, node) → generation of the node, version of the budgets, result."""
 
-    def preempt(self, filtering: Filtering) -> Preemption:
-        """Find the node and its victims for a pod that no node can take."""
+    def preempt(self, filtering: Filtering, nominated_node: str | None = None) -> Preemption:
+        """Find the node and its victims for a pod that no node can take. ``nominated_node`` as below."""
         pod = filtering.cycle.pod
-        reason = self.not_eligible(filtering, pod)
+        reason = self.not_eligible(filtering, pod, nominated_node)
         if reason:
             return Preemption(None, reason, clears_nomination=False)
         potential = self.potential_nodes(filtering)
         if not potential:
             return Preemption(None, self.failure(filtering, {}), clears_nomination=True)
-        wanted = self.plugin.candidates_wanted(len(potential))
+        wanted = self.candidates_wanted(len(potential))
         candidates, failures = self.dry_runs(filtering, potential, self.random.randrange(len(potential)), wanted)
         if not candidates:
             return Preemption(None, self.failure(filtering, failures), clears_nomination=True)

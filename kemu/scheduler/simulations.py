@@ -1,7 +1,7 @@
 """What if: one node with pods added or removed, asked again by the filters.
 
-Used for nominated pods where more than the node matters, and for victims. Only that node changes; the pods of other nodes
-stay where they are.
+Used for nominated pods where more than the node matters, and for victims. Only that node changes; the pods of other
+nodes stay where they are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compiled pod affinity terms and topology spread constraints.
 
-Both select pods by namespace and labels. :class:`PodSelector` is that predicate alone; it is hashable, so that counts of
-matching pods (:mod:`kemu.scheduler.counts`) are shared between templates that ask the same question.
+Both select pods by namespace and labels. :class:`PodSelector` is that predicate alone; it is hashable, so that counts
+of matching pods (:mod:`kemu.scheduler.counts`) are shared between templates that ask the same question.
 """
 
 from __future__ import annotations

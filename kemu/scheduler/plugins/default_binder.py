@@ -9,9 +9,10 @@ from kemu.scheduler.statuses import ERROR, Status
 
 class DefaultBinder(BindPlugin):
     async def bind(self, cycle: Cycle, node: str) -> Status | Skip | None:
-        pod = cycle.pod
+        pod, api = cycle.pod, self.handle.api
+        assert api is not None, "nothing can be bound without an API"
         try:
-            await self.handle.api.bind(pod.namespace, pod.name, pod.uid, node)
+            await api.bind(pod.namespace, pod.name, pod.uid, node)
         except ApiError as error:
-            return Status(ERROR, (f'binding rejected: running Bind plugin "{self.name}": {error.message}',))
+            return Status(ERROR, (f'running Bind plugin "{self.name}": {error.message}',), error.reason)
         return None

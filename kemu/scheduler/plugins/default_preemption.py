@@ -6,14 +6,22 @@ The work is in :mod:`kemu.scheduler.preemption` (whom) and :mod:`kemu.scheduler.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kemu.scheduler.events import Event, Hint
-from kemu.scheduler.framework import ArgumentError, Handle, PostFilterPlugin, PreEnqueuePlugin
+from kemu.scheduler.framework import ArgumentError, Handle, PostFilterPlugin, PostFilterResult, PreEnqueuePlugin
 from kemu.scheduler.pods import PodInfo
+from kemu.scheduler.preemption import Preemptor
 from kemu.scheduler.statuses import Status, unresolvable
 
+if TYPE_CHECKING:
+    from kemu.scheduler.decisions import Filtering
+
 _BUSY = unresolvable("waiting for the preemption for this pod to be finished")
+
+
+_NO_CLAIMS = "no new claims to deallocate, preemption: "
+"""The plugin DynamicResources has its say before, in the default profile."""
 
 
 class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
@@ -23,6 +31,21 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         self.candidates_absolute = _whole(args, "minCandidateNodesAbsolute", 100, None)
         if self.candidates_percentage == self.candidates_absolute == 0:
             raise ArgumentError("minCandidateNodesPercentage", "and minCandidateNodesAbsolute cannot both be 0")
+
+        self.preemptor = Preemptor(handle.cluster, handle.policy, handle.random, self.candidates_wanted)
+
+    def post_filter(self, filtering: Filtering) -> PostFilterResult:
+        policy, pod = self.handle.policy, filtering.cycle.pod
+        if not policy.preempts:
+            return PostFilterResult()
+        if filtering.rejection is not None:
+            # kube-scheduler's PostFilter phase ends with an error before this plugin is asked.
+            return PostFilterResult(message="not found")
+        nominated = None if policy.nomination else self.handle.preempted_on.get(pod.uid, "")
+        result = self.preemptor.preempt(filtering, nominated)
+        if result.candidate is not None:
+            return PostFilterResult(result.candidate.node, "", result.candidate, result.candidates)
+        return PostFilterResult("" if result.clears_nomination else None, _NO_CLAIMS + result.message)
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         return _BUSY if self.handle.is_preempting(pod.uid) else None

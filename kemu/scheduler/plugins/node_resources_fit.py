@@ -1,8 +1,8 @@
 """NodeResourcesFit: the pod's requests must fit beside those of the pods there; and how full a node should get.
 
-All arithmetic is on integers, as in ``pkg/scheduler/framework/plugins/noderesources``. A verdict is a set of bits: bit 0
-"too many pods", bit 1 + i "insufficient", for the i-th resource that the pod requests, and :data:`_UNRESOLVABLE` when the
-request exceeds all that the node has.
+All arithmetic is on integers, as in ``pkg/scheduler/framework/plugins/noderesources``. A verdict is a set of bits: bit
+0 "too many pods", bit 1 + i "insufficient", for the i-th resource that the pod requests, and :data:`_UNRESOLVABLE` when
+the request exceeds all that the node has.
 """
 
 from __future__ import annotations

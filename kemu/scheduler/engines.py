@@ -1,0 +1,379 @@
+"""The scheduler without its connections: cycles over a queue, fed by events, writing through an API.
+
+The loop takes one pod at a time: decide, then either assume and bind (in the background), or make room and requeue.
+What an attempt costs in virtual time passes between the decision and what follows from it; meanwhile the cache keeps
+the state that the decision was made on. Bindings and evictions run beside the loop; the status write after a failed
+attempt holds it up, as with kube-scheduler's defaults.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kemu.errors import ApiError
+from kemu.runtime.env import Env
+from kemu.scheduler import evictions
+from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.configurations import Configuration
+from kemu.scheduler.decisions import Decider, Decision, Filtering
+from kemu.scheduler.events import Event
+from kemu.scheduler.evictions import Evictor
+from kemu.scheduler.feeds import NodeFeed, PodFeed
+from kemu.scheduler.framework import Api, Cycle, Handle, Plugin, PostFilterResult, Skip
+from kemu.scheduler.permits import WaitingPod
+from kemu.scheduler.plugins.priority_sort import FirstInFirstOut
+from kemu.scheduler.pods import PodInfo
+from kemu.scheduler.policies import Policy
+from kemu.scheduler.profiles import Profile
+from kemu.scheduler.queues import QueuedPod, SchedulingQueue
+from kemu.scheduler.statuses import ERROR, UNSCHEDULABLE, WAIT, Status
+from kemu.scheduler.timings import Timing
+
+NO_NODES = "no nodes available to schedule pods"
+REJECTED, SCHEDULER_ERROR = "Unschedulable", "SchedulerError"
+_LEFT_ALONE = ("Conflict", "NotFound")
+"""Refusals of a binding after which the pod is not ours to write to."""
+
+
+class Engine:
+    """One scheduler. Give events to ``pod_feed`` and ``node_feed``, then :meth:`run`."""
+
+    def __init__(
+        self,
+        env: Env,
+        api: Api,
+        configuration: Configuration,
+        policy: Policy,
+        timing: Timing,
+        registry: Mapping[str, Callable[[Mapping[str, Any], Handle], Plugin]] | None = None,
+    ) -> None:
+        """``registry``: further plugins by name. Raises ConfigurationError."""
+        self._env = env
+        self._clock = env.clock
+        self._api = api
+        self._policy = policy
+        self._timing = timing
+        self.cluster = Cluster()
+        handle = Handle(self.cluster, env.random, policy)
+        handle.api = api
+        self._handle = handle
+        self.profiles: dict[str, Profile] = {}
+        self._deciders: dict[str, Decider] = {}
+        for one in configuration.profiles:
+            profile = Profile(one, handle, registry)
+            if policy.queue == "fifo":
+                profile.queue_sort = FirstInFirstOut({}, handle)
+            decider = Decider(profile, self.cluster, env.random, configuration.percentage_of_nodes_to_score)
+            decider.tries_nominated_node = policy.nomination
+            self.profiles[one.scheduler_name] = profile
+            self._deciders[one.scheduler_name] = decider
+        self.queue = SchedulingQueue(
+            env.clock,
+            self.profiles,
+            initial_backoff_s=configuration.initial_backoff_s,
+            max_backoff_s=configuration.max_backoff_s,
+            pops_from_backoff=configuration.pops_from_backoff,
+            on_leave=self._log_queued,
+        )
+        self.queue.on_ready = self._on_ready
+        self._ready = asyncio.Event()
+        self._binding: dict[str, QueuedPod] = {}
+        self.waiting: dict[str, WaitingPod] = {}
+        """Pods that wait for their permit, by UID."""
+        handle.waiting = self.waiting
+        self.pod_feed = PodFeed(
+            self.cluster,
+            self.queue,
+            self.profiles,
+            policy.cooperate and policy.nomination,
+            self._binding.__contains__,
+            self._reject_waiting,
+        )
+        self.node_feed = NodeFeed(self.cluster, self.queue)
+        self._evictor = Evictor(
+            env,
+            api,
+            self.cluster,
+            policy,
+            configuration.parallelism,
+            self.pod_feed.find,
+            self.queue.activate,
+            self._reject_waiting,
+        )
+        handle.is_preempting = self._evictor.is_preempting
+
+    async def run(self) -> None:
+        """Schedule for ever."""
+        self.queue.start()
+        while True:
+            pod = self.queue.take()
+            if pod is None:
+                self._ready.clear()
+                await self._ready.wait()
+            else:
+                await self._attempt(pod)
+
+    def _on_ready(self) -> None:
+        if not self._ready.is_set():
+            self._ready.set()
+
+    def _log_queued(self, pod: QueuedPod, place: str, since_ns: int, cause: str) -> None:
+        info = pod.info
+        self._env.log(
+            "sched.queued", {"pod": info.key, "uid": info.uid, "queue": place, "start": since_ns, "event": cause}
+        )
+
+    # The scheduling cycle -------------------------------------------------------------------------------------------
+
+    async def _attempt(self, pod: QueuedPod) -> None:
+        info, uid = pod.info, pod.info.uid
+        started_ns = self._clock.now_ns()
+        if info.terminating or uid in self.cluster.pods:
+            self.queue.done(uid)
+            self._log_attempt(pod, started_ns, "skipped", None, "")
+            return
+        decision = self._deciders[pod.profile.scheduler_name].decide(info)
+        cost_s = self._timing.cycle_s(self._env.random, decision.evaluated)
+        self.cluster.freeze()
+        # Also an attempt that takes no time lets the others have their turn.
+        await self._clock.sleep(cost_s)
+        if decision.node:
+            await self._place(pod, decision, started_ns)
+        else:
+            await self._fail(pod, decision, started_ns)
+
+    async def _place(self, pod: QueuedPod, decision: Decision, started_ns: int) -> None:
+        """Assume the pod on its node and begin the binding cycle."""
+        info, node, filtering = pod.info, decision.node, decision.filtering
+        assert filtering is not None
+        self.cluster.thaw()
+        if info.uid in self.cluster.pods:
+            # Somebody else bound it while we were thinking.
+            self.queue.done(info.uid)
+            self._log_attempt(pod, started_ns, "skipped", decision, "the pod has been assigned meanwhile")
+            return
+        self.cluster.assume(info, node)
+        self.cluster.nominator.remove(info.uid)
+        cycle = filtering.cycle
+        status = self._reserve(pod.profile, cycle, node)
+        waiting: WaitingPod | None = None
+        if status is None:
+            status, waiting = self._permit(pod.profile, cycle, node)
+        if status is not None:
+            self._unreserve(pod.profile, cycle, node)
+            self.cluster.forget(info.uid)
+            self._log_attempt(pod, started_ns, "unschedulable", decision, status.message)
+            await self._requeue_and_report(pod, (status.plugin,), status.message, "", REJECTED)
+            return
+        self._log_attempt(pod, started_ns, "scheduled", decision, "")
+        self.queue.done(info.uid)
+        self._binding[info.uid] = pod
+        self._env.spawn(self._bind(pod, cycle, node, waiting), f"bind {info.key}")
+
+    async def _fail(self, pod: QueuedPod, decision: Decision, started_ns: int) -> None:
+        """No node: make room if possible, requeue, write the status."""
+        filtering = decision.filtering
+        if filtering is None:
+            self.cluster.thaw()
+            self._log_attempt(pod, started_ns, "unschedulable", decision, NO_NODES)
+            await self._requeue_and_report(pod, (), NO_NODES, "", REJECTED)
+            return
+        result = self._post_filter(pod.profile, filtering)
+        message = f"{filtering.message()} {result.message}".rstrip()
+        rejectors = filtering.rejectors()
+        self._log_attempt(pod, started_ns, "unschedulable", decision, message)
+        nominate = result.node
+        if result.candidate is not None:
+            candidate = result.candidate
+            self._env.log(
+                "sched.preemption",
+                {
+                    "pod": pod.info.key,
+                    "uid": pod.info.uid,
+                    "start": started_ns,
+                    "node": candidate.node,
+                    "candidates": result.candidates,
+                    "victims": [[victim.key, victim.uid, victim.priority] for victim in candidate.victims],
+                },
+            )
+            self._evictor.start(pod.info, candidate)
+            if not self._policy.nomination:
+                self._handle.preempted_on[pod.info.uid] = candidate.node
+        if not self._policy.nomination:
+            nominate = None
+        self.cluster.thaw()
+        await self._requeue_and_report(pod, rejectors, message, nominate, REJECTED)
+
+    def _post_filter(self, profile: Profile, filtering: Filtering) -> PostFilterResult:
+        """The first plugin that makes room ends it; the messages of those that did not are joined."""
+        found = PostFilterResult()
+        for plugin in profile.post_filters:
+            result = plugin.post_filter(filtering)
+            if result.node:
+                return result
+            message = ", ".join(text for text in (found.message, result.message) if text)
+            found = dataclasses.replace(found, message=message, node=found.node if result.node is None else result.node)
+        return found
+
+    def _log_attempt(
+        self, pod: QueuedPod, started_ns: int, result: str, decision: Decision | None, message: str
+    ) -> None:
+        filtering = decision.filtering if decision is not None else None
+        nothing_rejected = filtering is None or (decision is not None and decision.feasible == filtering.nodes)
+        self._env.log(
+            "sched.attempt",
+            {
+                "pod": pod.info.key,
+                "uid": pod.info.uid,
+                "start": started_ns,
+                "n": pod.attempts,
+                "result": result,
+                "node": decision.node if decision is not None else "",
+                "evaluated": decision.evaluated if decision is not None else 0,
+                "feasible": decision.feasible if decision is not None else 0,
+                "plugins": {} if nothing_rejected or filtering is None else filtering.rejected_by_plugin(),
+                "message": message,
+            },
+        )
+
+    # After a failure ------------------------------------------------------------------------------------------------
+
+    async def _requeue_and_report(
+        self, pod: QueuedPod, rejectors: tuple[str, ...], message: str, nominate: str | None, reason: str
+    ) -> None:
+        tried = pod.info.pod
+        self._requeue(pod, tried, rejectors, nominate)
+        await self._report(tried, message, nominate, reason)
+
+    def _requeue(self, pod: QueuedPod, tried: Any, rejectors: tuple[str, ...], nominate: str | None) -> None:
+        """Back to the queue, with the pod as it is now, unless it is gone or somebody else placed it.
+
+        ``nominate``: a node, "" to take the nomination back, None to leave it.
+        """
+        uid, nominator = pod.info.uid, self.cluster.nominator
+        latest = self.pod_feed.find(uid)
+        if latest is None or latest.spec.nodeName:
+            self.queue.done(uid)
+            nominator.remove(uid)
+            return
+        if latest is not tried:
+            pod.info = self.cluster.pending(latest)
+        self.queue.failed(pod, rejectors)
+        if self._policy.nomination:
+            nominator.nominate(pod.info, latest.status.nominatedNodeName if nominate is None else nominate)
+
+    async def _report(self, pod: Any, message: str, nominate: str | None, reason: str) -> None:
+        """Write why the attempt failed, and the nomination where it changes, into the status."""
+        metadata = pod.metadata
+        patch = evictions.condition_patch(self._env, pod, "PodScheduled", "False", reason, message)
+        nominates = nominate is not None and nominate != pod.status.nominatedNodeName
+        if nominates:
+            patch = patch or {"status": {}}
+            patch["status"]["nominatedNodeName"] = nominate or None
+        if patch is None:
+            return
+        started_ns = self._clock.now_ns()
+        try:
+            await self._api.patch("pods", metadata.name, metadata.namespace, patch, "status", "strategic", metadata.uid)
+        except ApiError:
+            # The next attempt writes again; a nomination that was not written stands in memory until then.
+            return
+        if nominates:
+            key = f"{metadata.namespace}/{metadata.name}"
+            self._env.log(
+                "sched.nominated", {"pod": key, "uid": metadata.uid, "node": nominate or "", "start": started_ns}
+            )
+
+    # The binding cycle ----------------------------------------------------------------------------------------------
+
+    def _reserve(self, profile: Profile, cycle: Cycle, node: str) -> Status | None:
+        for plugin in profile.reserve:
+            status = plugin.reserve(cycle, node)
+            if status is not None:
+                return status._replace(plugin=plugin.name)
+        return None
+
+    def _unreserve(self, profile: Profile, cycle: Cycle, node: str) -> None:
+        for plugin in reversed(profile.reserve):
+            plugin.unreserve(cycle, node)
+
+    def _permit(self, profile: Profile, cycle: Cycle, node: str) -> tuple[Status | None, WaitingPod | None]:
+        limits_s: dict[str, float] = {}
+        for plugin in profile.permit:
+            status, limit_s = plugin.permit(cycle, node)
+            if status is None:
+                continue
+            if status.code != WAIT:
+                return status._replace(plugin=plugin.name), None
+            limits_s[plugin.name] = limit_s
+        if not limits_s:
+            return None, None
+        waiting = self.waiting[cycle.pod.uid] = WaitingPod(cycle.pod, node, limits_s, self._clock)
+        return None, waiting
+
+    def _reject_waiting(self, uid: str) -> bool:
+        """Turn away a pod that waits for its permit; False when it does not."""
+        waiting = self.waiting.get(uid)
+        if waiting is None:
+            return False
+        waiting.reject("", "preempted or deleted")
+        return True
+
+    async def _bind(self, pod: QueuedPod, cycle: Cycle, node: str, waiting: WaitingPod | None) -> None:
+        info = pod.info
+        started_ns = self._clock.now_ns()
+        status = await self._bound(pod.profile, cycle, node, waiting)
+        self._env.log(
+            "sched.bind",
+            {
+                "pod": info.key,
+                "uid": info.uid,
+                "node": node,
+                "start": started_ns,
+                "ok": status is None,
+                "reason": "" if status is None else status.message,
+            },
+        )
+        del self._binding[info.uid]
+        if status is None:
+            self._handle.preempted_on.pop(info.uid, None)
+            for plugin in pod.profile.post_bind:
+                plugin.post_bind(cycle, node)
+            return
+        self._unreserve(pod.profile, cycle, node)
+        await self._take_back(pod, info, status)
+
+    async def _bound(self, profile: Profile, cycle: Cycle, node: str, waiting: WaitingPod | None) -> Status | None:
+        """Permit's wait, PreBind, Bind. None when the pod is bound."""
+        if waiting is not None:
+            status = await waiting.decision()
+            del self.waiting[cycle.pod.uid]
+            if status is not None:
+                return status
+        for plugin in profile.pre_bind:
+            status = await plugin.pre_bind(cycle, node)
+            if status is not None:
+                return status._replace(plugin=plugin.name)
+        bind_s = self._timing.bind_s(self._env.random)
+        if bind_s:
+            await self._clock.sleep(bind_s)
+        for binder in profile.bind:
+            answer = await binder.bind(cycle, node)
+            if not isinstance(answer, Skip):
+                return answer
+        return Status(ERROR, ("no plugin bound the pod",))
+
+    async def _take_back(self, pod: QueuedPod, info: PodInfo, status: Status) -> None:
+        """A binding failed: what was assumed is not so, which is news for everybody."""
+        self.cluster.change(self.cluster.forget, info.uid)
+        only = (lambda waiting: waiting.uid != info.uid) if status.rejected else None
+        self.queue.move(Event.ASSIGNED_POD_DELETE, info.pod, None, only)
+        tried = info.pod
+        rejectors = (status.plugin,) if status.rejected else ()
+        self._requeue(pod, tried, rejectors, "")
+        if status.code == UNSCHEDULABLE or status.plugin not in _LEFT_ALONE:
+            reason = REJECTED if status.rejected else SCHEDULER_ERROR
+            await self._report(tried, status.message, "", reason)

@@ -1,0 +1,144 @@
+"""Preemption's background work: clear lower nominations, then tell the victims to go.
+
+Runs beside the scheduling loop, as ``pkg/scheduler/framework/preemption`` (Executor) does. While it runs the preemptor
+may not enter the active or the backoff queue, except when only the last victim is left and that one has begun to go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kemu.errors import ApiError, Conflict, NotFound
+from kemu.objects import meta, times
+from kemu.runtime.env import SECOND_NS, Env
+from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.framework import Api
+from kemu.scheduler.pods import PodInfo
+from kemu.scheduler.policies import Policy
+from kemu.scheduler.preemption import Candidate
+
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
+
+
+class Evictor:
+    """Carries out preemptions. ``find`` returns a pod as last seen in the watch, by UID."""
+
+    def __init__(
+        self,
+        env: Env,
+        api: Api,
+        cluster: Cluster,
+        policy: Policy,
+        parallelism: int,
+        find: Callable[[str], Any | None],
+        activate: Callable[[str], object],
+        reject_waiting: Callable[[str], bool],
+    ) -> None:
+        """``activate`` lets a pod be tried again; ``reject_waiting`` turns away a victim that waits for its permit."""
+        self._env = env
+        self._api = api
+        self._cluster = cluster
+        self._policy = policy
+        self._parallelism = parallelism
+        self._find = find
+        self._activate = activate
+        self._reject_waiting = reject_waiting
+        self._busy: dict[str, str] = {}
+        """UID of the preemptor → UID of the last victim once only that one is left, else ""."""
+
+    def is_preempting(self, uid: str) -> bool:
+        last = self._busy.get(uid)
+        if last is None:
+            return False
+        if not last:
+            return True
+        victim = self._find(last)
+        return victim is not None and not victim.metadata.HasField("deletionTimestamp")
+
+    def start(self, preemptor: PodInfo, candidate: Candidate) -> None:
+        """Begin the background work for a preemption that was just decided."""
+        victims = [victim for victim in candidate.victims if not victim.terminating]
+        if not victims and self._policy.clearLowerNominations != "always":
+            return
+        self._busy[preemptor.uid] = ""
+        self._env.spawn(self._run(preemptor, candidate.node, victims), f"preemption for {preemptor.key}")
+
+    async def _run(self, preemptor: PodInfo, node: str, victims: list[PodInfo]) -> None:
+        uid = preemptor.uid
+        went_well = True
+        for lower in [one for one in self._cluster.nominator.on(node) if one.priority < preemptor.priority]:
+            await self._clear_nomination(lower)
+        step = self._parallelism
+        others = victims[:-1]
+        for first in range(0, len(others), step):
+            together = [self._evict(victim, preemptor, node) for victim in others[first : first + step]]
+            went_well = all(await asyncio.gather(*together)) and went_well
+        if victims:
+            self._busy[uid] = victims[-1].uid
+            went_well = await self._evict(victims[-1], preemptor, node) and went_well
+        del self._busy[uid]
+        if not went_well:
+            # A victim that was not told to go will cause no event: try again now.
+            self._activate(uid)
+
+    async def _clear_nomination(self, pod: PodInfo) -> None:
+        started_ns = self._env.clock.now_ns()
+        patch = {"status": {"nominatedNodeName": None}}
+        try:
+            await self._api.patch("pods", pod.name, pod.namespace, patch, "status", "strategic", pod.uid)
+        except ApiError:
+            return
+        self._env.log("sched.nominated", {"pod": pod.key, "uid": pod.uid, "node": "", "start": started_ns})
+
+    async def _evict(self, victim: PodInfo, preemptor: PodInfo, node: str) -> bool:
+        """Mark one victim and delete it; False when that failed."""
+        started_ns = self._env.clock.now_ns()
+        gone = True
+        if not self._reject_waiting(victim.uid):
+            try:
+                patch = self._disruption_patch(victim, preemptor)
+                if patch is not None:
+                    await self._api.patch(
+                        "pods", victim.name, victim.namespace, patch, "status", "strategic", victim.uid
+                    )
+                await self._api.delete("pods", victim.name, victim.namespace, uid=victim.uid)
+            except (NotFound, Conflict):
+                # Gone already, or another pod of the same name.
+                pass
+            except ApiError:
+                gone = False
+        self._env.log(
+            "sched.victim",
+            {
+                "pod": victim.key,
+                "uid": victim.uid,
+                "by": preemptor.key,
+                "by_uid": preemptor.uid,
+                "node": node,
+                "start": started_ns,
+                "ok": gone,
+            },
+        )
+        return gone
+
+    def _disruption_patch(self, victim: PodInfo, preemptor: PodInfo) -> Mapping[str, Any] | None:
+        scheduler = preemptor.pod.spec.schedulerName
+        message = f"{scheduler}: preempting to accommodate a higher priority pod"
+        return condition_patch(self._env, victim.pod, DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, message)
+
+
+def condition_patch(
+    env: Env, pod: Any, condition_type: str, status: str, reason: str, message: str
+) -> dict[str, Any] | None:
+    """A strategic patch that sets one condition of a pod's status; None when it is as wanted already."""
+    known = meta.get_condition(pod.status.conditions, condition_type)
+    if known is not None and (known.status, known.reason, known.message) == (status, reason, message):
+        return None
+    condition = {"type": condition_type, "status": status, "reason": reason, "message": message}
+    if known is None or known.status != status:
+        now_s = env.clock.epoch_unix_s + env.clock.now_ns() // SECOND_NS
+        condition["lastTransitionTime"] = times.format_time(now_s)
+    return {"status": {"conditions": [condition]}}

@@ -1,0 +1,64 @@
+"""The scheduler actor: informers in front of an :class:`~kemu.scheduler.engines.Engine`, a client behind it.
+
+    config = {"name": "default-scheduler", "replica": 0, "apiserver": "apiserver/0",
+              "config": {}, "policy": {}, "timing": {}}
+
+``config`` is a ``KubeSchedulerConfiguration`` (:mod:`kemu.scheduler.configurations`), ``policy`` the experiment
+switches (:mod:`kemu.scheduler.policies`), ``timing`` the cost model (:mod:`kemu.scheduler.timings`). It serves the pods
+whose ``schedulerName`` is one of its profiles', by default ``name``. Replicas of one name race: there is no leader
+election.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kemu.client import clients, informers
+from kemu.runtime.env import Env
+from kemu.scheduler import configurations, feeds, policies
+from kemu.scheduler.engines import Engine
+from kemu.scheduler.framework import Handle, Plugin
+from kemu.scheduler.timings import Timing
+
+NOT_ENDED = "status.phase!=Succeeded,status.phase!=Failed"
+
+
+class Scheduler:
+    """Factory: ``kemu.scheduler.scheduler:Scheduler``."""
+
+    def __init__(
+        self,
+        env: Env,
+        config: Mapping[str, Any],
+        registry: Mapping[str, Callable[[Mapping[str, Any], Handle], Plugin]] | None = None,
+    ) -> None:
+        """Raises ConfigurationError, PolicyError or DistributionError."""
+        self._env = env
+        name = config.get("name", configurations.DEFAULT_SCHEDULER)
+        client = clients.Client(env, config.get("apiserver", "apiserver/0"))
+        self.engine = Engine(
+            env,
+            client,
+            configurations.configuration_of(config.get("config") or {}, name),
+            policies.policy_of(config.get("policy") or {}),
+            Timing(config.get("timing") or {}),
+            registry,
+        )
+        # What pods are measured against is there before the pods are.
+        watched: dict[str, informers.Handler] = dict(feeds.lookup_feeds(self.engine.cluster))
+        watched["nodes"] = self.engine.node_feed
+        watched["pods"] = self.engine.pod_feed
+        self._informers = [
+            informers.Informer(
+                client, resource, handler=handler, field_selector=NOT_ENDED if resource == "pods" else ""
+            )
+            for resource, handler in watched.items()
+        ]
+
+    async def run(self) -> None:
+        for informer in self._informers:
+            await informer.synced()
+        self._env.ready()
+        await self._env.clock.started()
+        await self.engine.run()
