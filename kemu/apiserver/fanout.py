@@ -215,7 +215,7 @@ class Fanout:
     def end_all(self) -> None:
         """The history is lost: everybody must list again."""
         revision = self._cache.revision
-        for watcher in self._all():
+        for watcher in self.watchers():
             self.end(watcher, errors.too_old(watcher.revision, revision))
 
     def bookmark(self, watcher: Watcher) -> None:
@@ -226,7 +226,7 @@ class Fanout:
 
     def bookmark_all(self) -> None:
         """Tell those who have heard nothing of what has happened to their kind since, so that they can resume later."""
-        for watcher in self._all():
+        for watcher in self.watchers():
             if watcher.bookmarks and not watcher.initial and watcher.revision < watcher.collection.last:
                 self.bookmark(watcher)
 
@@ -273,7 +273,8 @@ class Fanout:
         if now or before:
             _offer({selection: {watcher: None}}, change, _Parsed(watcher.collection, change), now, before, 0, [])
 
-    def _all(self) -> list[Watcher]:
+    def watchers(self) -> list[Watcher]:
+        """All of them, in a fixed order."""
         return [
             watcher
             for group in self._groups.values()

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 import pytest
 
 from kemu import errors
+from kemu.apiserver.server import ApiServer
 from kemu.client.clients import Client
 from kemu.k8s import core_v1_pb2, policy_v1_pb2, scheduling_v1_pb2
 from kemu.objects import convert
-from kemu.runtime.env import ActorSpec
+from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.sim import SimRuntime
 from kemu.testing import Recorder, sim
 from kemu.v1 import api_pb2, api_pb2_grpc
@@ -22,7 +23,14 @@ T = TypeVar("T")
 
 LONGEST_S = 7200
 """In virtual time: a test that waits for what never comes fails, instead of sending bookmarks for ever."""
-FACTORY = "kemu.apiserver.server:ApiServer"
+FACTORY = "tests.apiserver.apiserver_cluster:start_server"
+SERVERS: list[ApiServer] = []
+"""Those that were started, newest last."""
+
+
+def start_server(env: Env, config: Mapping[str, Any]) -> ApiServer:
+    SERVERS.append(ApiServer(env, config))
+    return SERVERS[-1]
 
 
 class Cluster:

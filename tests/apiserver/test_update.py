@@ -28,6 +28,28 @@ def test_an_update_with_an_old_resource_version_is_a_conflict() -> None:
     run(main)
 
 
+def test_a_stale_cache_refuses_nothing_wrongly() -> None:
+    """What a lagging server holds against a request is checked against the store first."""
+
+    async def main(cluster: Cluster) -> None:
+        stale = cluster.client_of(1, "stale")
+        await cluster.client.create(pod("a"))
+        await cluster.client.create(pod("b", schedulingGates=[{"name": "kemu.dev/wait"}]))
+        await cluster.clock.sleep(11)
+        newer = await cluster.client.patch("pods", "a", "default", {"metadata": {"labels": {"x": "1"}}})
+        newer.metadata.labels["x"] = "2"
+        assert (await stale.update(newer)).metadata.labels["x"] == "2"
+        await cluster.client.patch("pods", "b", "default", {"spec": {"schedulingGates": None}})
+        assert (await stale.bind("default", "b", "", "n1")).spec.nodeName == "n1"
+        await cluster.client.delete("pods", "a", "default")
+        created = await cluster.client.create(pod("a"))
+        assert (await stale.bind("default", "a", created.metadata.uid, "n1")).spec.nodeName == "n1"
+        # And nothing is granted wrongly.
+        await refusal(errors.Conflict, stale.bind("default", "b", "", "n2"), cluster)
+
+    run(main, servers=({}, {"cache_lag_s": 10}))
+
+
 def test_without_a_resource_version_the_last_one_wins() -> None:
     async def main(cluster: Cluster) -> None:
         await cluster.client.create(pod("a"))

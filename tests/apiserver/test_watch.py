@@ -13,7 +13,7 @@ from kemu.client.sessions import error_of
 from kemu.k8s import core_v1_pb2
 from kemu.objects import selectors
 from kemu.v1 import api_pb2
-from tests.apiserver.apiserver_cluster import Cluster, Watch, node, pod, run, shown, watch_request
+from tests.apiserver.apiserver_cluster import SERVERS, Cluster, Watch, node, pod, run, shown, watch_request
 
 BOOKMARK = ("BOOKMARK", "")
 
@@ -170,6 +170,46 @@ def test_revisions_that_are_no_longer_known() -> None:
         assert await recent.take(4) == [("MODIFIED", "a")] * 4
 
     run(main, servers=({"window_events": 8},))
+
+
+def test_from_any_revision_everything_comes_or_nothing() -> None:
+    async def main(cluster: Cluster) -> None:
+        first = int((await cluster.client.create(pod("a"))).metadata.resourceVersion)
+        revisions = []
+        for number in range(30):
+            patch = {"metadata": {"labels": {"n": str(number)}}}
+            revisions.append(int((await cluster.client.patch("pods", "a", "default", patch)).metadata.resourceVersion))
+        await cluster.clock.sleep(1)
+        outcomes = []
+        for since in range(first, revisions[-1]):
+            watch = cluster.watch(version=str(since))
+            event = await watch.next()
+            outcomes.append(event.type == api_pb2.WatchEvent.ERROR)
+            if not outcomes[-1]:
+                expected = [revision for revision in revisions if revision > since]
+                found = [event.resource_version, *[(await watch.next()).resource_version for _ in expected[1:]]]
+                assert found == expected
+            watch.call.cancel()
+        assert outcomes == sorted(outcomes, reverse=True)
+        assert 8 <= outcomes.count(False) <= 16
+
+    run(main, servers=({"window_events": 8},))
+
+
+def test_nothing_remains_of_a_client_that_is_gone() -> None:
+    async def main(cluster: Cluster) -> None:
+        fanout = SERVERS[-1].fanout
+        watches = [await cluster.watch(version="0", fields=f"spec.nodeName=n{n % 2}").start() for n in range(4)]
+        await cluster.clock.sleep(1)
+        assert len(fanout.watchers()) == 4
+        for watch in watches[:3]:
+            watch.call.cancel()
+        await cluster.clock.sleep(1)
+        assert len(fanout.watchers()) == 1
+        await cluster.client.create(pod("a", nodeName="n1"))
+        assert await watches[3].take(2) == [BOOKMARK, ("ADDED", "a")]
+
+    run(main)
 
 
 def test_a_watch_from_the_future_of_a_lagging_server() -> None:
