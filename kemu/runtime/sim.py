@@ -75,9 +75,9 @@ class SimEnv(Owner):
         add_to_server(servicer, self.server)
 
     def spawn(self, coroutine: Coroutine[Any, Any, object], name: str) -> asyncio.Task[Any]:
-        task = self._runtime.loop.create_task(coroutine, name=f"{self.name}: {name}", context=self.context.copy())
-        task.add_done_callback(self._task_done, context=self.context)
-        return task
+        return self._runtime.loop.create_task(
+            coroutine, name=f"{self.name}: {name}", context=self.context.copy(), on_done=self._task_done
+        )
 
     def log(self, kind: str, data: Mapping[str, Any]) -> None:
         if self.condition is not Condition.DEAD:
@@ -92,7 +92,8 @@ class SimEnv(Owner):
         return self._runtime.loop.create_quiet_task(coroutine, name, self.context.copy())
 
     def _task_done(self, task: asyncio.Task[Any]) -> None:
-        if task.cancelled():
+        self.forget_task(task)
+        if task.cancelled() or self.condition is Condition.DEAD:
             return
         error = task.exception()
         if error is not None:
