@@ -4,9 +4,9 @@ Time is an integer number of nanoseconds that jumps to the next event; events of
 they were scheduled. There is no other input: threads, sockets, signals and executors raise ``Nondeterminism``. The
 garbage collector runs at fixed points of the run only, so that what it finalises cannot differ between two runs.
 
-The loop knows about owners (actors), by a context variable that tasks and callbacks inherit: what belongs to a dead
-owner is never run again, what belongs to a paused one is kept until it is resumed. Neighbours: ``networks`` posts
-messages here, ``clocks`` sets timers, ``sim`` starts the loop and is told of failures.
+Tasks and callbacks have owners (actors): what belongs to a dead owner is never run again, what belongs to a paused one
+is kept until it is resumed. Neighbours: ``owners`` says whose a context is, ``agendas`` holds what is to come,
+``networks`` posts messages here, ``clocks`` sets timers, ``sim`` starts the loop and is told of failures.
 """
 
 from __future__ import annotations
