@@ -39,7 +39,8 @@ class Entry:
 
 
 Change = tuple[Entry, Entry | None]
-"""What a revision did to a key: the entry now (perhaps a deletion), and what there was before that revision."""
+"""What a revision did to a key: the entry now (perhaps a deletion), and what there was before that revision; None for
+what it created, even if it had deleted the key first."""
 
 
 class KeySpace:
@@ -149,7 +150,8 @@ class KeySpace:
             self._live_keys.add(key)
             self.live_bytes += len(key) + len(value)
         self._live[key] = entry
-        self._open.append((entry, self._before(key, previous)))
+        before = self._before(key, previous) if previous is not None and entry.create_revision < revision else None
+        self._open.append((entry, before))
         return previous
 
     def delete(self, key: bytes) -> Entry | None:
@@ -169,14 +171,9 @@ class KeySpace:
         self._open.append((entry, self._before(key, previous)))
         return previous
 
-    def _before(self, key: bytes, previous: Entry | None) -> Entry | None:
-        """What there was before the transaction; ``previous`` is what there was before the last change."""
-        if previous is not None:
-            if previous.mod_revision <= self.revision:
-                return previous
-        elif key not in self._past:
-            return None
-        return self.get_at(key, self.revision)
+    def _before(self, key: bytes, previous: Entry) -> Entry | None:
+        """What there was before the transaction; ``previous``: before the last change."""
+        return previous if previous.mod_revision <= self.revision else self.get_at(key, self.revision)
 
     def commit(self) -> list[Change]:
         """End the transaction. Returns its changes in their order; without any there is no new revision."""

@@ -123,7 +123,8 @@ class Requests:
         _check_overlaps(plan.success)
         _check_overlaps(plan.failure)
         self._compare(plan)
-        self._check_possible(plan)
+        self._check_each(plan, _PUT, self._check_put_possible)
+        self._check_each(plan, _RANGE, self._check_readable)
         response = rpc_pb2.TxnResponse()
         self._apply_txn(plan, response)
         self._space.commit()
@@ -161,14 +162,13 @@ class Requests:
         # A value that does not exist is not even different from another.
         return bool(target != _COMPARE.VALUE) and _holds_for(compare, target, _NOTHING)
 
-    def _check_possible(self, plan: _Plan) -> None:
+    def _check_each(self, plan: _Plan, which: str, check: Callable[[Any], None]) -> None:
+        """Check all operations of one kind that will be carried out."""
         for kind, request in plan.operations():
-            if kind == _PUT:
-                self._check_put_possible(request)
-            elif kind == _RANGE:
-                self._check_readable(request)
+            if kind == which:
+                check(request)
             elif kind == _TXN:
-                self._check_possible(request)
+                self._check_each(request, which, check)
 
     def _check_put_possible(self, put: Any) -> None:
         if put.lease:
@@ -207,13 +207,13 @@ class Requests:
     def _apply_put(self, put: Any, response: Any) -> None:
         space = self._space
         key = put.key
+        value = put.value
         if put.ignore_value:
+            # It was there at the beginning. A deletion since then is one that overlaps were not checked against (etcd
+            # itself dies of it).
             present = space.get(key)
-            assert present is not None
-            assert present.value is not None
-            previous = space.put(key, present.value)
-        else:
-            previous = space.put(key, put.value)
+            value = b"" if present is None or present.value is None else present.value
+        previous = space.put(key, value)
         if previous is not None and put.prev_kv:
             fill(response.prev_kv, previous)
 

@@ -158,7 +158,7 @@ class MvccMachine(RuleBasedStateMachine):
                 returned = self.space.put(key, value)
                 created, version = (previous.create_revision, previous.version) if previous else (revision, 0)
                 state[key] = Seen(key, value, created, revision, version + 1)
-                events.append((state[key], before))
+                events.append((state[key], before if created < revision else None))
             assert (returned and seen(returned)) == previous
         committed = self.space.commit()
         assert [(seen(entry), before and seen(before)) for entry, before in committed] == events

@@ -24,23 +24,26 @@ class Generator:
     def __init__(self, seed: int) -> None:
         self.chance = random.Random(seed)
         self.revision = 1
+        self.keeps = False
+        """Draw puts that keep value or lease, and no deletions from a key on: both in one request can crash etcd."""
 
     def put(self) -> Any:
         chance = self.chance
         request = rpc_pb2.PutRequest(key=chance.choice(NAMES), value=chance.choice(VALUES))
         request.prev_kv = chance.random() < 0.3
-        if chance.random() < 0.1:
+        if self.keeps and chance.random() < 0.2:
             request.ignore_value = True
             if chance.random() < 0.8:
                 request.value = b""
-        request.ignore_lease = chance.random() < 0.05
+        request.ignore_lease = self.keeps and chance.random() < 0.1
         return request
 
     def delete_range(self) -> Any:
         chance = self.chance
-        return rpc_pb2.DeleteRangeRequest(
-            key=chance.choice(NAMES), range_end=chance.choice(ENDS), prev_kv=chance.random() < 0.5
-        )
+        end = chance.choice(ENDS)
+        if self.keeps and end == b"\0":
+            end = b""
+        return rpc_pb2.DeleteRangeRequest(key=chance.choice(NAMES), range_end=end, prev_kv=chance.random() < 0.5)
 
     def range(self) -> Any:
         chance = self.chance
@@ -100,6 +103,7 @@ class Generator:
         )
 
     def request(self) -> tuple[str, Any]:
+        self.keeps = self.chance.random() < 0.5
         method = self.chance.choices(("Put", "DeleteRange", "Range", "Txn", "Compact"), (6, 2, 6, 12, 0.5))[0]
         if method == "Compact":
             return method, rpc_pb2.CompactionRequest(revision=self.near())
