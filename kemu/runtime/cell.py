@@ -184,6 +184,19 @@ class _Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
             await asyncio.sleep(_HEALTH_INTERVAL_S)
 
 
+async def start_server(cell: Cell, address: str) -> grpc.aio.Server:
+    """Serve a cell and its actors on a free port; ``cell.host.target`` tells which."""
+    server = grpc.aio.server(options=cell_channels.SERVER_OPTIONS)
+    cell_pb2_grpc.add_CellServicer_to_server(cell, server)  # type: ignore[no-untyped-call]
+    health_pb2_grpc.add_HealthServicer_to_server(_Health(cell.host), server)
+    reflection_pb2_grpc.add_ServerReflectionServicer_to_server(_Reflection(cell.host), server)
+    server.add_generic_rpc_handlers((cell_servers.Router(cell.host.residents),))
+    port = server.add_insecure_port(f"{address}:0")
+    await server.start()
+    cell.host.target = f"{address}:{port}"
+    return server
+
+
 class CellProcess:
     """A cell in this process: its event loop in a thread of its own, as Ray keeps the main thread for itself."""
 
@@ -211,14 +224,7 @@ class CellProcess:
 
     async def _serve(self) -> None:
         cell = Cell(self._name, self._directory)
-        server = grpc.aio.server(options=cell_channels.SERVER_OPTIONS)
-        cell_pb2_grpc.add_CellServicer_to_server(cell, server)  # type: ignore[no-untyped-call]
-        health_pb2_grpc.add_HealthServicer_to_server(_Health(cell.host), server)
-        reflection_pb2_grpc.add_ServerReflectionServicer_to_server(_Reflection(cell.host), server)
-        server.add_generic_rpc_handlers((cell_servers.Router(cell.host.residents),))
-        port = server.add_insecure_port(f"{self._address}:0")
-        await server.start()
-        cell.host.target = f"{self._address}:{port}"
+        server = await start_server(cell, self._address)
         gc.collect()
         gc.freeze()
         self._up.set_result(Endpoint(cell.host.target, os.getpid(), machine(), str(cell.segment.path)))

@@ -22,7 +22,6 @@ CHANNEL_OPTIONS = (
     ("grpc.max_send_message_length", -1),
     # A peer that is away comes back within seconds.
     ("grpc.initial_reconnect_backoff_ms", 50),
-    ("grpc.min_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 500),
     # Cells on other machines can vanish without a word.
     ("grpc.keepalive_time_ms", 10_000),

@@ -57,7 +57,7 @@ class DilatedClock:
     def delay_s(self, when_ns: int) -> float | None:
         """Real seconds until ``when_ns``; None: not known yet."""
         if self._origin_ns is None:
-            return None
+            return None if when_ns > 0 else 0.0
         return (self._origin_ns - time.monotonic_ns() + when_ns / self.speed) / SECOND_NS
 
     def freeze(self, timer: _Timer) -> None:
@@ -121,6 +121,7 @@ class ActorClock:
         self.fail = fail
         self.pending = 0
         """Timers set that are not background ones."""
+        self._dropped = False
         self._timers: dict[_Timer, None] = {}
         self.now_ns = shared.now_ns
         self.started = shared.started
@@ -146,6 +147,8 @@ class ActorClock:
     def call_at_ns(
         self, when_ns: int, callback: Callable[..., object], *args: object, background: bool = False
     ) -> _Timer:
+        if self._dropped:
+            raise asyncio.CancelledError("the actor of this clock is no more")
         timer = _Timer(self, when_ns, callback, args, background)
         self._timers[timer] = None
         if not background:
@@ -160,7 +163,8 @@ class ActorClock:
                 self.pending -= 1
 
     def drop(self) -> None:
-        """The actor is gone: none of its timers fires."""
+        """The actor is gone: none of its timers fires, and it can set no other."""
+        self._dropped = True
         for timer in list(self._timers):
             timer.cancel()
 

@@ -61,12 +61,13 @@ class RayRuntime:
         cells: Sequence[ray_plans.CellPlan] = ray_plans.DEFAULT_PLAN,
         ray_address: str | None = None,
         interface: str | None = None,
+        start_timeout_s: float = 60.0,
     ) -> None:
         """``directory``: for disks and, while it runs, event segments; the same path is used on every machine.
         ``speed``: virtual seconds in each real one. ``ray_address``: a cluster to join; None: what this process is
         connected to, otherwise a local one. ``interface``: where cells listen: an address, or ``node`` for that of
         their Ray node; None: loopback, but ``node`` on a cluster of several machines. What is served there is neither
-        encrypted nor guarded by a password.
+        encrypted nor guarded by a password. ``start_timeout_s``: real time for Ray to find a place for a cell.
         """
         if speed <= 0:
             raise ValueError(f"speed must be positive: {speed}")
@@ -75,6 +76,7 @@ class RayRuntime:
         self.directory = Path(directory).resolve()
         self._ray_address = ray_address
         self._interface = interface
+        self._start_timeout_s = start_timeout_s
         self._placement = ray_plans.Placement(cells)
         self._cluster: ray_clusters.RayCluster | None = None
         self._loop = asyncio.new_event_loop()
@@ -186,6 +188,8 @@ class RayRuntime:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for name in [name for remote in self._cells.values() if remote.paused for name in remote.actors]:
+            self._signal(name, signal.SIGCONT)
         await asyncio.gather(*(self._drain(remote) for remote in self._cells.values()))
         await self._host.close()
         self._merger.flush()
@@ -279,7 +283,7 @@ class RayRuntime:
 
     async def _connect(self, remote: RemoteCell) -> bool:
         """Returns whether it is a new process; it then knows all that it should."""
-        is_new = await remote.connect()
+        is_new = await remote.connect(self._start_timeout_s)
         if is_new:
             assert self._cluster is not None
             assert remote.endpoint is not None

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,6 @@ LOOPBACK = "127.0.0.1"
 NODE = "node"
 """As the interface of a cell: that of its Ray node."""
 
-_RESTART_TIMEOUT_S = 60.0
 _RETRY_S = 0.05
 _STATEMENT_TIMEOUT_S = 30.0
 """For statements that a living cell carries out at once."""
@@ -50,7 +49,9 @@ class RemoteCell:
         """Tables of addresses arrive in the order in which they were made."""
         self.reported_at = 0.0
         """Real (monotonic) time of its last sign of life."""
+        self._cluster = cluster
         self._ray = cluster.ray
+        self._plan = plan
         self._channel: grpc.aio.Channel | None = None
         options: dict[str, Any] = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
         if plan.resources:
@@ -63,23 +64,21 @@ class RemoteCell:
 
     # The process
 
-    async def connect(self) -> bool:
+    async def connect(self, timeout_s: float) -> bool:
         """Find the process, now or when Ray has started it anew. Returns whether it is another one than before.
 
-        Raises SimulationError when there is none and will be none.
+        Raises SimulationError when there is none within the time, or will be none.
         """
-        ray = self._ray
-        deadline = asyncio.get_running_loop().time() + _RESTART_TIMEOUT_S
-        while True:
-            try:
-                endpoint = cell.Endpoint(*await self._handle.endpoint.remote())
-                break
-            except ray.exceptions.ActorUnavailableError as error:
-                if asyncio.get_running_loop().time() > deadline:
-                    raise SimulationError(f"cell {self.name} did not come back: {error}") from error
-                await asyncio.sleep(_RETRY_S)
-            except ray.exceptions.RayError as error:
-                raise SimulationError(f"cell {self.name} cannot run: {error}") from error
+        try:
+            async with asyncio.timeout(timeout_s):
+                endpoint = await self._find()
+        except TimeoutError:
+            takes = _text(self._plan.resources)
+            offers = "; ".join(_text(node["Resources"]) for node in self._cluster.nodes())
+            raise SimulationError(
+                f"cell {self.name} could not be started within {timeout_s:g} s: it takes {takes} and a place for"
+                f" another process; the nodes of the cluster offer {offers}"
+            ) from None
         if endpoint == self.endpoint:
             return False
         self.endpoint = endpoint
@@ -89,6 +88,16 @@ class RemoteCell:
         self._stub = cell_pb2_grpc.CellStub(self._channel)  # type: ignore[no-untyped-call]
         self.connected = True
         return True
+
+    async def _find(self) -> cell.Endpoint:
+        ray = self._ray
+        while True:
+            try:
+                return cell.Endpoint(*await self._handle.endpoint.remote())
+            except ray.exceptions.ActorUnavailableError:
+                await asyncio.sleep(_RETRY_S)
+            except ray.exceptions.RayError as error:
+                raise SimulationError(f"cell {self.name} cannot run: {error}") from error
 
     async def disconnect(self) -> None:
         self.connected = False
@@ -159,6 +168,12 @@ class RemoteCell:
 
 def _message(spec: ActorSpec) -> cell_pb2.ActorSpec:
     return cell_pb2.ActorSpec(name=spec.name, factory=spec.factory, config=msgpack.packb(spec.config))
+
+
+def _text(resources: Mapping[str, float]) -> str:
+    """Resources that a plan can ask for; Ray adds some of its own to each node."""
+    ours = {name: amount for name, amount in resources.items() if ":" not in name and not name.endswith("memory")}
+    return ", ".join(f"{name}: {amount:g}" for name, amount in sorted(ours.items())) or "nothing special"
 
 
 def _actor_class() -> type:

@@ -32,6 +32,8 @@ _QUIET = {
     "RAY_memory_monitor_refresh_ms": "0",  # it would kill cells when *other* programs fill the machine
     "RAY_enable_metrics_collection": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    # Ray writes about each death of a cell on the driver's standard output, where programs read ours.
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
 }
 
 
@@ -116,8 +118,12 @@ class RayCluster:
                         self._processes.append(child)
         self._processes = [process for process in self._processes if process.is_running()]
 
+    def nodes(self) -> list[dict[str, Any]]:
+        """Those that live, as ``ray.nodes()`` describes them."""
+        return [node for node in self.ray.nodes() if node["Alive"]]
+
     def spans_machines(self) -> bool:
-        return len({node["NodeManagerAddress"] for node in self.ray.nodes() if node["Alive"]}) > 1
+        return len({node["NodeManagerAddress"] for node in self.nodes()}) > 1
 
     def stop(self) -> None:
         """Leave Ray, and wait until every process that was started here is gone, by force if need be.

@@ -37,7 +37,7 @@ class Events(list[tuple[int, str, str, dict[str, Any]]]):
 
 
 def spec(name: str, kind: str, **config: Any) -> ActorSpec:
-    return ActorSpec(name, f"ray_world:{kind}", config)
+    return ActorSpec(name, f"tests.ray.world:{kind}", config)
 
 
 class Echo(api_pb2_grpc.ApiServicer):
@@ -219,5 +219,5 @@ def alive(pid: int) -> bool:
 async def until(condition: Any, *, timeout_s: float = 20.0) -> None:
     """Wait, in real time, until the condition holds."""
     async with asyncio.timeout(timeout_s):
-        while not condition():
+        while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.02)

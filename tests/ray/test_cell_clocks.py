@@ -1,0 +1,118 @@
+"""The dilated clock: stands at 0 in set-up, then runs at its speed, and never wakes anybody too early."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from kemu.runtime.cell_clocks import ActorClock, DilatedClock
+from kemu.runtime.env import SECOND_NS
+
+
+def clocks(speed: float = 20.0) -> tuple[DilatedClock, ActorClock]:
+    shared = DilatedClock()
+    shared.configure(epoch_unix_ns=0, speed=speed, epoch_unix_s=1_700_000_000)
+
+    def fail(error: BaseException) -> None:
+        raise AssertionError from error
+
+    return shared, ActorClock(shared, fail)
+
+
+def begin(shared: DilatedClock, ahead_s: float = 0.0) -> None:
+    shared.configure(
+        epoch_unix_ns=time.time_ns() + round(ahead_s * SECOND_NS), speed=shared.speed, epoch_unix_s=shared.epoch_unix_s
+    )
+
+
+async def test_it_stands_at_zero_until_the_run_begins() -> None:
+    shared, clock = clocks()
+    early = asyncio.ensure_future(clock.sleep(1))
+    started = asyncio.ensure_future(clock.started())
+    await asyncio.sleep(0.1)
+    assert clock.now_ns() == 0
+    assert not early.done()
+    assert not started.done()
+    assert clock.epoch_unix_s == 1_700_000_000
+
+    begin(shared, ahead_s=0.05)
+    await asyncio.sleep(0.01)
+    assert clock.now_ns() == 0
+    await asyncio.wait_for(started, 1)
+    await asyncio.wait_for(early, 1)
+    # Counted from the beginning, not from when it was asked for.
+    assert 1 * SECOND_NS <= clock.now_ns() < 2 * SECOND_NS
+
+
+@pytest.mark.parametrize("speed", [0.5, 1.0, 20.0])
+async def test_it_runs_at_its_speed(speed: float) -> None:
+    shared, clock = clocks(speed)
+    begin(shared)
+    before = time.monotonic()
+    await clock.sleep(0.1 * speed)
+    assert 0.1 <= time.monotonic() - before < 0.3
+    # The first reading came a little before the beginning of the sleep.
+    assert 0.1 * speed <= clock.now_ns() / SECOND_NS < 0.3 * speed
+
+
+async def test_nobody_wakes_early() -> None:
+    shared, clock = clocks(speed=1000.0)
+    begin(shared)
+    for number in range(50):
+        when_ns = clock.now_ns() + number * 777_777
+        await clock.sleep_until_ns(when_ns)
+        assert clock.now_ns() >= when_ns
+
+
+async def test_timers_run_in_order_once_and_can_be_cancelled() -> None:
+    shared, clock = clocks(speed=100.0)
+    seen: list[str] = []
+    clock.call_at_ns(2 * SECOND_NS, seen.append, "two")
+    clock.call_at_ns(1 * SECOND_NS, seen.append, "one")
+    never = clock.call_at_ns(1 * SECOND_NS, seen.append, "never")
+    never.cancel()
+    never.cancel()
+    begin(shared)
+    late = clock.call_at_ns(3 * SECOND_NS, seen.append, "cancelled while it ran")
+    late.cancel()
+    await clock.sleep(4)
+    assert seen == ["one", "two"]
+
+
+async def test_only_foreground_timers_are_pending() -> None:
+    shared, clock = clocks()
+    background = asyncio.ensure_future(clock.sleep(1000, background=True))
+    timer = clock.call_at_ns(SECOND_NS, lambda: None)
+    await asyncio.sleep(0)
+    assert clock.pending == 1
+    begin(shared)
+    await clock.sleep(2)
+    assert clock.pending == 0
+    timer.cancel()
+    assert clock.pending == 0
+    background.cancel()
+
+
+async def test_a_dropped_actor_hears_of_no_timer() -> None:
+    shared, clock = clocks()
+    seen: list[str] = []
+    clock.call_at_ns(SECOND_NS, seen.append, "early")
+    begin(shared)
+    clock.call_at_ns(SECOND_NS, seen.append, "late")
+    clock.drop()
+    with pytest.raises(asyncio.CancelledError):
+        clock.call_at_ns(SECOND_NS, seen.append, "after its end")
+    await asyncio.sleep(0.1)
+    assert seen == []
+    assert clock.pending == 0
+
+
+async def test_what_is_due_already_happens_in_set_up_too() -> None:
+    _, clock = clocks()
+    seen: list[str] = []
+    clock.call_at_ns(0, seen.append, "due")
+    await asyncio.wait_for(clock.sleep(0), 1)
+    await asyncio.sleep(0.01)
+    assert seen == ["due"]

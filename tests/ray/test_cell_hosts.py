@@ -1,0 +1,374 @@
+"""What a cell does, without Ray: its server and its actors run on the loop of the test."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import msgpack
+import pytest
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
+
+from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.runtime import cell, cell_hosts
+from kemu.runtime.env import SECOND_NS, ActorSpec
+from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2, cell_pb2_grpc
+from tests.ray.world import EOF, Events, spec
+
+
+class Cells:
+    """Two cells that know each other, and a connection to each as the driver has it."""
+
+    def __init__(self) -> None:
+        self.events = Events()
+        self.failures: list[str] = []
+        self.cells: list[cell.Cell] = []
+        self.controls: list[cell_pb2_grpc.CellStub] = []
+        self.addresses: dict[str, tuple[str, int]] = {}
+
+    async def start(self, number: int, *specs: ActorSpec) -> None:
+        for one in specs:
+            incarnation = self.addresses.get(one.name, ("", 0))[1] + 1
+            self.addresses[one.name] = (self.cells[number].host.target, incarnation)
+        await self.configure()
+        await self.controls[number].Start(
+            cell_pb2.StartRequest(
+                actors=[
+                    cell_pb2.ActorSpec(name=one.name, factory=one.factory, config=msgpack.packb(one.config))
+                    for one in specs
+                ]
+            )
+        )
+
+    async def configure(self, *, begun: bool = False, speed: float = 20.0) -> None:
+        for control, one in zip(self.controls, self.cells, strict=True):
+            await control.Configure(
+                cell_pb2.ConfigureRequest(
+                    clock=cell_pb2.ClockSetting(
+                        epoch_unix_ns=time.time_ns() if begun else 0, speed=speed, epoch_unix_s=1_700_000_000
+                    ),
+                    addresses=[
+                        cell_pb2.Address(name=name, target=target, incarnation=incarnation)
+                        for name, (target, incarnation) in self.addresses.items()
+                    ],
+                    directory=str(one.segment.path.parent.parent),
+                    seed=7,
+                )
+            )
+
+    def log(self, number: int) -> Events:
+        events = Events()
+        for payload in self.cells[number].segment.read(0, 1 << 30):
+            events(*msgpack.unpackb(payload))
+        return events
+
+    def stub(self, number: int, peer: str, caller: str = "test") -> api_pb2_grpc.ApiStub:
+        return api_pb2_grpc.ApiStub(self.cells[number].host.env(caller).dial(peer))
+
+
+@pytest.fixture
+async def cells(tmp_path: Path) -> AsyncIterator[Cells]:
+    world = Cells()
+    async with contextlib.AsyncExitStack() as stack:
+        for number in range(2):
+            one = cell.Cell(f"cell-{number}", tmp_path)
+            server = await cell.start_server(one, "127.0.0.1")
+            stack.push_async_callback(server.stop, None)
+            stack.push_async_callback(one.host.close)
+            channel = await stack.enter_async_context(grpc.aio.insecure_channel(one.host.target))
+            world.cells.append(one)
+            world.controls.append(cell_pb2_grpc.CellStub(channel))
+        yield world
+
+
+def get(name: str = "x") -> api_pb2.GetRequest:
+    return api_pb2.GetRequest(name=name)
+
+
+async def code_of(call: Any) -> grpc.StatusCode:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    code: grpc.StatusCode = caught.value.code()
+    return code
+
+
+async def test_calls_find_their_actor_near_and_far(cells: Cells) -> None:
+    await cells.start(0, spec("echo/0", "Echo"), spec("echo/1", "Echo"))
+    for number, peer in itertools.product((0, 1), ("echo/0", "echo/1")):
+        response = await cells.stub(number, peer).Get(get())
+        assert response.object.decode().split()[1:] == [peer, "test", "x"]
+
+
+async def test_a_call_without_metadata_goes_to_the_only_actor_that_offers_it(cells: Cells) -> None:
+    await cells.start(0, spec("echo/0", "Echo"), spec("keeper/0", "Keeper"))
+    async with grpc.aio.insecure_channel(cells.cells[0].host.target) as channel:
+        plain = api_pb2_grpc.ApiStub(channel)
+        assert (await plain.Get(get())).object.split()[1] == b"echo/0"
+        await cells.start(0, spec("echo/1", "Echo"))
+        assert await code_of(plain.Get(get())) is grpc.StatusCode.INVALID_ARGUMENT
+        to = (("kemu-to", "echo/1"),)
+        assert (await plain.Get(get(), metadata=to)).object.split()[1] == b"echo/1"
+        assert await code_of(plain.Get(get(), metadata=(("kemu-to", "echo/2"),))) is grpc.StatusCode.UNAVAILABLE
+        keeper = rpc_pb2_grpc.KVStub(channel)
+        assert await code_of(keeper.Range(rpc_pb2.RangeRequest(), metadata=to)) is grpc.StatusCode.UNIMPLEMENTED
+        assert await code_of(rpc_pb2_grpc.MaintenanceStub(channel).Status(rpc_pb2.StatusRequest())) is (
+            grpc.StatusCode.UNIMPLEMENTED
+        )
+
+
+@pytest.mark.parametrize("caller", [0, 1], ids=["near", "far"])
+async def test_streams_both_ways(cells: Cells, caller: int) -> None:
+    await cells.start(0, spec("echo/0", "Echo"))
+    call = cells.stub(caller, "echo/0").Session()
+    for number in range(3):
+        await call.write(api_pb2.SessionRequest(calls=[api_pb2.Call(id=number)]))
+        assert [reply.id for reply in (await call.read()).replies] == [number]
+    await call.done_writing()
+    assert await call.read() is EOF
+    assert await call.code() is grpc.StatusCode.OK
+
+
+@pytest.mark.parametrize("caller", [0, 1], ids=["near", "far"])
+async def test_nobody_there_is_unavailable_at_once(cells: Cells, caller: int) -> None:
+    before = time.monotonic()
+    assert await code_of(cells.stub(caller, "nobody").Get(get())) is grpc.StatusCode.UNAVAILABLE
+    # As it is while an actor is down whose cell lives.
+    cells.addresses["echo/0"] = (cells.cells[0].host.target, 1)
+    await cells.configure()
+    assert await code_of(cells.stub(caller, "echo/0").Get(get())) is grpc.StatusCode.UNAVAILABLE
+    assert time.monotonic() - before < 1
+
+
+@pytest.mark.parametrize("caller", [0, 1], ids=["near", "far"])
+async def test_a_crash_ends_calls_and_a_restart_is_found(cells: Cells, caller: int) -> None:
+    await cells.start(0, spec("echo/0", "Echo"), spec("echo/1", "Echo"))
+    stub = cells.stub(caller, "echo/0")
+    slow = stub.Get(get("slow"))
+    session = stub.Session()
+    await session.write(api_pb2.SessionRequest(calls=[api_pb2.Call(id=1)]))
+    await session.read()
+    await cells.controls[0].Stop(cell_pb2.StopRequest(actors=["echo/0"], crash=True))
+    assert await code_of(slow) is grpc.StatusCode.UNAVAILABLE
+    assert await code_of(session.read()) is grpc.StatusCode.UNAVAILABLE
+    assert await code_of(stub.Get(get())) is grpc.StatusCode.UNAVAILABLE
+    # The other one has not noticed.
+    assert (await cells.stub(caller, "echo/1").Get(get())).object
+    log = cells.log(0)
+    assert log.of("actor.crashed", "echo/0") == [{}]
+    assert log.of("echo.cancelled") == [], "a crashed actor says nothing any more"
+    assert cells.log(caller).of("net.connection_lost", "test") == [{"peer": "echo/0"}]
+
+    await cells.start(0, spec("echo/0", "Echo"))
+    assert (await stub.Get(get())).object.split()[1] == b"echo/0"
+    assert cells.log(0).of("actor.started", "echo/0") == [{"incarnation": 1}, {"incarnation": 2}]
+
+
+async def test_a_stop_lets_the_actor_clean_up_and_a_crash_does_not(cells: Cells) -> None:
+    neighbour = spec("echo/0", "Echo")
+    await cells.start(0, neighbour, spec("keeper/0", "Keeper"), spec("keeper/1", "Keeper"))
+    await cells.controls[0].Stop(cell_pb2.StopRequest(actors=["keeper/0"]))
+    await cells.controls[0].Stop(cell_pb2.StopRequest(actors=["keeper/1"], crash=True))
+    disks = cells.cells[0].host.directory / "disks"
+    assert (disks / "keeper%2F0" / "good-bye").read_bytes() == b"good-bye\n"
+    assert not (disks / "keeper%2F1" / "good-bye").exists()
+    assert cells.log(0).of("actor.stopped") == [{}]
+
+
+async def test_the_disk_and_new_chance_after_a_restart(cells: Cells) -> None:
+    await cells.start(0, spec("echo/0", "Echo"), spec("keeper/0", "Keeper"))
+    keeper = rpc_pb2_grpc.KVStub(cells.cells[1].host.env("test").dial("keeper/0"))
+    for number in range(3):
+        await keeper.Put(rpc_pb2.PutRequest(key=b"%d" % number))
+    await cells.controls[0].Stop(cell_pb2.StopRequest(actors=["keeper/0"], crash=True))
+    await cells.start(0, spec("keeper/0", "Keeper"))
+    assert [kv.key for kv in (await keeper.Range(rpc_pb2.RangeRequest())).kvs] == [b"0", b"1", b"2"]
+    first, second = cells.log(0).of("keeper.recovered")
+    assert (first["lines"], second["lines"]) == (0, 3)
+    assert first["chance"] != second["chance"]
+
+
+@pytest.mark.parametrize("when", ["factory", "run"])
+async def test_an_actor_that_fails_at_its_start_is_reported_by_the_start(cells: Cells, when: str) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await cells.start(0, spec("bad", "Failing", when=when))
+    assert caught.value.code() is grpc.StatusCode.ABORTED
+    assert "bad (incarnation 1) failed" in (caught.value.details() or "")
+    assert "LookupError: in " in (caught.value.details() or "")
+
+
+@pytest.mark.parametrize("when", ["task", "timer", "handler"])
+async def test_an_actor_that_fails_later_is_dropped_and_reported(cells: Cells, when: str) -> None:
+    if when == "handler":
+        await cells.start(0, spec("bad", "Echo"))
+        code = await code_of(cells.stub(1, "bad").Get(get("bug")))
+        assert code in (grpc.StatusCode.UNKNOWN, grpc.StatusCode.UNAVAILABLE)
+    else:
+        await cells.start(0, spec("bad", "Failing", when=when))
+        await cells.configure(begun=True)
+    async with asyncio.timeout(5):
+        while not (failures := cells.log(0).of("actor.failed", "bad")):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert "LookupError" in failures[0]["error"]
+    assert "Traceback" in failures[0]["error"]
+    assert "world.py" in failures[0]["error"]
+    statistics = await cells.controls[0].Statistics(cell_pb2.Empty())
+    assert {state.name: state.running for state in statistics.actors}["bad"] is False
+
+
+async def test_the_same_name_twice_is_refused(cells: Cells) -> None:
+    await cells.start(0, spec("echo/0", "Echo"))
+    assert await code_of(cells.start(0, spec("echo/0", "Echo"))) is grpc.StatusCode.FAILED_PRECONDITION
+
+
+@pytest.mark.parametrize("caller", [0, 1], ids=["near", "far"])
+async def test_a_short_partition_only_delays(cells: Cells, caller: int) -> None:
+    await cells.start(0, spec("echo/0", "Echo"))
+    await cells.configure(begun=True, speed=10)
+    stub = cells.stub(caller, "echo/0")
+    session = stub.Session()
+    await session.write(api_pb2.SessionRequest(calls=[api_pb2.Call(id=1)]))
+    await session.read()
+    fault = cell_pb2.Fault(id="cut", partition=cell_pb2.Fault.Partition(a=["test"], b=["echo/0"]))
+    for control in cells.controls:
+        await control.Inject(fault)
+    late = asyncio.ensure_future(stub.Get(get()))
+    await session.write(api_pb2.SessionRequest(calls=[api_pb2.Call(id=2)]))
+    answer = asyncio.ensure_future(session.read())
+    await asyncio.sleep(0.2)
+    assert not late.done()
+    assert not answer.done()
+    assert cells.log(0).of("echo.session") == [{"ids": [1]}]
+    for control in cells.controls:
+        await control.Heal(cell_pb2.HealRequest(id="cut"))
+    assert (await asyncio.wait_for(late, 2)).object
+    assert [reply.id for reply in (await asyncio.wait_for(answer, 2)).replies] == [2]
+
+
+@pytest.mark.parametrize("caller", [0, 1], ids=["near", "far"])
+async def test_a_long_partition_breaks_connections_on_both_sides(cells: Cells, caller: int) -> None:
+    await cells.start(0, spec("echo/0", "Echo"))
+    await cells.configure(begun=True, speed=50)
+    stub = cells.stub(caller, "echo/0")
+    session = stub.Session()
+    await session.write(api_pb2.SessionRequest(calls=[api_pb2.Call(id=1)]))
+    await session.read()
+    fault = cell_pb2.Fault(id="cut", partition=cell_pb2.Fault.Partition(a=["echo/0"], b=["test", "others"]))
+    for control in cells.controls:
+        await control.Inject(fault)
+    before_ns = cells.cells[0].host.clock.now_ns()
+    assert await code_of(session.read()) is grpc.StatusCode.UNAVAILABLE
+    assert cells.cells[0].host.clock.now_ns() - before_ns >= 4.5 * SECOND_NS
+    assert await code_of(stub.Get(get())) is grpc.StatusCode.UNAVAILABLE
+    await asyncio.sleep(0.05)
+    assert cells.log(0).of("echo.cancelled", "echo/0") == [{}]
+    assert {"peer": "test"} in cells.log(0).of("net.connection_lost", "echo/0")
+    assert {"peer": "echo/0"} in cells.log(caller).of("net.connection_lost", "test")
+    # Everybody else gets through, and after healing so does the other.
+    assert (await cells.stub(caller, "echo/0", caller="third").Get(get())).object
+    for control in cells.controls:
+        await control.Heal(cell_pb2.HealRequest(id="cut"))
+    assert (await stub.Get(get())).object
+
+
+@pytest.mark.parametrize("caller", [0, 1], ids=["near", "far"])
+async def test_a_one_way_partition_loses_the_answer_of_what_was_done(cells: Cells, caller: int) -> None:
+    await cells.start(0, spec("echo/0", "Echo"))
+    await cells.configure(begun=True, speed=50)
+    fault = cell_pb2.Fault(id="cut", partition=cell_pb2.Fault.Partition(a=["echo/0"], b=["test"], one_way=True))
+    for control in cells.controls:
+        await control.Inject(fault)
+    assert await code_of(cells.stub(caller, "echo/0").Get(get("done"))) is grpc.StatusCode.UNAVAILABLE
+    assert cells.log(0).of("echo.get") == [{"name": "done"}]
+
+
+async def test_timeouts_are_in_virtual_seconds(cells: Cells) -> None:
+    await cells.start(0, spec("echo/0", "Echo"))
+    await cells.configure(begun=True, speed=50)
+    for caller in (0, 1):
+        before = time.monotonic()
+        assert await code_of(cells.stub(caller, "echo/0").Get(get("slow"), timeout=5)) is (
+            grpc.StatusCode.DEADLINE_EXCEEDED
+        )
+        assert 0.09 < time.monotonic() - before < 1
+
+
+async def test_large_messages_pass(cells: Cells) -> None:
+    await cells.start(0, spec("echo/0", "Echo"))
+    name = "x" * (6 << 20)
+    assert len((await cells.stub(1, "echo/0").Get(get(name))).object) > len(name)
+
+
+async def test_reflection_and_health_follow_the_actors(cells: Cells) -> None:
+    target = cells.cells[0].host.target
+
+    def services() -> list[str]:
+        with grpc.insecure_channel(target) as channel:
+            return list(ProtoReflectionDescriptorDatabase(channel).get_services())
+
+    async def serving(service: str) -> bool:
+        async with grpc.aio.insecure_channel(target) as channel:
+            try:
+                response = await health_pb2_grpc.HealthStub(channel).Check(
+                    health_pb2.HealthCheckRequest(service=service)
+                )
+            except grpc.aio.AioRpcError as error:
+                assert error.code() is grpc.StatusCode.NOT_FOUND  # noqa: PT017
+                return False
+            return bool(response.status == health_pb2.HealthCheckResponse.SERVING)
+
+    assert "kemu.v1.Cell" in await asyncio.to_thread(services)
+    assert "kemu.v1.Api" not in await asyncio.to_thread(services)
+    assert await serving("")
+    assert not await serving("kemu.v1.Api")
+    await cells.start(0, spec("echo/0", "Echo"))
+    assert "kemu.v1.Api" in await asyncio.to_thread(services)
+    assert await serving("kemu.v1.Api")
+    await cells.controls[0].Stop(cell_pb2.StopRequest(actors=["echo/0"]))
+    assert not await serving("kemu.v1.Api")
+
+
+async def test_the_log_can_be_followed_and_resumed(cells: Cells) -> None:
+    await cells.start(0, spec("echo/0", "Echo"))
+    kinds: list[str] = []
+    follow = cells.controls[0].Log(cell_pb2.LogRequest(offset=0, follow=True))
+
+    async def take(enough: Callable[[], bool]) -> None:
+        async with asyncio.timeout(5):
+            while not enough():
+                segment = await follow.read()
+                kinds.extend(msgpack.unpackb(payload)[2] for payload in segment.events)
+
+    await take(lambda: len(kinds) >= 1)
+    await cells.stub(1, "echo/0").Get(get())
+    await take(lambda: len(kinds) >= 2)
+    assert kinds == ["actor.started", "echo.get"]
+    follow.cancel()
+    await cells.stub(1, "echo/0").Get(get())
+    rest = [segment async for segment in cells.controls[0].Log(cell_pb2.LogRequest(offset=1))]
+    assert [msgpack.unpackb(payload)[2] for segment in rest for payload in segment.events] == ["echo.get", "echo.get"]
+
+
+async def test_a_log_says_how_far_it_has_come_and_what_is_pending(cells: Cells) -> None:
+    await cells.start(0, spec("sleeper", "Sleeper", every_s=3600), spec("idler", "Sleeper", every_s=9, background=True))
+    follow = cells.controls[0].Log(cell_pb2.LogRequest(offset=0, follow=True))
+    first = await follow.read()
+    assert (first.time_ns, first.pending) == (0, 1)
+    await cells.configure(begun=True, speed=20)
+    async with asyncio.timeout(5):
+        while (await follow.read()).time_ns < 3 * SECOND_NS:
+            pass
+    follow.cancel()
+
+
+def test_names_of_actors_as_directories() -> None:
+    names = ["store", "kubelet/node-1", "a%2Fb", "a/b", "scheduler/x/0"]
+    assert len({cell_hosts.file_name(name) for name in names}) == len(names)
+    assert not any("/" in cell_hosts.file_name(name) for name in names)

@@ -1,0 +1,374 @@
+"""Actors in real Ray actors: how they find each other, die, come back, and what their log says of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Coroutine, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+import grpc.aio
+import pytest
+
+from kemu.errors import ActorFailed, SimulationError
+from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.runtime.env import SECOND_NS
+from kemu.runtime.ray import RayRuntime
+from kemu.runtime.ray_clusters import RayCluster
+from kemu.runtime.ray_plans import DRIVER, CellPlan
+from kemu.v1 import api_pb2, api_pb2_grpc
+from tests.ray.world import Events, alive, nothing_left, spec, until
+
+T = TypeVar("T")
+
+pytestmark = pytest.mark.ray
+
+PLAN = (
+    CellPlan("one", ("echo/*", "near/*")),
+    CellPlan("two", ("keeper/*", "far/*")),
+    CellPlan("alone", ("lonely/*",), size=1, eager=False),
+    CellPlan(DRIVER, ("*",)),
+)
+
+
+class World:
+    """A run, its events, and the processes that must be gone when it is over."""
+
+    def __init__(self, directory: Path, *, speed: float = 10.0, cells: Sequence[CellPlan] = PLAN) -> None:
+        self.events = Events()
+        self.runtime = RayRuntime(1, self.events, directory=directory, speed=speed, cells=cells)
+        self.pids: list[int] = []
+
+    def note_pids(self) -> dict[str, int]:
+        pids = {name: endpoint.pid for name, endpoint in self.runtime.cells.items()}
+        self.pids.extend(pids.values())
+        return pids
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        with nothing_left(self.pids):
+            return self.runtime.run(main)
+
+    async def get(self, peer: str, name: str = "x") -> str:
+        stub = api_pb2_grpc.ApiStub(self.runtime.env("user").dial(peer))
+        return (await stub.Get(api_pb2.GetRequest(name=name))).object.decode()
+
+    async def answers(self, peer: str) -> bool:
+        try:
+            return bool(await self.get(peer))
+        except grpc.aio.AioRpcError:
+            return False
+
+    async def wait_for_answer(self, peer: str) -> None:
+        async with asyncio.timeout(20):
+            while not await self.answers(peer):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+
+@pytest.fixture
+def world(local_ray: RayCluster, tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def in_order(events: Events) -> bool:
+    return [event[0] for event in events] == sorted(event[0] for event in events)
+
+
+def test_actors_near_and_far(world: World) -> None:
+    """In the same cell, in another one, and in the driver, by the same names."""
+    runtime = world.runtime
+
+    async def main() -> dict[str, int]:
+        await runtime.launch([spec("echo/0", "Echo"), spec("echo/1", "Echo")])
+        await runtime.launch(
+            [
+                spec("near/0", "Talker", to="echo/0", count=3),
+                spec("far/0", "Talker", to="echo/1", count=3),
+                spec("local", "Talker", to="echo/1", count=3),
+            ]
+        )
+        pids = world.note_pids()
+        assert await world.get("echo/1") == f"{pids['one']} echo/1 user x"
+        with pytest.raises(ValueError, match="was launched before"):
+            await runtime.launch([spec("echo/0", "Echo")])
+        with pytest.raises(KeyError):
+            await runtime.crash("nobody")
+        assert world.events == [], "the order of events of the set-up is known when time passes"
+        await runtime.begin()
+        assert await runtime.run_until(5 * SECOND_NS) == "deadline"
+        await runtime.shutdown()
+        return pids
+
+    pids = world.run(main())
+    assert set(pids) == {"one", "two"}, "no cell without an actor, but the eager ones"
+    for talker, peer in (("near/0", "echo/0"), ("far/0", "echo/1"), ("local", "echo/1")):
+        assert [data["text"] for data in world.events.of("talker.answer", talker)] == [
+            f"{pids['one']} {peer} {talker} {number}" for number in range(3)
+        ]
+    assert in_order(world.events)
+    assert [actor for _, actor, kind, _ in world.events if kind == "actor.stopped"][-2:] == ["echo/1", "echo/0"]
+    assert not (runtime.directory / "logs").exists()
+
+
+def test_a_killed_cell_comes_back_with_its_actors_and_their_disks(world: World) -> None:
+    """SIGKILL from outside: noticed, started anew on another port, and nothing that was logged is lost."""
+    runtime = world.runtime
+    acknowledged: list[bytes] = []
+
+    async def put(count: int) -> None:
+        keeper = rpc_pb2_grpc.KVStub(runtime.env("user").dial("keeper/0"))
+        for _ in range(count):
+            key = b"%d" % len(acknowledged)
+            await keeper.Put(rpc_pb2.PutRequest(key=key))
+            acknowledged.append(key)
+
+    async def main() -> tuple[str, str]:
+        await runtime.launch(
+            [spec("keeper/0", "Keeper"), spec("echo/0", "Echo"), spec("near/0", "Streamer", to="echo/0")]
+        )
+        await runtime.launch([spec("far/0", "Streamer", to="echo/0")])
+        await runtime.begin()
+        before = runtime.cells["two"]
+        pid = world.note_pids()["two"]
+        await put(50)
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await put(1_000_000)
+        assert caught.value.code() is grpc.StatusCode.UNAVAILABLE
+        killed_at = time.monotonic()
+        keeper = rpc_pb2_grpc.KVStub(runtime.env("user").dial("keeper/0"))
+        while True:
+            try:
+                kept = [kv.key for kv in (await keeper.Range(rpc_pb2.RangeRequest())).kvs]
+                break
+            except grpc.aio.AioRpcError as error:
+                assert error.code() is grpc.StatusCode.UNAVAILABLE  # noqa: PT017
+                assert time.monotonic() - killed_at < 20
+                await asyncio.sleep(0.05)
+        assert kept[: len(acknowledged)] == acknowledged
+        assert len(kept) - len(acknowledged) <= 1, "one may have been kept without an answer"
+        acknowledged[:] = kept
+        await put(3)
+        after = runtime.cells["two"]
+        world.note_pids()
+        assert after.pid != before.pid
+        answers = len(world.events.of("streamer.answer", "far/0"))
+        await until(lambda: len(world.events.of("streamer.answer", "far/0")) > answers)
+        await runtime.shutdown()
+        return before.target, after.target
+
+    before, after = world.run(main())
+    assert before != after, "mostly another port"
+    events = world.events
+    assert events.of("actor.started", "keeper/0") == [{"incarnation": 1}, {"incarnation": 2}]
+    assert events.of("actor.started", "echo/0") == [{"incarnation": 1}]
+    assert events.of("actor.crashed", "keeper/0") == [{}]
+    assert [data["key"] for data in events.of("keeper.put")] == acknowledged
+    assert [data["lines"] for data in events.of("keeper.recovered")] == [0, len(acknowledged) - 3]
+    assert in_order(events)
+
+
+def test_crash_and_restart(world: World) -> None:
+    """Alone in its cell the whole process is killed; among others only the actor is dropped."""
+    runtime = world.runtime
+
+    async def main() -> None:
+        await runtime.launch([spec("echo/0", "Echo"), spec("echo/1", "Echo"), spec("lonely/0", "Echo")])
+        await runtime.begin()
+        pids = world.note_pids()
+        for name, cell in (("echo/0", "one"), ("lonely/0", "alone")):
+            assert (await world.get(name)).startswith(f"{pids[cell]} ")
+            with pytest.raises(ValueError, match="is running"):
+                await runtime.restart(name)
+            await runtime.crash(name)
+            await runtime.crash(name)
+            assert not await world.answers(name)
+        await until(lambda: not alive(pids["alone"]))
+        assert alive(pids["one"])
+        assert await world.answers("echo/1")
+        for name in ("echo/0", "lonely/0"):
+            await runtime.restart(name)
+            await world.wait_for_answer(name)
+        assert (await world.get("echo/0")).startswith(f"{pids['one']} ")
+        assert not (await world.get("lonely/0")).startswith(f"{pids['alone']} ")
+        await runtime.stop("echo/1")
+        await runtime.stop("echo/1")
+        assert not await world.answers("echo/1")
+        await runtime.restart("echo/1")
+        await world.wait_for_answer("echo/1")
+        world.note_pids()
+        await runtime.shutdown()
+
+    world.run(main())
+    for name, ending in (("echo/0", "actor.crashed"), ("lonely/0", "actor.crashed"), ("echo/1", "actor.stopped")):
+        kinds = [kind for _, actor, kind, _ in world.events if actor == name and kind.startswith("actor.")]
+        assert kinds == ["actor.started", ending, "actor.started", "actor.stopped"], name
+        assert world.events.of("actor.started", name) == [{"incarnation": 1}, {"incarnation": 2}]
+
+
+def test_a_crashed_process_stays_down_until_its_actor_is_restarted(world: World) -> None:
+    runtime = world.runtime
+
+    async def main() -> None:
+        await runtime.launch([spec("lonely/0", "Keeper")])
+        await runtime.begin()
+        pid = world.note_pids()["alone"]
+        await runtime.crash("lonely/0")
+        await until(lambda: runtime.cells["alone"].pid != pid)
+        assert world.note_pids()["alone"] != pid
+        await asyncio.sleep(0.3)
+        assert len(world.events.of("keeper.recovered")) == 1
+        await runtime.restart("lonely/0")
+        await until(lambda: len(world.events.of("keeper.recovered")) == 2)
+
+    world.run(main())
+
+
+def test_partitions_cut_and_heal(world: World) -> None:
+    runtime = world.runtime
+
+    async def main() -> None:
+        await runtime.launch([spec("echo/0", "Echo"), spec("far/0", "Streamer", to="echo/0")])
+        await runtime.launch([spec("near/0", "Streamer", to="echo/0"), spec("local", "Streamer", to="echo/0")])
+        world.note_pids()
+        await runtime.begin()
+        await until(lambda: world.events.of("streamer.answer", "far/0"))
+        await runtime.partition("cut", ["far/0", "near/0"], ["echo/0"])
+        with pytest.raises(ValueError, match="is there already"):
+            await runtime.partition("cut", ["far/0"], ["echo/0"])
+        await until(
+            lambda: world.events.of("streamer.broken", "far/0") and world.events.of("streamer.broken", "near/0")
+        )
+        before = {name: len(world.events.of("streamer.answer", name)) for name in ("far/0", "near/0", "local")}
+        await asyncio.sleep(0.3)
+        assert len(world.events.of("streamer.answer", "far/0")) == before["far/0"]
+        assert len(world.events.of("streamer.answer", "near/0")) == before["near/0"]
+        assert len(world.events.of("streamer.answer", "local")) > before["local"]
+        await runtime.heal("cut")
+        with pytest.raises(ValueError, match="no partition"):
+            await runtime.heal("cut")
+        await until(lambda: len(world.events.of("streamer.answer", "far/0")) > before["far/0"])
+        await until(lambda: len(world.events.of("streamer.answer", "near/0")) > before["near/0"])
+        await runtime.shutdown()
+
+    world.run(main())
+    assert world.events.of("streamer.broken", "local") == []
+    for name in ("far/0", "near/0"):
+        assert world.events.of("net.connection_lost", name)[0] == {"peer": "echo/0"}
+
+
+def test_an_actor_that_fails_ends_the_run(world: World) -> None:
+    runtime = world.runtime
+
+    async def main() -> None:
+        await runtime.launch([spec("far/0", "Failing", when="task"), spec("echo/0", "Echo")])
+        world.note_pids()
+        await runtime.begin()
+        await runtime.run_until(1000 * SECOND_NS)
+
+    with pytest.raises(ActorFailed, match=r"far/0 \(incarnation 1\) failed at (.|\n)*LookupError: in a task"):
+        world.run(main())
+    assert "Traceback" in world.events.of("actor.failed", "far/0")[0]["error"]
+
+
+def test_a_launch_that_fails_ends_the_run(world: World) -> None:
+    runtime = world.runtime
+
+    async def main() -> None:
+        try:
+            await runtime.launch([spec("echo/0", "Echo"), spec("far/0", "Failing", when="factory")])
+        finally:
+            world.note_pids()
+
+    with pytest.raises(ActorFailed, match=r"its factory tests\.ray\.world:Failing"):
+        world.run(main())
+
+
+def test_a_placement_that_ray_cannot_fulfil_is_an_error(local_ray: RayCluster, tmp_path: Path) -> None:
+    plan = (CellPlan("one", ("echo/*",), resources={"unicorn": 1}),)
+    runtime = RayRuntime(1, Events(), directory=tmp_path, cells=plan, start_timeout_s=1)
+
+    async def main() -> None:
+        await runtime.launch([spec("echo/0", "Echo")])
+
+    with pytest.raises(SimulationError, match=r"cell one .* takes unicorn: 1 .* offer CPU: 3"):
+        runtime.run(main())
+
+
+def test_time_in_cells_stands_until_the_beginning_and_is_the_same_for_all(world: World) -> None:
+    runtime = world.runtime
+
+    async def main() -> int:
+        await runtime.launch(
+            [spec(name, "Sleeper", every_s=2, count=3) for name in ("far/0", "near/0", "lonely/0", "local")]
+        )
+        world.note_pids()
+        await asyncio.sleep(0.3)
+        assert runtime.clock.now_ns() == 0
+        await runtime.begin()
+        before = time.monotonic()
+        assert await runtime.run_until(7 * SECOND_NS) == "deadline"
+        assert 0.65 < time.monotonic() - before < 1.5, "ten virtual seconds in each real one"
+        now_ns = runtime.clock.now_ns()
+        await runtime.shutdown()
+        return now_ns
+
+    assert 7 * SECOND_NS <= world.run(main()) < 9 * SECOND_NS
+    for name in ("far/0", "near/0", "lonely/0", "local"):
+        assert [time_ns for time_ns, actor, kind, _ in world.events if (actor, kind) == (name, "sleeper.early")] == [0]
+        woken = [
+            time_ns / SECOND_NS for time_ns, actor, kind, _ in world.events if (actor, kind) == (name, "sleeper.woke")
+        ]
+        assert woken == [pytest.approx(2, abs=0.5), pytest.approx(4, abs=0.7), pytest.approx(6, abs=0.9)]
+        assert woken[0] >= 2
+    assert {data["unix_s"] for data in world.events.of("sleeper.woke")} == {runtime.clock.epoch_unix_s}
+    assert abs(runtime.clock.epoch_unix_s - time.time()) < 120
+
+
+def test_how_a_run_ends(world: World) -> None:
+    runtime = world.runtime
+
+    async def main() -> None:
+        await runtime.launch(
+            [
+                spec("far/0", "Sleeper", every_s=3, count=3),
+                spec("near/0", "Sleeper", every_s=1, count=1_000_000, background=True),
+            ]
+        )
+        world.note_pids()
+        with pytest.raises(RuntimeError, match="begin"):
+            await runtime.run_until(SECOND_NS)
+        await runtime.begin()
+        stop = asyncio.Event()
+        runtime.env("user").clock.call_at_ns(2 * SECOND_NS, stop.set)
+        assert await runtime.run_until(1000 * SECOND_NS, stop=stop, until_idle=True) == "stopped"
+        assert await runtime.run_until(4 * SECOND_NS, until_idle=True) == "deadline"
+        await runtime.crash("near/0")
+        assert await runtime.run_until(1000 * SECOND_NS, until_idle=True) == "idle"
+        assert runtime.clock.now_ns() > 9 * SECOND_NS
+
+    world.run(main())
+    assert len(world.events.of("sleeper.woke", "far/0")) == 3
+
+
+def test_pause_and_resume(world: World) -> None:
+    runtime = world.runtime
+
+    async def main() -> None:
+        await runtime.launch([spec("lonely/0", "Echo"), spec("echo/0", "Echo"), spec("echo/1", "Echo")])
+        world.note_pids()
+        await runtime.begin()
+        with pytest.raises(SimulationError, match="cell of its own"):
+            await runtime.pause("echo/0")
+        await runtime.pause("lonely/0")
+        answer = asyncio.ensure_future(world.get("lonely/0"))
+        await asyncio.sleep(0.3)
+        assert not answer.done()
+        assert await world.answers("echo/0")
+        await runtime.resume("lonely/0")
+        assert await asyncio.wait_for(answer, 5)
+
+    world.run(main())
