@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import grpc
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-
-import etcd_process
-import store_env
-from etcd_client import Etcd
+from tests.store import store_env
+from tests.store.conformance import etcd_process
+from tests.store.conformance.etcd_client import Etcd
 
 NO_ETCD = "etcd is not installed (Debian: apt-get install etcd-server), or KEMU_ETCD does not name it"
 

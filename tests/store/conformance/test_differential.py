@@ -6,12 +6,12 @@ import random
 from pathlib import Path
 from typing import Any
 
-import etcd_process
 import grpc
 import pytest
 from google.protobuf import text_format
 
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from tests.store.conformance import etcd_process
 
 NAMES = [b"a", b"a/1", b"a/2", b"b", b"b/1", b"c"]
 ENDS = [b"", b"", b"", b"\0", b"a0", b"b", b"b/2", b"d"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import grpc
 import pytest
-from etcd_client import Etcd
 
 from kemu.etcd import rpc_pb2
+from tests.store.conformance.etcd_client import Etcd
 
 R = rpc_pb2.RangeRequest
 INVALID = grpc.StatusCode.INVALID_ARGUMENT

@@ -6,10 +6,10 @@ from typing import Any
 
 import grpc
 import pytest
-from etcd_client import Etcd
-from test_kv import FUTURE, INVALID, OUT_OF_RANGE, refused
 
 from kemu.etcd import rpc_pb2
+from tests.store.conformance.etcd_client import Etcd
+from tests.store.conformance.test_kv import FUTURE, INVALID, OUT_OF_RANGE, refused
 
 C = rpc_pb2.Compare
 DUPLICATE = "etcdserver: duplicate key given in txn request"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from etcd_client import Etcd, Watch
-
 from kemu.etcd import kv_pb2, rpc_pb2
+from tests.store.conformance.etcd_client import Etcd, Watch
 
 PUT, DELETE = kv_pb2.Event.PUT, kv_pb2.Event.DELETE
 NOPUT, NODELETE = rpc_pb2.WatchCreateRequest.NOPUT, rpc_pb2.WatchCreateRequest.NODELETE
