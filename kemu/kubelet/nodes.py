@@ -114,6 +114,8 @@ class OwnNode:
             if label not in labels:
                 labels[label] = value
         status = node.status
+        if "pods" not in status.allocatable and "pods" not in status.capacity:
+            status.allocatable["pods"].string = str(self._config.max_pods)
         for here, there in ((status.capacity, status.allocatable), (status.allocatable, status.capacity)):
             for name in sorted(there):
                 if name not in here:

@@ -257,8 +257,12 @@ class Pods:
 
     def _until_exit(self, worker: Worker) -> None:
         end_ns = _exit_ns(worker)
-        if end_ns is not None:
+        if end_ns is None:
+            return
+        if end_ns > self._clock.now_ns():
             self._at(worker, end_ns)
+        else:
+            self._exit(worker, lives.exit_code(worker.pod))
 
     def _exit(self, worker: Worker, code: int, *, final: bool = False) -> None:
         """The containers have exited. ``final``: whatever the restart policy is."""

@@ -24,6 +24,8 @@ _MAX_RESTART_PERIOD_S = 300.0
 class Settings:
     """All times in seconds."""
 
+    max_pods: int
+    """How many pods the node takes, where its Node does not say."""
     lease_duration_s: int
     status_update_s: float
     """How often a changed node status may be reported."""
@@ -49,6 +51,7 @@ def _read(packed: bytes) -> Settings:
     kubelet, timing = msgpack.unpackb(packed)
     crash_loop = kubelet.get("crashLoopBackOff") or {}
     return Settings(
+        max_pods=int(kubelet.get("maxPods") or 110),
         lease_duration_s=int(kubelet.get("nodeLeaseDurationSeconds") or 40),
         status_update_s=_duration_s(kubelet, "nodeStatusUpdateFrequency", 10.0),
         status_report_s=_duration_s(kubelet, "nodeStatusReportFrequency", 300.0),

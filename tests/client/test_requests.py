@@ -118,6 +118,22 @@ def test_requests_made_meanwhile_wait_for_the_next_attempt_to_connect(world: Wor
     assert pauses_s <= now_ns / 1e9 <= 2 * pauses_s + 1
 
 
+def test_a_request_that_was_not_sent_yet_is_not_lost_with_the_connection(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.runtime.crash("apiserver/0")
+        sent = asyncio.ensure_future(world.client.create(pod("sent")))
+        # While the attempt to connect is under way, another one comes up.
+        await world.clock.sleep(0.001)
+        unsent = asyncio.ensure_future(world.client.create(pod("unsent")))
+        await world.clock.sleep(0.5)
+        await world.runtime.restart("apiserver/0")
+        with pytest.raises(errors.ServiceUnavailable):
+            await sent
+        assert (await unsent).metadata.name == "unsent"
+
+    world.play(main)
+
+
 def test_the_back_off_begins_anew_after_an_answer(world: World) -> None:
     async def main(world: World) -> None:
         for n in range(5):

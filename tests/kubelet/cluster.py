@@ -6,9 +6,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from kemu import errors
+from kemu.checks import registry
 from kemu.client import clients
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta
+from kemu.runlog.frames import Event
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim import SimRuntime
 from kemu.testing import Recorder
@@ -80,7 +82,7 @@ class Cluster:
         """
 
         async def play() -> Any:
-            await self.runtime.launch([ActorSpec("store", STORE, {"fsync": "none"})])
+            await self.runtime.launch([ActorSpec("store", STORE, {"fsync": "always"})])
             await self.runtime.launch([ActorSpec("apiserver/0", APISERVER)])
             if before is not None:
                 await before(self)
@@ -88,7 +90,10 @@ class Cluster:
             await self.runtime.begin()
             return await main(self)
 
-        return self.runtime.run(play())
+        outcome = self.runtime.run(play())
+        _, results = registry.judge(Event(*event) for event in self.recorder.events)
+        assert all(result.holds for result in results), results
+        return outcome
 
     def kubelet(self, one: core_v1_pb2.Node, **config: Any) -> ActorSpec:
         data = {"node": one.SerializeToString(deterministic=True), "apiserver": "apiserver/0", **config}

@@ -142,8 +142,8 @@ def test_a_pod_deleted_while_the_node_is_read_again(cluster: Cluster) -> None:
 
 def test_what_ran_before_is_taken_over_without_being_asked(cluster: Cluster) -> None:
     async def before(cluster: Cluster) -> None:
-        await cluster.run_before(pod("big", cpu="3", run=50, restart="Never"))
-        await cluster.run_before(pod("bigger", cpu="3", shutdown=10))
+        await cluster.run_before(pod("big", cpu="2", run=50, restart="Never"))
+        await cluster.run_before(pod("bigger", cpu="2", shutdown=10))
         await cluster.create(pod("new", cpu="1"))
 
     async def main(cluster: Cluster) -> None:
@@ -167,14 +167,15 @@ def test_what_ran_before_is_taken_over_without_being_asked(cluster: Cluster) -> 
     ]
 
 
-def test_of_those_that_wait_at_the_start_the_oldest_come_first(cluster: Cluster) -> None:
+def test_a_start_before_the_run_counts_from_its_beginning(cluster: Cluster) -> None:
     async def before(cluster: Cluster) -> None:
-        for name in ("z", "a"):
-            await cluster.create(pod(name, cpu="3"))
+        created = await cluster.client.create(pod("old", run=50, restart="Never"))
+        created.status.phase = "Running"
+        created.status.startTime.CopyFrom(meta.time_of(cluster.clock.epoch_unix_s - 3600))
+        await cluster.client.update_status(created)
 
     async def main(cluster: Cluster) -> None:
-        await cluster.at(1)
+        await cluster.at(60)
 
     cluster.play(main, before=before)
-    # Created within one second they are equally old: the list's order decides.
-    assert [name for _, _, name in cluster.told("admit")] == ["a", "z"]
+    assert cluster.told() == [(50.0, "finished", "old")]

@@ -34,6 +34,16 @@ def test_registers_its_node(cluster: Cluster) -> None:
     cluster.play(main, [node(labels={"disk": "ssd"})])
 
 
+def test_a_node_that_does_not_say_how_many_pods_it_takes(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        found = await _node(cluster)
+        assert found.status.allocatable["pods"].string == found.status.capacity["pods"].string == "20"
+
+    bare = node()
+    del bare.status.allocatable["pods"]
+    cluster.play(main, [bare], kubelet={"maxPods": 20})
+
+
 def test_takes_over_a_node_that_is_there(cluster: Cluster) -> None:
     async def before(cluster: Cluster) -> None:
         there = node(labels={"by": "hand"}, cpu="2")

@@ -73,7 +73,30 @@ def test_what_was_deleted_or_created_meanwhile(cluster: Cluster) -> None:
         ]  # fmt: skip
 
     cluster.play(main)
-    assert len([name for _, _, name in cluster.told("finished") if name == "done"]) == 1
+    assert cluster.told("admit", "finished", "terminated") == [
+        (0.0, "admit", "a"),
+        (0.0, "admit", "done"),
+        (1.0, "finished", "done"),
+        (10.0, "terminated", "a"),
+        (10.0, "admit", "new"),
+    ]
+
+
+def test_of_those_that_wait_the_oldest_come_first(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("m", cpu="1"))
+        await cluster.at(3)
+        await cluster.runtime.crash(KUBELET)
+        await cluster.create(pod("z", cpu="3"))
+        await cluster.at(5)
+        await cluster.create(pod("a", cpu="3"))
+        await cluster.at(10)
+        await cluster.runtime.restart(KUBELET)
+        await cluster.at(12)
+        assert [await cluster.phase(name) for name in "maz"] == ["Running", "Failed", "Running"]
+
+    cluster.play(main)
+    assert [name for _, _, name in cluster.told("admit")] == ["m", "z", "a"]
 
 
 def test_a_crash_loop_goes_on(cluster: Cluster) -> None:
@@ -96,7 +119,7 @@ def test_refused_pods_stay_refused(cluster: Cluster) -> None:
         assert await cluster.phase("a") == "Failed"
 
     cluster.play(main)
-    assert len(cluster.told("admit")) == 1
+    assert cluster.told() == [(0.0, "admit", "a")]
 
 
 def test_the_same_seed_tells_the_same_story() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from tests.kubelet.cluster import Cluster, pod
@@ -47,6 +49,19 @@ def test_a_second_deletion_can_only_shorten(cluster: Cluster) -> None:
     cluster.play(main)
     assert cluster.told("terminating", "terminated") == [(5.0, "terminating", "a"), (30.0, "terminated", "a")]
     assert cluster.data("terminated")[0]["forced"] is True
+
+
+def test_other_changes_do_not_prolong_the_grace(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a", grace_s=30, shutdown=60))
+        await cluster.at(5)
+        await cluster.client.delete("pods", "a", "default")
+        await cluster.at(20)
+        await cluster.client.patch("pods", "a", "default", {"metadata": {"labels": {"x": "y"}}})
+        await cluster.at(60)
+
+    cluster.play(main)
+    assert cluster.told("terminated") == [(35.0, "terminated", "a")]
 
 
 def test_a_pod_that_exits_meanwhile_is_gone_then(cluster: Cluster) -> None:
@@ -145,6 +160,30 @@ def test_forcing_out_a_terminating_pod_changes_nothing_on_the_node(cluster: Clus
     assert cluster.told("terminating", "terminated") == [(5.0, "terminating", "a"), (25.0, "terminated", "a")]
 
 
+def test_an_answer_that_comes_after_the_pod_has_gone_does_not_revive_it() -> None:
+    cluster = Cluster(network={"apiLatency": 0.5, "watchLatency": 0.001})
+
+    async def main(cluster: Cluster) -> None:
+        await cluster.at(2)
+        # The server hears of it at 2.5 and so does the kubelet, whose report arrives at 3.0, and the answer at 3.5.
+        creating = asyncio.ensure_future(cluster.create(pod("a", cpu="4")))
+        await cluster.at(2.7)
+        deleted = await cluster.client.delete("pods", "a", "default", grace_period_seconds=0)
+        assert deleted.status.phase == "Running"
+        await creating
+        await cluster.at(10)
+        await cluster.create(pod("b", cpu="4"))
+        await cluster.at(20)
+        assert await cluster.phase("b") == "Running"
+
+    cluster.play(main)
+    assert cluster.told("running", "terminated") == [
+        (2.5, "running", "a"),
+        (3.2, "terminated", "a"),
+        (10.5, "running", "b"),
+    ]
+
+
 def test_the_last_deletion_outlasts_a_server_that_is_away(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
         await cluster.create(pod("a", shutdown=10))
@@ -199,3 +238,20 @@ def test_containers_go_when_somebody_else_declares_the_pod_finished(cluster: Clu
 
     cluster.play(main)
     assert cluster.told("terminated") == [(15.0, "terminated", "a")]
+
+
+def test_a_final_phase_is_not_written_over() -> None:
+    cluster = Cluster(network={"watchLatency": 0.5})
+
+    async def main(cluster: Cluster) -> None:
+        created = await cluster.client.create(pod("a", start=1, shutdown=10))
+        await cluster.at(1.2)
+        # The kubelet has not heard of it yet when it reports that the pod runs.
+        created.status.phase = "Failed"
+        await cluster.client.update_status(created)
+        await cluster.at(20)
+        assert await cluster.phase("a") == "Failed"
+
+    cluster.play(main)
+    assert cluster.told("running", "terminated") == [(1.5, "running", "a"), (11.5, "terminated", "a")]
+    assert [data["reason"] for data in cluster.recorder.of("api.refused")] == ["Conflict"]
