@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from google.protobuf.message import Message
 
 from kemu import errors
-from kemu.client import clients, informers
+from kemu.client import clients, informers, streams
 from kemu.k8s import core_v1_pb2
 from kemu.kubelet import statuses
 from kemu.objects import convert, meta, resources
@@ -29,6 +29,10 @@ from kemu.scenario import manifests, workloads
 from kemu.scenario.scenarios import Event, Manifest, Scenario
 
 FACTORY = "kemu.scenario.user:User"
+
+RETRY_INITIAL_S = 0.5
+RETRY_MAX_S = 5.0
+"""How long the user waits before it asks again what was not answered, at first and at most, stretched by chance."""
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Message)
@@ -122,12 +126,13 @@ class User:
         await self._insist(lambda: self._client.update_status(created))
 
     async def _insist(self, request: Callable[[], Awaitable[T]]) -> T:
-        """Ask again while the API server is away; the client sees to it that this does not spin."""
+        """Ask again while the API server, or the store behind it, is away."""
+        backoff = streams.Backoff(self._env, RETRY_INITIAL_S, RETRY_MAX_S)
         while True:
             try:
                 return await request()
             except errors.ServiceUnavailable:
-                continue
+                await self._env.clock.sleep(backoff.next_s())
 
     async def _create(self, message: M) -> M:
         """Create an object, also across the loss of the connection, when nobody knows whether it was created."""
