@@ -16,11 +16,12 @@ class NoNodeOvercommitted:
 
     A pod counts from the moment when its kubelet admits it (or it is seen Running) until its containers are gone. A pod
     that is merely bound does not count: binding more than fits is Kubernetes' own race, and the kubelet's to settle.
+    A kubelet that starts anew admits anew: what nobody had seen Running has to be admitted again.
     """
 
     id: ClassVar[str] = "no-node-overcommitted"
     kinds: ClassVar[tuple[str, ...]] = (
-        "store.txn", "kubelet.admit", "kubelet.terminated", "kubelet.finished",
+        "store.txn", "kubelet.admit", "kubelet.terminated", "kubelet.finished", "actor.started",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -28,6 +29,8 @@ class NoNodeOvercommitted:
         self._used: dict[str, dict[str, int]] = {}
         self._running: dict[str, tuple[str, dict[str, int]]] = {}
         """UID → node and requests of the pods that run."""
+        self._seen_running: set[str] = set()
+        """Their status in the store has said so."""
         self._ended: set[str] = set()
         self._pods: dict[str, tuple[str, str, dict[str, int]]] = {}
         """UID → name, node, requests."""
@@ -46,6 +49,8 @@ class NoNodeOvercommitted:
         elif kind == "kubelet.admit":
             if data["ok"]:
                 self._begin(time_ns, data["uid"], data["node"])
+        elif kind == "actor.started":
+            self._kubelet_started(actor)
         else:
             self._end(data["uid"])
 
@@ -55,6 +60,7 @@ class NoNodeOvercommitted:
             self._end(uid)
             self._pods.pop(uid, None)
             self._ended.discard(uid)
+            self._seen_running.discard(uid)
             return
         pod = core_v1_pb2.Pod.FromString(value)
         uid = pod.metadata.uid
@@ -64,6 +70,7 @@ class NoNodeOvercommitted:
             self._pods[uid] = (key.removeprefix(POD_PREFIX), pod.spec.nodeName, requests.pod_requests(pod))
         phase = pod.status.phase
         if phase == "Running":
+            self._seen_running.add(uid)
             self._begin(time_ns, uid, pod.spec.nodeName)
         elif phase in ("Succeeded", "Failed"):
             self._end(uid)
@@ -86,11 +93,19 @@ class NoNodeOvercommitted:
                 )
 
     def _end(self, uid: str) -> None:
-        running = self._running.pop(uid, None)
-        if running is None:
-            return
-        self._ended.add(uid)
-        node, wanted = running
+        if uid in self._running:
+            self._ended.add(uid)
+            self._forget(uid)
+
+    def _kubelet_started(self, actor: str) -> None:
+        who, _, started = actor.partition("/")
+        if who == "kubelet":
+            for uid in [uid for uid, (node, _) in self._running.items() if node == started]:
+                if uid not in self._seen_running:
+                    self._forget(uid)
+
+    def _forget(self, uid: str) -> None:
+        node, wanted = self._running.pop(uid)
         used = self._used[node]
         for resource, amount in (*wanted.items(), ("pods", 1)):
             used[resource] -= amount

@@ -67,6 +67,19 @@ class TestNoNodeOvercommitted:
         log.admit(4, "b", "n1")
         assert judged(log, "no-node-overcommitted").holds is False
 
+    @pytest.mark.parametrize(("phase", "holds"), [("Pending", True), ("Running", False)])
+    def test_a_kubelet_that_starts_anew_admits_anew(self, phase: str, holds: bool) -> None:
+        """It may decide otherwise about pods that nobody has seen Running, but not about those that do."""
+        log = Log()
+        log.node(0, "n1")
+        for name in ("a", "b"):
+            log.pod(1, name, cpu="6", node="n1")
+        log.admit(2, "a", "n1")
+        log.pod(3, "a", phase=phase)
+        log.add(4, "kubelet/n1", "actor.started", incarnation=2)
+        log.admit(5, "b", "n1")
+        assert judged(log, "no-node-overcommitted").holds is holds
+
     def test_the_number_of_pods_counts_too(self) -> None:
         log = Log()
         log.node(0, "n1", pods="1")
