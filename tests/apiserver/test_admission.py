@@ -87,6 +87,15 @@ def test_a_class_name_becomes_a_priority() -> None:
     run(main)
 
 
+def test_a_class_may_be_used_at_once() -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.client.create(priority_class("fresh", 77, preemptionPolicy="Never"))
+        created = await cluster.client.create(pod("a", priorityClassName="fresh"))
+        assert (created.spec.priority, created.spec.preemptionPolicy) == (77, "Never")
+
+    run(main, servers=({"cache_lag_s": 5},))
+
+
 def test_an_unknown_class_is_forbidden() -> None:
     async def main(cluster: Cluster) -> None:
         new = pod("a", priorityClassName="no-such-class")

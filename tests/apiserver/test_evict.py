@@ -136,6 +136,25 @@ def test_pods_that_are_not_ready(healthy: int, policy: str | None, allowed: bool
     run(main)
 
 
+def test_a_pod_that_becomes_ready_meanwhile_is_not_evicted_for_nothing() -> None:
+    async def main(cluster: Cluster) -> None:
+        await running(cluster, "a", ready=False)
+        await budget_of(cluster, 0, healthy=2)
+        await cluster.clock.sleep(1)
+
+        async def become_ready() -> None:
+            await cluster.clock.sleep(0.001)  # after the eviction has looked at the pod, before it writes
+            patch = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+            await cluster.client_of(1, "kubelet").patch("pods", "a", "default", patch, "status", "strategic")
+
+        evicted, _ = await asyncio.gather(cluster.client.evict("default", "a"), become_ready(), return_exceptions=True)
+        assert isinstance(evicted, errors.TooManyRequests)
+        found = await cluster.client.get("pods", "a", "default")
+        assert not found.metadata.HasField("deletionTimestamp")
+
+    run(main, servers=({}, {}))
+
+
 def test_two_budgets_are_one_too_many() -> None:
     async def main(cluster: Cluster) -> None:
         await running(cluster, "a")
@@ -151,7 +170,9 @@ def test_two_budgets_are_one_too_many() -> None:
 def test_preconditions_of_an_eviction() -> None:
     async def main(cluster: Cluster) -> None:
         await running(cluster, "a")
+        await budget_of(cluster, 2)
         await refusal(errors.Conflict, cluster.client.evict("default", "a", uid="another"), cluster)
+        await refusal(errors.Conflict, cluster.client.evict("default", "a", resource_version="1"), cluster)
         await refusal(errors.NotFound, cluster.client.evict("default", "b"), cluster)
 
     run(main)

@@ -7,6 +7,7 @@ import copy
 import json
 from typing import Any
 
+import grpc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from kemu.apiserver import patches
 from kemu.k8s import core_v1_pb2
 from kemu.objects import convert, resources
 from kemu.v1 import api_pb2
-from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run
+from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, refusal, run
 
 PODS = resources.BY_PLURAL["pods"]
 
@@ -243,6 +244,25 @@ def test_preconditions_of_a_patch() -> None:
         await refusal(errors.Conflict, cluster.client.patch("pods", "a", "default", old), cluster)
         old["metadata"]["resourceVersion"] = first.metadata.resourceVersion
         assert (await cluster.client.patch("pods", "a", "default", old)).metadata.labels["x"] == "2"
+        request = api_pb2.PatchRequest(name="a", patch=b'{"metadata": {"labels": {"x": "3"}}}')
+        request.resource.resource, request.resource.namespace = "pods", "default"
+        request.preconditions.resource_version = first.metadata.resourceVersion
+        with pytest.raises(grpc.aio.AioRpcError, match="the object has been modified"):
+            await cluster.stub().Patch(request)
+        request.preconditions.resource_version = str(cluster.etcd.revision)
+        await cluster.stub().Patch(request)
+
+    run(main)
+
+
+def test_a_patch_needs_no_version_where_an_update_does() -> None:
+    async def main(cluster: Cluster) -> None:
+        created = await cluster.client.create(budget("b", {"app": "x"}, minAvailable=1))
+        patch = {"spec": {"minAvailable": 2}}
+        patched = await cluster.client.patch("poddisruptionbudgets", "b", "default", patch)
+        assert (patched.spec.minAvailable.intVal, patched.metadata.generation) == (2, 2)
+        created.metadata.resourceVersion = ""
+        await refusal(errors.Invalid, cluster.client.update(created), cluster)
 
     run(main)
 

@@ -268,6 +268,14 @@ def test_a_client_that_does_not_read_is_cut_off() -> None:
         await call.write(watch_request(3, version="0"))
         response = await call.read()
         assert [shown(event) for event in response.events] == [("ADDED", "a"), BOOKMARK]
+        # Its credit is whole again, too.
+        for number in range(8):
+            await cluster.client.patch("pods", "a", "default", {"metadata": {"labels": {"n": str(number)}}})
+        seen = 0
+        while seen < 8:
+            response = await call.read()
+            assert {event.type for event in response.events} == {api_pb2.WatchEvent.MODIFIED}
+            seen += len(response.events)
 
     run(main, servers=({"backlog_events": 10},))
 
