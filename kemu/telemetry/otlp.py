@@ -1,0 +1,310 @@
+"""Traces to a collector: OTLP over gRPC, without encryption, as Jaeger takes it on port 4317.
+
+:func:`export_run` sends the traces of a run folder. :class:`LiveExporter` takes events while they happen and sends from
+a thread of its own. Spans are those of the OpenTelemetry SDK (``ReadableSpan``), in its encoding; sending is done here
+and not by the SDK's exporter, which keeps to itself why a batch failed and which spans a collector refused, and whose
+defaults (ids, clock, resource from the environment) would make two exports of one run differ.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import grpc
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceServiceStub
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceFlags
+
+import kemu
+from kemu.errors import KemuError
+from kemu.runlog.frames import FILE_NAME, Reader
+from kemu.telemetry.builder import SpanBuilder
+from kemu.telemetry.spans import Span
+
+DEFAULT_PORT = 4317
+BATCH_SPANS = 512
+"""As in the OpenTelemetry SDK."""
+MOST_REQUEST_BYTES = 3 << 20
+"""Collectors refuse messages of more than 4 MiB unless told otherwise."""
+MOST_WAITING_SPANS = 1 << 17
+"""That a live exporter holds while the collector is slower than the run; more are dropped, and counted."""
+
+_CONNECT_TIMEOUT_S = 5.0
+_SEND_TIMEOUT_S = 10.0
+_TROUBLED_TIMEOUT_S = 2.0
+_LOST_AFTER_FAILURES = 3
+_RETRIES = 3
+_FIRST_RETRY_S = 0.25
+_LIVE_INTERVAL_S = 0.5
+_CLOSE_TIMEOUT_S = 15.0
+
+# https://opentelemetry.io/docs/specs/otlp/#failures
+_TRANSIENT = frozenset(
+    (
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.ABORTED,
+        grpc.StatusCode.OUT_OF_RANGE,
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DATA_LOSS,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What became of the spans."""
+
+    sent: int
+    dropped: int
+    seconds: float
+    """Real time."""
+    reason: str = ""
+    """Why spans were dropped the last time; empty when none was."""
+
+
+def target_of(endpoint: str) -> str:
+    """``host:port`` of ``host``, ``host:port``, ``[v6]:port`` or ``http://host:port``. Raises KemuError."""
+    text = endpoint.strip().removeprefix("http://").removeprefix("grpc://").rstrip("/")
+    if text.startswith("https://"):
+        raise KemuError(f"{endpoint}: traces are sent without encryption only: give HOST:PORT")
+    host, colon, port = text.rpartition(":")
+    if not colon or text.endswith("]"):
+        host, port = text, str(DEFAULT_PORT)
+    if not host or "/" in host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise KemuError(f"{endpoint or 'an empty text'} is not the address of a collector: give HOST:PORT")
+    return f"{host}:{port}"
+
+
+def check(endpoint: str) -> None:
+    """Raises KemuError when nobody answers there."""
+    _Sender(endpoint).connect().close()
+
+
+def export_run(folder: Path, endpoint: str) -> ExportReport:
+    """Send the traces of all pods of a run.
+
+    Raises KemuError when the endpoint cannot be reached, RunLogError when the folder cannot be read.
+    """
+    begun = time.monotonic()
+    with Reader(folder / FILE_NAME) as reader:
+        sender = _Sender(endpoint).connect()
+        try:
+            builder = SpanBuilder(int(reader.header.get("epoch_unix_s", 0)))
+            batch: list[Span] = []
+            for time_ns, actor, kind, data in reader:
+                batch += builder.feed(time_ns, actor, kind, data)
+                if len(batch) >= BATCH_SPANS:
+                    _send_or_drop(sender, batch)
+                    batch = []
+            batch += builder.flush()
+            for first in range(0, len(batch), BATCH_SPANS):
+                _send_or_drop(sender, batch[first : first + BATCH_SPANS])
+        finally:
+            sender.close()
+    return ExportReport(sender.sent, sender.dropped, time.monotonic() - begun, sender.reason)
+
+
+def _send_or_drop(sender: _Sender, batch: Sequence[Span]) -> None:
+    """A collector that went away does not come back for a file: the rest is only counted."""
+    if sender.failures < _LOST_AFTER_FAILURES:
+        sender.send(batch)
+    else:
+        sender.dropped += len(batch)
+
+
+class LiveExporter:
+    """Sends the spans of one process while it runs. ``feed`` has the signature of a ``LogSink``.
+
+    The collector's troubles are never the run's: spans that it does not take are counted as dropped.
+    """
+
+    def __init__(self, endpoint: str, epoch_unix_s: int) -> None:
+        """``epoch_unix_s``: Unix time of virtual time 0. Raises KemuError for what is no address."""
+        self._begun = time.monotonic()
+        self._sender = _Sender(endpoint)
+        self._builder = SpanBuilder(epoch_unix_s)
+        self._waiting: deque[Span] = deque()
+        self._overflowed = 0
+        self._wake = threading.Event()
+        self._closing = threading.Event()
+        self._report: ExportReport | None = None
+        self._thread = threading.Thread(target=self._run, name="traces", daemon=True)
+        self._thread.start()
+
+    def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """From one thread only. Never blocks."""
+        if self._report is None:
+            self._enqueue(self._builder.feed(time_ns, actor, kind, data))
+
+    def close(self, timeout_s: float = _CLOSE_TIMEOUT_S) -> ExportReport:
+        """End open spans, send what there is, and tell what became of all; again: the same report."""
+        if self._report is None:
+            self._enqueue(self._builder.flush())
+            self._closing.set()
+            self._wake.set()
+            self._thread.join(timeout_s)
+            late = self._thread.is_alive()
+            self._sender.close()
+            sender = self._sender
+            # What the thread could not send in time; its last batch was cancelled with the channel.
+            if late:
+                self._thread.join(_SEND_TIMEOUT_S)
+            left = len(self._waiting)
+            reason = sender.reason
+            if left or self._overflowed:
+                reason = reason or (
+                    "the collector was too slow" if not late else f"not all was sent within {timeout_s:g} s"
+                )
+            self._report = ExportReport(
+                sender.sent, sender.dropped + self._overflowed + left, time.monotonic() - self._begun, reason
+            )
+        return self._report
+
+    def _enqueue(self, spans: Sequence[Span]) -> None:
+        if not spans:
+            return
+        waiting = self._waiting
+        room = MOST_WAITING_SPANS - len(waiting)
+        if room < len(spans):
+            self._overflowed += len(spans) - max(room, 0)
+            spans = spans[: max(room, 0)]
+        waiting.extend(spans)
+        if len(waiting) >= BATCH_SPANS:
+            self._wake.set()
+
+    def _run(self) -> None:
+        waiting, sender = self._waiting, self._sender
+        while True:
+            self._wake.wait(_LIVE_INTERVAL_S)
+            closing = self._closing.is_set()
+            self._wake.clear()
+            while waiting and not sender.closed:
+                sender.send([waiting.popleft() for _ in range(min(len(waiting), BATCH_SPANS))])
+            if closing:
+                return
+
+
+class _Sender:
+    """One connection to a collector, and the count of what it took. Used by one thread, closed by any."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._target = target_of(endpoint)
+        self._channel = grpc.insecure_channel(self._target)
+        self._stub = TraceServiceStub(self._channel)  # type: ignore[no-untyped-call]
+        self._resources: dict[tuple[str, str], Resource] = {}
+        self._closed = threading.Event()
+        self.failures = 0
+        """Batches that failed since the last that went through."""
+        self.sent = 0
+        self.dropped = 0
+        self.reason = ""
+
+    def __enter__(self) -> _Sender:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def closed(self) -> bool:
+        return self._closed.is_set()
+
+    def connect(self) -> _Sender:
+        try:
+            grpc.channel_ready_future(self._channel).result(timeout=_CONNECT_TIMEOUT_S)
+        except grpc.FutureTimeoutError:
+            self.close()
+            raise KemuError(
+                f"no collector answers at {self._target} (OTLP over gRPC); is Jaeger running, and is that its port?"
+            ) from None
+        return self
+
+    def close(self) -> None:
+        self._closed.set()
+        self._channel.close()
+
+    def send(self, spans: Sequence[Span]) -> None:
+        if not spans:
+            return
+        request = encode_spans([self._readable(span) for span in spans])
+        if request.ByteSize() > MOST_REQUEST_BYTES and len(spans) > 1:
+            middle = len(spans) // 2
+            self.send(spans[:middle])
+            self.send(spans[middle:])
+            return
+        refused, reason = self._deliver(request, len(spans))
+        self.sent += len(spans) - refused
+        self.dropped += refused
+        if refused:
+            self.reason = reason
+
+    def _deliver(self, request: Any, count: int) -> tuple[int, str]:
+        """How many of its spans were not taken, and why."""
+        wait_s = _FIRST_RETRY_S
+        # In trouble, each batch gets but one short try: a dead collector shall cost little.
+        tries, timeout_s = (1, _TROUBLED_TIMEOUT_S) if self.failures else (1 + _RETRIES, _SEND_TIMEOUT_S)
+        while True:
+            tries -= 1
+            try:
+                response = self._stub.Export(request, timeout=timeout_s)
+            except grpc.RpcError as error:
+                code, text = error.code(), error.details()
+                if code in _TRANSIENT and tries and not self._closed.wait(wait_s):
+                    wait_s *= 2
+                    continue
+                self.failures += 1
+                return count, f"{self._target}: {code.name}: {text}"
+            except ValueError:
+                # The channel was closed by another thread.
+                return count, f"{self._target}: the connection was closed"
+            self.failures = 0
+            partial = response.partial_success
+            return min(partial.rejected_spans, count), partial.error_message or "refused by the collector"
+
+    def _readable(self, span: Span) -> ReadableSpan:
+        key = (span.service, span.instance)
+        resource = self._resources.get(key)
+        if resource is None:
+            resource = self._resources[key] = Resource(
+                {"service.name": span.service, "service.instance.id": span.instance, "service.namespace": "kemu"}
+            )
+        return ReadableSpan(
+            span.name,
+            context=_context(span.trace_id, span.span_id),
+            parent=None if span.parent_id is None else _context(span.trace_id, span.parent_id),
+            resource=resource,
+            attributes=span.attributes,
+            links=[
+                Link(
+                    _context(link.trace_id, link.span_id),
+                    {"kemu.relation": link.relation, "kemu.target": link.target, "kemu.pod": link.pod},
+                )
+                for link in span.links
+            ],
+            status=_OK if span.ok else Status(StatusCode.ERROR, span.message),
+            start_time=span.start_ns,
+            end_time=span.end_ns,
+            instrumentation_scope=_SCOPE,
+        )
+
+
+_SCOPE = InstrumentationScope("kemu", kemu.__version__)
+_OK = Status(StatusCode.OK)
+_SAMPLED = TraceFlags(TraceFlags.SAMPLED)
+
+
+def _context(trace: int, span: int) -> SpanContext:
+    return SpanContext(trace, span, is_remote=False, trace_flags=_SAMPLED)

@@ -1,0 +1,98 @@
+"""What a span is, and how its identity follows from what it tells of.
+
+The trace of a pod has the pod's UID as its id, and ids of spans are hashes of what they stand for. So actors in
+different processes add to one trace, and link to spans that others emit, without passing any context, and a second
+export of a run gives the same spans again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass, field
+
+AttributeValue = str | int | float | bool | list[str]
+
+OPEN = "kemu.open"
+"""Attribute of a span whose end the run did not see."""
+REASON = "kemu.reason"
+NODE = "k8s.node.name"
+
+ROOT = "pod"
+ADMISSION = "admission"
+QUEUE = "queue"
+ATTEMPT = "attempt"
+BIND = "bind"
+RUNNING = "running"
+BACK_OFF = "restart back-off"
+REFUSED = "refused"
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """From one span to another, mostly of another pod's trace."""
+
+    trace_id: int
+    span_id: int
+    relation: str
+    """Reads like ``preempted``, ``preempted by``, ``lost to``, ``won against``, ``replaces``, ``replaced by``."""
+    target: str
+    """Whom: a pod ``namespace/name``, or an actor where the link stays within the trace."""
+    pod: str
+    """Whose trace it leads to, ``namespace/name``."""
+
+
+@dataclass(slots=True)
+class Span:
+    """One span. Times are Unix nanoseconds, in virtual time."""
+
+    trace_id: int
+    """128 bits, never 0."""
+    span_id: int
+    """64 bits, never 0."""
+    parent_id: int | None
+    """None: the root of its trace."""
+    kind: str
+    """What sort of thing it stands for: one of the constants of this module, or the name itself."""
+    name: str
+    pod: str
+    """``namespace/name``."""
+    uid: str
+    service: str
+    instance: str
+    """The actor."""
+    start_ns: int
+    end_ns: int
+    attributes: dict[str, AttributeValue] = field(default_factory=dict)
+    links: tuple[Link, ...] = ()
+    ok: bool = True
+    message: str = ""
+    """Why it is not ok."""
+
+
+def trace_id(uid: str) -> int:
+    """The UID's 128 bits; of a UID that is not a UUID, as people write them into manifests, 128 bits of its hash."""
+    if _UUID.fullmatch(uid):
+        number = int(uid.replace("-", ""), 16)
+        if number:
+            return number
+    return int.from_bytes(hashlib.sha256(uid.encode()).digest()[:16], "big") or 1
+
+
+def span_id(uid: str, kind: str, sequence: str = "") -> int:
+    """``sequence`` tells apart what can happen to a pod more than once."""
+    return int.from_bytes(hashlib.sha256(f"{uid}\0{kind}\0{sequence}".encode()).digest()[:8], "big") or 1
+
+
+def root_id(uid: str) -> int:
+    return span_id(uid, ROOT)
+
+
+def service_of(actor: str) -> str:
+    """``user``, ``apiserver``, ``kubelet``, ``scheduler <name>``: a service for each family, not for each actor."""
+    family, _, rest = actor.partition("/")
+    if family == "scheduler":
+        return f"scheduler {rest.rpartition('/')[0] or rest}"
+    return family or "user"
