@@ -291,17 +291,33 @@ async def test_progress_notifications_come_by_themselves() -> None:
     await env.close()
 
 
-async def test_a_watch_whose_client_goes_away_leaves_nothing_behind() -> None:
-    env = StoreEnv()
+@pytest.mark.parametrize("over_grpc", [False, True])
+async def test_a_watch_whose_client_goes_away_leaves_nothing_behind(over_grpc: bool) -> None:
+    server = grpc.aio.server()
+    port = server.add_insecure_port("127.0.0.1:0")
+    env = StoreEnv(server=server)
     store = await store_env.start(env)
-    watch = rpc_pb2_grpc.WatchStub(env.channel()).Watch()
-    await watch.write(rpc_pb2.WatchRequest(create_request=rpc_pb2.WatchCreateRequest(key=b"k")))
-    assert (await watch.read()).created
-    watch.cancel()
-    await asyncio.sleep(0.01)
-    assert not store.hub._streams
+    await server.start()
+    channel: Any = grpc.aio.insecure_channel(f"127.0.0.1:{port}") if over_grpc else env.channel()
+    for half_closed in (False, True):
+        watch = rpc_pb2_grpc.WatchStub(channel).Watch()
+        await watch.write(rpc_pb2.WatchRequest(create_request=rpc_pb2.WatchCreateRequest(key=b"k")))
+        assert (await watch.read()).created
+        if half_closed:
+            await watch.done_writing()
+        assert store.hub._streams
+        watch.cancel()
+        for _ in range(500):
+            if not store.hub._streams:
+                break
+            await asyncio.sleep(0.01)
+        assert not store.hub._streams
+        await put(env, "k")
     assert not store.hub._groups
+    await asyncio.sleep(0)
     assert [task.get_name() for task in env.tasks if not task.done()] == ["run", "progress notifications"]
+    await channel.close()
+    await server.stop(None)
     await env.close()
 
 
