@@ -25,6 +25,10 @@ NODE = "node"
 """As the interface of a cell: that of its Ray node."""
 
 _RETRY_S = 0.05
+
+_LITTLE = 0.001
+"""Of a resource that only says where a cell may live: Ray counts in ten-thousandths."""
+
 _STATEMENT_TIMEOUT_S = 30.0
 """For statements that a living cell carries out at once."""
 
@@ -51,11 +55,17 @@ class RemoteCell:
         """Real (monotonic) time of its last sign of life."""
         self._cluster = cluster
         self._ray = cluster.ray
-        self._plan = plan
         self._channel: grpc.aio.Channel | None = None
-        options: dict[str, Any] = {"num_cpus": 0, "max_restarts": -1, "max_task_retries": -1}
-        if plan.resources:
-            options["resources"] = dict(plan.resources)
+        self._resources = dict(plan.resources)
+        if not plan.resources and cluster.offers(f"kemu-{plan.name}"):
+            self._resources = {f"kemu-{plan.name}": _LITTLE}
+        options = {
+            "num_cpus": 0,
+            "resources": self._resources,
+            "scheduling_strategy": "SPREAD",
+            "max_restarts": -1,
+            "max_task_retries": -1,
+        }
         self._handle = (
             self._ray.remote(_actor_class())
             .options(**options)
@@ -73,7 +83,7 @@ class RemoteCell:
             async with asyncio.timeout(timeout_s):
                 endpoint = await self._find()
         except TimeoutError:
-            takes = _text(self._plan.resources)
+            takes = _text(self._resources)
             offers = "; ".join(_text(node["Resources"]) for node in self._cluster.nodes())
             raise SimulationError(
                 f"cell {self.name} could not be started within {timeout_s:g} s: it takes {takes} and a place for"

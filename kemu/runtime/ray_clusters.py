@@ -40,8 +40,8 @@ _QUIET = {
 class RayCluster:
     """Ray, connected; as a context manager it is left, or stopped, at the end.
 
-    ``address``: a cluster to join (``auto``, ``host:port``); None: what this process is connected to already, otherwise
-    a new local one. Only a local one that was started here is stopped.
+    ``address``: a cluster to join (``auto``, ``host:port``). None: what this process is connected to already, or what
+    the environment says (``RAY_ADDRESS``), or a new local one. Only a local one that was started here is stopped.
     """
 
     def __init__(self, address: str | None = None, *, workers: int = 3) -> None:
@@ -55,8 +55,10 @@ class RayCluster:
             logging.getLogger("ray").setLevel(logging.ERROR)
             self.ray: Any = ray
             self.owned = not ray.is_initialized()
-            self.started = self.owned and address is None
             if self.owned:
+                address = address or os.environ.get("RAY_ADDRESS")
+                if address == "local":
+                    address = None
                 try:
                     self._connect(ray, address, workers)
                 except BaseException as error:
@@ -121,6 +123,9 @@ class RayCluster:
     def nodes(self) -> list[dict[str, Any]]:
         """Those that live, as ``ray.nodes()`` describes them."""
         return [node for node in self.ray.nodes() if node["Alive"]]
+
+    def offers(self, resource: str) -> bool:
+        return any(resource in node["Resources"] for node in self.nodes())
 
     def spans_machines(self) -> bool:
         return len({node["NodeManagerAddress"] for node in self.nodes()}) > 1

@@ -24,7 +24,8 @@ class CellPlan:
     size: int = 0
     """Most actors in one process; 0: all of them."""
     resources: Mapping[str, float] = field(default_factory=dict)
-    """Ray resources that the cell takes, to place it on nodes that offer them: ``{"node-a": 1}``."""
+    """Ray resources that the cell takes, to place it on nodes that offer them: ``{"node-a": 1}``. Empty: a little of
+    ``kemu-<name>``, if a node of the cluster offers that."""
     eager: bool = True
     """Start the process with the first actors of the run, whomever it is for, so that all start at once."""
 
