@@ -51,18 +51,18 @@ def nodes(checked: Mapping[str, Any], raw: Any, path: Path, report: Report) -> l
     else:
         return []
     template = node_template(checked, raw, path, report)
-    return [named(template, name, checked.get("kubelet", {}), raw) for name in found]
+    kubelet = raw["kubelet"] if "kubelet" in checked else {}
+    return [named(template, name, kubelet) for name in found]
 
 
-def named(template: core_v1_pb2.Node, name: str, kubelet: Mapping[str, Any], raw: Any = None) -> scenarios.Node:
-    """A node made from a template."""
+def named(template: core_v1_pb2.Node, name: str, kubelet: Mapping[str, Any]) -> scenarios.Node:
+    """A node made from a template. ``kubelet``: its configuration as written."""
     node = core_v1_pb2.Node()
     node.CopyFrom(template)
     node.metadata.name = name
     labels = node.metadata.labels
     labels["kubernetes.io/hostname"] = name
-    written = raw.get("kubelet", {}) if isinstance(raw, Mapping) else kubelet
-    return scenarios.Node(name, node, written if isinstance(written, Mapping) else {})
+    return scenarios.Node(name, node, kubelet)
 
 
 def node_template(checked: Mapping[str, Any], raw: Any, path: Path, report: Report) -> core_v1_pb2.Node:

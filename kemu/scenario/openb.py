@@ -264,7 +264,7 @@ def _pod(
         pod.metadata.annotations[manifests.EXIT_CODE] = "1"
     pod.spec.priorityClassName = service.priority_class
     pod.spec.restartPolicy = "Never"
-    resources = pod.spec.containers.add(name="main").resources
+    resources = pod.spec.containers.add(name="main", image=manifests.DEFAULT_IMAGE).resources
     resources.requests["cpu"].string = f"{cpu_milli}m"
     resources.requests["memory"].string = f"{memory_mib}Mi"
     if service.limits:

@@ -235,7 +235,7 @@ class Timeline:
             self.report.add(
                 (*path, "digest"), f"the files in {self.data_dir} are others: their digest is {read.trace.digest}"
             )
-        kubelet = trace.get("kubelet", {})
+        kubelet = matrices.get(self.report.document.data, (*path, "kubelet")) if "kubelet" in trace else {}
         for name, template in read.nodes:
             self.trace_nodes.append(clusters.named(template, name, kubelet))
         self.trace_priority_classes |= openb.PRIORITY_CLASSES

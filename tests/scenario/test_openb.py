@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kemu import errors
-from kemu.objects import qos, requests
+from kemu.objects import defaults, qos, requests, validation
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import loader, manifests, openb, workloads
 from tests.scenario.texts import SCENARIOS
@@ -56,6 +56,13 @@ def test_nodes_offer_devices_and_thousandths_of_them(folder: Path) -> None:
     assert gpus.metadata.labels[openb.GPU_MODEL] == "V100M16"
     assert openb.GPU not in plain.status.allocatable
     assert openb.GPU_MODEL not in plain.metadata.labels
+
+
+def test_the_api_server_would_take_them(folder: Path) -> None:
+    for pod in pods(read(folder)):
+        pod.metadata.name = "x"  # type: ignore[attr-defined]
+        defaults.apply(pod)  # type: ignore[arg-type]
+        assert validation.validate_create(pod) == []  # type: ignore[arg-type]
 
 
 def test_pods_come_in_the_order_of_their_creation(folder: Path) -> None:
@@ -147,7 +154,7 @@ kind: Scenario
 spec:
   workloads:
     - name: t
-      trace: {format: openb, nodes: nodes.csv, pods: pods.csv, speedUp: 10, kubelet: {maxPods: 7}}
+      trace: {format: openb, nodes: nodes.csv, pods: pods.csv, speedUp: 10, kubelet: {nodeStatusReportFrequency: 10h}}
       life: {shutdownSeconds: 2}
   expect:
     - {pod: t-3, bound: {node: node-b}}
@@ -158,7 +165,7 @@ def test_a_scenario_takes_nodes_classes_and_pods_from_it(folder: Path) -> None:
     scenario = loader.loads(SCENARIO, data_dir=folder)
     assert [node.name for node in scenario.nodes] == ["node-a", "node-b", "node-c"]
     assert scenario.nodes[1].message.metadata.labels["kubernetes.io/hostname"] == "node-b"
-    assert scenario.nodes[1].kubelet == {"maxPods": 7}
+    assert scenario.nodes[1].kubelet == {"nodeStatusReportFrequency": "10h"}
     assert [manifest.message.value for manifest in scenario.setup] == [4000, 3000, 2000, 1000]
     stream = workloads.Stream(workloads.plain(scenario.workloads[0]), 1)
     assert stream.next_ns() == 0
