@@ -82,6 +82,8 @@ class Cluster:
         self.taint_set_ids: IntArray = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
         self.unschedulable: BoolArray = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self._resources = ResourceColumns(len(self.names.names), _FIRST_CAPACITY)
+        self._everywhere: dict[int, bool] = {}
+        self._resource_version = (0, 0)
         self._labels: dict[str, LabelColumn] = {}
         self._taint_set_numbers: dict[tuple[Taint, ...], int] = {}
         self._zones: dict[tuple[str, str], dict[str, None]] = {}
@@ -246,6 +248,17 @@ class Cluster:
                 table.write(self.rows[row])
         table.seen = self.pod_changes.end
         return table
+
+    def every_node_has(self, resource: int) -> bool:
+        """Whether all nodes have some of a resource (by number)."""
+        version = (self.layout, self.node_changes.end)
+        if self._resource_version != version:
+            self._resource_version = version
+            self._everywhere.clear()
+        answer = self._everywhere.get(resource)
+        if answer is None:
+            answer = self._everywhere[resource] = all(node.allocatable[resource] > 0 for node in self.rows)
+        return answer
 
     def label(self, key: str) -> LabelColumn:
         """The column of a label; kept up to date from the first time on that somebody asks for it."""

@@ -184,9 +184,7 @@ class Decider:
         self._complete(filtering, own_node)
         if narrowed is not None:
             self._narrow(filtering, narrowed, narrowed_by)
-        rows = filtering.verdicts[: filtering.nodes]
-        values, counts = np.unique(rows, return_counts=True)
-        filtering.tally = dict(zip(values.tolist(), counts.tolist(), strict=True))
+        filtering.tally = evaluations.tally_of(filtering.verdicts[: filtering.nodes])
         return filtering
 
     def _complete(self, filtering: Filtering, own_node: NodeInfo | None) -> None:
@@ -278,7 +276,10 @@ class Decider:
             rows = np.flatnonzero(feasible)
             decision.evaluated = nodes
         else:
-            rows = np.flatnonzero(feasible[start:])
+            # Mostly the nodes wanted stand close together.
+            rows = np.flatnonzero(feasible[start : start + wanted + wanted // 4])
+            if len(rows) < wanted:
+                rows = np.flatnonzero(feasible[start:])
             rows += start
             if len(rows) >= wanted:
                 rows = rows[:wanted]

@@ -80,6 +80,7 @@ class Evaluation:
         "_node_position",
         "_pod_position",
         "_rows",
+        "_versioned",
         "_versions",
         "constant",
         "feasible",
@@ -120,6 +121,8 @@ class Evaluation:
         """Sum of the final scores, weighted; meaningful for rows that pass."""
         self.raw: list[IntArray | None] = []
         """Raw scores of each of ``raw_scorers``; None where they are 0 on every node."""
+        scorers = (*self.fixed_scorers, *self.raw_scorers)
+        self._versioned = [one for one, _weight, _state in scorers if type(one).version is not ScorePlugin.version]
         self._layout = -1
         self._node_position = 0
         self._pod_position = 0
@@ -142,7 +145,7 @@ class Evaluation:
             if rows is None or not self._update_objects(cluster, rows):
                 self._build(cluster)
                 return
-        if self._versions and self._versions != self._current_versions(cluster):
+        if self._versioned and self._versions != self._current_versions(cluster):
             self._build(cluster)
             return
         if self._pod_position != cluster.pod_changes.end:
@@ -155,7 +158,7 @@ class Evaluation:
                     self._update_row(cluster.rows[row])
 
     def _current_versions(self, cluster: Cluster) -> tuple[int, ...]:
-        return tuple(plugin.version(cluster) for plugin, _weight, _state in (*self.fixed_scorers, *self.raw_scorers))
+        return tuple([plugin.version(cluster) for plugin in self._versioned])
 
     def _build(self, cluster: Cluster) -> None:
         """Everything anew, in column form."""
@@ -188,8 +191,7 @@ class Evaluation:
                 if node.nominated:
                     verdicts[node.row] = self._verdict(node)
         self.feasible = verdicts == 0
-        values, counts = np.unique(verdicts[:rows], return_counts=True)
-        self.tally = dict(zip(values.tolist(), counts.tolist(), strict=True))
+        self.tally = tally_of(verdicts[:rows])
         fixed = np.zeros(cluster.capacity, dtype=np.int64)
         for plugin, weight, state in self.fixed_scorers:
             fixed[:rows] += plugin.scores(state, cluster, None) * np.int64(weight)
@@ -267,6 +269,16 @@ class Evaluation:
         if of_object and (not verdict or of_object < verdict):
             return of_object
         return verdict
+
+
+def tally_of(verdicts: IntArray) -> dict[int, int]:
+    """How many nodes have which combined verdict."""
+    rejected = verdicts[np.flatnonzero(verdicts)]
+    tally = {0: len(verdicts) - len(rejected)} if len(rejected) < len(verdicts) else {}
+    if len(rejected):
+        values, counts = np.unique(rejected, return_counts=True)
+        tally.update(zip(values.tolist(), counts.tolist(), strict=True))
+    return tally
 
 
 def nominated_above(node: NodeInfo, priority: int, pod: PodInfo | None) -> list[PodInfo]:

@@ -25,6 +25,8 @@ class ImageLocality(ScorePlugin):
     def score(self, state: tuple[tuple[str, ...], int], node: NodeInfo) -> int:
         images, containers = state
         cluster = self.handle.cluster
+        if not cluster.images:
+            return 0
         total = 0
         for image in images:
             if image in node.image_sizes:
@@ -34,6 +36,8 @@ class ImageLocality(ScorePlugin):
 
     def scores(self, state: tuple[tuple[str, ...], int], cluster: Cluster, rows: IntArray | None) -> IntArray:
         images, containers = state
+        if not cluster.images:
+            return np.zeros(len(cluster) if rows is None else len(rows), dtype=np.int64)
         total = np.zeros(len(cluster), dtype=np.int64)
         for image in images:
             known = cluster.images.get(image)

@@ -53,16 +53,20 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
         return 50 + (gain >> 1 if gain >= 0 else -(-gain >> 1))
 
     def scores(self, state: Counted, cluster: Cluster, rows: IntArray | None) -> IntArray:
-        table, every = cluster.resources(), slice(0, len(cluster))
-        select = every if rows is None else rows
-        counts, with_pod, without = [], [], []
+        table = cluster.resources()
+        select = slice(0, len(cluster)) if rows is None else rows
+        counts: list[BoolArray | None] = []
+        with_pod, without = [], []
         for number, amount in state:
             allocatable = table.allocatable[number, select]
             requested = table.requested[number, select]
-            divisor = np.maximum(allocatable, 1)
-            counts.append(allocatable > 0)
-            with_pod.append(np.minimum((requested + amount) / divisor, 1.0))
-            without.append(np.minimum(requested / divisor, 1.0))
+            if cluster.every_node_has(number):
+                counts.append(None)
+            else:
+                counts.append(allocatable > 0)
+                allocatable = np.maximum(allocatable, 1)
+            with_pod.append(np.minimum((requested + amount) / allocatable, 1.0))
+            without.append(np.minimum(requested / allocatable, 1.0))
         gain = 50 + _balances(with_pod, counts) - _balances(without, counts)
         # Half of it, truncated toward zero.
         half: IntArray = (gain + (gain < 0)) >> 1
@@ -86,22 +90,23 @@ def _balance(fractions: list[float]) -> int:
     return int((1 - spread) * MAX_SCORE)
 
 
-def _balances(fractions: Sequence[FloatArray], counts: Sequence[BoolArray]) -> IntArray:
-    """:func:`_balance` by row; ``counts`` says where a resource counts."""
-    if len(fractions) == 2 and counts[0].all() and counts[1].all():
+def _balances(fractions: Sequence[FloatArray], counts: Sequence[BoolArray | None]) -> IntArray:
+    """:func:`_balance` by row; ``counts`` says where a resource counts (None: on every node)."""
+    if len(fractions) == 2 and counts[0] is None and counts[1] is None:
         spread = np.abs((fractions[0] - fractions[1]) / 2)
     else:
-        number = np.zeros(len(fractions[0]), dtype=np.int64)
-        total = np.zeros(len(fractions[0]))
-        for fraction, counted in zip(fractions, counts, strict=True):
+        everywhere = np.ones(len(fractions[0]), dtype=np.bool_)
+        masks = [everywhere if counted is None else counted for counted in counts]
+        number = np.zeros(len(everywhere), dtype=np.int64)
+        total, squares = np.zeros(len(everywhere)), np.zeros(len(everywhere))
+        for fraction, counted in zip(fractions, masks, strict=True):
             number += counted
             total += np.where(counted, fraction, 0.0)
         mean = total / np.maximum(number, 1)
-        squares = np.zeros(len(total))
-        for fraction, counted in zip(fractions, counts, strict=True):
+        for fraction, counted in zip(fractions, masks, strict=True):
             squares += np.where(counted, (fraction - mean) * (fraction - mean), 0.0)
         spread = np.sqrt(squares / np.maximum(number, 1))
-        spread = np.where(number == 2, _pair_spread(fractions, counts), spread)
+        spread = np.where(number == 2, _pair_spread(fractions, masks), spread)
         spread = np.where(number < 2, 0.0, spread)
     return ((1 - spread) * MAX_SCORE).astype(np.int64)
 

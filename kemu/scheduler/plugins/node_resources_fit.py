@@ -60,7 +60,8 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
                 f"unknown strategy {self.strategy!r}: {LEAST_ALLOCATED}, {MOST_ALLOCATED} or {RATIO}",
             )
         self.weights = scoring.resource_weights(strategy.get("resources"), "scoringStrategy.resources")
-        self.shape = _shape(strategy.get("requestedToCapacityRatio") or {}) if self.strategy == RATIO else ()
+        self.shape = _shape(strategy.get("requestedToCapacityRatio") or {}) if self.strategy == RATIO else ((0, 0),)
+        self._ratio_scores = np.array([_on_shape(self.shape, one) for one in range(101)], dtype=np.int64)
 
     # Filter ---------------------------------------------------------------------------------------------------------
 
@@ -149,31 +150,34 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         return weighted // weights if self.strategy != RATIO else int(weighted / weights + 0.5)
 
     def scores(self, state: tuple[Counted, ...], cluster: Cluster, rows: IntArray | None) -> IntArray:
-        table, every = cluster.resources(), slice(0, len(cluster))
-        select = every if rows is None else rows
+        table = cluster.resources()
+        select = slice(0, len(cluster)) if rows is None else rows
         weighted: IntArray = np.zeros(len(cluster) if rows is None else len(rows), dtype=np.int64)
-        weights = np.zeros_like(weighted)
+        weights: IntArray | int = 0
         for number, weight, amount in state:
             allocatable = table.allocatable[number, select]
             used = table.non_zero[number] if number in (CPU, MEMORY) else table.requested[number]
             requested = used[select] + amount
-            counts = allocatable > 0
-            divisor = np.maximum(allocatable, 1)
+            everywhere = cluster.every_node_has(number)
+            divisor = allocatable if everywhere else np.maximum(allocatable, 1)
             if self.strategy == LEAST_ALLOCATED:
                 score = np.maximum(allocatable - requested, 0) * MAX_SCORE // divisor
             elif self.strategy == MOST_ALLOCATED:
                 score = np.minimum(requested, allocatable) * MAX_SCORE // divisor
             else:
                 utilization = np.where(requested > allocatable, 100, requested * 100 // divisor)
-                table_of_scores = np.array([_on_shape(self.shape, one) for one in range(101)], dtype=np.int64)
-                score = table_of_scores[np.minimum(utilization, 100)]
-                counts &= score > 0
-            weighted += np.where(counts, score * weight, 0)
-            weights += counts * np.int64(weight)
-        divisor = np.maximum(weights, 1)
+                score = self._ratio_scores[np.minimum(utilization, 100)]
+            if everywhere and self.strategy != RATIO:
+                weighted += score * weight if weight != 1 else score
+                weights = weights + weight
+            else:
+                counts = (allocatable > 0) & (score > 0) if self.strategy == RATIO else allocatable > 0
+                weighted += np.where(counts, score * weight, 0)
+                weights = weights + counts * np.int64(weight)
+        total = np.maximum(weights, 1)
         if self.strategy == RATIO:
-            return np.floor(weighted / divisor + 0.5).astype(np.int64)
-        mean: IntArray = weighted // divisor
+            return np.floor(weighted / total + 0.5).astype(np.int64)
+        mean: IntArray = weighted // total
         return mean
 
     # Events ---------------------------------------------------------------------------------------------------------

@@ -239,13 +239,9 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
     # Score ----------------------------------------------------------------------------------------------------------
 
     def prepare_scores(self, cycle: Cycle, rows: IntArray) -> Any:
-        if not cycle.template.spread_constraints:
-            if self.system_defaults:
-                # Cheaper than to find out below that there is no selector.
-                if not cycle.cluster.services and meta.controller_of(cycle.message) is None:
-                    return SKIP
-            elif not self.defaults:
-                return SKIP
+        if not cycle.template.spread_constraints and not cycle.cluster.services and not cycle.cluster.owners:
+            # Without services and owners no default constraint has a selector.
+            return SKIP
         constraints = self.constraints(cycle.template, cycle.labels, cycle.message, hard=False)
         if not constraints:
             return SKIP
