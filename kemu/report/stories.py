@@ -22,13 +22,13 @@ class Line:
     tone: str
     """``good bad plain``."""
     weight: int
-    """How much it tells: 3 a race, a preemption or a refusal; 2 placements and ends; 1 the rest."""
+    """How much it tells: 3 a refusal or a preemption, 2 what led to it, 1 the usual life of a pod."""
 
 
 def tell(history: History, limit: int) -> tuple[list[Line], int]:
-    """The ``limit`` most telling lines in their order, and how many were left out.
+    """All lines in their order if they are no more than ``limit``, else the most telling; and how many are left out.
 
-    Of lines that weigh the same the earliest stay.
+    Of lines that weigh the same the earliest stay. What every pod goes through is left out of a long story altogether.
     """
     lines = [
         line
@@ -40,8 +40,9 @@ def tell(history: History, limit: int) -> tuple[list[Line], int]:
     lines = [lines[i] for i in order]
     if len(lines) <= limit:
         return lines, 0
-    ranked = sorted(range(len(lines)), key=lambda i: (-lines[i].weight, i))[:limit]
-    return [lines[i] for i in sorted(ranked)], len(lines) - limit
+    telling = [i for i, line in enumerate(lines) if line.weight > 1]
+    ranked = sorted(telling, key=lambda i: (-lines[i].weight, i))[: limit // 2]
+    return [lines[i] for i in sorted(ranked)], len(lines) - len(ranked)
 
 
 def _notable(pod: PodHistory) -> Sequence[Fact]:
@@ -68,9 +69,9 @@ def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
     if what == "unschedulable":
         return Line(fact.time_ns, scheduler, f"{name} fits nowhere", fact.message, "plain", 2)
     if what == "nominated":
-        return Line(fact.time_ns, scheduler, f"{name} is nominated to {fact.node}", "", "plain", 3)
+        return Line(fact.time_ns, scheduler, f"{name} is nominated to {fact.node}", "", "plain", 2)
     if what == "nominationCleared":
-        return Line(fact.time_ns, scheduler, f"{name} loses its nomination to {fact.node}", "", "plain", 3)
+        return Line(fact.time_ns, scheduler, f"{name} loses its nomination to {fact.node}", "", "plain", 2)
     if what == "preempted":
         by = _short(fact.by)
         preemptor = history.pod(fact.by)
@@ -79,12 +80,12 @@ def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
             why += f" (priority {preemptor.priority} > {pod.priority})"
         return Line(fact.time_ns, "scheduler", f"{name} is preempted on {fact.node}", why, "bad", 3)
     if what == "bound":
-        return Line(fact.time_ns, scheduler, f"{name} is bound to {fact.node}", _wants(pod), "good", 3)
+        return Line(fact.time_ns, scheduler, f"{name} is bound to {fact.node}", _wants(pod), "good", 1)
     if what == "rejected":
         why = fact.message or fact.reason
-        return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} is rejected: {fact.reason}", why, "bad", 4)
+        return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} is rejected: {fact.reason}", why, "bad", 3)
     if what == "running":
-        return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} runs", "", "good", 2)
+        return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} runs", "", "good", 1)
     if what == "finished":
         if pod.first("rejected") is not None:
             return None
