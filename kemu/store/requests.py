@@ -368,14 +368,13 @@ def _check_put(request: Any) -> None:
 
 def _plan(txn: Any, max_operations: int) -> _Plan:
     """Take a transaction apart, once, and check what it consists of."""
-    compares = list(txn.compare)
-    for compare in compares:
-        if not compare.key:
-            raise _empty_key()
-    success, failure = list(txn.success), list(txn.failure)
+    compares, success, failure = list(txn.compare), list(txn.success), list(txn.failure)
     operations = max(len(compares), len(success), len(failure))
     if operations > max_operations:
         raise _too_many_operations()
+    for compare in compares:
+        if not compare.key:
+            raise _empty_key()
     left = max_operations - operations
     return _Plan(compares, [_operation(one, left) for one in success], [_operation(one, left) for one in failure])
 

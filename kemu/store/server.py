@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import grpc
 
@@ -101,7 +101,7 @@ class Store:
             self.env.log("store.recovered", data)
 
     async def settled(self) -> None:
-        """Until all that has been done so far is durable. Raises what made that fail."""
+        """Until all that has been done so far is durable. When that fails the actor ends, with OSError."""
         if self.hub.published == self.space.revision and not self._compactions:
             return
         if self._fsync == "always":
@@ -199,21 +199,16 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
         return await self._answer(self._store.compact, request, context)
 
     async def _answer(self, do: Callable[[Any], Any], request: Any, context: Any) -> Any:
+        store = self._store
         try:
             response = do(request)
         except StoreError as error:
-            refusal = error
+            # A refusal is based on the state as well.
+            await store.settled()
+            response = await context.abort(*requests.refusal(error))
         else:
-            await self._store.settled()
-            return response
-        await self._store.settled()
-        return await _abort(context, refusal)
-
-
-async def _abort(context: Any, error: StoreError) -> NoReturn:
-    code, text = requests.refusal(error)
-    await context.abort(code, text)
-    raise AssertionError("abort raises")
+            await store.settled()
+        return response
 
 
 class _Maintenance(rpc_pb2_grpc.MaintenanceServicer):  # type: ignore[misc]
@@ -262,6 +257,7 @@ class _Watch(rpc_pb2_grpc.WatchServicer):  # type: ignore[misc]
         """The other half of the call. When the client will send no more it goes on, as etcd's does."""
         hub = self._store.hub
         while True:
+            await stream.wait_for_room()
             try:
                 request = await context.read()
             except Exception:

@@ -26,6 +26,8 @@ MAX_RESPONSE_BYTES = 1 << 20
 """Events of several revisions go into one response up to this size."""
 MAX_QUEUE_BYTES = 4 << 20
 """What a stream may have in its queue before its watchers lag."""
+MAX_QUEUE_LENGTH = 1_000
+"""Responses in the queue of a stream before no more requests are taken from its client."""
 FRAGMENT_BYTES = 2 << 20
 """Size from which on the response to a watcher that wants fragments is split within a revision."""
 BROADCAST_ID = -1
@@ -38,6 +40,8 @@ _PREV_KV, _NO_PUT, _NO_DELETE = 1, 2, 4
 
 
 class Watcher:
+    """What one client wants to hear of, and how far it is."""
+
     __slots__ = (
         "end",
         "fragment",
@@ -86,7 +90,9 @@ class Group:
 class Stream:
     """What one call of Watch has to send. Its writer takes :meth:`Hub.next_response` until there is none, and waits."""
 
-    __slots__ = ("_next_id", "_waiter", "broken", "lagging", "progress_due", "queue", "queued_bytes", "watchers")
+    __slots__ = (
+        "_next_id", "_reader", "_writer", "broken", "lagging", "progress_due", "queue", "queued_bytes", "watchers",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.watchers: dict[int, Watcher] = {}
@@ -100,7 +106,9 @@ class Stream:
         self.broken = False
         """Nothing more can be read from its client."""
         self._next_id = 0
-        self._waiter: asyncio.Future[None] | None = None
+        self._writer: asyncio.Future[None] | None = None
+        self._reader: asyncio.Future[None] | None = None
+        """The tasks of the call, when they wait."""
 
     def free_id(self) -> int:
         """A watch id that no watcher of the stream has, and none had unless its client chose it."""
@@ -114,18 +122,39 @@ class Stream:
         self.queued_bytes += len(response)
         self.wake()
 
+    def pop(self) -> tuple[Watcher | None, bytes]:
+        item = self.queue.popleft()
+        self.queued_bytes -= len(item[1])
+        if self._reader is not None and len(self.queue) <= MAX_QUEUE_LENGTH:
+            _wake(self._reader)
+        return item
+
     def wake(self) -> None:
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+        """Let the writer look."""
+        if self._writer is not None:
+            _wake(self._writer)
 
     async def wait(self) -> None:
-        """Until there is something to do. For one task."""
-        self._waiter = asyncio.get_running_loop().create_future()
+        """For the writer: until there is something to do."""
+        self._writer = asyncio.get_running_loop().create_future()
         try:
-            await self._waiter
+            await self._writer
         finally:
-            self._waiter = None
+            self._writer = None
+
+    async def wait_for_room(self) -> None:
+        """For the reader: until the queue is short enough for more requests."""
+        while len(self.queue) > MAX_QUEUE_LENGTH:
+            self._reader = asyncio.get_running_loop().create_future()
+            try:
+                await self._reader
+            finally:
+                self._reader = None
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 class Hub:
@@ -282,8 +311,7 @@ class Hub:
         """The next response to write; None when there is nothing to write now."""
         queue = stream.queue
         if queue:
-            watcher, response = queue.popleft()
-            stream.queued_bytes -= len(response)
+            watcher, response = stream.pop()
             if watcher is not None and queue and queue[0][0] is watcher and not watcher.fragment:
                 response = _merge(stream, watcher, response)
             return response
@@ -463,8 +491,7 @@ def _merge(stream: Stream, watcher: Watcher, response: bytes) -> bytes:
     parts = [response]
     size = len(response)
     while queue and queue[0][0] is watcher and size < MAX_RESPONSE_BYTES:
-        part = queue.popleft()[1]
-        stream.queued_bytes -= len(part)
+        part = stream.pop()[1]
         parts.append(part)
         size += len(part)
     # Parsers take the last value of the fields of the header, and all events.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kemu.store import keys
@@ -13,6 +13,7 @@ from kemu.store import keys
 short_keys = st.binary(min_size=1, max_size=3)
 
 
+@settings(deadline=None)
 @given(short_keys, st.binary(max_size=3))
 def test_the_prefix_end_is_above_everything_with_the_prefix_and_above_nothing_else(prefix: bytes, other: bytes) -> None:
     end = keys.prefix_end(prefix)
@@ -40,6 +41,7 @@ def _between(ordered: list[bytes], start: bytes, end: bytes) -> list[bytes]:
     return [key for key in ordered if key >= start and (end == b"\0" or key < end)]
 
 
+@settings(deadline=None)
 @given(st.lists(short_keys, max_size=40), st.lists(st.tuples(short_keys, short_keys), min_size=1), st.integers(0, 5))
 def test_ranges_of_a_few_keys(content: list[bytes], ranges: list[tuple[bytes, bytes]], limit: int) -> None:
     ordered = sorted(set(content))

@@ -357,6 +357,29 @@ async def test_a_stream_that_is_not_read_is_bounded_and_others_go_on() -> None:
     await env.close()
 
 
+async def test_a_client_that_asks_and_does_not_read_is_not_asked_for_more() -> None:
+    env = StoreEnv()
+    store = await store_env.start(env)
+    watch = rpc_pb2_grpc.WatchStub(env.channel()).Watch()
+    request = rpc_pb2.WatchRequest(create_request=rpc_pb2.WatchCreateRequest(key=b"k"))
+    # Once the window of the stream is full the store can write no more.
+    await watch.write(request)
+    for _ in range(30):
+        await put(env, "k", b"x" * 100_000)
+    ask = rpc_pb2.WatchRequest()
+    ask.progress_request.SetInParent()
+    for _ in range(3_000):
+        await watch.write(ask)
+    await asyncio.sleep(0.05)
+    (stream,) = store.hub._streams
+    assert 1_000 < len(stream.queue) < 1_100
+    answers = 0
+    while answers < 3_000:
+        answers += (await watch.read()).watch_id == -1
+    watch.cancel()
+    await env.close()
+
+
 async def test_settings() -> None:
     with pytest.raises(ValueError, match="fsyncs"):
         Store(StoreEnv(), {"fsyncs": "always"})  # type: ignore[arg-type]
