@@ -10,6 +10,7 @@ A row for each span; beneath it, where there is something to say, why. What repe
 from __future__ import annotations
 
 import difflib
+import re
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ from kemu.telemetry.spans import NODE, OPEN, REASON, Span
 
 FOLD_ABOVE = 3
 """Attempts (or restarts, or refusals) in a row with one result: more are folded, but for the first and the last."""
+_DEFAULT_NAMESPACE = re.compile(r"(?<![^ ])default/")
+_PLAIN_LETTERS = str.maketrans({"·": "-", "…": "~", "µ": "u"})
 _LEAST_WIDTH = 60
 _MOST_WIDTH = 200
 _STYLES = {"user": "magenta", "apiserver": "blue", "kubelet": "green"}
@@ -59,7 +62,7 @@ def show(console: Console, folder: Path, pod_name: str) -> None:
     trace = load(folder, pod_name)
     width = max(_LEAST_WIDTH, min(console.width, _MOST_WIDTH))
     for line in render(trace, str(folder), width, ascii_only=console.options.ascii_only):
-        console.print(line, soft_wrap=True)
+        console.print(_ascii(line) if console.options.ascii_only else line, soft_wrap=True)
 
 
 def load(folder: Path, pod_name: str) -> Trace:
@@ -156,7 +159,7 @@ def _layout(trace: Trace, rows: list[_Row], width: int, ascii_only: bool) -> _La
     fixed = _Layout.AT + _Layout.TOOK + 2 + 1 + 1
     free = width - fixed
     who = min(max(len(_short(service)) for service in services), max(9, free // 5))
-    what = min(max(len(_label(row)) for row in rows), max(27, (free - who) * 2 // 5))
+    what = min(max(len(_label(row)) for row in rows if not row.folded), max(27, (free - who) * 2 // 5))
     begin_ns = min(span.start_ns for span in trace.spans)
     end_ns = max(span.end_ns for span in trace.spans)
     return _Layout(what, who, free - who - what, begin_ns, end_ns, styles, ascii_only)
@@ -205,12 +208,15 @@ def _line(row: _Row, layout: _Layout) -> Text:
     end_ns = row.folded[-1].end_ns if row.folded else span.end_ns
     style = layout.styles[span.service]
     name_style = "dim italic" if row.folded else "red" if not span.ok else "bold" if span.parent_id is None else ""
-    who = "" if row.folded else _short(span.service)
     line = Text(no_wrap=True)
     line.append(f"{_seconds(span.start_ns):>{layout.AT}}", "dim")
     line.append(f"{_duration(end_ns - span.start_ns):>{layout.TOOK}}  ", "dim" if row.folded else "")
-    line.append(f"{_cut(_label(row), layout.what):<{layout.what}} ", name_style)
-    line.append(f"{_cut(who, layout.who):<{layout.who}} ", style)
+    if row.folded:
+        room = layout.what + 1 + layout.who
+        line.append(f"{_cut(_label(row), room):<{room}} ", name_style)
+    else:
+        line.append(f"{_cut(_label(row), layout.what):<{layout.what}} ", name_style)
+        line.append(f"{_cut(_short(span.service), layout.who):<{layout.who}} ", style)
     bar_style = "red" if not span.ok else f"dim {style}" if row.folded or span.parent_id is None else style
     line.append(_bar(span.start_ns, end_ns, layout), bar_style)
     line.rstrip()
@@ -356,9 +362,14 @@ def _short(service: str) -> str:
     return "scheduler" if service == "scheduler default-scheduler" else service.removeprefix("scheduler ")
 
 
+def _ascii(line: Text) -> Text:
+    """For terminals that know no more: a letter for a letter, so that columns stay."""
+    return Text(line.plain.translate(_PLAIN_LETTERS).encode("ascii", "replace").decode())
+
+
 def _plain(text: str) -> str:
     """Pods of the namespace default by their names."""
-    return text.replace(" default/", " ")
+    return _DEFAULT_NAMESPACE.sub("", text)
 
 
 def _pod_name(key: str) -> str:
