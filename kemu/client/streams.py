@@ -121,6 +121,8 @@ class Stream:
                 fresh = False
                 self._backoff.reset()
             on_message(message)
+            # While this waits for the next one, nobody needs the last: there are thousands of idle streams.
+            del message
 
     async def _write(self, call: Any) -> None:
         take = self._owner.take
@@ -131,6 +133,7 @@ class Stream:
                     await self._woken()
                 else:
                     await call.write(message)
+                del message
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
             # The call has ended; its reader learns why and takes care of it.
             return
