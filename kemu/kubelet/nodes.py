@@ -34,8 +34,22 @@ _CONDITIONS = (
 class OwnNode:
     """``get()`` is the Node as the watch last brought it."""
 
-    __slots__ = ("_client", "_clock", "_config", "_env", "_epoch_ns", "_informer", "_lease", "_phase_ns", "_status",
-                 "_status_ns", "_status_timer", "_writing", "name", "view_is_old")  # fmt: skip
+    __slots__ = (
+        "_client",
+        "_clock",
+        "_config",
+        "_env",
+        "_epoch_ns",
+        "_given",
+        "_informer",
+        "_lease",
+        "_phase_ns",
+        "_renewing",
+        "_status_ns",
+        "_status_timer",
+        "name",
+        "view_is_old",
+    )
 
     def __init__(self, env: Env, client: clients.Client, config: settings.Settings, node: bytes) -> None:
         """``node``: a serialised Node, what shall be registered."""
@@ -44,9 +58,9 @@ class OwnNode:
         self._client = client
         self._config = config
         self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
-        self._status = node
+        self._given = node
         self._lease: bytes = b""
-        self._writing = False
+        self._renewing = False
         self._phase_ns = 0
         """At which point of its interval this node looks at its status."""
         self._status_ns = 0
@@ -106,7 +120,7 @@ class OwnNode:
 
     def _wanted(self) -> core_v1_pb2.Node:
         """The Node that this kubelet was given, complete."""
-        node = core_v1_pb2.Node.FromString(self._status)
+        node = core_v1_pb2.Node.FromString(self._given)
         labels = node.metadata.labels
         for label, value in (
             ("kubernetes.io/hostname", self.name), ("kubernetes.io/os", "linux"), ("kubernetes.io/arch", "amd64"),
@@ -146,8 +160,8 @@ class OwnNode:
     def _renew_due(self) -> None:
         interval_s = self._config.lease_duration_s / 4
         self._renew_in(interval_s * (1 + JITTER * self._env.random.random()))
-        if not self._writing:
-            self._writing = True
+        if not self._renewing:
+            self._renewing = True
             self._env.spawn(self._renew(), "renew lease")
 
     async def _renew(self) -> None:
@@ -157,7 +171,7 @@ class OwnNode:
         except errors.ApiError:
             # Whatever it is, a kubelet goes on: the node's lease just grows older.
             self._lease = b""
-        self._writing = False
+        self._renewing = False
 
     async def renew_lease(self) -> None:
         """Create the lease or renew it. Raises :class:`kemu.errors.ApiError`."""
