@@ -296,7 +296,8 @@ class _Sender:
             ],
             status=_OK if span.ok else Status(StatusCode.ERROR, span.message),
             start_time=span.start_ns,
-            end_time=span.end_ns,
+            # Jaeger takes a span without duration for a mistake.
+            end_time=max(span.end_ns, span.start_ns + 1),
             instrumentation_scope=_SCOPE,
         )
 
