@@ -62,12 +62,12 @@ def _notable(pod: PodHistory) -> Sequence[Fact]:
 
 def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
     name = _short(pod.key)
-    scheduler = f"scheduler {_scheduler(fact.by or pod.scheduler_name)}"
+    scheduler = _scheduler(fact.by or pod.scheduler_name)
     what = fact.what
     if what == "created":
         return Line(fact.time_ns, "user", f"{name} is created", _wants(pod), "plain", 1)
     if what == "unschedulable":
-        return Line(fact.time_ns, scheduler, f"{name} fits nowhere", fact.message, "plain", 2)
+        return Line(fact.time_ns, scheduler, f"{name} fits nowhere", _reason(fact.message), "plain", 2)
     if what == "nominated":
         return Line(fact.time_ns, scheduler, f"{name} is nominated to {fact.node}", "", "plain", 2)
     if what == "nominationCleared":
@@ -107,8 +107,14 @@ def _short(key: str) -> str:
 
 
 def _scheduler(name: str) -> str:
-    """The first replica is not worth a number."""
-    return name.removesuffix("/0")
+    """Neither the usual name nor the first replica is worth a word."""
+    return f"scheduler {name.removesuffix('/0')}".removesuffix(" default-scheduler")
+
+
+def _reason(message: str) -> str:
+    """A scheduler's message without what says nothing here: claims of devices, and the count of the only node."""
+    shorter = message.replace("no new claims to deallocate, ", "")
+    return shorter.replace("0/1 nodes are available: 1 ", "")
 
 
 def _wants(pod: PodHistory) -> str:

@@ -96,11 +96,11 @@ def waiting_table(by_variant: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> 
     named = any(by_variant)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     if named:
-        table.add_column("variant", overflow="fold")
+        table.add_column("variant", no_wrap=True)
     for title in ("priority", "pods", "never bound", "waited p50", "p99", "longest", "overtaken p99", "most"):
         table.add_column(title, justify="right")
     for name, groups in by_variant.items():
-        for priority, group in groups.items():
+        for place, (priority, group) in enumerate(groups.items()):
             row = [
                 priority,
                 str(group["pods"]),
@@ -111,7 +111,7 @@ def waiting_table(by_variant: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> 
                 str(group["overtaken_p99"]),
                 str(group["overtaken_max"]),
             ]
-            table.add_row(*([escape(name)] if named else []), *row)
+            table.add_row(*([escape(name) if place == 0 else ""] if named else []), *row)
     return table
 
 
@@ -129,7 +129,7 @@ def show_matrix(
             console.print(f"[bold]{escape(name)}[/]", highlight=False)
             show_story(console, history)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("variant", overflow="fold")
+    table.add_column("variant", no_wrap=True)
     telling = [
         name for name in variants[0]["counts"] if len({found["counts"][name] for found in variants}) > 1
     ][:6]  # fmt: skip
