@@ -68,14 +68,14 @@ class Collection:
             self._index(entry, None)
             self.entries[entry.key] = entry
 
-    def put(self, entry: Entry) -> Change:
-        """An object was created or modified."""
-        self._read_fields(entry)
+    def put(self, entry: Entry) -> tuple[Change, Any]:
+        """An object was created or modified. Returns the object, too, where it had to be parsed, else None."""
+        message = self._read_fields(entry)
         old = self.entries.get(entry.key)
         self.entries[entry.key] = entry
         if old is None or old.fields != entry.fields:
             self._index(entry, old)
-        return self._remember(Change(entry.revision, entry, old))
+        return self._remember(Change(entry.revision, entry, old)), message
 
     def delete(self, key: bytes, revision: int) -> Change | None:
         """An object was deleted; None when the cache never had it."""
@@ -111,15 +111,17 @@ class Collection:
         keys = [resources.key(self.resource, namespace, value) for namespace in namespaces]
         return [key for key in keys if key in self.entries]
 
-    def _read_fields(self, entry: Entry) -> None:
+    def _read_fields(self, entry: Entry) -> Any:
+        """Set ``entry.fields``. Returns the object where it had to be parsed."""
         parts = entry.key.decode().split("/")
         name = parts[-1]
         namespace = parts[3] if len(parts) == 5 else ""
         if self._getters:
             message = self.resource.message.FromString(entry.wire)
-            entry.fields = (name, namespace, *(getter(message) for getter in self._getters))
-        else:
-            entry.fields = (name, namespace)
+            entry.fields = (name, namespace, *[getter(message) for getter in self._getters])
+            return message
+        entry.fields = (name, namespace)
+        return None
 
     def _index(self, entry: Entry, old: Entry | None) -> None:
         key = entry.key
@@ -160,8 +162,8 @@ class WatchCache:
         """``window``: how many past changes of each kind are kept, at least, for watches that resume."""
         self.revision = 0
         self.collections = {resource.plural: Collection(resource, window) for resource in resources.BY_PLURAL.values()}
-        self.on_change: Callable[[Collection, Change], None] = lambda collection, change: None
-        """Told of every change, in the order of revisions."""
+        self.on_change: Callable[[Collection, Change, Any], None] = lambda collection, change, message: None
+        """Told of every change, in the order of revisions; with the new object where it has been parsed."""
         self.on_reload: Callable[[], None] = lambda: None
         """Told when history was lost: nobody can resume."""
         self._by_plural = {plural.encode(): collection for plural, collection in self.collections.items()}
@@ -188,13 +190,13 @@ class WatchCache:
         collection = self._by_plural.get(key.split(b"/", 3)[2])
         if collection is None:
             return
-        change: Change | None
         if event.type:
-            change = collection.delete(key, pair.mod_revision)
+            deleted = collection.delete(key, pair.mod_revision)
+            if deleted is not None:
+                self.on_change(collection, deleted, None)
         else:
-            change = collection.put(Entry(key, pair.mod_revision, pair.value))
-        if change is not None:
-            self.on_change(collection, change)
+            change, message = collection.put(Entry(key, pair.mod_revision, pair.value))
+            self.on_change(collection, change, message)
 
     def advance(self, revision: int) -> None:
         """All changes up to ``revision`` have been applied."""

@@ -230,13 +230,13 @@ class Fanout:
             if watcher.bookmarks and not watcher.initial and watcher.revision < watcher.collection.last:
                 self.bookmark(watcher)
 
-    def dispatch(self, collection: Collection, change: Change) -> None:
-        """Tell everybody whom a change concerns."""
+    def dispatch(self, collection: Collection, change: Change, message: Any = None) -> None:
+        """Tell everybody whom a change concerns. ``message``: the new object, if somebody has parsed it already."""
         group = self._groups.get(collection.resource.plural)
         if group is None:
             return
         new, old = change.new, change.old
-        parsed = _Parsed(collection, change)
+        parsed = _Parsed(collection, change, message)
         slow: list[Stream] = []
         limit = self._backlog
         buckets = group.buckets
@@ -271,7 +271,7 @@ class Fanout:
         now = new is not None and (position < 0 or new.fields[position] == value)
         before = old is not None and (position < 0 or old.fields[position] == value)
         if now or before:
-            _offer({selection: {watcher: None}}, change, _Parsed(watcher.collection, change), now, before, 0, [])
+            _offer({selection: {watcher: None}}, change, _Parsed(watcher.collection, change, None), now, before, 0, [])
 
     def watchers(self) -> list[Watcher]:
         """All of them, in a fixed order."""
@@ -289,10 +289,10 @@ class _Parsed:
 
     __slots__ = ("_change", "_collection", "_new", "_old")
 
-    def __init__(self, collection: Collection, change: Change) -> None:
+    def __init__(self, collection: Collection, change: Change, new: Any) -> None:
         self._collection = collection
         self._change = change
-        self._new: Any = None
+        self._new = new
         self._old: Any = None
 
     @property

@@ -127,12 +127,9 @@ class Feed:
         now_ns = self._env.clock.now_ns()
         # While the cluster is being set up the clock stands still, and everybody is up to date.
         if self._held or (self.lag_ns and now_ns):
-            due_ns = now_ns + self.lag_ns
-            if self._held:
-                due_ns = max(due_ns, self._held[-1][0])
-            self._held.append((due_ns, response))
+            self._held.append((now_ns + self.lag_ns, response))
             if len(self._held) == 1:
-                self._env.clock.call_at_ns(due_ns, self._release)
+                self._env.clock.call_at_ns(now_ns + self.lag_ns, self._release)
         else:
             self._apply(response)
 

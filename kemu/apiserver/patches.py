@@ -141,20 +141,20 @@ def merge_strategic(target: dict[str, Any], patch: dict[str, Any], descriptor: A
     if directive != "merge":
         raise BadRequest(f"unknown $patch directive {directive!r}: there are merge, replace and delete")
     if "$retainKeys" in patch:
-        retained = patch["$retainKeys"]
+        retained = _list("$retainKeys", patch["$retainKeys"])
         target = {key: value for key, value in target.items() if key in retained}
     orders: dict[str, tuple[list[Any], list[Any]]] = {}
     for key, value in patch.items():
         if key.startswith(_ORDER):
             field = key[len(_ORDER) :]
-            orders[field] = _list(key, value), list(target.get(field, ()))
+            orders[field] = _list(key, value), _list_or_empty(target.get(field))
     for key, value in patch.items():
         if key in ("$patch", "$retainKeys") or key.startswith(_ORDER):
             continue
         if key.startswith(_DELETE):
             field = key[len(_DELETE) :]
             doomed = _list(key, value)
-            target[field] = [one for one in target.get(field, []) if one not in doomed]
+            target[field] = [one for one in _list_or_empty(target.get(field)) if one not in doomed]
         elif value is None:
             target.pop(key, None)
         elif isinstance(value, dict):
@@ -176,17 +176,20 @@ def _merge_list(old: Any, patch: list[Any], descriptor: Any, field: str) -> list
     key = _merge_key(descriptor, field)
     if key is None:
         return patch
-    result: list[Any] = list(old) if isinstance(old, list) else []
+    result = _list_or_empty(old)
     if key == SET:
-        return result + [value for value in dict.fromkeys(patch) if value not in result]
+        for value in patch:
+            if value not in result:
+                result.append(value)
+        return result
     nested, _ = _nested(descriptor, field)
     if any(isinstance(value, dict) and value.get("$patch") == "replace" for value in patch):
         result = []
-        patch = [value for value in patch if value.get("$patch") != "replace"]
+        patch = [value for value in patch if not (isinstance(value, dict) and value.get("$patch") == "replace")]
     for value in patch:
         if not isinstance(value, dict) or key not in value:
             raise BadRequest(f"{field}: {json.dumps(value)} does not contain declared merge key: {key}")
-        index = next((i for i, one in enumerate(result) if one.get(key) == value[key]), None)
+        index = next((i for i, one in enumerate(result) if isinstance(one, dict) and one.get(key) == value[key]), None)
         if value.get("$patch") == "delete":
             if index is not None:
                 del result[index]
@@ -222,6 +225,11 @@ def _list(key: str, value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise BadRequest(f"{key} must be a list")
     return value
+
+
+def _list_or_empty(value: Any) -> list[Any]:
+    """A copy of a list; empty for everything else, which the conversion to an object refuses later."""
+    return list(value) if isinstance(value, list) else []
 
 
 def _merge_key(descriptor: Any, field: str) -> str | None:

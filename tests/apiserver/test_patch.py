@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kemu import errors
 from kemu.apiserver import patches
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert, resources
+from kemu.objects import convert, defaults, resources, validation
 from kemu.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, refusal, run
 
@@ -303,3 +303,51 @@ def test_a_patch_may_not_make_the_object_invalid() -> None:
         )
 
     run(main)
+
+
+# Whatever comes ------------------------------------------------------------------------------------------------------
+
+BASE: dict[str, Any] = {
+    "metadata": {
+        "name": "a",
+        "namespace": "default",
+        "finalizers": ["kemu.dev/a", "kemu.dev/b"],
+        "labels": {"x": "1"},
+        "ownerReferences": [{"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}],
+    },
+    "spec": {
+        "containers": [{"name": "main", "image": "i", "env": [{"name": "A", "value": "1"}]}],
+        "tolerations": [{"key": "k", "operator": "Exists"}],
+        "nodeSelector": {"zone": "a"},
+    },
+    "status": {"conditions": [{"type": "Ready", "status": "True"}], "phase": "Running"},
+}
+LEAVES = st.none() | st.sampled_from([True, 0, 1, "", "a", "1", "merge", "replace", "delete", [], {}, ["a"], [{}]])
+DIRECTIVES = st.sampled_from(["$patch", "$retainKeys", "$setElementOrder/", "$deleteFromPrimitiveList/"])
+
+
+@st.composite
+def patches_of(draw: Any, target: Any) -> Any:
+    """Something that looks like a patch of ``target``."""
+    if draw(st.integers(0, 5)) == 0 or not isinstance(target, (dict, list)):
+        return draw(LEAVES)
+    if isinstance(target, list):
+        elements = [draw(patches_of(element)) for element in target]
+        return elements + ([draw(LEAVES)] if draw(st.booleans()) else [])
+    patch = {key: draw(patches_of(value)) for key, value in target.items() if draw(st.booleans())}
+    if draw(st.integers(0, 2)) == 0:
+        directive = draw(DIRECTIVES)
+        field = draw(st.sampled_from(sorted(target))) if directive.endswith("/") and target else ""
+        patch[directive + field] = draw(st.one_of(LEAVES, st.just(target.get(field))))
+    return patch
+
+
+@given(patches_of(BASE), st.sampled_from([patches.MERGE, patches.STRATEGIC]))
+def test_a_patch_is_applied_or_refused_whatever_it_is(patch: Any, kind: int) -> None:
+    obj = convert.from_json(core_v1_pb2.Pod, BASE)
+    try:
+        patches.apply(PODS, obj, patches.parse(json.dumps(patch).encode()), kind)
+    except errors.BadRequest:
+        return
+    defaults.apply(obj)
+    validation.validate_update(obj, convert.from_json(core_v1_pb2.Pod, BASE))
