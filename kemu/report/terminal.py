@@ -97,22 +97,31 @@ def waiting_table(by_variant: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     if named:
         table.add_column("variant", no_wrap=True)
-    for title in ("priority", "pods", "never bound", "waited p50", "p99", "longest", "overtaken p99", "most"):
-        table.add_column(title, justify="right")
+    for title in ("priority", "pods", "unbound", "wait p50", "p99", "max", "overtaken"):
+        table.add_column(title, justify="right", no_wrap=True)
     for name, groups in by_variant.items():
         for place, (priority, group) in enumerate(groups.items()):
             row = [
                 priority,
                 str(group["pods"]),
                 str(group["unbound"]) if group["unbound"] else "-",
-                f"{group['p50_s']:.3f} s",
-                f"{group['p99_s']:.3f} s",
-                f"{group['max_s']:.3f} s",
-                str(group["overtaken_p99"]),
+                *(_seconds(group[figure]) for figure in ("p50_s", "p99_s", "max_s")),
                 str(group["overtaken_max"]),
             ]
             table.add_row(*([escape(name) if place == 0 else ""] if named else []), *row)
     return table
+
+
+def _seconds(value: float) -> str:
+    """Three digits are enough to compare."""
+    return f"{value:.3f} s" if value < 10 else f"{value:.1f} s"
+
+
+_TELLING = (
+    "preemptions", "admissions_rejected", "bind_conflicts", "pods_bound", "pods_running", "nominations",
+    "scheduling_attempts",
+)  # fmt: skip
+"""Counters that compare variants best, in that order."""
 
 
 def show_matrix(
@@ -130,11 +139,9 @@ def show_matrix(
             show_story(console, history)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("variant", no_wrap=True)
-    telling = [
-        name for name in variants[0]["counts"] if len({found["counts"][name] for found in variants}) > 1
-    ][:6]  # fmt: skip
+    telling = [name for name in _TELLING if len({found["counts"][name] for found in variants}) > 1][:4]
     for title in ("verdict", *(name.replace("_", " ") for name in telling)):
-        table.add_column(title, justify="right")
+        table.add_column(title, justify="right", no_wrap=True)
     for name, found in zip(names, variants, strict=True):
         table.add_row(escape(name), _WORD[found["verdict"]], *(str(found["counts"][count]) for count in telling))
     console.print(table)

@@ -268,12 +268,18 @@ def _check_data(check: Result) -> dict[str, Any]:
 
 
 def variant_name(variant: Mapping[str, Any]) -> str:
-    """``queue=fifo nomination=False``: the last step of each path, and its value."""
-    return " ".join(f"{path.rpartition('.')[2]}={_plain(value)}" for path, value in variant.items())
+    """``queue=fifo nomination=off``: the last step of each path and its value; of a mapping, its own keys."""
+    words = []
+    for path, value in variant.items():
+        if isinstance(value, Mapping):
+            words += [f"{key}={_plain(each)}" for key, each in value.items()]
+        else:
+            words.append(f"{path.rpartition('.')[2]}={_plain(value)}")
+    return " ".join(words)
 
 
 def _plain(value: Any) -> str:
-    return {True: "on", False: "off"}.get(value, str(value)) if isinstance(value, bool) else str(value)
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
 def run_all(
