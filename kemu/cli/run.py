@@ -105,7 +105,7 @@ def _export(folders: list[Path], endpoint: str) -> None:
 
     for folder in folders:
         report = otlp.export_run(folder, endpoint)
-        print(f"traces: {report.sent} spans sent to {endpoint}, {report.dropped} dropped", file=sys.stderr)
+        print(f"traces to {endpoint}: {report}", file=sys.stderr)
 
 
 def _show(description: str, verdict: Mapping[str, Any], results: list[Any], options: argparse.Namespace) -> None:

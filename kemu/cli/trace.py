@@ -32,7 +32,7 @@ def command(options: argparse.Namespace) -> int:
 
         for folder in folders(options.run):
             report = otlp.export_run(folder, options.otlp)
-            print(f"{folder}: {report.sent} spans sent to {options.otlp}, {report.dropped} dropped")
+            print(f"{folder} to {options.otlp}: {report}")
             if report.dropped:
                 exit_code = EXIT_FAILS
     if options.pod:

@@ -70,7 +70,10 @@ class ExportReport:
     seconds: float
     """Real time."""
     reason: str = ""
-    """Why spans were dropped the last time; empty when none was."""
+    """Why spans were dropped, or may be missing; empty when all arrived."""
+
+    def __str__(self) -> str:
+        return f"{self.sent} spans sent, {self.dropped} dropped{f' ({self.reason})' if self.reason else ''}"
 
 
 def target_of(endpoint: str) -> str:

@@ -37,16 +37,18 @@ class ClockSetting(_message.Message):
     def __init__(self, epoch_unix_ns: _Optional[int] = ..., speed: _Optional[float] = ..., epoch_unix_s: _Optional[int] = ...) -> None: ...
 
 class ConfigureRequest(_message.Message):
-    __slots__ = ("clock", "addresses", "directory", "seed")
+    __slots__ = ("clock", "addresses", "directory", "seed", "otlp")
     CLOCK_FIELD_NUMBER: _ClassVar[int]
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     DIRECTORY_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
+    OTLP_FIELD_NUMBER: _ClassVar[int]
     clock: ClockSetting
     addresses: _containers.RepeatedCompositeFieldContainer[Address]
     directory: str
     seed: int
-    def __init__(self, clock: _Optional[_Union[ClockSetting, _Mapping]] = ..., addresses: _Optional[_Iterable[_Union[Address, _Mapping]]] = ..., directory: _Optional[str] = ..., seed: _Optional[int] = ...) -> None: ...
+    otlp: str
+    def __init__(self, clock: _Optional[_Union[ClockSetting, _Mapping]] = ..., addresses: _Optional[_Iterable[_Union[Address, _Mapping]]] = ..., directory: _Optional[str] = ..., seed: _Optional[int] = ..., otlp: _Optional[str] = ...) -> None: ...
 
 class StartRequest(_message.Message):
     __slots__ = ("actors",)
@@ -126,3 +128,13 @@ class LogSegment(_message.Message):
     time_ns: int
     pending: int
     def __init__(self, events: _Optional[_Iterable[bytes]] = ..., time_ns: _Optional[int] = ..., pending: _Optional[int] = ...) -> None: ...
+
+class TraceReport(_message.Message):
+    __slots__ = ("sent", "dropped", "reason")
+    SENT_FIELD_NUMBER: _ClassVar[int]
+    DROPPED_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    sent: int
+    dropped: int
+    reason: str
+    def __init__(self, sent: _Optional[int] = ..., dropped: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...
