@@ -136,8 +136,8 @@ def _add_preemption(result: dict[str, Any], filtering: Filtering, profile: Profi
     found["eligible"] = not reason
     if reason:
         found["reason"] = reason
-    potential = [] if reason else preemptor.potential_nodes(filtering)
-    found["potentialNodes"] = sorted(node.name for node in potential)
+    potential = [] if reason else preemptor.potential_rows(filtering)
+    found["potentialNodes"] = sorted(preemptor.cluster.rows[row].name for row in potential)
     found["candidates"] = {}
     text, candidates = reason, list[Candidate]()
     if not reason:

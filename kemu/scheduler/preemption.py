@@ -6,7 +6,8 @@ be violated first), and the order in which candidates are preferred. Nothing is 
 :mod:`kemu.scheduler.evictions`.
 
 Most preemptors come from few templates too, so the result of a dry run is kept, by template and node, until the node
-changes (its generation), as long as no filter looks beyond the node.
+changes (its generation), as long as no filter looks beyond the node. Where only resources matter, which is the usual
+case, a dry run is a few sums over the node's pods.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ import numpy as np
 from kemu.objects import selectors
 from kemu.scheduler import diagnoses, pods
 from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.evaluations import combined
 from kemu.scheduler.nodes import NodeInfo
+from kemu.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kemu.scheduler.pods import PodInfo
 from kemu.scheduler.policies import Policy
 from kemu.scheduler.simulations import Simulation
@@ -49,6 +52,8 @@ class Candidate(NamedTuple):
     """Most important first."""
     violations: int
     """Victims whose disruption budget would be violated."""
+    preference: tuple[int, ...]
+    """The smaller, the better."""
 
 
 class Preemption(NamedTuple):
@@ -74,8 +79,11 @@ class Preemptor:
         self.cluster = cluster
         self.policy = policy
         self.random = rng
-        self._kept: dict[tuple[int, str], tuple[int, int, Candidate | Status]] = {}
-        """(template, node) → generation of the node, version of the budgets, result."""
+        self._kept: dict[int, dict[str, tuple[int, Candidate | Status]]] = {}
+        """By template, then by node: the generation of the node and the result."""
+        self._kept_results = 0
+        self._budgets: list[_Budget] = []
+        self._budgets_version = -1
 
     def preempt(self, filtering: Filtering, nominated_node: str | None = None) -> Preemption:
         """Find the node and its victims for a pod that no node can take. ``nominated_node`` as below."""
@@ -83,7 +91,7 @@ class Preemptor:
         reason = self.not_eligible(filtering, pod, nominated_node)
         if reason:
             return Preemption(None, reason, clears_nomination=False)
-        potential = self.potential_nodes(filtering)
+        potential = self.potential_rows(filtering)
         if not potential:
             return Preemption(None, self.failure(filtering, {}), clears_nomination=True)
         wanted = self.candidates_wanted(len(potential))
@@ -114,27 +122,24 @@ class Preemptor:
                 return TERMINATING
         return ""
 
-    def potential_nodes(self, filtering: Filtering) -> list[NodeInfo]:
+    def potential_rows(self, filtering: Filtering) -> list[int]:
         """Nodes where removing pods could help."""
         if filtering.rejection is not None:
-            return self.cluster.rows[:] if filtering.rejection.code == UNSCHEDULABLE else []
+            return list(range(filtering.nodes)) if filtering.rejection.code == UNSCHEDULABLE else []
         curable = [
             verdict for verdict in filtering.tally if verdict and filtering.explain(verdict).code == UNSCHEDULABLE
         ]
         if not curable:
             return []
         verdicts = filtering.verdicts[: filtering.nodes]
-        if len(curable) == 1:
-            rows = np.flatnonzero(verdicts == curable[0])
-        else:
-            rows = np.flatnonzero(np.isin(verdicts, curable))
-        nodes = self.cluster.rows
-        return [nodes[row] for row in rows.tolist()]
+        chosen = verdicts == curable[0] if len(curable) == 1 else np.isin(verdicts, curable)
+        rows: list[int] = np.flatnonzero(chosen).tolist()
+        return rows
 
     # Dry run --------------------------------------------------------------------------------------------------------
 
     def dry_runs(
-        self, filtering: Filtering, potential: list[NodeInfo], offset: int, wanted: int
+        self, filtering: Filtering, rows: list[int], offset: int, wanted: int
     ) -> tuple[list[Candidate], dict[str, Status]]:
         """Try the nodes from ``offset`` on until there are ``wanted`` candidates, one of them without violations.
 
@@ -142,36 +147,52 @@ class Preemptor:
         """
         candidates: list[Candidate] = []
         failures: dict[str, Status] = {}
-        harmless = 0
-        keeps = filtering.on_nodes_alone
-        kept, template = self._kept, filtering.cycle.template.number
-        version = self.cluster.budgets_version
+        harmless = False
+        kept = self._kept_of(filtering)
+        run = _ResourceDryRun(self, filtering) if _is_about_resources_alone(filtering) else None
         own = self.cluster.nominator.node_of(filtering.cycle.pod.uid)
-        for node in (*potential[offset:], *potential[:offset]):
-            key = (template, node.name)
-            found = kept.get(key) if keeps else None
+        nodes = self.cluster.rows
+        for row in (*rows[offset:], *rows[:offset]):
+            node = nodes[row]
+            name = node.name
+            known = kept.get(name) if name != own else None
             result: Candidate | Status
-            if found is not None and found[0] == node.generation and found[1] == version and node.name != own:
-                result = found[2]
+            if known is not None and known[0] == node.generation:
+                result = known[1]
             else:
-                result = self.dry_run(filtering, node)
-                if keeps and node.name != own:
-                    if len(kept) > _KEPT_DRY_RUNS:
-                        kept.clear()
-                    kept[key] = (node.generation, version, result)
+                simple = run is not None and not node.nominated and not filtering.evaluation.object_verdicts[row]
+                result = run.on(node) if run is not None and simple else self.dry_run(filtering, node)
+                if name != own:
+                    kept[name] = (node.generation, result)
             if isinstance(result, Candidate):
                 candidates.append(result)
-                harmless += result.violations == 0
+                harmless = harmless or result.violations == 0
                 if harmless and len(candidates) >= wanted:
                     break
             else:
-                failures[node.name] = result
+                failures[name] = result
         return candidates, failures
+
+    def _kept_of(self, filtering: Filtering) -> dict[str, tuple[int, Candidate | Status]]:
+        """The results known for the pod's template; an empty dict, not kept, where they depend on other nodes too."""
+        if self._budgets_version != self.cluster.budgets_version:
+            self._budgets_version = self.cluster.budgets_version
+            self._budgets = [_Budget(budget) for budget in self.cluster.budgets.values()]
+            self._kept.clear()
+        if not filtering.on_nodes_alone:
+            return {}
+        number = filtering.cycle.template.number
+        kept = self._kept.get(number)
+        if kept is None:
+            if len(self._kept) >= max(8, _KEPT_DRY_RUNS // max(1, filtering.nodes)):
+                for old in list(self._kept)[: len(self._kept) // 2]:
+                    del self._kept[old]
+            kept = self._kept[number] = {}
+        return kept
 
     def dry_run(self, filtering: Filtering, node: NodeInfo) -> Candidate | Status:
         """Which pods must leave the node for the pending pod to fit, or why that does not help."""
-        pod = filtering.cycle.pod
-        lower = [other for other in node.pods.values() if self.is_lower(other, pod)]
+        lower = self.lower_pods(node, filtering.cycle.pod)
         if not lower:
             return _NO_VICTIMS
         simulation = Simulation(filtering, node)
@@ -180,37 +201,53 @@ class Preemptor:
         verdict = simulation.verdict()
         if verdict:
             return filtering.explain(verdict)
-        lower.sort(key=self.importance)
+
+        def reprieve(pod: PodInfo) -> bool:
+            simulation.add(pod)
+            if simulation.verdict():
+                simulation.remove(pod)
+                return False
+            return True
+
+        return self.spare(node, lower, reprieve)
+
+    def spare(self, node: NodeInfo, lower: list[PodInfo], reprieve: Callable[[PodInfo], bool]) -> Candidate:
+        """Try to keep the pods of a node, from which all of ``lower`` were taken, one by one.
+
+        First those whose disruption would violate a budget, each group in order of importance.
+        """
+        if len(lower) > 1:
+            lower.sort(key=self.importance)
         violating, others = self._split_by_budget(lower)
-        victims = [other for other in violating if not self._reprieve(simulation, other)]
+        victims = [other for other in violating if not reprieve(other)]
         violations = len(victims)
-        victims += [other for other in others if not self._reprieve(simulation, other)]
+        victims += [other for other in others if not reprieve(other)]
         if violations and len(victims) > violations:
             victims.sort(key=self.importance)
-        return Candidate(node.name, tuple(victims), violations)
-
-    @staticmethod
-    def _reprieve(simulation: Simulation, pod: PodInfo) -> bool:
-        simulation.add(pod)
-        if simulation.verdict():
-            simulation.remove(pod)
-            return False
-        return True
+        return Candidate(node.name, tuple(victims), violations, _preference(victims, violations))
 
     def _split_by_budget(self, lower: list[PodInfo]) -> tuple[list[PodInfo], list[PodInfo]]:
         """Pods whose disruption would violate a budget, and the others; the order is kept."""
-        if not self.cluster.budgets or self.policy.pdb == "ignore":
+        if not self._budgets or self.policy.pdb == "ignore":
             return [], lower
-        budgets = [_Budget(budget) for budget in self.cluster.budgets.values()]
+        for budget in self._budgets:
+            budget.left = budget.allowed
         violating: list[PodInfo] = []
         others: list[PodInfo] = []
         for pod in lower:
             # Every budget that matches is charged, also when one is violated already.
-            violated = [budget.charge(pod) for budget in budgets]
+            violated = [budget.charge(pod) for budget in self._budgets]
             (violating if any(violated) else others).append(pod)
         return violating, others
 
     # Order ----------------------------------------------------------------------------------------------------------
+
+    def lower_pods(self, node: NodeInfo, pod: PodInfo) -> list[PodInfo]:
+        """The pods of a node that may be preempted for another."""
+        if self.policy.victimOrder == "priority":
+            priority = pod.priority
+            return [other for other in node.pods.values() if other.priority < priority]
+        return [other for other in node.pods.values() if self.is_lower(other, pod)]
 
     def is_lower(self, other: PodInfo, pod: PodInfo) -> bool:
         """Whether a pod may be preempted for another."""
@@ -228,11 +265,8 @@ class Preemptor:
 
     def best(self, candidates: list[Candidate]) -> list[Candidate]:
         """The candidates that are left after all criteria, equal to each other."""
-        if len(candidates) == 1:
-            return candidates
-        keys = [_preference(candidate) for candidate in candidates]
-        lowest = min(keys)
-        return [candidate for candidate, key in zip(candidates, keys, strict=True) if key == lowest]
+        lowest = min(candidate.preference for candidate in candidates)
+        return [candidate for candidate in candidates if candidate.preference == lowest]
 
     def failure(self, filtering: Filtering, failures: dict[str, Status]) -> str:
         """The text when no node is a candidate."""
@@ -246,11 +280,10 @@ class Preemptor:
         return diagnoses.failure_message(filtering.nodes, tally.items())
 
 
-def _preference(candidate: Candidate) -> tuple[int, ...]:
+def _preference(victims: list[PodInfo], violations: int) -> tuple[int, ...]:
     """Fewest violations, lowest first victim, lowest sum, fewest victims, latest start of the most important ones."""
-    victims = candidate.victims
     if not victims:
-        return (candidate.violations,)
+        return (violations,)
     highest = victims[0].priority
     total, earliest = 0, _NOT_STARTED
     for victim in victims:
@@ -258,19 +291,84 @@ def _preference(candidate: Candidate) -> tuple[int, ...]:
         if victim.priority == highest:
             start = victim.start_s if victim.start_s is not None else _NOT_STARTED
             earliest = min(earliest, start)
-    return (candidate.violations, highest, total, len(victims), -earliest)
+    return (violations, highest, total, len(victims), -earliest)
+
+
+def _is_about_resources_alone(filtering: Filtering) -> bool:
+    """Whether NodeResourcesFit is the only filter that the pods of a node make a difference to."""
+    active = filtering.filters()
+    return len(active) == 1 and isinstance(active[0][1], NodeResourcesFit)
+
+
+class _ResourceDryRun:
+    """:meth:`Preemptor.dry_run` where only resources matter and nobody is nominated to the node: plain sums."""
+
+    __slots__ = ("_amounts", "_filtering", "_items", "_place", "_plugin", "_preemptor", "_state")
+
+    def __init__(self, preemptor: Preemptor, filtering: Filtering) -> None:
+        self._preemptor = preemptor
+        self._filtering = filtering
+        ((self._place, self._plugin, self._state),) = filtering.filters()
+        self._items = self._state.items
+        self._amounts: dict[int, list[int]] = {}
+
+    def _takes(self, pod: PodInfo) -> list[int]:
+        """What a pod takes of each resource that the pending pod requests."""
+        if pod.requests is not pod.template.requests:
+            amounts = dict(pod.requests)
+            return [amounts.get(number, 0) for number, _amount in self._items]
+        takes = self._amounts.get(pod.template.number)
+        if takes is None:
+            amounts = dict(pod.requests)
+            takes = self._amounts[pod.template.number] = [amounts.get(number, 0) for number, _amount in self._items]
+        return takes
+
+    def on(self, node: NodeInfo) -> Candidate | Status:
+        lower = self._preemptor.lower_pods(node, self._filtering.cycle.pod)
+        if not lower:
+            return _NO_VICTIMS
+        allocatable, requested = node.allocatable, node.requested
+        # What is left of each resource beside the pending pod, and how many more pods there may be.
+        left = [allocatable[number] - requested[number] - amount for number, amount in self._items]
+        places = node.allowed_pods - len(node.pods) - 1 + len(lower)
+        for pod in lower:
+            for index, amount in enumerate(self._takes(pod)):
+                left[index] += amount
+        if places < 0 or (left and min(left) < 0):
+            emptied = node.copy()
+            for pod in lower:
+                emptied.remove(pod)
+            verdict = self._plugin.verdict(self._state, emptied)
+            return self._filtering.explain(combined(self._place, verdict))
+
+        def reprieve(pod: PodInfo) -> bool:
+            nonlocal places
+            if places == 0:
+                return False
+            takes = self._takes(pod)
+            for index, amount in enumerate(takes):
+                if amount > left[index]:
+                    return False
+            for index, amount in enumerate(takes):
+                left[index] -= amount
+            places -= 1
+            return True
+
+        return self._preemptor.spare(node, lower, reprieve)
 
 
 class _Budget:
-    """One PodDisruptionBudget while a node's pods are charged to it."""
+    """One PodDisruptionBudget, compiled."""
 
-    __slots__ = ("allowed", "disrupted", "namespace", "selector")
+    __slots__ = ("allowed", "disrupted", "left", "namespace", "selector")
 
     def __init__(self, budget: Any) -> None:
         self.namespace = budget.metadata.namespace
         self.selector = selectors.compile_labels_field(budget.spec, "selector")
         self.disrupted = budget.status.disruptedPods
         self.allowed: int = budget.status.disruptionsAllowed
+        self.left: int = self.allowed
+        """While the pods of one node are charged."""
 
     def charge(self, pod: PodInfo) -> bool:
         """Count one disruption; returns whether that is one too many."""
@@ -278,8 +376,8 @@ class _Budget:
             return False
         if self.selector.everything or not self.selector.matches(pod.labels) or pod.name in self.disrupted:
             return False
-        self.allowed -= 1
-        return self.allowed < 0
+        self.left -= 1
+        return self.left < 0
 
 
 def names(victims: Iterable[PodInfo]) -> list[str]:

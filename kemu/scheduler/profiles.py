@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from importlib import metadata
 from typing import Any, TypeVar
 
-from kemu.scheduler import configurations, plugins
+from kemu.scheduler import configurations
 from kemu.scheduler.configurations import ConfigurationError, PluginRef, PluginSet, ProfileConfiguration
 from kemu.scheduler.events import Event, Hint
 from kemu.scheduler.framework import (
@@ -31,6 +31,7 @@ from kemu.scheduler.framework import (
     Scope,
     ScorePlugin,
 )
+from kemu.scheduler.plugins import in_tree
 
 P = TypeVar("P", bound=Plugin)
 
@@ -107,7 +108,7 @@ class _Resolver:
         self.weights: dict[str, int] = {}
         self._unused: dict[str, Plugin] = {}
         sets = configuration.plugins
-        default = PluginSet(tuple(PluginRef(name, plugins.DEFAULT_WEIGHTS.get(name, 0)) for name in plugins.IN_TREE))
+        default = PluginSet(tuple(PluginRef(name, in_tree.DEFAULT_WEIGHTS.get(name, 0)) for name in in_tree.IN_TREE))
         self._multi_point = _merged(default, sets.get("multiPoint", PluginSet()))
         for name in configuration.arguments:
             self._check_known(name, f"{self._path}.pluginConfig")
@@ -158,14 +159,14 @@ class _Resolver:
         if plugin is not None:
             return plugin
         self._check_known(name, path)
-        if name in plugins.INERT:
+        if name in in_tree.INERT:
             return None
-        make = self._registry.get(name) or plugins.IN_TREE.get(name) or _load(name, path)
+        make = self._registry.get(name) or in_tree.IN_TREE.get(name) or _load(name, path)
         arguments = dict(self._configuration.arguments.get(name, {}))
         arguments.pop("apiVersion", None)
         arguments.pop("kind", None)
         place = f"{self._path}.pluginConfig[{name}].args"
-        if name in plugins.IN_TREE:
+        if name in in_tree.IN_TREE:
             configurations.check_keys(arguments, place, _ARGUMENTS.get(name, ()))
         try:
             plugin = make(arguments, self._handle)
@@ -175,7 +176,7 @@ class _Resolver:
         return plugin
 
     def _check_known(self, name: str, path: str) -> None:
-        known = [*plugins.IN_TREE, *plugins.INERT, *self._registry]
+        known = [*in_tree.IN_TREE, *in_tree.INERT, *self._registry]
         if name in known or ":" in name or name in _offered():
             return
         close = difflib.get_close_matches(name, known, 1)

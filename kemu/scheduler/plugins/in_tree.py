@@ -1,0 +1,59 @@
+"""Which plugins there are, in their default order, with their default weights."""
+
+from __future__ import annotations
+
+from kemu.scheduler.framework import Plugin
+from kemu.scheduler.plugins.default_binder import DefaultBinder
+from kemu.scheduler.plugins.default_preemption import DefaultPreemption
+from kemu.scheduler.plugins.image_locality import ImageLocality
+from kemu.scheduler.plugins.inter_pod_affinity import InterPodAffinity
+from kemu.scheduler.plugins.node_affinity import NodeAffinity
+from kemu.scheduler.plugins.node_name import NodeName
+from kemu.scheduler.plugins.node_ports import NodePorts
+from kemu.scheduler.plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
+from kemu.scheduler.plugins.node_resources_fit import NodeResourcesFit
+from kemu.scheduler.plugins.node_unschedulable import NodeUnschedulable
+from kemu.scheduler.plugins.pod_topology_spread import PodTopologySpread
+from kemu.scheduler.plugins.priority_sort import PrioritySort
+from kemu.scheduler.plugins.scheduling_gates import SchedulingGates
+from kemu.scheduler.plugins.taint_toleration import TaintToleration
+
+IN_TREE: dict[str, type[Plugin]] = {
+    plugin.name: plugin
+    for plugin in (
+        SchedulingGates,
+        PrioritySort,
+        NodeUnschedulable,
+        NodeName,
+        TaintToleration,
+        NodeAffinity,
+        NodePorts,
+        NodeResourcesFit,
+        PodTopologySpread,
+        InterPodAffinity,
+        DefaultPreemption,
+        NodeResourcesBalancedAllocation,
+        ImageLocality,
+        DefaultBinder,
+    )
+}
+"""In the order of the default ``multiPoint`` set."""
+
+DEFAULT_WEIGHTS: dict[str, int] = {
+    "TaintToleration": 3,
+    "NodeAffinity": 2,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+}
+"""Of the others: 1."""
+
+INERT = (
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
+    "DynamicResources",
+    "NodeDeclaredFeatures",
+)
+"""Plugins of kube-scheduler that may be named in a profile and do nothing here: there are no volumes that need binding
+and no resource claims."""

@@ -1,0 +1,406 @@
+"""A minimal cluster around a real scheduler engine, with the stated rules of the recorded timelines.
+
+The engine (queue, cache, plugins, preemption, binding) is the production code on the virtual clock of ``sim``; the API
+and everything else are the few rules below: calls take 3 ms and are applied after 2.5, watch events come at once,
+pods run when bound and vanish when their grace period or shutdown time is over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from kemu import errors
+from kemu.k8s import core_v1_pb2
+from kemu.objects import convert, meta, times
+from kemu.runtime.env import SECOND_NS
+from kemu.runtime.sim import SimEnv, SimRuntime
+from kemu.scheduler import configurations, feeds, policies
+from kemu.scheduler.engines import Engine
+from kemu.scheduler.timings import Timing
+
+APPLIED_AFTER_S = 0.0025
+CALL_S = 0.003
+ORPHANS_LIVE_S = 40
+TOLERANCE_S = 0.15
+SHUTDOWN, RUN = "kemu.dev/shutdown-seconds", "kemu.dev/run-seconds"
+
+
+class World:
+    """The API server, the kubelets and the people, as far as a timeline knows them; also the recorder."""
+
+    def __init__(self, env: SimEnv, case: Mapping[str, Any], policy: Mapping[str, Any]) -> None:
+        self.env = env
+        self.clock = env.clock
+        self.case = case
+        self.start_s = times.parse_time(case["start"]) // SECOND_NS
+        self.pods: dict[str, core_v1_pb2.Pod] = {}
+        self.nodes: dict[str, core_v1_pb2.Node] = {}
+        self.timeline: list[dict[str, Any]] = []
+        self.final: dict[str, dict[str, Any]] = {}
+        self.bind_errors = dict(case.get("bindErrors", {}))
+        self.versions = itertools.count(1)
+        self.uids = itertools.count(1)
+        self.ends: dict[str, int] = {}
+        """Pod that terminates → when it vanishes, in ns."""
+        self.deleted_by_scheduler: set[str] = set()
+        gates = case.get("featureGates", {})
+        configuration = configurations.configuration_of(
+            {"percentageOfNodesToScore": 100, "parallelism": 1, "featureGates": gates}
+        )
+        self.engine = Engine(
+            Recording(env, self),  # type: ignore[arg-type]
+            self,
+            configuration,
+            policies.policy_of(policy),
+            Timing({"schedulingCycle": case.get("attempt_s", 0) + 0.0009}),
+        )
+        self.lookup = feeds.lookup_feeds(self.engine.cluster)
+
+    # The API as the scheduler calls it ------------------------------------------------------------------------------
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        await self.clock.sleep(APPLIED_AFTER_S)
+        error: errors.ApiError | None = None
+        if self.bind_errors.get(name, 0) > 0:
+            self.bind_errors[name] -= 1
+            error = errors.InternalError("the binding was refused")
+        elif name not in self.pods:
+            error = errors.NotFound(f'pods "{name}" not found')
+        else:
+            pod = self.changed(name)
+            pod.spec.nodeName = node
+            pod.status.ClearField("nominatedNodeName")
+            now_ns = self.unix_ns()
+            meta.set_condition(pod.status.conditions, "PodScheduled", "True", "", "", now_ns)
+            self.run_pod(pod, now_ns)
+            self.note("bound", name, node=node)
+            self.put(pod)
+        await self.clock.sleep(CALL_S - APPLIED_AFTER_S)
+        if error is not None:
+            raise error
+
+    async def patch(
+        self,
+        resource: str,
+        name: str,
+        namespace: str,
+        patch: Mapping[str, Any],
+        subresource: str = "",
+        type: str = "merge",  # noqa: A002
+        uid: str = "",
+    ) -> None:
+        assert (resource, subresource, type) == ("pods", "status", "strategic")
+        await self.clock.sleep(APPLIED_AFTER_S)
+        known = self.pods.get(name)
+        if known is not None and known.metadata.uid == uid:
+            pod = self.changed(name)
+            status = dict(patch["status"])
+            for condition in status.pop("conditions", ()):
+                meta.set_condition(
+                    pod.status.conditions,
+                    condition["type"],
+                    condition["status"],
+                    condition["reason"],
+                    condition["message"],
+                    self.unix_ns(),
+                )
+            if "nominatedNodeName" in status:
+                node = status.pop("nominatedNodeName") or ""
+                if node != pod.status.nominatedNodeName:
+                    if node:
+                        self.note("nominated", name, node=node)
+                        pod.status.nominatedNodeName = node
+                    else:
+                        self.note("nominationCleared", name)
+                        pod.status.ClearField("nominatedNodeName")
+            assert not status
+            self.put(pod)
+        await self.clock.sleep(CALL_S - APPLIED_AFTER_S)
+        if known is None:
+            raise errors.NotFound(f'pods "{name}" not found')
+
+    async def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "") -> None:
+        await self.clock.sleep(APPLIED_AFTER_S)
+        known = self.pods.get(name)
+        if known is not None:
+            self.deleted_by_scheduler.add(name)
+            self.terminate(name, None)
+        await self.clock.sleep(CALL_S - APPLIED_AFTER_S)
+        if known is None:
+            raise errors.NotFound(f'pods "{name}" not found')
+
+    # What happens to pods -------------------------------------------------------------------------------------------
+
+    def terminate(self, name: str, grace_s: int | None, *, by_user: bool = False) -> None:
+        pod = self.changed(name)
+        if not pod.spec.nodeName:
+            self.remove(name)
+            return
+        own = pod.spec.terminationGracePeriodSeconds if pod.spec.HasField("terminationGracePeriodSeconds") else 30
+        grace = own if grace_s is None else grace_s
+        if pod.metadata.HasField("deletionTimestamp") and grace_s is None:
+            return
+        if grace == 0:
+            self.remove(name)
+            return
+        was_terminating = pod.metadata.HasField("deletionTimestamp")
+        wait_s = min(float(grace), float(pod.metadata.annotations.get(SHUTDOWN, grace)))
+        end_ns = self.clock.now_ns() + round(wait_s * SECOND_NS)
+        if was_terminating:
+            if end_ns >= self.ends.get(name, end_ns + 1):
+                return
+        else:
+            meta.set_time(pod.metadata.deletionTimestamp, self.unix_ns() + grace * SECOND_NS)
+            pod.metadata.deletionGracePeriodSeconds = grace
+            if by_user:
+                self.note("deleted", name)
+            self.put(pod)
+        self.ends[name] = end_ns
+        self.clock.call_at_ns(end_ns, self.end, name, pod.metadata.uid)
+
+    def end(self, name: str, uid: str) -> None:
+        pod = self.pods.get(name)
+        if pod is not None and pod.metadata.uid == uid and pod.spec.nodeName in self.nodes:
+            if self.clock.now_ns() >= self.ends[name]:
+                self.remove(name)
+
+    def run_pod(self, pod: core_v1_pb2.Pod, unix_ns: int) -> None:
+        pod.status.phase = "Running"
+        if not pod.status.HasField("startTime"):
+            meta.set_time(pod.status.startTime, unix_ns)
+        self.arm_run(pod)
+
+    def arm_run(self, pod: core_v1_pb2.Pod) -> None:
+        if RUN in pod.metadata.annotations:
+            when_ns = self.clock.now_ns() + round(float(pod.metadata.annotations[RUN]) * SECOND_NS)
+            self.clock.call_at_ns(when_ns, self.finish, pod.metadata.name, pod.metadata.uid)
+
+    def finish(self, name: str, uid: str = "") -> None:
+        pod = self.pods.get(name)
+        if pod is None or (uid and pod.metadata.uid != uid) or pod.spec.nodeName not in self.nodes:
+            return
+        if pod.status.phase != "Running":
+            return
+        if pod.metadata.HasField("deletionTimestamp"):
+            self.remove(name)
+            return
+        done = self.changed(name)
+        done.status.phase = "Succeeded"
+        self.note("finished", name)
+        self.final[name] = {"state": "finished", **self.where(done)}
+        del self.pods[name]
+        self.engine.pod_feed.on_delete(done)
+
+    def remove(self, name: str) -> None:
+        pod = self.pods.pop(name)
+        self.note("gone", name)
+        self.final[name] = {"state": "gone", **({"node": pod.spec.nodeName} if pod.spec.nodeName else {})}
+        self.engine.pod_feed.on_delete(pod)
+
+    def where(self, pod: core_v1_pb2.Pod) -> dict[str, str]:
+        found = {"node": pod.spec.nodeName, "nominated": pod.status.nominatedNodeName}
+        return {key: value for key, value in found.items() if value}
+
+    def put(self, pod: core_v1_pb2.Pod) -> None:
+        name = pod.metadata.name
+        old = self.pods.get(name)
+        pod.metadata.resourceVersion = str(next(self.versions))
+        self.pods[name] = pod
+        if old is None:
+            self.engine.pod_feed.on_add(pod)
+        else:
+            self.engine.pod_feed.on_update(old, pod)
+
+    def changed(self, name: str) -> core_v1_pb2.Pod:
+        pod = core_v1_pb2.Pod()
+        pod.CopyFrom(self.pods[name])
+        return pod
+
+    # Events ---------------------------------------------------------------------------------------------------------
+
+    def set_up(self) -> None:
+        for data in self.case.get("nodes", ()):
+            self.put_node(data)
+        self.lookup["namespaces"].on_add(convert.from_json(core_v1_pb2.Namespace, {"metadata": {"name": "default"}}))
+        for wants_node in (True, False):
+            for data in self.case.get("pods", ()):
+                if bool(data["spec"].get("nodeName")) is wants_node:
+                    self.create(data)
+        for event in self.case.get("events", ()):
+            self.clock.call_at_ns(round(event["at_s"] * SECOND_NS), self.happen, event)
+
+    def create(self, data: Mapping[str, Any]) -> None:
+        pod = convert.from_json(core_v1_pb2.Pod, data)
+        if not pod.metadata.uid:
+            pod.metadata.uid = f"uid-{next(self.uids)}"
+        if not pod.spec.schedulerName:
+            pod.spec.schedulerName = "default-scheduler"
+        if pod.spec.nodeName:
+            self.run_pod(pod, self.unix_ns())
+        else:
+            pod.status.phase = "Pending"
+        self.put(pod)
+
+    def happen(self, event: Mapping[str, Any]) -> None:
+        what, name = event["do"], event.get("name", "")
+        if what == "createPod":
+            self.create(event["pod"])
+        elif what == "deletePod" and name in self.pods:
+            self.terminate(name, event.get("graceSeconds"), by_user=True)
+        elif what == "finishPod":
+            self.finish(name)
+        elif what == "updatePod" and name in self.pods:
+            self.update_pod(event)
+        elif what in ("addNode", "updateNode"):
+            self.put_node(event["node"], only_known=what == "updateNode")
+        elif what == "deleteNode" and name in self.nodes:
+            self.engine.node_feed.on_delete(self.nodes.pop(name))
+            self.clock.call_at_ns(self.clock.now_ns() + ORPHANS_LIVE_S * SECOND_NS, self.collect, name)
+
+    def update_pod(self, event: Mapping[str, Any]) -> None:
+        pod = self.changed(event["name"])
+        if "labels" in event:
+            pod.metadata.labels.clear()
+            pod.metadata.labels.update(event["labels"])
+        if "removeGates" in event:
+            gates = event["removeGates"]
+            kept = [gate for gate in pod.spec.schedulingGates if gates is not True and gate.name not in gates]
+            del pod.spec.schedulingGates[:]
+            pod.spec.schedulingGates.extend(kept)
+        for toleration in event.get("addTolerations", ()):
+            pod.spec.tolerations.append(convert.from_json(core_v1_pb2.Toleration, toleration))
+        for resource, amount in event.get("requests", {}).items():
+            pod.spec.containers[0].resources.requests[resource].string = amount
+        self.put(pod)
+
+    def put_node(self, data: Mapping[str, Any], *, only_known: bool = False) -> None:
+        node = convert.from_json(core_v1_pb2.Node, data)
+        name = node.metadata.name
+        old = self.nodes.get(name)
+        if old is None:
+            if not only_known:
+                self.nodes[name] = node
+                self.engine.node_feed.on_add(node)
+        else:
+            self.nodes[name] = node
+            self.engine.node_feed.on_update(old, node)
+
+    def collect(self, node: str) -> None:
+        for name in [name for name, pod in self.pods.items() if pod.spec.nodeName == node]:
+            self.remove(name)
+
+    # The record -----------------------------------------------------------------------------------------------------
+
+    def unix_ns(self) -> int:
+        return self.start_s * SECOND_NS + self.clock.now_ns()
+
+    def note(self, what: str, name: str, **more: str) -> None:
+        self.timeline.append({"t_s": round(self.clock.now_ns() / SECOND_NS, 3), "pod": name, "what": what, **more})
+
+    def heard(self, kind: str, data: Mapping[str, Any]) -> None:
+        name = data["pod"].partition("/")[2] if "pod" in data else ""
+        if kind == "sched.attempt" and data["result"] == "unschedulable":
+            self.note("unschedulable", name, message=data["message"])
+        elif kind == "sched.bind" and not data["ok"] and "not found" not in data["reason"]:
+            self.note("error", name, message=data["reason"])
+        elif kind == "sched.victim" and name in self.deleted_by_scheduler:
+            self.deleted_by_scheduler.discard(name)
+            self.note("preempted", name, by=data["by"].partition("/")[2])
+
+    def outcome(self) -> dict[str, Any]:
+        final = dict(self.final)
+        for name, pod in self.pods.items():
+            if pod.metadata.HasField("deletionTimestamp"):
+                state = "terminating"
+            else:
+                state = "running" if pod.spec.nodeName else "pending"
+            final[name] = {"state": state, **self.where(pod)}
+        return {"timeline": self.timeline, "final": final}
+
+
+class Recording:
+    """The scheduler's Env, with the world listening to its log."""
+
+    def __init__(self, env: SimEnv, world: World) -> None:
+        self._env = env
+        self._world = world
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._env, name)
+
+    def log(self, kind: str, data: Mapping[str, Any]) -> None:
+        self._env.log(kind, data)
+        self._world.heard(kind, data)
+
+
+def play(case: Mapping[str, Any], seed: int = 0, policy: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Run a case to its horizon: the outcome in the recorded form."""
+    runtime = SimRuntime(seed, lambda now_ns, actor, kind, data: None)
+    env = runtime.env("scheduler/default-scheduler/0")
+    worlds: list[World] = []
+
+    async def main() -> None:
+        world = World(env, copy.deepcopy(dict(case)), policy or {})
+        worlds.append(world)
+        world.set_up()
+        await runtime.begin()
+        env.spawn(world.engine.run(), "engine")
+        await env.clock.sleep(case["horizon_s"])
+
+    asyncio.set_event_loop(None)
+    runtime.run(main())
+    return worlds[0].outcome()
+
+
+# Judging ------------------------------------------------------------------------------------------------------------
+
+FAILED = ("unschedulable", "error")
+ENDED = ("unschedulable", "error", "bound")
+
+
+def by_pod(timeline: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The entries of each pod, without the attempts that another one followed at once."""
+    pods: dict[str, list[dict[str, Any]]] = {}
+    for entry in timeline:
+        pods.setdefault(entry["pod"], []).append(entry)
+    for name, entries in pods.items():
+        kept = []
+        for place, entry in enumerate(entries):
+            later = [one for one in entries[place + 1 :] if one["what"] in ENDED]
+            if entry["what"] in FAILED and later and round(later[0]["t_s"] - entry["t_s"], 3) <= TOLERANCE_S:
+                continue
+            kept.append(entry)
+        pods[name] = kept
+    return {name: entries for name, entries in pods.items() if entries}
+
+
+def difference(mine: dict[str, Any], recorded: dict[str, Any]) -> str:
+    """What is not equal by the rules of judging; "" when nothing is."""
+    ours, theirs = by_pod(mine["timeline"]), by_pod(recorded["timeline"])
+    for name in sorted({*ours, *theirs}):
+        mine_of, theirs_of = ours.get(name, []), theirs.get(name, [])
+        for place, (one, other) in enumerate(itertools.zip_longest(mine_of, theirs_of)):
+            if one is None or other is None:
+                return f"{name}[{place}]: ours {one}, recorded {other}"
+            same = all(one.get(key) == other.get(key) for key in ("what", "node", "by"))
+            if not same or round(abs(one["t_s"] - other["t_s"]), 3) > TOLERANCE_S:
+                return f"{name}[{place}]: ours {one}, recorded {other}"
+    if mine["final"] != recorded["final"]:
+        names = [name for name in recorded["final"] if mine["final"].get(name) != recorded["final"][name]]
+        return f"final: " + ", ".join(
+            f"{n}: ours {mine['final'].get(n)}, recorded {recorded['final'][n]}" for n in names
+        )
+    return ""
+
+
+def messages_differ(mine: dict[str, Any], recorded: dict[str, Any]) -> str:
+    ours, theirs = by_pod(mine["timeline"]), by_pod(recorded["timeline"])
+    for name in sorted(ours):
+        for one, other in zip(ours[name], theirs[name], strict=True):
+            if one.get("message") != other.get("message"):
+                return f"{name}: ours {one}, recorded {other}"
+    return ""
