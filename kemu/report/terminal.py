@@ -96,9 +96,9 @@ def waiting_table(by_variant: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> 
     named = any(by_variant)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     if named:
-        table.add_column("variant", no_wrap=True)
+        table.add_column("variant", overflow="fold")
     for title in ("priority", "pods", "unbound", "wait p50", "p99", "max", "overtaken"):
-        table.add_column(title, justify="right", no_wrap=True)
+        table.add_column(title, justify="right", no_wrap=True, min_width=max(len(title), 6))
     for name, groups in by_variant.items():
         for place, (priority, group) in enumerate(groups.items()):
             row = [
@@ -138,10 +138,10 @@ def show_matrix(
             console.print(f"[bold]{escape(name)}[/]", highlight=False)
             show_story(console, history)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("variant", no_wrap=True)
+    table.add_column("variant", overflow="fold")
     telling = [name for name in _TELLING if len({found["counts"][name] for found in variants}) > 1][:4]
     for title in ("verdict", *(name.replace("_", " ") for name in telling)):
-        table.add_column(title, justify="right", no_wrap=True)
+        table.add_column(title, justify="right", no_wrap=True, min_width=len(title))
     for name, found in zip(names, variants, strict=True):
         table.add_row(escape(name), _WORD[found["verdict"]], *(str(found["counts"][count]) for count in telling))
     console.print(table)
