@@ -63,12 +63,22 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
     """The control service."""
 
     def __init__(self, name: str, directory: Path) -> None:
+        self.name = name
         self.segment = cell_logs.Segment(directory / "logs" / f"{name}-{os.getpid()}-{time.time_ns()}.segment")
         self.host = cell_hosts.Host(asyncio.get_running_loop(), self.segment.append, self._failed)
         self._errors: dict[str, str] = {}
 
     def _failed(self, name: str, text: str) -> None:
         self._errors[name] = text
+
+    def unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An exception that nobody retrieved, of no actor that we know: at least the run log shall tell."""
+        error = context.get("exception")
+        text = "".join(traceback.format_exception(error)) if error is not None else ""
+        self.segment.append(
+            self.host.clock.now_ns(), f"cell/{self.name}", "cell.unhandled", {"what": context["message"], "error": text}
+        )
+        loop.default_exception_handler(context)
 
     async def Configure(self, request: cell_pb2.ConfigureRequest, context: Any) -> cell_pb2.Empty:
         self.host.configure(
@@ -224,6 +234,7 @@ class CellProcess:
 
     async def _serve(self) -> None:
         cell = Cell(self._name, self._directory)
+        asyncio.get_running_loop().set_exception_handler(cell.unhandled)
         server = await start_server(cell, self._address)
         gc.collect()
         gc.freeze()

@@ -255,7 +255,8 @@ class Resident:
         if self.gone or peer in host.residents:
             return None
         address = host.addresses.get(peer)
-        if address is None or address[0] == host.target:
+        # Nobody is served where the driver lives: its own actors reach each other, others are refused.
+        if address is None or address[0] in ("", host.target):
             return None
         return host.connections.to(address[0])
 

@@ -61,13 +61,15 @@ class RayRuntime:
         cells: Sequence[ray_plans.CellPlan] = ray_plans.DEFAULT_PLAN,
         ray_address: str | None = None,
         interface: str | None = None,
+        epoch_unix_s: int | None = None,
         start_timeout_s: float = 60.0,
     ) -> None:
         """``directory``: for disks and, while it runs, event segments; the same path is used on every machine.
         ``speed``: virtual seconds in each real one. ``ray_address``: a cluster to join; None: what this process is
         connected to, otherwise a local one. ``interface``: where cells listen: an address, or ``node`` for that of
         their Ray node; None: loopback, but ``node`` on a cluster of several machines. What is served there is neither
-        encrypted nor guarded by a password. ``start_timeout_s``: real time for Ray to find a place for a cell.
+        encrypted nor guarded by a password. ``epoch_unix_s``: what virtual time 0 is in timestamps; None: now.
+        ``start_timeout_s``: real time for Ray to find a place for a cell.
         """
         if speed <= 0:
             raise ValueError(f"speed must be positive: {speed}")
@@ -85,7 +87,7 @@ class RayRuntime:
         self._host = cell_hosts.Host(self._loop, self._log, self._actor_failed)
         self._host.configure(seed=seed, directory=self.directory, addresses={})
         self._epoch_unix_ns = 0
-        self._epoch_unix_s = int(time.time())
+        self._epoch_unix_s = int(time.time()) if epoch_unix_s is None else epoch_unix_s
         self._configure_clock()
         self.clock = cell_clocks.ActorClock(self._host.clock, self._fail)
         self._cells: dict[str, RemoteCell] = {}
@@ -278,22 +280,23 @@ class RayRuntime:
                 new.append(remote)
         await _all(self._connect(remote) for remote in new)
         for remote in new:
-            remote.up.set()
             self._spawn(self._supervise(remote))
 
     async def _connect(self, remote: RemoteCell) -> bool:
-        """Returns whether it is a new process; it then knows all that it should."""
-        is_new = await remote.connect(self._start_timeout_s)
-        if is_new:
-            assert self._cluster is not None
-            assert remote.endpoint is not None
-            if remote.is_local:
-                self._cluster.adopt(remote.endpoint.pid)
-            self._merger.open(self._source(remote))
+        """Returns whether there is a new process; if it lives, it then knows all that it should."""
+        if not await remote.connect(self._start_timeout_s):
+            return False
+        assert self._cluster is not None
+        assert remote.endpoint is not None
+        if remote.is_local:
+            self._cluster.adopt(remote.endpoint.pid)
+        self._merger.open(self._source(remote))
+        with contextlib.suppress(grpc.aio.AioRpcError):
             for fault in self._faults.values():
                 await remote.inject(fault)
             await self._configure(remote)
-        return is_new
+            remote.up.set()
+        return True
 
     async def _supervise(self, remote: RemoteCell) -> None:
         """See to it that the cell lives, as long as the run does."""
@@ -313,6 +316,7 @@ class RayRuntime:
             self._recover(remote)
             self._merger.close(self._source(remote))
             remote.told.clear()
+            remote.ready.clear()
             for name in remote.actors:
                 self._log(self.clock.now_ns(), name, "actor.crashed", {})
                 self._addresses.pop(name, None)
@@ -321,16 +325,22 @@ class RayRuntime:
                 await asyncio.sleep(_TICK_S)  # Ray has not noticed yet
             self._enlist(remote.actors)
             await self._configure_all()
-            remote.up.set()
-            await self._start_wanted(remote)
+            self._spawn(self._start_wanted(remote))
 
     async def _start_wanted(self, remote: RemoteCell) -> None:
-        """Have the cell start those of its actors that it has not been told of, and wait until they are ready."""
+        """Have the cell start those of its actors that it has not been told of."""
         specs = [spec for name, spec in remote.actors.items() if name not in remote.told]
         remote.told.update(spec.name for spec in specs)
         if specs:
-            with contextlib.suppress(grpc.aio.AioRpcError):  # it died: then it is supervised once more
+            with contextlib.suppress(grpc.aio.AioRpcError):  # it died; when it is back it is told once more
                 await remote.start(specs)
+                remote.ready.update(spec.name for spec in specs)
+
+    async def _launch_in(self, remote: RemoteCell, names: Iterable[str]) -> None:
+        """Returns when all are ready, whatever happens to the cell meanwhile."""
+        await self._start_wanted(remote)
+        while not remote.ready.issuperset(names):  # noqa: ASYNC110
+            await asyncio.sleep(_TICK_S)
 
     async def _configure(self, remote: RemoteCell) -> None:
         async with remote.configuring:
@@ -383,9 +393,17 @@ class RayRuntime:
                 remote.actors[spec.name] = spec
         self._enlist(spec.name for spec in specs)
         await self._configure_all()
-        mine = [spec for spec in specs if self._cell_of(spec.name) is None]
-        cells = {remote.name: remote for spec in specs if (remote := self._cell_of(spec.name)) is not None}
-        await _all([self._host.start(mine), *(self._start_wanted(remote) for remote in cells.values())])
+        mine = []
+        theirs: dict[str, list[str]] = {}
+        for spec in specs:
+            remote = self._cell_of(spec.name)
+            if remote is None:
+                mine.append(spec)
+            else:
+                theirs.setdefault(remote.name, []).append(spec.name)
+        await _all(
+            [self._host.start(mine), *(self._launch_in(self._cells[cell], names) for cell, names in theirs.items())]
+        )
 
     def _enlist(self, names: Iterable[str]) -> None:
         """They are about to start, each as a new incarnation."""

@@ -48,6 +48,8 @@ class RemoteCell:
         """Those that shall run in it, in the order of their start."""
         self.told: set[str] = set()
         """Those of them that this process has been told to start."""
+        self.ready: set[str] = set()
+        """Those of these that are."""
         self.paused = False
         self.configuring = asyncio.Lock()
         """Tables of addresses arrive in the order in which they were made."""

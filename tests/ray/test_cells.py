@@ -171,6 +171,41 @@ def test_a_killed_cell_comes_back_with_its_actors_and_their_disks(world: World) 
     assert in_order(events)
 
 
+def test_a_launch_outlives_the_death_of_a_cell(world: World) -> None:
+    """It ends when all actors are ready, in whatever process."""
+    runtime = world.runtime
+
+    async def main() -> None:
+        await runtime.launch([spec("echo/0", "Echo"), spec("keeper/0", "Keeper")])
+        first = world.note_pids()["two"]
+        launch = asyncio.ensure_future(runtime.launch([spec("far/0", "Slow"), spec("near/0", "Slow")]))
+        await asyncio.sleep(0.3)
+        os.kill(first, signal.SIGKILL)
+        await launch
+        assert world.note_pids()["two"] != first
+        await runtime.shutdown()
+
+    world.run(main())
+    assert len(world.events.of("slow.begun", "far/0")) == 2
+    assert len(world.events.of("slow.begun", "near/0")) == 1
+    assert world.events.of("actor.started", "keeper/0") == [{"incarnation": 1}, {"incarnation": 2}]
+
+
+def test_nobody_calls_the_driver(world: World) -> None:
+    """It has no server: its actors cannot be reached from cells."""
+    runtime = world.runtime
+
+    async def main() -> None:
+        await runtime.launch([spec("local", "Echo"), spec("far/0", "Talker", to="local", count=1)])
+        world.note_pids()
+        await runtime.begin()
+        await until(lambda: world.events.of("talker.error"))
+        assert (await world.get("local")).split()[1] == "local"
+
+    world.run(main())
+    assert world.events.of("talker.error")[0]["code"] == "UNAVAILABLE"
+
+
 def test_crash_and_restart(world: World) -> None:
     """Alone in its cell the whole process is killed; among others only the actor is dropped."""
     runtime = world.runtime

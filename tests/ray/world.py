@@ -104,6 +104,18 @@ class Keeper(rpc_pb2_grpc.KVServicer):
         return rpc_pb2.RangeResponse(kvs=[{"key": key} for key in self._content().splitlines()])
 
 
+class Slow:
+    """Takes its time, in real seconds, to be ready."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        self.env = env
+
+    async def run(self) -> None:
+        self.env.log("slow.begun", {"pid": os.getpid()})
+        await asyncio.sleep(1)
+        self.env.ready()
+
+
 class Talker:
     """Asks ``to`` for ``name`` every ``every_s`` once the clock runs, and logs the answers and errors."""
 
