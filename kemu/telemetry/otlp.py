@@ -281,7 +281,7 @@ class _Sender:
         key = (span.service, span.instance)
         resource = self._resources.get(key)
         if resource is None:
-            resource = self._resources[key] = Resource(
+            resource = self._resources[key] = _Resource(
                 {"service.name": span.service, "service.instance.id": span.instance, "service.namespace": "kemu"}
             )
         return ReadableSpan(
@@ -303,6 +303,16 @@ class _Sender:
             end_time=max(span.end_ns, span.start_ns + 1),
             instrumentation_scope=_SCOPE,
         )
+
+
+class _Resource(Resource):
+    """One for each actor. The encoder looks resources up by their hash for each span, and that of the SDK is JSON."""
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
 
 _SCOPE = InstrumentationScope("kemu", kemu.__version__)
