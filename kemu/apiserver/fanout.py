@@ -97,7 +97,7 @@ class Stream:
 
     @property
     def backlog(self) -> int:
-        """Events that wait because the client does not read; what an initial state put there does not count."""
+        """Events that wait because the client does not read; what the beginning of a watch put there does not count."""
         return self._count - self._initial if self._writing else 0
 
     def exempt(self) -> None:
@@ -156,6 +156,8 @@ class Fanout:
         self._backlog = backlog
         self._on_cut = on_cut
         self._groups: dict[str, _Group] = {}
+        self._slow: list[Stream] = []
+        """Streams that had too much waiting when an event was added."""
         cache.on_change = self.dispatch
         cache.on_reload = self.end_all
 
@@ -168,7 +170,6 @@ class Fanout:
         if since == 0:
             for entry in collection.select(selection):
                 stream.add(watcher.watch_id, _ADDED, entry.revision, entry.wire)
-            stream.exempt()
             watcher.revision = cache.revision
             watcher.initial = True
         else:
@@ -177,6 +178,7 @@ class Fanout:
             watcher.revision = since
             for change in collection.changes_after(since):
                 self._offer_one(watcher, change)
+        stream.exempt()
         stream.watchers[watcher.watch_id] = watcher
         group = self._groups.setdefault(collection.resource.plural, _Group())
         bucket = group.buckets.setdefault((selection.position, selection.value), {})
@@ -237,8 +239,6 @@ class Fanout:
             return
         new, old = change.new, change.old
         parsed = _Parsed(collection, change, message)
-        slow: list[Stream] = []
-        limit = self._backlog
         buckets = group.buckets
         for position in group.positions:
             now = None if new is None else "" if position < 0 else new.fields[position]
@@ -246,19 +246,51 @@ class Fanout:
             if now is not None:
                 bucket = buckets.get((position, now))
                 if bucket is not None:
-                    _offer(bucket, change, parsed, True, before == now, limit, slow)
+                    self._offer(bucket, change, parsed, True, before == now)
             if before is not None and before != now:
                 bucket = buckets.get((position, before))
                 if bucket is not None:
-                    _offer(bucket, change, parsed, False, True, limit, slow)
-        for stream in slow:
-            self._cut(stream)
+                    self._offer(bucket, change, parsed, False, True)
+        if self._slow:
+            slow, self._slow = self._slow, []
+            for stream in slow:
+                if stream.backlog > self._backlog:
+                    self._cut(stream)
+
+    def _offer(
+        self,
+        bucket: dict[Selection, dict[Watcher, None]],
+        change: Change,
+        parsed: _Parsed,
+        now: bool,
+        before: bool,
+    ) -> None:
+        """Tell the watchers at one place of an index. ``now`` and ``before``: whether the object is and was there."""
+        revision = change.revision
+        for selection, watchers in bucket.items():
+            if selection.only_index:
+                is_in, was_in = now, before
+            else:
+                is_in = now and selection.matches(parsed.new)
+                was_in = before and selection.matches(parsed.old)
+            if is_in:
+                assert change.new is not None
+                kind, wire = _MODIFIED if was_in else _ADDED, change.new.wire
+            elif was_in:
+                kind, wire = _DELETED, change.last_wire()
+            else:
+                continue
+            for watcher in watchers:
+                if revision > watcher.revision:
+                    watcher.revision = revision
+                    stream = watcher.stream
+                    stream.add(watcher.watch_id, kind, revision, wire)
+                    if stream.backlog > self._backlog:
+                        self._slow.append(stream)
 
     def _cut(self, stream: Stream) -> None:
         """Let go of a client that does not read: it must list again."""
         ids = self.stop_all(stream)
-        if not ids:
-            return
         stream.clear()
         for watch_id in ids:
             stream.add_error(watch_id, kemu_errors.Gone("the watch was ended: the client does not read fast enough"))
@@ -271,7 +303,7 @@ class Fanout:
         now = new is not None and (position < 0 or new.fields[position] == value)
         before = old is not None and (position < 0 or old.fields[position] == value)
         if now or before:
-            _offer({selection: {watcher: None}}, change, _Parsed(watcher.collection, change, None), now, before, 0, [])
+            self._offer({selection: {watcher: None}}, change, _Parsed(watcher.collection, change, None), now, before)
 
     def watchers(self) -> list[Watcher]:
         """All of them, in a fixed order."""
@@ -308,37 +340,3 @@ class _Parsed:
             assert self._change.old is not None
             self._old = self._collection.resource.message.FromString(self._change.old.wire)
         return self._old
-
-
-def _offer(
-    bucket: dict[Selection, dict[Watcher, None]],
-    change: Change,
-    parsed: _Parsed,
-    now: bool,
-    before: bool,
-    limit: int,
-    slow: list[Stream],
-) -> None:
-    """``now`` and ``before``: whether the object is and was in the index at this bucket's place. Streams in which more
-    than ``limit`` events wait are added to ``slow``."""
-    revision = change.revision
-    for selection, watchers in bucket.items():
-        if selection.only_index:
-            is_in, was_in = now, before
-        else:
-            is_in = now and selection.matches(parsed.new)
-            was_in = before and selection.matches(parsed.old)
-        if is_in:
-            assert change.new is not None
-            kind, wire = _MODIFIED if was_in else _ADDED, change.new.wire
-        elif was_in:
-            kind, wire = _DELETED, change.last_wire()
-        else:
-            continue
-        for watcher in watchers:
-            if revision > watcher.revision:
-                watcher.revision = revision
-                stream = watcher.stream
-                stream.add(watcher.watch_id, kind, revision, wire)
-                if stream.backlog > limit:
-                    slow.append(stream)

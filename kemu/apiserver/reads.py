@@ -1,7 +1,7 @@
 """Get and list: from the store when the answer must be the latest, from the watch cache when the client does not mind.
 
 ``resource_version`` "" is linearizable, "0" takes whatever the cache has, N waits until the cache is not older than N.
-A list in pages is one snapshot: its continue token holds the revision of the first page.
+A list in pages is one snapshot: its continue token holds the revision of the first page, and the store has the others.
 """
 
 from __future__ import annotations
@@ -70,17 +70,41 @@ class Reader:
                 raise kemu_errors.BadRequest("specifying resource version is not allowed when using continue")
             at, start = _parse_token(token, selection)
             return await self._list_store(selection, request.limit, at, start)
-        if revision is None or (revision and request.limit):
-            return await self._list_store(selection, request.limit, 0, b"", not_before=revision or 0)
-        await self._feed.until(revision)
-        response = api_pb2.ListResponse(resource_version=str(self._cache.revision))
+        if revision is None:
+            if not await self._has_caught_up():
+                return await self._list_store(selection, request.limit)
+        else:
+            await self._feed.until(revision)
+        # Who asks for whatever there is gets all of it: kube-apiserver, too, ignores the limit then.
+        return self._list_cache(selection, 0 if revision == 0 else request.limit)
+
+    async def _has_caught_up(self) -> bool:
+        """Whether the cache is as new as the store: then an index of it answers instead of a scan of the store, as with
+        ``ConsistentListFromCache`` in Kubernetes."""
+        if self._feed.lag_ns:
+            return False
+        try:
+            await self._feed.until(await self._storage.revision())
+        except kemu_errors.ServerTimeout:
+            return False
+        return True
+
+    def _list_cache(self, selection: Selection, limit: int) -> api_pb2.ListResponse:
+        revision = self._cache.revision
+        response = api_pb2.ListResponse(resource_version=str(revision))
         entries = self._cache.collections[selection.resource.plural].select(selection)
+        if limit and len(entries) > limit:
+            setattr(response, "continue", _token(revision, entries[limit - 1].key + b"\0"))
+            if selection.only_namespace:
+                response.remaining_item_count = len(entries) - limit
+            del entries[limit:]
         response.items.extend([entry.wire for entry in entries])
         return response
 
     async def _list_store(
-        self, selection: Selection, limit: int, revision: int, start: bytes, *, not_before: int = 0
+        self, selection: Selection, limit: int, revision: int = 0, start: bytes = b""
     ) -> api_pb2.ListResponse:
+        """From key ``start`` on, as of ``revision`` (0: now)."""
         resource = selection.resource
         prefix = resources.prefix(resource, selection.namespace)
         end = prefix_end(prefix)
@@ -94,8 +118,6 @@ class Reader:
             except kemu_errors.Compacted:
                 raise kemu_errors.Gone(EXPIRED_CONTINUE) from None
             revision = revision or response.header.revision
-            if revision < not_before:
-                raise errors.too_large(not_before, revision)
             last = start
             for pair in response.kvs:
                 if limit and len(wires) == limit:

@@ -35,7 +35,10 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
         self.now: dict[bytes, kv_pb2.KeyValue] = {}
         """What there is at the latest revision."""
         self.watchers: list[tuple[Any, asyncio.Event]] = []
-        self.puts = 0
+        self.scans = 0
+        """Ranges over more than one key whose values were read."""
+        self.is_mute = False
+        """Watches send nothing."""
         INSTANCES.append(self)
         env.serve(rpc_pb2_grpc.add_KVServicer_to_server, self)
         env.serve(rpc_pb2_grpc.add_WatchServicer_to_server, self)
@@ -96,6 +99,7 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
             await context.abort(grpc.StatusCode.OUT_OF_RANGE, FUTURE)
         if request.revision and request.revision < self.compacted:
             await context.abort(grpc.StatusCode.OUT_OF_RANGE, COMPACTED)
+        self.scans += bool(request.range_end) and not request.count_only
         return self._range(request)
 
     def _range(self, request: Any) -> Any:
@@ -125,7 +129,6 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
             which = op.WhichOneof("request")
             result = response.responses.add()
             if which == "request_put":
-                self.puts += 1
                 changes[op.request_put.key] = op.request_put.value
                 result.response_put.SetInParent()
             elif which == "request_delete_range":
@@ -173,7 +176,7 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
                     if value is not None:
                         event.kv.value, event.kv.create_revision, event.kv.version = value, created_at, version
                 at = len(self.log)
-                if response.events:
+                if response.events and not self.is_mute:
                     await context.write(response)
                 await news.wait()
                 news.clear()
@@ -185,4 +188,5 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
         while await context.read() is not grpc.aio.EOF:
             response = rpc_pb2.WatchResponse()
             response.header.revision = self.revision
-            await context.write(response)
+            if not self.is_mute:
+                await context.write(response)

@@ -181,6 +181,33 @@ def test_a_list_in_pages_is_one_snapshot(seed: int) -> None:
     run(main, servers=({}, {"cache_lag_s": 1}))
 
 
+def test_a_consistent_list_comes_from_the_cache_when_it_has_caught_up() -> None:
+    """A thousand kubelets that list their pods at once must not scan all pods a thousand times."""
+
+    async def main(cluster: Cluster) -> None:
+        for number in range(5):
+            await cluster.client.create(pod(f"p{number}", nodeName=f"n{number % 2}"))
+            before = cluster.etcd.scans
+            listed = await cluster.client.list("pods", field_selector=f"spec.nodeName=n{number % 2}", limit=500)
+            assert names(listed.items)[-1] == f"p{number}"
+            assert listed.resource_version == str(cluster.etcd.revision)
+            assert cluster.etcd.scans == before
+
+    run(main)
+
+
+def test_a_consistent_list_does_not_depend_on_the_cache() -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.client.create(pod("a"))
+        await cluster.clock.sleep(1)
+        cluster.etcd.is_mute = True
+        await cluster.client.create(pod("b"))
+        assert names((await cluster.client.list("pods", resource_version="0")).items) == ["a"]
+        assert names((await cluster.client.list("pods")).items) == ["a", "b"]
+
+    run(main)
+
+
 def test_the_first_page_says_how_many_remain() -> None:
     async def main(cluster: Cluster) -> None:
         for number in range(5):
