@@ -269,10 +269,9 @@ class Registry:
         if metadata.HasField("deletionTimestamp"):
             if not metadata.HasField("deletionGracePeriodSeconds"):
                 return entry.value if _has_finalizers(obj) else None
-            grace_s, given_s = deletion.grace_s, metadata.deletionGracePeriodSeconds
-            # What is being deleted can only be deleted sooner.
-            if grace_s is not None:
-                grace_s = max(grace_s, 0) if grace_s >= 0 else 1
+            given_s = metadata.deletionGracePeriodSeconds
+            # What is being deleted can only be deleted sooner. A negative period means one second.
+            grace_s = 1 if deletion.grace_s is not None and deletion.grace_s < 0 else deletion.grace_s
             if grace_s is None or grace_s >= given_s:
                 return entry.value
             metadata.deletionTimestamp.seconds += grace_s - given_s
