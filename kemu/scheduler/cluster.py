@@ -433,6 +433,4 @@ def _counts_differently(known: PodInfo, pod: Any) -> bool:
         return True
     if (known.labels or pod.metadata.labels) and known.labels != dict(pod.metadata.labels):
         return True
-    return any(
-        status.HasField("resources") for status in (*pod.status.containerStatuses, *pod.status.initContainerStatuses)
-    )
+    return pods.is_resized(pod)

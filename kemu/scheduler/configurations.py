@@ -43,6 +43,9 @@ _POINTS = (
     "multiPoint",
 )
 
+_PAIRED = {"preFilter": "filter", "preScore": "score"}
+"""A plugin takes part in both of a pair or in none."""
+
 
 class ConfigurationError(KemuError, ValueError):
     """A mistake in a scheduler's configuration. ``path`` leads to it from the top of the configuration."""
@@ -154,6 +157,9 @@ def profile_of(data: Any, path: str, default_name: str = DEFAULT_SCHEDULER) -> P
             fields.get("plugins") or {}, f"{path}.plugins", dict.fromkeys(_POINTS, _mapping)
         ).items()
     }
+    for point, other in _PAIRED.items():
+        if point in plugins:
+            raise ConfigurationError(f"{path}.plugins.{point}", f"cannot be set apart from {other}")
     arguments: dict[str, Mapping[str, Any]] = {}
     for number, entry in enumerate(fields.get("pluginConfig") or []):
         place = f"{path}.pluginConfig[{number}]"

@@ -91,6 +91,7 @@ class Engine:
             policy.cooperate and policy.nomination,
             self._binding.__contains__,
             self._reject_waiting,
+            lambda uid: handle.preempted_on.pop(uid, None),
         )
         self.node_feed = NodeFeed(self.cluster, self.queue)
         self._evictor = Evictor(

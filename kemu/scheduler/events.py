@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kemu.objects import requests
-
-if TYPE_CHECKING:
-    from kemu.scheduler.pods import PodInfo
+from kemu.scheduler import pods
+from kemu.scheduler.pods import PodInfo
 
 
 class Event(enum.Enum):
@@ -37,7 +36,7 @@ class Event(enum.Enum):
     POD_GATES = "Pod/UpdateSchedulingGatesEliminated"
 
 
-Hint = Callable[["PodInfo", Any, Any], bool]
+Hint = Callable[[PodInfo, Any, Any], bool]
 """(waiting pod, old object, new object) → whether the event could make the pod schedulable.
 
 The objects are ``core.v1`` messages; old is None for an addition, new for a removal. For the events of the waiting pod
@@ -67,7 +66,7 @@ def assigned_pod_events(old: Any, new: Any, spec_changed: bool) -> list[Event]:
     events = []
     if _relabelled(old, new):
         events.append(Event.ASSIGNED_POD_LABELS)
-    if (spec_changed or _is_resized(old) or _is_resized(new)) and scaled_down(
+    if (spec_changed or pods.is_resized(old) or pods.is_resized(new)) and scaled_down(
         requests.pod_requests_on_node(old), requests.pod_requests_on_node(new)
     ):
         events.append(Event.ASSIGNED_POD_SCALE_DOWN)
@@ -97,7 +96,3 @@ def scaled_down(old: dict[str, int], new: dict[str, int], among: Iterable[str] |
 def _relabelled(old: Any, new: Any) -> bool:
     before, after = old.metadata.labels, new.metadata.labels
     return bool(before or after) and dict(before) != dict(after)
-
-
-def _is_resized(pod: Any) -> bool:
-    return any(status.HasField("resources") for status in pod.status.containerStatuses)

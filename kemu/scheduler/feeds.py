@@ -28,14 +28,19 @@ class PodFeed:
         cooperates: bool,
         is_binding: Callable[[str], bool],
         reject_waiting: Callable[[str], bool],
+        on_gone: Callable[[str], object],
     ) -> None:
-        """``served``: scheduler names whose pods wait here; ``cooperates``: other schedulers' nominations count."""
+        """``served``: scheduler names whose pods wait here; ``cooperates``: other schedulers' nominations count.
+
+        ``on_gone`` is told the UID of every pod that ended or was deleted.
+        """
         self._cluster = cluster
         self._queue = queue
         self._served = served
         self._cooperates = cooperates
         self._is_binding = is_binding
         self._reject_waiting = reject_waiting
+        self._on_gone = on_gone
         self.pods: dict[str, Any] = {}
         """Every pod as last seen, by UID."""
 
@@ -72,6 +77,7 @@ class PodFeed:
     def on_delete(self, pod: Any) -> None:
         uid = pod.metadata.uid
         self.pods.pop(uid, None)
+        self._on_gone(uid)
         if pod.spec.nodeName:
             self._cluster.change(self._cluster.remove_pod, uid)
             self._queue.remove(uid)

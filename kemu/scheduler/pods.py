@@ -63,6 +63,7 @@ class Template:
         "affinity_terms",
         "anti_affinity_terms",
         "containers",
+        "gates",
         "host_ports",
         "images",
         "namespace",
@@ -104,6 +105,7 @@ class Template:
             bare.spec.ClearField("resources")
             self.score_requests = indexed(requests.pod_requests(bare), names)
             self.score_non_zero = requests.non_zero_requests(bare)
+        self.gates: tuple[str, ...] = tuple(gate.name for gate in spec.schedulingGates)
         self.qos: str = qos.qos_class(pod)
         self.tolerations: tuple[Any, ...] = tuple(spec.tolerations)
         self.required_affinity = selectors.RequiredNodeAffinity(spec)
@@ -257,16 +259,20 @@ class PodInfo:
 def on_node(pod: Any, template: Template, names: ResourceNames) -> PodInfo:
     """A pod that runs on a node: a resize that is under way counts in its request."""
     info = PodInfo(pod, template)
-    for status in (*pod.status.containerStatuses, *pod.status.initContainerStatuses):
-        if status.HasField("resources"):
-            info.requests = indexed(requests.pod_requests_on_node(pod), names)
-            info.non_zero = requests.non_zero_requests_on_node(pod)
-            break
+    if is_resized(pod):
+        info.requests = indexed(requests.pod_requests_on_node(pod), names)
+        info.non_zero = requests.non_zero_requests_on_node(pod)
     return info
 
 
-def is_terminal(pod: Any) -> bool:
-    return pod.status.phase in ("Succeeded", "Failed")
+def is_resized(pod: Any) -> bool:
+    """Whether the status says what resources containers have, which may differ from the spec."""
+    status = pod.status
+    for containers in (status.containerStatuses, status.initContainerStatuses):
+        for container in containers:
+            if container.HasField("resources"):
+                return True
+    return False
 
 
 def terminates_by_preemption(pod: Any) -> bool:

@@ -164,9 +164,10 @@ class World:
 
     def end(self, name: str, uid: str) -> None:
         pod = self.pods.get(name)
-        if pod is not None and pod.metadata.uid == uid and pod.spec.nodeName in self.nodes:
-            if self.clock.now_ns() >= self.ends[name]:
-                self.remove(name)
+        if pod is None or pod.metadata.uid != uid or pod.spec.nodeName not in self.nodes:
+            return
+        if self.clock.now_ns() >= self.ends[name]:
+            self.remove(name)
 
     def run_pod(self, pod: core_v1_pb2.Pod, unix_ns: int) -> None:
         pod.status.phase = "Running"
@@ -391,7 +392,7 @@ def difference(mine: dict[str, Any], recorded: dict[str, Any]) -> str:
                 return f"{name}[{place}]: ours {one}, recorded {other}"
     if mine["final"] != recorded["final"]:
         names = [name for name in recorded["final"] if mine["final"].get(name) != recorded["final"][name]]
-        return f"final: " + ", ".join(
+        return "final: " + ", ".join(
             f"{n}: ours {mine['final'].get(n)}, recorded {recorded['final'][n]}" for n in names
         )
     return ""

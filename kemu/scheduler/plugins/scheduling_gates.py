@@ -12,10 +12,8 @@ from kemu.scheduler.statuses import Status, unresolvable
 
 class SchedulingGates(PreEnqueuePlugin):
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        gates = pod.pod.spec.schedulingGates
-        if not gates:
-            return None
-        return unresolvable(f"waiting for scheduling gates: [{' '.join(gate.name for gate in gates)}]")
+        gates = pod.template.gates
+        return unresolvable(f"waiting for scheduling gates: [{' '.join(gates)}]") if gates else None
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
         return [(Event.POD_GATES, None)]
