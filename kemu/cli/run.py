@@ -89,6 +89,9 @@ def command(options: argparse.Namespace) -> int:
             bar.close()
     if options.otlp and runtime == "sim":
         _export([result.folder for result in results], options.otlp)
+    for result in results:
+        if result.traces:
+            print(f"traces to {options.otlp}: {result.traces}", file=sys.stderr)
     if options.json:
         print(json.dumps(verdict))
     else:

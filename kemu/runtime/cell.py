@@ -17,10 +17,10 @@ import socket
 import threading
 import time
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc
 import grpc.aio
@@ -32,6 +32,9 @@ from kemu.errors import ActorFailed, SimulationError
 from kemu.runtime import cell_channels, cell_hosts, cell_logs, cell_servers
 from kemu.runtime.env import ActorSpec
 from kemu.v1 import cell_pb2, cell_pb2_grpc
+
+if TYPE_CHECKING:
+    from kemu.telemetry import otlp
 
 _LOG_INTERVAL_S = 0.02
 """How often new events are sent on."""
@@ -67,6 +70,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         self.segment = cell_logs.Segment(directory / "logs" / f"{name}-{os.getpid()}-{time.time_ns()}.segment")
         self.host = cell_hosts.Host(asyncio.get_running_loop(), self.segment.append, self._failed)
         self._errors: dict[str, str] = {}
+        self._traces: otlp.LiveExporter | None = None
 
     def _failed(self, name: str, text: str) -> None:
         self._errors[name] = text
@@ -88,7 +92,26 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         )
         clock = request.clock
         self.host.clock.configure(epoch_unix_ns=clock.epoch_unix_ns, speed=clock.speed, epoch_unix_s=clock.epoch_unix_s)
+
+        if request.otlp and self._traces is None:
+            # Imported on use: OpenTelemetry is nothing that every run needs.
+            from kemu.telemetry import otlp
+
+            self._traces = otlp.LiveExporter(request.otlp, clock.epoch_unix_s)
+            self.host.log = self._log_and_trace
         return cell_pb2.Empty()
+
+    def _log_and_trace(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        self.segment.append(time_ns, actor, kind, data)
+        assert self._traces is not None
+        self._traces.feed(time_ns, actor, kind, data)
+
+    async def EndTraces(self, request: cell_pb2.Empty, context: Any) -> cell_pb2.TraceReport:
+        if self._traces is None:
+            return cell_pb2.TraceReport()
+        self.host.log = self.segment.append
+        report = await asyncio.to_thread(self._traces.close)
+        return cell_pb2.TraceReport(sent=report.sent, dropped=report.dropped, reason=report.reason)
 
     async def Start(self, request: cell_pb2.StartRequest, context: Any) -> cell_pb2.Empty:
         try:

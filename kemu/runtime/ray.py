@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import shutil
 import signal
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import grpc.aio
 
@@ -26,6 +27,10 @@ from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray_cells import RemoteCell
 from kemu.runtime.runtimes import Ending
 from kemu.v1 import cell_pb2
+
+if TYPE_CHECKING:
+    from kemu.runtime import ray_traces
+    from kemu.telemetry.otlp import ExportReport
 
 T = TypeVar("T")
 
@@ -62,6 +67,7 @@ class RayRuntime:
         ray_address: str | None = None,
         interface: str | None = None,
         epoch_unix_s: int | None = None,
+        otlp: str = "",
         start_timeout_s: float = 60.0,
     ) -> None:
         """``directory``: for disks and, while it runs, event segments; the same path is used on every machine.
@@ -69,6 +75,7 @@ class RayRuntime:
         connected to, otherwise a local one. ``interface``: where cells listen: an address, or ``node`` for that of
         their Ray node; None: loopback, but ``node`` on a cluster of several machines. What is served there is neither
         encrypted nor guarded by a password. ``epoch_unix_s``: what virtual time 0 is in timestamps; None: now.
+        ``otlp``: where to send traces while it runs, ``host:port``; raises KemuError when nobody answers there.
         ``start_timeout_s``: real time for Ray to find a place for a cell.
         """
         if speed <= 0:
@@ -89,6 +96,15 @@ class RayRuntime:
         self._epoch_unix_ns = 0
         self._epoch_unix_s = int(time.time()) if epoch_unix_s is None else epoch_unix_s
         self._configure_clock()
+        self._otlp = otlp
+        self._traces: ray_traces.Traces | None = None
+        self.trace_report: ExportReport | None = None
+        """What became of the traces, once the run is over."""
+        if otlp:
+            # Imported on use: OpenTelemetry is nothing that every run needs.
+            from kemu.runtime import ray_traces
+
+            self._traces = ray_traces.Traces(otlp, self._epoch_unix_s)
         self.clock = cell_clocks.ActorClock(self._host.clock, self._fail)
         self._cells: dict[str, RemoteCell] = {}
         self._specs: dict[str, ActorSpec] = {}
@@ -178,8 +194,10 @@ class RayRuntime:
         )
 
     async def shutdown(self) -> None:
-        for name in reversed(list(self._specs)):
-            await self.stop(name)
+        """Stop all actors, last launched first, those next to each other in one go; then end all processes."""
+        running = [name for name in reversed(self._specs) if self._is_running(name)]
+        for cell_name, names in itertools.groupby(running, self._placement.cell_of):
+            await self._stop_in(self._cells.get(cell_name), list(names))
         await self._close()
 
     async def _close(self) -> None:
@@ -194,6 +212,8 @@ class RayRuntime:
             self._signal(name, signal.SIGCONT)
         await asyncio.gather(*(self._drain(remote) for remote in self._cells.values()))
         await self._host.close()
+        if self._traces is not None:
+            self.trace_report = await self._traces.end(self._cells.values())
         self._merger.flush()
         for remote in self._cells.values():
             await remote.disconnect()
@@ -207,6 +227,8 @@ class RayRuntime:
     def _log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Of the driver's own actors, and what it finds out about others."""
         self._merger.append(_DRIVER_SOURCE, time_ns, actor, kind, data)
+        if self._traces is not None:
+            self._traces.feed(time_ns, actor, kind, data)
         if not kind.startswith(_UNDECIDED):
             self._quiet_since = time.monotonic()
 
@@ -354,6 +376,7 @@ class RayRuntime:
                 ],
                 directory=str(self.directory),
                 seed=self.seed,
+                otlp=self._otlp,
             )
             await remote.configure(request)
 
@@ -424,16 +447,20 @@ class RayRuntime:
     async def stop(self, name: str) -> None:
         if not self._is_running(name):
             return
-        remote = self._cell_of(name)
-        if remote is None:
-            await self._host.stop(name)
-        else:
-            # It is no longer wanted, whatever becomes of its cell meanwhile.
-            del remote.actors[name]
-            with contextlib.suppress(grpc.aio.AioRpcError):
-                await remote.stop(name)
-            remote.told.discard(name)
+        await self._stop_in(self._cell_of(name), [name])
         await self._delist(name)
+
+    async def _stop_in(self, remote: RemoteCell | None, names: Sequence[str]) -> None:
+        if remote is None:
+            for name in names:
+                await self._host.stop(name)
+            return
+        # They are no longer wanted, whatever becomes of their cell meanwhile.
+        for name in names:
+            del remote.actors[name]
+        with contextlib.suppress(grpc.aio.AioRpcError):
+            await remote.stop(names)
+        remote.told.difference_update(names)
 
     async def crash(self, name: str) -> None:
         """See ``runtimes.Runtime``. An actor that has a cell to itself is ended by SIGKILL of the process."""
@@ -445,7 +472,7 @@ class RayRuntime:
         else:
             del remote.actors[name]
             try:
-                await remote.stop(name, crash=True)
+                await remote.stop([name], crash=True)
             except grpc.aio.AioRpcError:
                 # With the process, unless that was down already.
                 if remote.up.is_set():
@@ -456,8 +483,7 @@ class RayRuntime:
 
     async def _delist(self, name: str) -> None:
         self._addresses.pop(name, None)
-        if not self._closing:
-            await self._configure_all()
+        await self._configure_all()
 
     async def restart(self, name: str) -> None:
         spec = self._specs[name]

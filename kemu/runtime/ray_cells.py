@@ -31,6 +31,8 @@ _LITTLE = 0.001
 
 _STATEMENT_TIMEOUT_S = 30.0
 """For statements that a living cell carries out at once."""
+_END_TRACES_TIMEOUT_S = 40.0
+"""Longer than an exporter takes to give up."""
 
 
 class RemoteCell:
@@ -150,8 +152,8 @@ class RemoteCell:
                 raise SimulationError(error.details()) from None
             raise
 
-    async def stop(self, name: str, *, crash: bool = False) -> None:
-        await self._stub.Stop(cell_pb2.StopRequest(actors=[name], crash=crash))
+    async def stop(self, names: Sequence[str], *, crash: bool = False) -> None:
+        await self._stub.Stop(cell_pb2.StopRequest(actors=names, crash=crash))
 
     async def inject(self, fault: cell_pb2.Fault) -> None:
         await self._stub.Inject(fault, timeout=_STATEMENT_TIMEOUT_S)
@@ -164,6 +166,11 @@ class RemoteCell:
             cell_pb2.Empty(), timeout=_STATEMENT_TIMEOUT_S
         )
         return response
+
+    async def end_traces(self) -> cell_pb2.TraceReport:
+        """Have it send what spans it has, and tell what became of all."""
+        report: cell_pb2.TraceReport = await self._stub.EndTraces(cell_pb2.Empty(), timeout=_END_TRACES_TIMEOUT_S)
+        return report
 
     def log(self, offset: int, *, follow: bool) -> Any:
         """A stream of LogSegment, to be read with ``read()``."""

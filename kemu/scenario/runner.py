@@ -75,6 +75,8 @@ class RunResult:
     verdict: dict[str, Any]
     """What verdict.json holds."""
     history: History
+    traces: str = ""
+    """What became of the traces that were sent while it ran."""
 
 
 @dataclass
@@ -122,19 +124,21 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     """
     folder = _prepare(options.out, scenario)
     runtime_name = options.runtime or scenario.runtime
+    # What happens for real bears real dates.
+    epoch_unix_s = EPOCH_UNIX_S if runtime_name == "sim" else int(time.time())
     header = {
         "kemu": kemu.__version__,
         "scenario": scenario.name,
         "seed": scenario.seed,
         "runtime": runtime_name,
-        "epoch_unix_s": EPOCH_UNIX_S,
+        "epoch_unix_s": epoch_unix_s,
     }
     begun = time.perf_counter()
     writer = Writer(folder / FILE_NAME, header)
     recorder = Recorder(writer, scenario, options.progress)
     runtime: Runtime | None = None
     try:
-        runtime = _runtime(runtime_name, scenario, options, folder, recorder)
+        runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
         end = runtime.run(drive(runtime, scenario, recorder))
     finally:
         digest = writer.close()
@@ -152,7 +156,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
         "run": str(options.out),
     }
     (folder / VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
-    return RunResult(scenario, {}, folder, verdict, history)
+    return RunResult(scenario, {}, folder, verdict, history, str(getattr(runtime, "trace_report", None) or ""))
 
 
 def _prepare(out: Path, scenario: Scenario) -> Path:
@@ -166,7 +170,9 @@ def _prepare(out: Path, scenario: Scenario) -> Path:
     return out
 
 
-def _runtime(name: str, scenario: Scenario, options: Options, folder: Path, recorder: Recorder) -> Runtime:
+def _runtime(
+    name: str, scenario: Scenario, options: Options, folder: Path, recorder: Recorder, epoch_unix_s: int
+) -> Runtime:
     # Imported on use: the sim starts without Ray, and Ray's cells without the sim.
     if name == "sim":
         from kemu.runtime.sim import SimRuntime
@@ -175,7 +181,15 @@ def _runtime(name: str, scenario: Scenario, options: Options, folder: Path, reco
     from kemu.runtime.ray import RayRuntime
 
     speed = options.speed or scenario.speed
-    return RayRuntime(scenario.seed, recorder, directory=folder / "cells", speed=speed, **options.ray)
+    return RayRuntime(
+        scenario.seed,
+        recorder,
+        directory=folder / "cells",
+        speed=speed,
+        epoch_unix_s=epoch_unix_s,
+        otlp=options.otlp,
+        **options.ray,
+    )
 
 
 async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder) -> End:
