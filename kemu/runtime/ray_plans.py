@@ -33,7 +33,7 @@ class CellPlan:
 DEFAULT_PLAN: tuple[CellPlan, ...] = (
     CellPlan("control", ("store", "apiserver/*")),
     CellPlan("schedulers", ("scheduler/*", "controller/*")),
-    CellPlan("kubelets", ("kubelet/*",), size=100),
+    CellPlan("kubelets", ("kubelet/*",), size=500),
     CellPlan(DRIVER, ("*",)),
 )
 """Three processes and the driver: on a small machine more of them only take turns."""
