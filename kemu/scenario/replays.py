@@ -7,13 +7,12 @@ was, or that something reached around the Env.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kemu.errors import RunLogError
-from kemu.runlog.frames import FILE_NAME, Event, Reader, unpack_event
+from kemu.runlog.frames import FILE_NAME, Reader, unpack_event
 from kemu.scenario import loader, runner
 
 
@@ -92,14 +91,10 @@ def _payloads(reader: Reader) -> Iterator[bytes | str]:
 
 
 def _difference(index: int, left: bytes | str | None, right: bytes | str | None) -> Difference:
-    if isinstance(left, bytes) and isinstance(right, bytes):
-        try:
-            recorded, replayed = unpack_event(left), unpack_event(right)
-        except (ValueError, TypeError) as error:
-            return Difference(index, f"cannot be read: {error or type(error).__name__}", _text(right))
-        if recorded != replayed:
-            return Difference(index, _event_text(recorded, replayed), _event_text(replayed, recorded))
-    return Difference(index, _text(left), _text(right))
+    texts = _text(left), _text(right)
+    if texts[0] == texts[1]:  # the same event in other bytes
+        texts = repr(left), repr(right)
+    return Difference(index, *_around_the_difference(*texts))
 
 
 def _text(found: bytes | str | None) -> str:
@@ -108,20 +103,25 @@ def _text(found: bytes | str | None) -> str:
     if isinstance(found, str):
         return found
     try:
-        return _event_text(unpack_event(found), None)
-    except (ValueError, TypeError) as error:
+        event = unpack_event(found)
+        return f"{event.time_ns / 1e9:.9f} s {event.actor} {event.kind} {event.data!r}"
+    except Exception as error:  # whatever damaged bytes make of msgpack
         return f"cannot be read: {error or type(error).__name__}"
 
 
-def _event_text(event: Event, other: Event | None) -> str:
-    """Time, actor, kind; of the data only what differs, if there is something to compare."""
-    data: Mapping[str, Any] = event.data
-    if other is not None and other.kind == event.kind and isinstance(other.data, dict) and isinstance(data, dict):
-        data = {key: value for key, value in data.items() if other.data.get(key, _ABSENT) != value} or {}
-    shown = repr(data)
-    if len(shown) > 300:
-        shown = shown[:300] + "…"
-    return f"{event.time_ns / 1e9:.9f} s {event.actor} {event.kind} {shown}"
+def _around_the_difference(left: str, right: str) -> tuple[str, str]:
+    """Both texts whole if they are short, else their beginnings and what surrounds the first difference."""
+    place = next((n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+
+    def cut(text: str) -> str:
+        if len(text) <= _WHOLE:
+            return text
+        begin = max(_HEAD, place - _BEFORE)
+        gap = " … " if begin > _HEAD else ""
+        end = begin + _WHOLE - _HEAD
+        return text[:_HEAD] + gap + text[begin:end] + (" …" if end < len(text) else "")
+
+    return cut(left), cut(right)
 
 
-_ABSENT = object()
+_WHOLE, _HEAD, _BEFORE = 400, 100, 60

@@ -30,7 +30,7 @@ spec:
   priorityClasses: {high: 1000}
   manifests:
     - {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {priorityClassName: hihg, containers: [{name: m}]}}
-    - {apiVersion: v1, kind: Pod, metadata: {name: b}, spec: {containers: [{name: m, resources: {limits: {cpu: "-1"}}}]}}
+    - {apiVersion: v1, kind: Pod, metadata: {name: b}, spec: {containers: [{name: m, resources: {limits: {cpu: -1}}}]}}
     - {apiVersion: v1, kind: Pood, metadata: {name: c}}
   events:
     - {at: 5s}
@@ -61,7 +61,10 @@ def test_run_prints_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert json.loads((tmp_path / "run" / "verdict.json").read_text()) == verdict
 
 
-def test_run_tells_the_story_and_what_to_try_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_tells_the_story_and_what_to_try_next(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     code, out, _ = output(capsys, "run", RACE, "--out", str(tmp_path / "run"))
     assert code == 0
     assert "is rejected: OutOfcpu" in out
