@@ -35,9 +35,9 @@ class Evictor:
         namespace = registry.addressed(PODS, request.namespace, name)
         key = resources.key(PODS, namespace, name)
         turn = writes.turns.take(key)
+        if turn is not None:
+            await writes.turns.wait(key, turn)
         try:
-            if turn is not None:
-                await turn
             while True:
                 entry = await writes.storage.read(key)
                 if entry is None:
@@ -83,9 +83,9 @@ class Evictor:
         key = resources.key(BUDGETS, budget.metadata.namespace, name)
         turns = self._registry.turns
         turn = turns.take(key)
+        if turn is not None:
+            await turns.wait(key, turn)
         try:
-            if turn is not None:
-                await turn
             await self._registry.rewrite(strategy, key, name, self._decremented, pod.metadata.name)
         finally:
             turns.leave(key)

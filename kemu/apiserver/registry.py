@@ -99,9 +99,9 @@ class Registry:
             metadata.name = self._generate_name(metadata.generateName)
         key = resources.key(resource, metadata.namespace, metadata.name)
         turn = self.turns.take(key)
+        if turn is not None:
+            await self.turns.wait(key, turn)
         try:
-            if turn is not None:
-                await turn
             defaults.apply(obj)
             await self._admission.create(resource, obj)
             defaults.prepare_create(obj)
@@ -362,9 +362,9 @@ class Registry:
         """Take the turn, then :meth:`rewrite`."""
         key = resources.key(strategy.resource, namespace, name)
         turn = self.turns.take(key)
+        if turn is not None:
+            await self.turns.wait(key, turn)
         try:
-            if turn is not None:
-                await turn
             return await self.rewrite(strategy, key, name, change, argument)
         finally:
             self.turns.leave(key)

@@ -11,13 +11,24 @@ from collections import deque
 
 
 class Turns:
+    """
+    turn = turns.take(key)
+    if turn is not None:
+        await turns.wait(key, turn)
+    try:
+        …
+    finally:
+        turns.leave(key)
+    """
+
     __slots__ = ("_waiting",)
 
     def __init__(self) -> None:
         self._waiting: dict[bytes, deque[asyncio.Future[None]]] = {}
 
     def take(self, key: bytes) -> asyncio.Future[None] | None:
-        """Take the turn: None when it is ours at once, else a future to await."""
+        """None when the turn is ours at once, else what to :meth:`wait` for. In two steps, as the first nearly always
+        suffices."""
         waiting = self._waiting.get(key)
         if waiting is None:
             self._waiting[key] = deque()
@@ -25,6 +36,15 @@ class Turns:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiting.append(turn)
         return turn
+
+    async def wait(self, key: bytes, turn: asyncio.Future[None]) -> None:
+        """Until the turn is ours. Cancelled, it is not."""
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self.leave(key)  # It was given to us in the moment in which we gave up.
+            raise
 
     def leave(self, key: bytes) -> None:
         """Give the turn to the next one."""

@@ -143,6 +143,30 @@ def test_a_client_that_goes_away_does_not_take_its_requests_back() -> None:
     run(main)
 
 
+@pytest.mark.parametrize("cancel_after_ms", [1.5, 2.5, 3, 3.5, 5, 6])
+def test_unary_calls_that_are_cancelled_hold_up_nobody(cancel_after_ms: float) -> None:
+    """While they wait for their turn, in the moment they get it, or while they have it."""
+
+    async def main(cluster: Cluster) -> None:
+        await cluster.client.create(node("n1"))
+
+        def patching(number: int) -> Any:
+            patch = b'{"metadata": {"labels": {"n": "%d"}}}' % number
+            request = api_pb2.PatchRequest(resource={"resource": "nodes"}, name="n1", patch=patch)
+            return cluster.stub(0, f"user{number}").Patch(request)
+
+        calls = [patching(number) for number in range(6)]
+        await cluster.clock.sleep(cancel_after_ms / 1000)
+        for call in calls[:4]:
+            call.cancel()
+        for call in calls[4:]:
+            await call
+        patched = core_v1_pb2.Node.FromString((await patching(7)).object)
+        assert patched.metadata.labels["n"] == "7"
+
+    run(main)
+
+
 def test_unary_errors_say_everything() -> None:
     async def main(cluster: Cluster) -> None:
         bad = pod("a", restartPolicy="Sometimes")
