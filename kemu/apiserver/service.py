@@ -24,6 +24,10 @@ EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
 ACTOR_KEY = "kemu-actor"
 """Metadata key under which a caller says its name."""
 
+MAX_IN_FLIGHT = 600
+"""Calls of Sessions that are served at the same time; others queue up, first come, first served. kube-apiserver's
+default (--max-requests-inflight and --max-mutating-requests-inflight together)."""
+
 
 class Replies:
     """What is on its way back on one Session: the replies of one tick of the event loop go in one message."""
@@ -100,6 +104,9 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         self._feed = feed
         self._fanout = fanout
         self._is_open = asyncio.Event()
+        self._serving = 0
+        self._queue: deque[tuple[api_pb2.Call, str, Replies]] = deque()
+        """Calls that wait because MAX_IN_FLIGHT are being served."""
 
     def open(self) -> None:
         """The watch cache is filled."""
@@ -158,7 +165,11 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                     break
                 for call in batch.calls:
                     replies.in_flight += 1
-                    spawn(self._serve(call, by, replies), "call")
+                    if self._serving < MAX_IN_FLIGHT:
+                        self._serving += 1
+                        spawn(self._serve(call, by, replies), "call")
+                    else:
+                        self._queue.append((call, by, replies))
             # The client will ask nothing more: answer what it has asked.
             replies.in_flight -= 1
             replies.wake()
@@ -167,14 +178,21 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             writer.cancel()
 
     async def _serve(self, call: api_pb2.Call, by: str, replies: Replies) -> None:
-        verb = call.WhichOneof("request")
-        request = getattr(call, verb) if verb is not None else None
-        try:
-            answer = await self._requests.answer(verb, request, by)
-        except kemu_errors.ApiError as error:
-            replies.add_error(call.id, error)
-        else:
-            replies.add(call.id, answer)
+        """Serve a call, then those that have queued up, as long as there are any."""
+        queue = self._queue
+        while True:
+            verb = call.WhichOneof("request")
+            request = getattr(call, verb) if verb is not None else None
+            try:
+                answer = await self._requests.answer(verb, request, by)
+            except kemu_errors.ApiError as error:
+                replies.add_error(call.id, error)
+            else:
+                replies.add(call.id, answer)
+            if not queue:
+                break
+            call, by, replies = queue.popleft()
+        self._serving -= 1
 
     # --- Watch -------------------------------------------------------------------------------------------------------
 
