@@ -61,7 +61,8 @@ class Reports:
                     pod = await retries.patiently(self._env, lambda: self._client.get("pods", name, namespace))
                 if pod is None or pod.metadata.uid != worker.uid:
                     break
-                if not worker.removed:
+                # What the watch was faster to bring is in the informer's store already: one copy is enough.
+                if not worker.removed and pod.metadata.resourceVersion != worker.pod.metadata.resourceVersion:
                     self._observe(pod)
         worker.writing = False
 
