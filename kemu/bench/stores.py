@@ -17,6 +17,9 @@ from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.cell_hosts import Host
 from kemu.runtime.env import ActorSpec, Env
 
+_KV: Any = rpc_pb2_grpc.KVStub
+_Watch: Any = rpc_pb2_grpc.WatchStub
+
 IN_FLIGHT = 64
 VALUE = b"x" * 500
 """About a small pod."""
@@ -58,7 +61,7 @@ def _put(number: int, keys: int) -> rpc_pb2.TxnRequest:
 
 
 async def _write(env: Env, writes: int) -> dict[str, Any]:
-    stub = rpc_pb2_grpc.KVStub(env.dial("store"))
+    stub = _KV(env.dial("store"))
     numbers = iter(range(writes))
 
     async def writer() -> None:
@@ -77,7 +80,7 @@ async def _write(env: Env, writes: int) -> dict[str, Any]:
 
 
 async def _fan_out(env: Env, watchers: int, events: int) -> dict[str, Any]:
-    stub = rpc_pb2_grpc.WatchStub(env.dial("store"))
+    stub = _Watch(env.dial("store"))
     ready = 0
     all_ready = asyncio.Event()
 
@@ -100,7 +103,7 @@ async def _fan_out(env: Env, watchers: int, events: int) -> dict[str, Any]:
 
     tasks = [env.spawn(watch(), f"watcher {n}") for n in range(watchers)]
     await all_ready.wait()
-    writer = rpc_pb2_grpc.KVStub(env.dial("store"))
+    writer = _KV(env.dial("store"))
     begun = time.perf_counter()
     numbers = iter(range(events))
 

@@ -11,9 +11,8 @@ columns that live until the next decision of the same decider, so what is wanted
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +26,9 @@ from kemu.scheduler.pods import PodInfo
 from kemu.scheduler.profiles import Profile
 from kemu.scheduler.simulations import Simulation
 from kemu.scheduler.statuses import Status, unresolvable
+
+if TYPE_CHECKING:
+    import random
 
 MIN_FEASIBLE_NODES = 100
 """At least so many nodes are looked for before the search stops."""

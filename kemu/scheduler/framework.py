@@ -31,7 +31,6 @@ the queue's door, and ``events`` says what may make a pod schedulable that the p
 from __future__ import annotations
 
 import enum
-import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -45,6 +44,8 @@ from kemu.scheduler.policies import Policy
 from kemu.scheduler.statuses import Status
 
 if TYPE_CHECKING:
+    import random
+
     from kemu.scheduler.cluster import Cluster
     from kemu.scheduler.decisions import Filtering
     from kemu.scheduler.nodes import NodeInfo

@@ -12,7 +12,6 @@ case, a dry run is a few sums over the node's pods.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +29,8 @@ from kemu.scheduler.simulations import Simulation
 from kemu.scheduler.statuses import UNRESOLVABLE, UNSCHEDULABLE, Status, unresolvable
 
 if TYPE_CHECKING:
+    import random
+
     from kemu.scheduler.decisions import Filtering
 
 NEVER = "not eligible due to preemptionPolicy=Never."

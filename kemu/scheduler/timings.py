@@ -9,12 +9,14 @@ sampling, 7.4 ms at 5,000 nodes without.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kemu.runtime import distributions
 from kemu.runtime.distributions import Distribution
+
+if TYPE_CHECKING:
+    import random
 
 DEFAULT_BASE_S = 0.0003
 DEFAULT_PER_NODE_S = 0.0000014
