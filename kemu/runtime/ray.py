@@ -11,9 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import os
 import shutil
-import signal
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -71,10 +69,11 @@ class RayRuntime:
         start_timeout_s: float = 60.0,
     ) -> None:
         """``directory``: for disks and, while it runs, event segments; the same path is used on every machine.
-        ``speed``: virtual seconds in each real one. ``ray_address``: a cluster to join; None: what this process is
-        connected to, otherwise a local one. ``interface``: where cells listen: an address, or ``node`` for that of
-        their Ray node; None: loopback, but ``node`` on a cluster of several machines. What is served there is neither
-        encrypted nor guarded by a password. ``epoch_unix_s``: what virtual time 0 is in timestamps; None: now.
+        ``speed``: virtual seconds in each real one. ``cells``: see ``ray_plans``. ``ray_address``: a cluster to join,
+        see ``ray_clusters``; None: mostly a local one of our own. ``interface``: where cells listen: an address, or
+        ``node`` for that of their Ray node; None: loopback, but ``node`` on a cluster of several machines. What is
+        served there is neither encrypted nor guarded by a password. ``epoch_unix_s``: what virtual time 0 is in
+        timestamps; None: now.
         ``otlp``: where to send traces while it runs, ``host:port``; raises KemuError when nobody answers there.
         ``start_timeout_s``: real time for Ray to find a place for a cell.
         """
@@ -117,7 +116,7 @@ class RayRuntime:
         self._failure: asyncio.Future[None] = self._loop.create_future()
         self._failure.add_done_callback(_retrieve)
         self._quiet_since = 0.0
-        self._closing = False
+        self._closing: asyncio.Task[None] | None = None
 
     # Driving
 
@@ -140,13 +139,16 @@ class RayRuntime:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if self._failure.done():
                 self._failure.result()
-            return task.result()
+            result = task.result()
         finally:
             if not task.done():
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError, Exception):
                     await task
             await self._close()
+        if self._failure.done():
+            self._failure.result()  # an actor failed while it was stopped
+        return result
 
     def env(self, name: str) -> cell_hosts.Resident:
         return self._host.env(name)
@@ -201,15 +203,20 @@ class RayRuntime:
         await self._close()
 
     async def _close(self) -> None:
-        """Take the events that there are, and end all processes."""
-        if self._closing:
-            return
-        self._closing = True
+        """Take the events that there are, and end all processes.
+
+        Goes on when the caller is cancelled (an actor failed, Ctrl-C), and is waited for at the end of the run.
+        """
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close_once())
+        await asyncio.shield(self._closing)
+
+    async def _close_once(self) -> None:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for name in [name for remote in self._cells.values() if remote.paused for name in remote.actors]:
-            self._signal(name, signal.SIGCONT)
+        for remote in self._cells.values():
+            remote.resume()
         await asyncio.gather(*(self._drain(remote) for remote in self._cells.values()))
         await self._host.close()
         if self._traces is not None:
@@ -244,15 +251,22 @@ class RayRuntime:
                 segment = await stream.read()
             except grpc.aio.AioRpcError:
                 return
+            if segment is links.EOF:
+                return
             now = remote.reported_at = time.monotonic()
             # Both sides of the merge must move on for either to be handed on.
             self._merger.reach(_DRIVER_SOURCE, self.clock.now_ns())
-            added = self._merger.add(source, segment.events, segment.time_ns)
-            if segment.pending or not all(kind.startswith(_UNDECIDED) for kind, _ in added):
+            kinds = self._take(source, segment.events, segment.time_ns)
+            if segment.pending or not all(kind.startswith(_UNDECIDED) for kind in kinds):
                 self._quiet_since = now
-            for kind, data in added:
-                if kind == "actor.failed":
-                    self._fail(ActorFailed(data["error"]))
+
+    def _take(self, source: ray_logs.Source, payloads: Iterable[bytes], reached_ns: int) -> list[str]:
+        """Returns the kinds of the events."""
+        added = self._merger.add(source, payloads, reached_ns)
+        for kind, data in added:
+            if kind == "actor.failed":
+                self._fail(ActorFailed(data["error"]))
+        return [kind for kind, _ in added]
 
     async def _drain(self, remote: RemoteCell) -> None:
         """Take what events a cell still has."""
@@ -263,7 +277,7 @@ class RayRuntime:
             async with asyncio.timeout(_DRAIN_S):
                 stream = remote.log(self._merger.received(source), follow=False)
                 while (segment := await stream.read()) is not links.EOF:
-                    self._merger.add(source, segment.events, 0)
+                    self._take(source, segment.events, 0)
         except (grpc.aio.AioRpcError, TimeoutError):
             self._recover(remote)
         self._merger.close(source)
@@ -271,10 +285,10 @@ class RayRuntime:
     def _recover(self, remote: RemoteCell) -> None:
         """Take what events a dead process left behind."""
         source = self._source(remote)
-        self._merger.add(source, remote.recover_log(self._merger.received(source)), 0)
+        self._take(source, remote.recover_log(self._merger.received(source)), 0)
 
     def _fail(self, error: BaseException) -> None:
-        if not self._failure.done() and not self._closing:
+        if not self._failure.done():
             self._failure.set_exception(error)
 
     def _actor_failed(self, name: str, text: str) -> None:
@@ -329,12 +343,14 @@ class RayRuntime:
                 await asyncio.sleep(_TICK_S)
             try:
                 await remote.statistics()
+                remote.up.set()
                 continue  # only the connection was lost
             except grpc.aio.AioRpcError:
                 remote.up.clear()
-            deaths = [*deaths, time.monotonic()][-_MOST_DEATHS:]
-            if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _DEATHS_WITHIN_S:
-                raise SimulationError(f"cell {remote.name} died {_MOST_DEATHS} times in {_DEATHS_WITHIN_S:.0f} s")
+            if remote.actors:  # otherwise it died as it was told
+                deaths = [*deaths, time.monotonic()][-_MOST_DEATHS:]
+                if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _DEATHS_WITHIN_S:
+                    raise SimulationError(f"cell {remote.name} died {_MOST_DEATHS} times in {_DEATHS_WITHIN_S:.0f} s")
             self._recover(remote)
             self._merger.close(self._source(remote))
             remote.told.clear()
@@ -455,6 +471,7 @@ class RayRuntime:
             for name in names:
                 await self._host.stop(name)
             return
+        remote.resume()
         # They are no longer wanted, whatever becomes of their cell meanwhile.
         for name in names:
             del remote.actors[name]
@@ -471,6 +488,7 @@ class RayRuntime:
             self._host.crash(name)
         else:
             del remote.actors[name]
+            remote.resume()
             try:
                 await remote.stop([name], crash=True)
             except grpc.aio.AioRpcError:
@@ -503,20 +521,16 @@ class RayRuntime:
 
     async def pause(self, name: str) -> None:
         """See ``runtimes.Runtime``. Raises SimulationError unless the actor has a process of this machine to itself."""
-        self._signal(name, signal.SIGSTOP).paused = True
-
-    async def resume(self, name: str) -> None:
-        remote = self._signal(name, signal.SIGCONT)
-        remote.paused = False
-        await self._tell_all(self._configure)
-
-    def _signal(self, name: str, number: signal.Signals) -> RemoteCell:
         remote = self._cell_of(name)
         if remote is None or list(remote.actors) != [name] or not remote.is_local or not remote.up.is_set():
             raise SimulationError(f"{name} cannot be paused: that takes a cell of its own, on the driver's machine")
-        assert remote.endpoint is not None
-        os.kill(remote.endpoint.pid, number)
-        return remote
+        remote.pause()
+
+    async def resume(self, name: str) -> None:
+        remote = self._cell_of(name)
+        if remote is not None and remote.paused:
+            remote.resume()
+            await self._tell_all(self._configure)
 
     # Faults of the network
 

@@ -6,6 +6,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -128,6 +131,20 @@ class RemoteCell:
     def is_local(self) -> bool:
         """Whether it runs on the driver's machine."""
         return self.endpoint is not None and self.endpoint.machine == cell.machine()
+
+    def pause(self) -> None:
+        assert self.endpoint is not None
+        assert self.is_local
+        os.kill(self.endpoint.pid, signal.SIGSTOP)
+        self.paused = True
+
+    def resume(self) -> None:
+        """Nothing happens unless it was paused."""
+        if self.paused:
+            assert self.endpoint is not None
+            self.paused = False
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.endpoint.pid, signal.SIGCONT)
 
     def kill(self) -> None:
         """End the process for good. May be repeated."""

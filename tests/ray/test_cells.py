@@ -309,6 +309,19 @@ def test_an_actor_that_fails_ends_the_run(world: World) -> None:
     assert "Traceback" in world.events.of("actor.failed", "far/0")[0]["error"]
 
 
+def test_an_actor_that_fails_when_it_is_stopped_fails_the_run(world: World) -> None:
+    runtime = world.runtime
+
+    async def main() -> None:
+        await runtime.launch([spec("far/0", "Failing", when="stop"), spec("echo/0", "Echo")])
+        world.note_pids()
+        await runtime.shutdown()
+
+    with pytest.raises(ActorFailed, match=r"far/0 \(incarnation 1\) failed at (.|\n)*LookupError: in the clean-up"):
+        world.run(main())
+    assert world.events.of("actor.stopped", "echo/0") == [{}]
+
+
 def test_a_launch_that_fails_ends_the_run(world: World) -> None:
     runtime = world.runtime
 
@@ -405,5 +418,12 @@ def test_pause_and_resume(world: World) -> None:
         assert await world.answers("echo/0")
         await runtime.resume("lonely/0")
         assert await asyncio.wait_for(answer, 5)
+        # The end of a paused one does not hang, however it comes.
+        await runtime.pause("lonely/0")
+        await runtime.crash("lonely/0")
+        await runtime.restart("lonely/0")
+        await world.wait_for_answer("lonely/0")
+        world.note_pids()
+        await runtime.pause("lonely/0")
 
     world.run(main())

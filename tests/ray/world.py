@@ -169,7 +169,7 @@ class Streamer:
 
 
 class Failing:
-    """Raises: at ``when`` = factory, run, task, timer; otherwise it is ready and waits."""
+    """Raises: at ``when`` = factory, run, task, timer, stop."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         self.env = env
@@ -185,7 +185,11 @@ class Failing:
             self.env.spawn(self.task(), "task")
         if self.when == "timer":
             self.env.clock.call_at_ns(1_000_000, self.timer)
-        await asyncio.Event().wait()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            if self.when == "stop":
+                raise LookupError("in the clean-up")
 
     async def task(self) -> None:
         await self.env.clock.sleep(0.001)
