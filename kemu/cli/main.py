@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from kemu.cli import bench, replay, run, scenarios, trace
+    from kemu.cli import bench, conformance, replay, run, scenarios, trace
 
     parser = argparse.ArgumentParser(
         prog="kemu",
@@ -57,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"kemu {kemu.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (run, replay, trace, scenarios, bench):
+    for module in (run, replay, trace, scenarios, bench, conformance):
         module.add_to(commands)
     return parser
 

@@ -1,0 +1,272 @@
+"""Recorded decisions of the kubelet and of two node controllers, answered by :mod:`kemu.kubelet`.
+
+One function for each family of cases here; those in which time passes are in :mod:`kemu.conformance.pressure` (the
+eviction manager) and :mod:`kemu.conformance.failures` (taints and lost nodes).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from kemu.conformance import comparing, failures, pressure, readings
+from kemu.kubelet import admission, configurations, critical, oom, preemption, thresholds
+from kemu.objects import qos, requests
+
+Json = dict[str, Any]
+
+_SETS = ("thresholds", "thresholdsObserved", "thresholdsMet")
+_QOS_RESOURCES = ("cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "example.com/gpu", "pods")
+
+
+def answer(case: Json) -> Json:
+    """What kemu decides about a case. Raises KeyError for a family that there is not."""
+    family, _, _ = case["id"].rpartition("-")
+    return _FAMILIES[family](case)
+
+
+def agrees(expect: Json, answered: Json) -> list[str]:
+    """What differs from the record. Of ``outcomes`` any one is right; some lists are sets."""
+    return comparing.compare(expect, answered, _special)
+
+
+def _special(path: str, recorded: Any, answered: Any, found: list[str]) -> bool:
+    name = path.rpartition(".")[2]
+    if name == "outcomes" and isinstance(recorded, list) and isinstance(answered, list) and len(answered) == 1:
+        _compare_outcomes(path, recorded, answered[0], found)
+    elif name in _SETS:
+        here, there = (comparing.set_of([_plain(one) for one in many or ()]) for many in (recorded, answered))
+        found.extend(f"{path}: kemu lacks {one}" for one in here if one not in there)
+        found.extend(f"{path}: only kemu has {one}" for one in there if one not in here)
+    elif "amounts." in path and isinstance(recorded, list) and isinstance(answered, list):
+        # The rows of thresholds that share a signal, in the order of their texts.
+        if sorted(recorded) != sorted(answered):
+            found.append(f"{path}: recorded {recorded}, kemu {answered}")
+    elif path.startswith("rankings.") and "." in path[9:] and isinstance(recorded, dict) and "groups" in recorded:
+        _compare_ranking(path, recorded["groups"], answered, found)
+    elif isinstance(recorded, dict) and isinstance(answered, dict) and "errorCategory" in recorded:
+        if recorded["errorCategory"] != answered.get("errorCategory"):
+            found.append(f"{path}: recorded {recorded['errorCategory']}, kemu {answered.get('errorCategory')}")
+    elif isinstance(recorded, dict) and isinstance(answered, dict) and "nodeChanges" in recorded:
+        found.extend(f"{path}: {difference}" for difference in failures.differences(recorded, answered))
+    else:
+        return False
+    return True
+
+
+def _compare_outcomes(path: str, recorded: list[Any], answered: Any, found: list[str]) -> None:
+    nearest: list[str] | None = None
+    for index, outcome in enumerate(recorded):
+        differences: list[str] = []
+        if not _special(f"{path}[{index}]", outcome, answered, differences):
+            differences = comparing.compare(outcome, answered, _special)
+        if not differences:
+            return
+        if nearest is None or len(differences) < len(nearest):
+            nearest = [f"{path}[{index}].{difference}" for difference in differences]
+    found.extend(nearest if nearest is not None else [f"{path}: nothing was recorded"])
+
+
+def _compare_ranking(path: str, groups: list[list[str]], answered: Any, found: list[str]) -> None:
+    """In any order within a group."""
+    order = (answered or {}).get("order") or []
+    if len(order) != sum(len(group) for group in groups or ()):
+        found.append(f"{path}: recorded {groups}, kemu {order}")
+        return
+    position = 0
+    for group in groups or ():
+        if sorted(group) != sorted(order[position : position + len(group)]):
+            found.append(f"{path}: recorded {groups}, kemu {order}")
+            return
+        position += len(group)
+
+
+def _plain(threshold: Json) -> Json:
+    """A threshold whose percentage is a number: its text has more than one form."""
+
+    def number(amount: Any) -> Any:
+        if isinstance(amount, dict) and "percentage" in amount:
+            value = struct.unpack("<f", struct.pack("<f", float(amount["percentage"])))[0]
+            return {**amount, "percentage": f"{value!r} "}
+        return amount
+
+    plain: Json = number(threshold)
+    return {**plain, "minReclaim": number(plain["minReclaim"])} if plain.get("minReclaim") else plain
+
+
+# Families ------------------------------------------------------------------------------------------------------------
+
+
+def _qos(case: Json) -> Json:
+    pod = readings.pod(case["pod"])
+    wanted = requests.ranking_request
+    names = {*_QOS_RESOURCES}
+    return {
+        "qosClass": qos.qos_class(pod),
+        "computedQOSClass": qos.computed_qos_class(pod),
+        "oomScoreAdj": {
+            container.name: oom.score(pod, container, case["memoryCapacity"])
+            for container in (*pod.spec.initContainers, *pod.spec.containers)
+        },
+        "requests": {name: wanted(pod, name) for name in sorted(names)},
+    }
+
+
+def _critical(case: Json) -> Json:
+    pods = readings.pods(case["pods"])
+    return {
+        "pods": {
+            pod.metadata.name: {
+                "static": critical.is_static(pod),
+                "mirror": critical.is_mirror(pod),
+                "critical": critical.is_critical(pod),
+                "nodeCritical": critical.is_node_critical(pod),
+            }
+            for pod in pods
+        },
+        "canPreempt": {
+            pod.metadata.name: [other.metadata.name for other in pods if critical.preemptable(pod, other)]
+            for pod in pods
+        },
+    }
+
+
+def _thresholds(case: Json) -> Json:
+    try:
+        found = thresholds.parse(
+            case.get("evictionHard") or {},
+            case.get("evictionSoft") or {},
+            case.get("evictionSoftGracePeriod") or {},
+            case.get("evictionMinimumReclaim") or {},
+            case.get("enforceNodeAllocatable") or (),
+        )
+    except thresholds.ThresholdError as error:
+        return {"outcomes": [{"error": str(error), "errorCategory": error.category}]}
+    amounts: dict[str, list[list[int]]] = {}
+    for threshold in found:
+        row = [threshold.value.of(capacity).value for capacity in case["capacities"]]
+        amounts.setdefault(threshold.signal, []).append(row)
+    layouts = {
+        "single": thresholds.Layout(),
+        "dedicatedImageFs": thresholds.Layout(dedicated_imagefs=True),
+        "dedicatedContainerFs": thresholds.Layout(dedicated_imagefs=True, split=True),
+    }
+    added = {}
+    for name, layout in layouts.items():
+        all_of_them, replaced = thresholds.with_container_filesystem(found, layout)
+        added[name] = {
+            "thresholds": [readings.threshold_json(one) for one in all_of_them],
+            "overridesConfigured": bool(replaced),
+        }
+    outcome = {
+        "thresholds": [readings.threshold_json(one) for one in found],
+        "amounts": {signal: sorted(rows) for signal, rows in amounts.items()},
+        "withContainerFs": added,
+    }
+    return {"outcomes": [outcome]}
+
+
+def _config_defaults(case: Json) -> Json:
+    settings = configurations.read(case["kubeletConfiguration"])
+    config: Json = {
+        "enforceNodeAllocatable": list(settings.enforce_node_allocatable),
+        "evictionHard": settings.hard,
+        "evictionSoft": settings.soft,
+        "evictionSoftGracePeriod": settings.soft_grace_period,
+        "evictionMinimumReclaim": settings.minimum_reclaim,
+        "evictionMaxPodGracePeriod": settings.max_pod_grace_period_s,
+        "evictionPressureTransitionPeriodSeconds": settings.transition_ns / readings.SECOND_NS,
+        "localStorageCapacityIsolation": settings.local_storage_isolation,
+        "maxPods": settings.max_pods,
+    }
+    try:
+        config["thresholds"] = [readings.threshold_json(one) for one in settings.thresholds()]
+    except thresholds.ThresholdError as error:
+        config["error"] = error.category
+    return {"config": config}
+
+
+def _admission(case: Json) -> Json:
+    if case["mode"] == "direct":
+        return {"outcomes": [_recovery(case)]}
+    pod = readings.pod(case["pod"])
+    node = None if case.get("nodeError") else admission.NodeView(readings.node(case["node"]))
+    decision = admission.precheck(node, pod)
+    killed: list[Json] = []
+    if decision is None and case.get("pluginError"):
+        decision = admission.NO_DEVICES
+    if decision is None:
+        assert node is not None
+        others = readings.pods(case.get("pods"))
+        usage = admission.Usage()
+        for other in others:
+            usage.add(admission.claim_of(other, running=True))
+        claim = admission.claim_of(pod)
+        found = admission.failures(node, usage, pod, claim)
+        if admission.needs_fresh_node(found):
+            # What is read anew is taken as it is; what was read already has been patched for good.
+            fresh = case.get("freshNode")
+            node = admission.NodeView(readings.node(fresh or case["node"]), patched=fresh is None)
+            found = admission.failures(node, usage, pod, claim)
+        decision = admission.decide(found)
+        if found:
+            recovery = preemption.handle(pod, found, others)
+            killed = [_kill(victim) for victim in recovery.victims]
+            decision = preemption.decide(pod, found, recovery)
+    outcome = {
+        "admit": decision.admitted,
+        "reason": decision.reason,
+        "message": decision.message,
+        "failureReasons": [_failure_json(failure) for failure in decision.failures],
+        "preempted": killed,
+    }
+    return {"outcomes": [outcome]}
+
+
+def _recovery(case: Json) -> Json:
+    found = [_failure(reason) for reason in case.get("reasons") or ()]
+    recovery = preemption.handle(readings.pod(case["pod"]), found, readings.pods(case.get("pods")))
+    return {
+        "failureReasons": case.get("reasons"),
+        "remainingReasons": [_failure_json(failure) for failure in recovery.remaining],
+        "error": recovery.error,
+        "preempted": [_kill(victim) for victim in recovery.victims],
+    }
+
+
+def _failure(reason: Json) -> admission.Failure:
+    if "predicate" in reason:
+        return admission.Unfit(reason["predicate"], reason.get("desc", ""))
+    amounts = (reason.get(key, 0) for key in ("requested", "used", "capacity"))
+    return admission.Insufficient(reason["resource"], *amounts)
+
+
+def _failure_json(failure: admission.Failure) -> Json:
+    if isinstance(failure, admission.Unfit):
+        return {"predicate": failure.predicate, "desc": failure.description}
+    return {
+        "resource": failure.resource,
+        "requested": failure.requested,
+        "used": failure.used,
+        "capacity": failure.capacity,
+    }
+
+
+def _kill(victim: Any) -> Json:
+    return readings.kill_json(victim, preemption.REASON, preemption.MESSAGE, preemption.CONDITION_MESSAGE, grace_s=None)
+
+
+_FAMILIES: dict[str, Callable[[Json], Json]] = {
+    "qos": _qos,
+    "critical": _critical,
+    "thresholds": _thresholds,
+    "config-defaults": _config_defaults,
+    "admission": _admission,
+    "critical-preemption": _admission,
+    "eviction-rank": pressure.rank,
+    "eviction-manager": pressure.manager,
+    "eviction-loop": pressure.loop,
+    "taint-eviction": failures.taint_eviction,
+    "node-failure": failures.node_failure,
+}

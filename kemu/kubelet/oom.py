@@ -1,0 +1,63 @@
+"""Which containers the kernel kills first when the memory of a node runs out: their ``oom_score_adj``.
+
+Mirrors ``pkg/kubelet/qos`` (``GetContainerOOMScoreAdjust``). Scores run from -997 (last) to 1000 (first).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.kubelet import critical
+from kemu.objects import qos, quantities, requests
+
+GUARANTEED = -997
+BEST_EFFORT = 1000
+
+_BURSTABLE_LEAST = 1000 + GUARANTEED
+"""Burstable containers come before every guaranteed one …"""
+_BURSTABLE_MOST = BEST_EFFORT - 1
+"""… and after every best-effort one."""
+
+
+def score(pod: Any, container: Any, memory_capacity: int) -> int:
+    """Of a container of ``pod`` (init containers too) on a node of so many bytes."""
+    if critical.is_node_critical(pod):
+        return GUARANTEED
+    qos_class = qos.qos_class(pod)
+    if qos_class == qos.GUARANTEED:
+        return GUARANTEED
+    if qos_class == qos.BEST_EFFORT:
+        return BEST_EFFORT
+    share = _pod_level_share(pod)
+    adjust = _burstable(_memory(container) + share, memory_capacity)
+    if container.restartPolicy == "Always" and any(container.name == one.name for one in pod.spec.initContainers):
+        # A sidecar goes no sooner than the containers that it serves.
+        smallest = min((_memory(one) for one in pod.spec.containers), default=0)
+        adjust = min(adjust, _burstable(smallest + share, memory_capacity))
+    if adjust < _BURSTABLE_LEAST:
+        return _BURSTABLE_LEAST
+    return _BURSTABLE_MOST if adjust == BEST_EFFORT else adjust
+
+
+def _burstable(request: int, memory_capacity: int) -> int:
+    used = 1000 * request
+    # Go divides towards zero.
+    part = abs(used) // memory_capacity if memory_capacity else 0
+    return 1000 - (part if used >= 0 else -part)
+
+
+def _memory(container: Any) -> int:
+    wanted = container.resources.requests
+    return quantities.value(wanted[requests.MEMORY].string) if requests.MEMORY in wanted else 0
+
+
+def _pod_level_share(pod: Any) -> int:
+    """What the pod requests beyond its containers, in equal parts for them."""
+    spec = pod.spec
+    wanted = spec.resources.requests
+    if not any(requests.is_pod_level_resource(name) for name in wanted) or requests.MEMORY not in wanted:
+        return 0
+    together = requests.container_requests(spec).get(requests.MEMORY, quantities.ZERO).value
+    rest = quantities.value(wanted[requests.MEMORY].string) - together
+    count = len(spec.containers) + len(spec.initContainers)
+    return rest // count if count and rest > 0 else 0
