@@ -5,6 +5,7 @@ Role: one step of :mod:`kemu.scenario.loader`.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +14,8 @@ from kemu.objects import names, quantities
 from kemu.scenario import manifests, scenarios
 from kemu.scenario.documents import Path, follow
 from kemu.scenario.shapes import Report
-from kemu.scheduler import configurations
+from kemu.scheduler import configurations, framework, profiles
+from kemu.scheduler.cluster import Cluster
 
 DEFAULT_RESOURCES = {"cpu": "8", "ephemeral-storage": "100Gi", "memory": "32Gi", "pods": "110"}
 DEFAULT_EVICTION_MEMORY = "100Mi"
@@ -152,8 +154,10 @@ def check_config(config: Mapping[str, Any], name: str, path: Path, report: Repor
     """Complain as the scheduler itself would when it reads its configuration."""
     if not config:
         return
+    handle = framework.Handle(Cluster(), random.Random(0))
     try:
-        configurations.configuration_of(config, name or scenarios.DEFAULT_SCHEDULER)
+        for profile in configurations.configuration_of(config, name or scenarios.DEFAULT_SCHEDULER).profiles:
+            profiles.Profile(profile, handle)
     except configurations.ConfigurationError as error:
         where, rest = follow(config, error.path)
         key = error.path if rest else ""

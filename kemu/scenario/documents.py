@@ -102,7 +102,8 @@ def follow(data: Any, text: str) -> tuple[Path, str]:
     """The longest path in ``data`` that ``text`` describes, as far as it exists there, and the rest of the text.
 
     ``text`` is a field path as Kubernetes writes them, ``spec.containers[0].resources.requests[cpu]``; keys that hold
-    dots (``metadata.labels.app.kubernetes.io/name``) are found too.
+    dots (``metadata.labels.app.kubernetes.io/name``) are found too, and items of a list by their names
+    (``pluginConfig[NodeResourcesFit]``).
     """
     path: list[str | int] = []
     rest = text
@@ -116,6 +117,9 @@ def follow(data: Any, text: str) -> tuple[Path, str]:
             elif isinstance(data, dict) and inside in data:
                 path.append(inside)
                 data = data[inside]
+            elif isinstance(data, list) and inside in (names := [_name(item) for item in data]):
+                path.append(names.index(inside))
+                data = data[names.index(inside)]
             else:
                 break
             rest = after
@@ -131,6 +135,10 @@ def follow(data: Any, text: str) -> tuple[Path, str]:
         data = data[key]
         rest = word[len(key) :]
     return tuple(path), rest
+
+
+def _name(item: Any) -> Any:
+    return item.get("name") if isinstance(item, dict) else None
 
 
 def read(file: FilePath, *, name: str = "") -> list[Document]:

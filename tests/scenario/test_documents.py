@@ -122,6 +122,7 @@ def test_a_path_in_words_leads_to_the_value() -> None:
     assert follow(data, "spec.containers[0].name") == (("spec", "containers", 0, "name"), "")
     assert follow(data, "metadata.labels[app.kubernetes.io/name]")[0][-1] == "app.kubernetes.io/name"
     assert follow(data, "metadata.labels.app.kubernetes.io/name")[0][-1] == "app.kubernetes.io/name"
+    assert follow(data, "spec.containers[main].name")[0] == ("spec", "containers", 0, "name")
     assert follow(data, "spec.containers[0].image") == (("spec", "containers", 0), ".image")
     assert follow(data, "spec.containers[7].image") == (("spec", "containers"), "[7].image")
 

@@ -86,6 +86,8 @@ def workload(rest: str, name: str = "w") -> str:
         ("schedulers: [{name: a, policy: {nomination: maybe}}]", "spec.schedulers[0].policy.nomination", "true or false"),
         ("schedulers: [{name: a, policy: {queue: lifo}}]", "spec.schedulers[0].policy.queue", "priority or fifo"),
         ("schedulers: [{name: a, config: {profiles: 3}}]", "spec.schedulers[0].config.profiles", "list"),
+        ("schedulers: [{name: a, config: {profiles: [{plugins: {filter: {enabled: [{name: Nope}]}}}]}}]", "spec.schedulers[0].config.profiles[0].plugins.filter.enabled[0]", "Nope"),
+        ("schedulers: [{name: a, config: {profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {x: 1}}]}]}}]", "spec.schedulers[0].config.profiles[0].pluginConfig[0].args.x", "unknown field"),
         ("schedulers: [{name: a, configFile: no.yaml}]", "spec.schedulers[0].configFile", "cannot be read"),
         ("schedulers: [{name: a, config: {}, configFile: x}]", "spec.schedulers[0].configFile", "second configuration"),
         ("apiServers: {replicas: 0}", "spec.apiServers.replicas", "at least 1"),
