@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -131,19 +133,28 @@ def _show(description: str, verdict: Mapping[str, Any], results: list[Any], opti
 def _next_commands(
     verdict: Mapping[str, Any], results: list[Any], options: argparse.Namespace
 ) -> list[tuple[str, str]]:
+    kemu = _program()
     folder = shlex.quote(str(results[0].folder))
     commands = []
     pod = _telling_pod(results[0].history)
     if pod:
-        commands.append((f"kemu trace {folder} {pod}", f"what {pod} went through, span by span"))
+        commands.append((f"{kemu} trace {folder} {pod}", f"what {pod} went through, span by span"))
     if verdict["runtime"] == "sim":
-        commands.append((f"kemu replay {shlex.quote(verdict['run'])}", "run it again, and compare every event"))
+        commands.append((f"{kemu} replay {shlex.quote(verdict['run'])}", "run it again, and compare every event"))
         name = shlex.quote(options.scenario)
         data = f" --data {shlex.quote(str(options.data))}" if options.data else ""
-        commands.append((f"kemu run {name}{data} --seed {verdict['seed'] + 1}", "the same with other luck"))
+        commands.append((f"{kemu} run {name}{data} --seed {verdict['seed'] + 1}", "the same with other luck"))
         if not data:
-            commands.append((f"kemu run {name} --runtime ray --speed 20", "the same for real, on Ray"))
+            commands.append((f"{kemu} run {name} --runtime ray --speed 20", "the same for real, on Ray"))
     return commands
+
+
+def _program() -> str:
+    """How the user can call kemu again: by its name if the shell finds it, else as it was called now."""
+    called = sys.argv[0]
+    if shutil.which("kemu") or Path(called).name != "kemu":
+        return "kemu"
+    return os.path.relpath(called)
 
 
 def _telling_pod(history: Any) -> str:
