@@ -117,11 +117,13 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
         if RUN_SECONDS in message.metadata.annotations:
             ends(message)
         _check_annotations(message, path, report)
-    if not message.metadata.name:
+    if not message.metadata.name and not message.metadata.generateName:
         report.add((*path, "metadata") if "metadata" in data else path, "metadata.name is missing")
         return
     defaulted = type(message)()
     defaulted.CopyFrom(message)
+    if not message.metadata.name:
+        defaulted.metadata.name = f"{message.metadata.generateName}x"
     defaults.apply(defaulted)
     for cause in validation.validate_create(defaulted):
         where, rest = follow(data, cause.field)

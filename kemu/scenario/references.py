@@ -117,7 +117,7 @@ def check_objects(declared: Sequence[Declared], names: Names, node_names: Iterab
         metadata = message.metadata
         resource = resources.of(message)
         what = _action(each)
-        if not each.template and what != "apply":
+        if metadata.name and what != "apply":
             key = (resource.plural, metadata.namespace, metadata.name)
             again = key in seen or (resource.kind == "Node" and metadata.name in nodes)
             if again and (what == "manifest" or resource.kind == "Node"):

@@ -93,6 +93,11 @@ def test_containers_without_an_image_get_one() -> None:
     assert manifest.message.spec.containers[0].image
 
 
+def test_names_may_be_left_to_the_api_server() -> None:
+    generated = pod("a").replace("name: a", "generateName: a-")
+    assert len(load(f"manifests: [{generated}, {generated}]").setup) == 2
+
+
 def test_pods_that_run_for_a_time_are_not_started_again_unless_they_say_so() -> None:
     life = "annotations: {kemu.dev/run-seconds: '5'}"
     spec = "spec: {containers: [{name: m}]}"
