@@ -92,7 +92,6 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         )
         clock = request.clock
         self.host.clock.configure(epoch_unix_ns=clock.epoch_unix_ns, speed=clock.speed, epoch_unix_s=clock.epoch_unix_s)
-
         if request.otlp and self._traces is None:
             # Imported on use: OpenTelemetry is nothing that every run needs.
             from kemu.telemetry import otlp
@@ -131,6 +130,8 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
             # Nobody else lives here: the real thing.
             os.kill(os.getpid(), signal.SIGKILL)
         for name in names:
+            if name not in self.host.residents:
+                continue  # it failed while others were stopped
             if request.crash:
                 self.host.crash(name)
             else:

@@ -26,12 +26,13 @@ class LogMerger:
         self._reached_ns: dict[Source, int] = {}
         self._received: dict[Source, int] = {}
         self._waiting: list[tuple[int, Source, int, str, str, Any]] = []
-        self._emitted_ns = 0
+        self._limit_ns = 0
+        """What lies before has been handed on."""
         self.late = 0
         """Events that came after later ones had been handed on; clocks that disagree between machines do that."""
 
     def open(self, source: Source) -> None:
-        self._reached_ns[source] = self._emitted_ns
+        self._reached_ns[source] = self._limit_ns
         self._received[source] = 0
 
     def is_open(self, source: Source) -> bool:
@@ -78,8 +79,9 @@ class LogMerger:
     def _emit(self, limit_ns: int | None = None) -> None:
         if limit_ns is None:
             limit_ns = min(self._reached_ns.values(), default=0)
-        if not self._waiting or limit_ns <= self._emitted_ns:
+        if limit_ns <= self._limit_ns:
             return
+        before_ns, self._limit_ns = self._limit_ns, limit_ns
         self._waiting.sort(key=_order)
         end = len(self._waiting)
         while end and self._waiting[end - 1][0] >= limit_ns:
@@ -87,9 +89,8 @@ class LogMerger:
         ready = self._waiting[:end]
         del self._waiting[:end]
         for time_ns, _, _, actor, kind, data in ready:
-            if time_ns < self._emitted_ns:
+            if time_ns < before_ns:
                 self.late += 1
-            self._emitted_ns = max(self._emitted_ns, time_ns)
             self._sink(time_ns, actor, kind, data)
 
 
