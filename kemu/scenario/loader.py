@@ -98,8 +98,12 @@ def _load(document: Document, file: FilePath, data_dir: FilePath | None, overrid
         for combination in matrices.combinations(matrix) if matrix else ():
             clone = matrices.clone(document)
             del clone.data["spec"]["matrix"]
-            for text, value in combination.items():
-                matrices.put(clone, matrices.parse_path(text), value, document.place(("spec", "matrix", text)))
+            try:
+                for text, value in combination.items():
+                    matrices.put(clone, matrices.parse_path(text), value, document.place(("spec", "matrix", text)))
+            except ValueError as error:  # another path of the matrix has taken the ground away
+                loading.report.add(("spec", "matrix"), str(error), key=True)
+                continue
             variant = _Loading(clone, file, data_dir, problems, is_variant=True).build({})
             if variant is not None:
                 made.append((combination, variant))
@@ -227,11 +231,11 @@ class _Loading:
         duration_ns = spec.get("duration", scenarios.DEFAULT_DURATION_NS)
 
         # Where the duration itself is wrong, nothing is too late.
-        last_ns = duration_ns if "duration" in spec or "duration" not in raw else values.MAX_DURATION_NS
+        last_ns = duration_ns if "duration" in spec or raw.get("duration") is None else values.MAX_DURATION_NS
 
         timeline = timelines.Timeline(report, last_ns, self.data_dir)
         timeline.add_workloads(spec.get("workloads", []), ("spec", "workloads"))
-        timeline.add_events(spec.get("events", []), raw.get("events", []), ("spec", "events"))
+        timeline.add_events(spec.get("events", []), raw.get("events") or [], ("spec", "events"))
         nodes = self._nodes(spec, raw, timeline)
         schedulers = clusters.schedulers(spec.get("schedulers"), self._scheduler_configs(spec))
         setup, declared = self._setup(spec, timeline)
@@ -286,7 +290,7 @@ class _Loading:
         self, spec: Mapping[str, Any], raw: Mapping[str, Any], timeline: timelines.Timeline
     ) -> list[scenarios.Node]:
         nodes = []
-        if "nodes" not in raw and not timeline.trace_nodes and not timeline.traces:
+        if raw.get("nodes") is None and not timeline.traces:
             self.report.add(("spec",), "nodes is missing")
         for index, item in enumerate(spec.get("nodes", [])):
             if item is not INVALID:

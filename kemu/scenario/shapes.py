@@ -425,6 +425,8 @@ class Record:
             entry = allowed.get(key)
             if entry is None:
                 self._complain(key, chosen, allowed, path, report)
+            elif item is None and key in self.keys and not entry.required:
+                continue  # as absent, so that all items of a list can be commented out
             elif not entry.built:
                 if key in self.choices or key in companion.choices or item not in ({}, [], None, False):
                     report.add((*path, key), unbuilt_text(key), key=True)

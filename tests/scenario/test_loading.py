@@ -30,6 +30,12 @@ def test_little_is_required() -> None:
     }  # fmt: skip
 
 
+def test_empty_sections_are_as_absent() -> None:
+    scenario = load("events:\nworkloads:\nexpect:\nschedulers:\nmatrix:\ntiming:\nseed:\nmanifests:\nchaos:\nuntil:")
+    assert same(scenario, load(""))
+    assert same(scenario, loader.loads(scenario.to_yaml()))
+
+
 def test_a_prefix_and_a_count_make_many_nodes() -> None:
     scenario = load("", nodes="  nodes: [{namePrefix: node-, count: 12, labels: {zone: a}, unschedulable: yes}]\n")
     assert [node.name for node in scenario.nodes] == [f"node-{n}" for n in range(1, 13)]

@@ -121,6 +121,11 @@ def test_too_many_combinations_are_refused() -> None:
     assert "1000 combinations" in problem.message
 
 
+def test_paths_that_take_each_other_away_are_refused() -> None:
+    found = problems("schedulers: [{name: a}]\nmatrix: {schedulers: [[]], 'schedulers[0].policy.queue': [fifo]}")
+    assert [problem.path for problem in found] == ["spec.matrix"]
+
+
 def test_an_override_that_leads_nowhere_is_refused() -> None:
     with pytest.raises(errors.ScenarioError, match="cannot be overridden"):
         load("", overrides={"schedulers[0].name": "x"})
