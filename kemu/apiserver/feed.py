@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections import deque
+from collections.abc import Iterable
 from typing import Any
 
 import grpc
@@ -14,7 +16,7 @@ import grpc
 from kemu.apiserver import errors
 from kemu.apiserver.cache import WatchCache
 from kemu.apiserver.storage import Entry, Storage, prefix_end
-from kemu.errors import Compacted, ServiceUnavailable
+from kemu.errors import Compacted, ServiceUnavailable, StoreError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.objects import resources
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, Channel, Env
@@ -34,9 +36,13 @@ FRESH_TIMEOUT_NS = 3 * SECOND_NS
 class Feed:
     """One for each API server."""
 
-    def __init__(self, env: Env, channel: Channel, storage: Storage, cache: WatchCache, lag_s: float) -> None:
+    def __init__(
+        self, env: Env, channel: Channel, storage: Storage, cache: WatchCache, lag_s: float, records: bool = False
+    ) -> None:
         self.lag_ns = int(lag_s * SECOND_NS)
         """How long news from the store is held back."""
+        self._records = records
+        """Log what the store did, in place of a store that cannot: a real etcd."""
         self._env = env
         self._watch = rpc_pb2_grpc.WatchStub(channel).Watch  # type: ignore[no-untyped-call]
         self._storage = storage
@@ -55,6 +61,8 @@ class Feed:
                 break
             except (ServiceUnavailable, Compacted):
                 await self._pause()
+        if self._records and not self._received and entries:
+            raise StoreError(f"the etcd is not empty: it holds {entries[0].key.decode()}; a run needs one of its own")
         self._held.clear()
         self._received = revision
         self._cache.load(entries, revision)
@@ -124,6 +132,8 @@ class Feed:
     def _receive(self, response: Any) -> None:
         if response.events:
             self._received = response.events[-1].kv.mod_revision
+            if self._records:
+                self._record(response.events)
         now_ns = self._env.clock.now_ns()
         # While the cluster is being set up the clock stands still, and everybody is up to date.
         if self._held or (self.lag_ns and now_ns):
@@ -132,6 +142,21 @@ class Feed:
                 self._env.clock.call_at_ns(now_ns + self.lag_ns, self._release)
         else:
             self._apply(response)
+
+    def _record(self, events: Iterable[Any]) -> None:
+        """``store.txn``, as kemu's own store logs it."""
+        for revision, changes in itertools.groupby(events, key=lambda event: event.kv.mod_revision):
+            rows = [
+                [
+                    int(event.type),
+                    event.kv.key.decode("utf-8", "backslashreplace"),
+                    None if event.type else event.kv.value,
+                    event.kv.create_revision,
+                    event.kv.version,
+                ]
+                for event in changes
+            ]
+            self._env.log("store.txn", {"rev": revision, "changes": rows})
 
     def _release(self) -> None:
         """Apply what is due."""

@@ -26,6 +26,7 @@ from kemu.v1 import api_pb2_grpc
 
 DEFAULTS: dict[str, Any] = {
     "store": "store",  # name of the actor that serves the etcd API
+    "record_store": False,  # log what the store does, in place of one that cannot: a real etcd
     "cache_lag_s": 0.0,  # hold news from the store back for so long: stale reads
     "admission": list(admission.PLUGINS),
     "ablate": [],  # safeguards to switch off: resourceVersionCheck, bindPrecondition
@@ -55,7 +56,7 @@ class ApiServer:
         channel = env.dial(settings["store"])
         self.storage = Storage(channel)
         self.cache = WatchCache(settings["window_events"])
-        self.feed = Feed(env, channel, self.storage, self.cache, settings["cache_lag_s"])
+        self.feed = Feed(env, channel, self.storage, self.cache, settings["cache_lag_s"], settings["record_store"])
         self.fanout = Fanout(self.cache, settings["backlog_events"], self._log_cut)
         chain = admission.Chain(settings["admission"], self.storage, self.cache)
         check = settings["bind_check"] == "capacity"

@@ -56,7 +56,7 @@ def overrides(options: argparse.Namespace) -> dict[str, Any]:
         match = re.fullmatch(r"(?:etcd|http)://([^/\s]+:\d+)/?", options.store)
         if match is None:
             raise KemuError(f"--store {options.store}: write it as etcd://HOST:PORT")
-        found["store.etcd"] = f"http://{match[1]}"
+        found["store.etcd"] = match[1]
     for item in options.set:
         path, equals, value = item.partition("=")
         if not equals:

@@ -41,6 +41,9 @@ STOP_TIMEOUT_S = 60.0
 SHORTEST_STOP_TIMEOUT_S = 2.0
 """Real seconds, however fast the clock."""
 
+ETCD = "etcd://"
+"""Before ``host:port`` of a real etcd, which may be dialled in the store's place."""
+
 
 class Host:
     """The actors of one process, and all that they share."""
@@ -59,6 +62,8 @@ class Host:
         self.addresses: dict[str, tuple[str, int]] = {}
         """Target and incarnation of every actor of the run that is up."""
         self.residents: dict[str, Resident] = {}
+        self.outside: set[str] = set()
+        """Targets that are no actors: a real etcd."""
         self.links: dict[cell_partitions.LocalLink, None] = {}
 
     # What the driver tells
@@ -67,7 +72,7 @@ class Host:
         self.seed = seed
         self.directory = directory
         self.addresses = dict(addresses)
-        self.connections.retain({target for target, _ in self.addresses.values()})
+        self.connections.retain({target for target, _ in self.addresses.values()} | self.outside)
 
     def partition(self, fault: str, a: Iterable[str], b: Iterable[str], *, one_way: bool) -> None:
         self.partitions.keepalive_timeout_s = networks.DEFAULT_KEEPALIVE_TIMEOUT_S / self.clock.speed
@@ -254,6 +259,10 @@ class Resident:
         host = self._host
         if self.gone or peer in host.residents:
             return None
+        if peer.startswith(ETCD):
+            target = peer.removeprefix(ETCD)
+            host.outside.add(target)
+            return host.connections.to(target)
         address = host.addresses.get(peer)
         # Nobody is served where the driver lives: its own actors reach each other, others are refused.
         if address is None or address[0] in ("", host.target):

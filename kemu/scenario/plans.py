@@ -30,9 +30,14 @@ def store(scenario: Scenario) -> list[ActorSpec]:
 
 
 def apiservers(scenario: Scenario) -> list[ActorSpec]:
-    target = f"etcd://{scenario.store_etcd}" if scenario.store_etcd else STORE
-    config = {"store": target, "cache_lag_s": scenario.cache_lag_s}
-    return [ActorSpec(f"apiserver/{n}", APISERVER_FACTORY, config) for n in range(scenario.apiserver_replicas)]
+    config: dict[str, Any] = {"store": STORE, "cache_lag_s": scenario.cache_lag_s}
+    specs = []
+    for n in range(scenario.apiserver_replicas):
+        if scenario.store_etcd:
+            # A real etcd writes no run log: the first API server does it, from what it watches.
+            config = {**config, "store": f"etcd://{scenario.store_etcd}", "record_store": n == 0}
+        specs.append(ActorSpec(f"apiserver/{n}", APISERVER_FACTORY, config))
+    return specs
 
 
 def apiserver_of(scenario: Scenario, index: int) -> str:

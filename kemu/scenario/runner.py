@@ -28,7 +28,7 @@ from kemu.checks import registry, waiting
 from kemu.checks.history import COUNTERS, History, counts
 from kemu.checks.results import Result
 from kemu.client.clients import Client
-from kemu.errors import NotFound, SimulationError
+from kemu.errors import KemuError, NotFound, SimulationError
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
 from kemu.runtime.runtimes import Runtime
@@ -122,8 +122,10 @@ def run(scenario: Scenario, options: Options) -> RunResult:
 
     Raises SimulationError when the run itself broke; the run folder then holds the log as far as it went.
     """
-    folder = _prepare(options.out, scenario)
     runtime_name = options.runtime or scenario.runtime
+    if scenario.store_etcd and runtime_name == "sim":
+        raise KemuError("a real etcd is outside of virtual time: store.etcd needs --runtime ray")
+    folder = _prepare(options.out, scenario)
     # What happens for real bears real dates.
     epoch_unix_s = EPOCH_UNIX_S if runtime_name == "sim" else int(time.time())
     header = {

@@ -1,0 +1,79 @@
+"""A real etcd in the store's place: the same run, the same checks."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kemu.cli import catalog
+from kemu.errors import ActorFailed, KemuError
+from kemu.scenario import loader, runner
+from tests.scenarios.test_shipped import failures
+
+ETCD = shutil.which("etcd") or "/usr/bin/etcd"
+
+pytestmark = [
+    pytest.mark.ray,
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path(ETCD).exists(), reason="etcd is not installed (Debian: etcd-server)"),
+]
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture
+def etcd(tmp_path: Path) -> Iterator[str]:
+    client, peer = free_port(), free_port()
+    process = subprocess.Popen(
+        [
+            ETCD, "--data-dir", str(tmp_path / "etcd"), "--listen-client-urls", f"http://127.0.0.1:{client}",
+            "--advertise-client-urls", f"http://127.0.0.1:{client}", "--listen-peer-urls", f"http://127.0.0.1:{peer}",
+            "--initial-advertise-peer-urls", f"http://127.0.0.1:{peer}",
+            "--initial-cluster", f"default=http://127.0.0.1:{peer}",
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 30
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", client), 1).close()
+                break
+            except OSError:
+                assert process.poll() is None, "etcd ended"
+                assert time.monotonic() < deadline, "etcd did not come up"
+                time.sleep(0.1)
+        yield f"127.0.0.1:{client}"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def test_a_run_on_a_real_etcd(etcd: str, tmp_path: Path) -> None:
+    path = catalog.find("races/two-schedulers-one-node")
+    scenario = loader.load(path, overrides={"store.etcd": etcd})
+    verdict, _ = runner.run_all(scenario, runner.Options(out=tmp_path / "run", runtime="ray", speed=2))
+    assert verdict["verdict"] == "holds", failures(verdict)
+    details = {found["id"]: found["detail"] for found in verdict["checks"]}
+    assert details["acknowledged-writes-survive"] != "0 acknowledged writes"
+
+    # It holds a cluster now, and a run wants one of its own.
+    with pytest.raises(ActorFailed, match="the etcd is not empty"):
+        runner.run_all(scenario, runner.Options(out=tmp_path / "again", runtime="ray", speed=2))
+
+
+def test_virtual_time_has_no_room_for_it(tmp_path: Path) -> None:
+    scenario = loader.load(catalog.find("races/two-schedulers-one-node"), overrides={"store.etcd": "127.0.0.1:1"})
+    with pytest.raises(KemuError, match="--runtime ray"):
+        runner.run_all(scenario, runner.Options(out=tmp_path, runtime="sim"))
