@@ -28,7 +28,7 @@ from kemu.checks import registry, waiting
 from kemu.checks.history import COUNTERS, History, counts
 from kemu.checks.results import Result
 from kemu.client.clients import Client
-from kemu.errors import KemuError, NotFound, SimulationError
+from kemu.errors import ActorFailed, KemuError, NotFound, ScenarioError, SimulationError
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
 from kemu.runtime.runtimes import Runtime
@@ -142,6 +142,11 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     try:
         runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
         end = runtime.run(drive(runtime, scenario, recorder))
+    except ActorFailed as error:
+        # A manifest that the API server refuses is a mistake in the scenario, whoever stumbled over it.
+        if isinstance(error.__cause__, ScenarioError):
+            raise error.__cause__ from None
+        raise
     finally:
         digest = writer.close()
     wall_s = time.perf_counter() - begun

@@ -326,6 +326,8 @@ def test_many_actors_are_stopped_together() -> None:
 
 
 def test_ctrl_c_ends_the_run_at_once() -> None:
+    # A shell that starts the tests in the background has them ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     record = Recorder()
 
     async def main(runtime: SimRuntime) -> None:
