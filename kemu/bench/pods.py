@@ -68,6 +68,7 @@ class _Stopwatch:
         self._left = pods
         self.first_s: float | None = None
         self.last_s: float | None = None
+        self.last_cpu_s = 0.0
         self.virtual_ns = 0
         self.stop: Any = None
 
@@ -79,6 +80,7 @@ class _Stopwatch:
             self._left -= 1
             if self._left == 0:
                 self.last_s = time.perf_counter()
+                self.last_cpu_s = time.process_time()
                 self.virtual_ns = time_ns
                 if self.stop is not None:
                     self.stop.set()
@@ -101,11 +103,11 @@ async def _drive(runtime: Runtime, scenario: Scenario, watch: _Stopwatch) -> dic
     # As the runner does: what stands after set-up lives as long as the run.
     gc.collect()
     gc.freeze()
-    start = time.perf_counter()
+    start, start_cpu = time.perf_counter(), time.process_time()
     await runtime.begin()
     await runtime.run_until(3600 * SECOND_NS, stop=watch.stop)
     await runtime.shutdown()
-    return {"setup_s": ready - begun, "start": start}
+    return {"setup_s": ready - begun, "start": start, "start_cpu": start_cpu}
 
 
 def _measure(runtime: Runtime, scenario: Scenario, watch: _Stopwatch, pods: int) -> dict[str, Any]:
@@ -116,6 +118,7 @@ def _measure(runtime: Runtime, scenario: Scenario, watch: _Stopwatch, pods: int)
     return {
         "pods_per_s": round(pods / taken, 1),
         "us_per_pod": round(taken / pods * 1e6),
+        "cpu_us_per_pod": round((watch.last_cpu_s - times["start_cpu"]) / pods * 1e6),
         "wall_s": round(taken, 3),
         "virtual_s": round(watch.virtual_ns / SECOND_NS, 3),
         "setup_s": round(times["setup_s"], 3),
