@@ -1,0 +1,203 @@
+"""Columns agree with nodes asked one by one, and what follows events agrees with what is built anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.decisions import Decider, Filtering
+from kemu.scheduler.framework import SKIP, Cycle, Scope
+from tests.scheduler import objects
+
+NODES = 4
+few = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> list[tuple[Any, ...]]:
+    """Things that happen to a cluster, one after the other."""
+    happened: list[tuple[Any, ...]] = [("node", draw(objects.nodes(f"node-{number}"))) for number in range(NODES)]
+    for number in range(draw(st.integers(0, 12))):
+        what = draw(st.sampled_from(["pod", "pod", "pod", "node", "end", "remove node", "nominate", "terminate"]))
+        name = f"node-{draw(st.integers(0, NODES - 1))}"
+        if what == "node":
+            happened.append((what, draw(objects.nodes(name))))
+        elif what == "pod":
+            happened.append((what, draw(objects.pods(f"p{number}", name))))
+        elif what == "nominate":
+            happened.append((what, draw(objects.pods(f"n{number}")), name))
+        elif what in ("end", "terminate"):
+            happened.append((what, f"uid-p{draw(st.integers(0, number))}"))
+        else:
+            happened.append((what, name))
+    return happened
+
+
+def apply(cluster: Cluster, event: tuple[Any, ...]) -> None:
+    match event:
+        case ("node", node):
+            cluster.set_node(node)
+        case ("pod", pod):
+            cluster.see_pod(pod)
+        case ("end", uid):
+            cluster.remove_pod(uid)
+        case ("terminate", uid):
+            if uid in cluster.pods:
+                changed = type(cluster.pods[uid].pod)()
+                changed.CopyFrom(cluster.pods[uid].pod)
+                changed.metadata.deletionTimestamp.seconds = 9
+                cluster.see_pod(changed)
+        case ("remove node", name):
+            cluster.remove_node(name)
+        case ("nominate", pod, name):
+            cluster.nominator.nominate(cluster.pending(pod), name)
+
+
+def rebuilt(cluster: Cluster) -> Cluster:
+    """A cluster made from the objects alone, with its nodes in the same order of arrival."""
+    fresh = Cluster()
+    for members in cluster._zones.values():
+        for name in members:
+            fresh.set_node(cluster.nodes[name].node)
+    for pod in cluster.pods.values():
+        fresh.see_pod(pod.pod)
+    for name in cluster.nodes:
+        for pod in cluster.nominator.on(name):
+            fresh.nominator.nominate(fresh.pending(pod.pod), name)
+    return fresh
+
+
+def facts(decider: Decider, filtering: Filtering) -> dict[str, Any]:
+    """All that can be seen of a decision, by node."""
+    nodes = decider.cluster.rows
+    verdicts = filtering.verdicts[: len(nodes)]
+    rows = np.flatnonzero(verdicts == 0)
+    scores = decider.scores(filtering, rows) if len(rows) else {}
+    totals = decider.totals(filtering, rows) if len(rows) else rows
+    return {
+        "verdicts": {node.name: filtering.status(node.row) for node in nodes},
+        "scores": {
+            name: {nodes[row].name: int(score) for row, score in zip(rows, column, strict=True)}
+            for name, column in scores.items()
+        },
+        "lead": {nodes[row].name: int(total - totals.max()) for row, total in zip(rows, totals, strict=True)},
+        "message": filtering.message(),
+    }
+
+
+@few
+@given(histories(), st.data())
+def test_what_follows_events_is_what_is_built_anew(history: list[tuple[Any, ...]], data: st.DataObject) -> None:
+    cluster = Cluster()
+    waiting = [data.draw(objects.pods(f"waiting-{number}")) for number in range(2)]
+    decider = objects.decider(cluster)
+    for event in history:
+        apply(cluster, event)
+        # Decide in between, so that there is something to keep up to date.
+        for pod in waiting:
+            cluster.settle()
+            if len(cluster):
+                decider.filter(cluster.pending(pod))
+    cluster.settle()
+    fresh = rebuilt(cluster)
+    fresh.settle()
+    other = objects.decider(fresh)
+    for pod in waiting:
+        if len(cluster):
+            kept = facts(decider, decider.filter(cluster.pending(pod)))
+            assert kept == facts(other, other.filter(fresh.pending(pod)))
+
+
+@few
+@given(histories(), st.data())
+def test_columns_agree_with_nodes_asked_one_by_one(history: list[tuple[Any, ...]], data: st.DataObject) -> None:
+    cluster = Cluster()
+    for event in history:
+        apply(cluster, event)
+    cluster.settle()
+    if not len(cluster):
+        return
+    decider = objects.decider(cluster)
+    cycle = Cycle(cluster.pending(data.draw(objects.pods("waiting"))), cluster)
+    for plugin in decider.profile.filters:
+        state = plugin.prepare(cycle)
+        if state is SKIP:
+            continue
+        column = plugin.verdicts(state, cluster)
+        one_by_one = [plugin.verdict(state, node) for node in cluster.rows]
+        assert one_by_one == (column.tolist() if column is not None else [0] * len(cluster)), plugin.name
+    every = np.arange(len(cluster))
+    for scorer in decider.profile.scorers:
+        state = scorer.prepare_scores(cycle, every)
+        if state is SKIP:
+            continue
+        one_by_one = [scorer.score(state, node) for node in cluster.rows]
+        assert one_by_one == scorer.scores(state, cluster, every).tolist(), scorer.name
+        assert one_by_one == scorer.scores(state, cluster, None).tolist(), scorer.name
+        if scorer.scope is not Scope.CLUSTER:
+            some = every[::2]
+            assert one_by_one[::2] == scorer.scores(state, cluster, some).tolist(), scorer.name
+
+
+@few
+@given(histories())
+def test_the_sums_are_those_of_the_pods(history: list[tuple[Any, ...]]) -> None:
+    cluster = Cluster()
+    for event in history:
+        apply(cluster, event)
+        table = cluster.resources()
+        for node in cluster.rows:
+            assert node.row >= 0
+            assert cluster.rows[node.row] is node
+            assert table.pods[node.row] == len(node.pods)
+            assert table.requested[:, node.row].tolist() == node.requested
+            assert table.allocatable[:, node.row].tolist() == node.allocatable
+            sums = [0] * len(node.requested)
+            for pod in node.pods.values():
+                for number, amount in pod.requests:
+                    sums[number] += amount
+            assert sums == node.requested
+
+
+@few
+@given(histories(), st.data())
+def test_a_nominated_pod_of_lower_priority_changes_nothing(history: list[tuple[Any, ...]], data: st.DataObject) -> None:
+    cluster = Cluster()
+    for event in history:
+        apply(cluster, event)
+    cluster.settle()
+    if not len(cluster):
+        return
+    pod, lower = data.draw(objects.pods("waiting")), data.draw(objects.pods("lower"))
+    lower.spec.priority = pod.spec.priority - 1
+    decider = objects.decider(cluster)
+    before = facts(decider, decider.filter(cluster.pending(pod)))
+    cluster.nominator.nominate(cluster.pending(lower), cluster.rows[0].name)
+    assert facts(decider, decider.filter(cluster.pending(pod))) == before
+
+
+@few
+@given(histories(), st.data())
+def test_more_room_never_makes_a_node_unfit(history: list[tuple[Any, ...]], data: st.DataObject) -> None:
+    cluster = Cluster()
+    for event in history:
+        apply(cluster, event)
+    cluster.settle()
+    if not len(cluster):
+        return
+    pod = data.draw(objects.pods("waiting"))
+    decider = objects.decider(cluster)
+    fit = [node.name for node in cluster.rows if decider.filter(cluster.pending(pod)).status(node.row) is None]
+    for node in list(cluster.rows):
+        larger = type(node.node)()
+        larger.CopyFrom(node.node)
+        for resource in ("cpu", "memory", "pods"):
+            larger.status.allocatable[resource].string = "1000Gi"
+        cluster.set_node(larger)
+    cluster.settle()
+    filtering = decider.filter(cluster.pending(pod))
+    assert all(filtering.status(cluster.nodes[name].row) is None for name in fit)
