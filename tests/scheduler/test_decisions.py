@@ -1,0 +1,150 @@
+"""One decision: sampling, the order of nodes, ties, nominated nodes, and what a decision keeps hold of."""
+
+from __future__ import annotations
+
+import pytest
+
+from kemu.scheduler.decisions import nodes_to_find
+from tests.scheduler import objects
+
+HALF = "50m"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "percentage", "found"),
+    [
+        (50, 0, 50),  # fewer than 100: all of them
+        (100, 0, 100),
+        (500, 0, 230),  # 50 - 500/125 = 46 %
+        (1000, 0, 420),
+        (5000, 0, 500),  # 10 %
+        (6000, 0, 300),  # never below 5 %
+        (15000, 0, 750),
+        (1000, 5, 100),  # never below 100 nodes
+        (1000, 70, 700),
+        (1000, 100, 1000),
+    ],
+)
+def test_how_many_nodes_end_the_search(nodes: int, percentage: int, found: int) -> None:
+    assert nodes_to_find(nodes, percentage) == found
+
+
+def test_zones_take_turns() -> None:
+    """The document's example: nodes 1 to 4 in zone 1, nodes 5 and 6 in zone 2."""
+    zones = {"Node 1": "1", "Node 2": "1", "Node 3": "1", "Node 4": "1", "Node 5": "2", "Node 6": "2"}
+    nodes = [objects.node(name, {objects.ZONE: zone}) for name, zone in zones.items()]
+    cluster = objects.cluster_of(nodes)
+    cluster.settle()
+    assert [node.name for node in cluster.rows] == ["Node 1", "Node 5", "Node 2", "Node 6", "Node 3", "Node 4"]
+    cluster.remove_node("Node 5")
+    cluster.set_node(objects.node("Node 7", {objects.ZONE: "2"}))
+    cluster.settle()
+    assert [node.name for node in cluster.rows] == ["Node 1", "Node 6", "Node 2", "Node 7", "Node 3", "Node 4"]
+
+
+def test_the_search_goes_on_where_the_last_one_ended() -> None:
+    cluster = objects.cluster_of([objects.node(f"n{number:03}") for number in range(250)])
+    decider = objects.decider(cluster, percentage=40)
+    starts = []
+    for number in range(6):
+        starts.append(decider.start_row)
+        decision = decider.decide(cluster.pending(objects.pod(f"p{number}")))
+        assert (decision.evaluated, decision.feasible) == (100, 100)
+    assert starts == [0, 100, 200, 50, 150, 0]
+
+
+def test_nodes_that_do_not_fit_are_looked_at_too() -> None:
+    full = [objects.pod(f"x{number}", "10", on=f"n{number:03}") for number in range(0, 200, 2)]
+    cluster = objects.cluster_of([objects.node(f"n{number:03}") for number in range(250)], full)
+    decider = objects.decider(cluster, percentage=40)
+    decision = decider.decide(cluster.pending(objects.pod("p")))
+    assert (decision.evaluated, decision.feasible, decider.start_row) == (200, 100, 200)
+    decision = decider.decide(cluster.pending(objects.pod("q")))
+    assert (decision.evaluated, decision.feasible, decider.start_row) == (150, 100, 100)
+
+
+def test_ties_are_broken_by_the_stream_alone() -> None:
+    cluster = objects.cluster_of([objects.node(f"n{number}") for number in range(8)])
+    chosen = [objects.decider(cluster, seed=seed).decide(cluster.pending(objects.pod("p"))).node for seed in range(20)]
+    again = [objects.decider(cluster, seed=seed).decide(cluster.pending(objects.pod("p"))).node for seed in range(20)]
+    assert chosen == again
+    assert len(set(chosen)) > 3
+
+
+def test_the_nominated_node_goes_first_although_another_is_better() -> None:
+    cluster = objects.cluster_of([objects.node("busy"), objects.node("idle")], [objects.pod("x", "8", on="busy")])
+    pod = objects.pod("p")
+    decider = objects.decider(cluster)
+    assert decider.decide(cluster.pending(pod)).node == "idle"
+    pod.status.nominatedNodeName = "busy"
+    assert decider.decide(cluster.pending(pod)).node == "busy"
+
+
+def test_room_is_kept_for_nominated_pods_of_the_same_or_higher_priority() -> None:
+    cluster = objects.cluster_of([objects.node("n1")])
+    decider = objects.decider(cluster)
+    preemptor = cluster.pending(objects.pod("preemptor", "9", priority=10))
+    cluster.nominator.nominate(preemptor, "n1")
+    for priority, node in ((9, ""), (10, ""), (11, "n1")):
+        assert decider.decide(cluster.pending(objects.pod("p", "2", priority=priority))).node == node
+    assert decider.decide(preemptor).node == "n1"
+    cluster.nominator.remove(preemptor.uid)
+    assert decider.decide(cluster.pending(objects.pod("p", "2", priority=9))).node == "n1"
+
+
+def test_no_nodes() -> None:
+    cluster = objects.cluster_of([])
+    decision = objects.decider(cluster).decide(cluster.pending(objects.pod("p")))
+    assert (decision.node, decision.filtering) == ("", None)
+
+
+def test_an_attempt_keeps_the_state_with_which_it_began() -> None:
+    cluster = objects.cluster_of([objects.node("n1")], [objects.pod("x", "10", on="n1")])
+    decider = objects.decider(cluster)
+    cluster.freeze()
+    cluster.change(cluster.remove_pod, "uid-x")
+    assert decider.decide(cluster.pending(objects.pod("p"))).node == ""
+    cluster.thaw()
+    assert decider.decide(cluster.pending(objects.pod("p"))).node == "n1"
+
+
+def test_an_assumed_pod_counts_until_it_is_forgotten() -> None:
+    cluster = objects.cluster_of([objects.node("n1")])
+    decider = objects.decider(cluster)
+    first, second = (cluster.pending(objects.pod(name, "6")) for name in ("first", "second"))
+    cluster.assume(first, "n1")
+    assert decider.decide(second).node == ""
+    cluster.forget(first.uid)
+    assert decider.decide(second).node == "n1"
+
+
+def test_an_assumed_pod_is_confirmed_where_the_watch_shows_it() -> None:
+    cluster = objects.cluster_of([objects.node("n1"), objects.node("n2")])
+    pod = objects.pod("p", "6")
+    cluster.assume(cluster.pending(pod), "n1")
+    pod.spec.nodeName = "n2"
+    cluster.see_pod(pod, spec_changed=False)
+    assert cluster.assumed == {}
+    assert [len(cluster.nodes[name].pods) for name in ("n1", "n2")] == [0, 1]
+    assert cluster.forget("uid-p") is None
+
+
+def test_pods_of_a_node_that_comes_later_count_on_it() -> None:
+    cluster = objects.cluster_of([], [objects.pod("x", "10", on="n1")])
+    cluster.set_node(objects.node("n1"))
+    decision = objects.decider(cluster).decide(cluster.pending(objects.pod("p", "1")))
+    assert decision.node == ""
+
+
+def test_a_resource_that_appears_late() -> None:
+    cluster = objects.cluster_of([objects.node("n1")])
+    decider = objects.decider(cluster)
+    assert decider.decide(cluster.pending(objects.pod("p"))).node == "n1"
+    gpu = {"containers": [{"name": "main", "resources": {"requests": {"example.com/gpu": "1"}}}]}
+    wants = objects.pod("q")
+    wants.spec.CopyFrom(objects.pod("q", None, **gpu).spec)
+    decision = decider.decide(cluster.pending(wants))
+    assert decision.filtering is not None
+    assert decision.filtering.message() == "0/1 nodes are available: 1 Insufficient example.com/gpu."
+    cluster.set_node(objects.node("n2", **{"example.com/gpu": "1"}))
+    assert decider.decide(cluster.pending(wants)).node == "n2"

@@ -1,0 +1,233 @@
+"""Who has to go: the victims, the node, and the switches that change the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kemu.k8s import core_v1_pb2
+from kemu.objects import meta
+from kemu.scheduler import preemption
+from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.framework import PostFilterResult
+from kemu.scheduler.plugins.default_preemption import DefaultPreemption
+from tests.scheduler import objects
+
+
+def preempt(cluster: Cluster, pod: core_v1_pb2.Pod, **policy: Any) -> PostFilterResult:
+    decider = objects.decider(cluster, policy=policy)
+    decision = decider.decide(cluster.pending(pod))
+    assert decision.node == ""
+    assert decision.filtering is not None
+    plugin = decider.profile.plugins["DefaultPreemption"]
+    assert isinstance(plugin, DefaultPreemption)
+    return plugin.post_filter(decision.filtering)
+
+
+def victims(result: PostFilterResult) -> list[str]:
+    assert result.candidate is not None
+    return preemption.names(result.candidate.victims)
+
+
+def on_one_node(*pods: core_v1_pb2.Pod) -> Cluster:
+    return objects.cluster_of([objects.node("n1")], pods)
+
+
+def test_the_documents_node_of_ten_units() -> None:
+    """Running {priority 0: 3, 1: 1, 2: 5, 3: 1}, pending priority 10 with 5: only the pod of priority 2 goes."""
+    running = [
+        objects.pod(f"p{priority}", cpu, priority=priority, on="n1", start_s=priority)
+        for priority, cpu in ((0, "3"), (1, "1"), (2, "5"), (3, "1"))
+    ]
+    assert victims(preempt(on_one_node(*running), objects.pod("new", "5", priority=10))) == ["p2"]
+
+
+def test_a_best_effort_pod_is_never_a_victim_for_room() -> None:
+    cluster = on_one_node(objects.pod("idle", None, on="n1"), objects.pod("busy", "10", on="n1"))
+    assert victims(preempt(cluster, objects.pod("new", "5", priority=10))) == ["busy"]
+
+
+def test_pods_of_the_same_priority_stay() -> None:
+    result = preempt(on_one_node(objects.pod("x", "10", priority=10, on="n1")), objects.pod("new", "5", priority=10))
+    assert (result.node, result.candidate) == ("", None)
+    assert "1 No preemption victims found for incoming pod." in result.message
+
+
+def test_of_equals_the_younger_goes() -> None:
+    cluster = on_one_node(
+        objects.pod("old", "5", on="n1", start_s=100), objects.pod("young", "5", on="n1", start_s=200)
+    )
+    assert victims(preempt(cluster, objects.pod("new", "5", priority=10))) == ["young"]
+
+
+def nodes_with(*groups: Sequence[core_v1_pb2.Pod]) -> Cluster:
+    """Nodes n0, n1, … with these pods, which fill them."""
+    for number, group in enumerate(groups):
+        for pod in group:
+            pod.spec.nodeName = f"n{number}"
+    return objects.cluster_of(
+        [objects.node(f"n{number}") for number in range(len(groups))], [pod for group in groups for pod in group]
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        ([("a", "10", 5, 1)], [("b", "10", 4, 1)], "the lowest highest priority"),
+        ([("a", "5", 4, 1), ("b", "5", 4, 1)], [("c", "5", 4, 1), ("d", "5", 3, 1)], "the smallest sum"),
+        ([("a", "5", 4, 1), ("b", "5", 4, 1)], [("c", "10", 4, 1)], "the fewest victims"),
+        ([("a", "10", 4, 1)], [("b", "10", 4, 2)], "the latest start"),
+    ],
+)
+def test_which_node(first: list[Any], second: list[Any], why: str) -> None:
+    def pods(group: list[Any]) -> list[core_v1_pb2.Pod]:
+        return [objects.pod(name, cpu, priority=p, on="?", start_s=start) for name, cpu, p, start in group]
+
+    assert preempt(nodes_with(pods(first), pods(second)), objects.pod("new", "10", priority=10)).node == "n1", why
+    assert preempt(nodes_with(pods(second), pods(first)), objects.pod("new", "10", priority=10)).node == "n0", why
+
+
+def test_budgets_are_respected_where_possible() -> None:
+    protected = objects.pod("protected", "10", priority=1, on="n0", labels={"app": "db"})
+    free = objects.pod("free", "10", priority=5, on="n1")
+    cluster = objects.cluster_of([objects.node("n0"), objects.node("n1")], [protected, free])
+    cluster.set_budget("default/db", objects.budget("db", {"app": "db"}, 0))
+    new = objects.pod("new", "10", priority=10)
+    assert preempt(cluster, new).node == "n1"
+    assert preempt(cluster, new, pdb="ignore").node == "n0"
+    cluster.set_budget("default/db", objects.budget("db", {"app": "db"}, 1))
+    assert preempt(cluster, new).node == "n0"
+
+
+def test_a_budget_only_helps_to_be_spared_first() -> None:
+    cluster = on_one_node(
+        objects.pod("protected", "5", priority=1, on="n1", labels={"app": "db"}),
+        objects.pod("other", "5", priority=2, on="n1"),
+    )
+    cluster.set_budget("default/db", objects.budget("db", {"app": "db"}, 0))
+    result = preempt(cluster, objects.pod("new", "5", priority=10))
+    assert victims(result) == ["other"]
+    result = preempt(cluster, objects.pod("new", "10", priority=10))
+    assert victims(result) == ["other", "protected"]
+    assert result.candidate is not None
+    assert result.candidate.violations == 1
+
+
+def terminating(pod: core_v1_pb2.Pod, *, by_preemption: bool = True) -> core_v1_pb2.Pod:
+    pod.metadata.deletionTimestamp.seconds = 100
+    if by_preemption:
+        meta.set_condition(pod.status.conditions, "DisruptionTarget", "True", "PreemptionByScheduler", "", 0)
+    return pod
+
+
+def nominated(pod: core_v1_pb2.Pod, node: str) -> core_v1_pb2.Pod:
+    pod.status.nominatedNodeName = node
+    return pod
+
+
+def test_a_pod_that_never_preempts() -> None:
+    new = objects.pod("new", "10", priority=10, preemptionPolicy="Never")
+    result = preempt(on_one_node(objects.pod("x", "10", on="n1")), new)
+    assert (result.node, result.candidate) == (None, None)
+    assert result.message.endswith("not eligible due to preemptionPolicy=Never.")
+
+
+def test_victims_on_the_nominated_node_are_waited_for() -> None:
+    cluster = objects.cluster_of(
+        [objects.node("n1"), objects.node("n2")],
+        [terminating(objects.pod("going", "10", on="n1")), objects.pod("x", "10", on="n2")],
+    )
+    result = preempt(cluster, nominated(objects.pod("new", "10", priority=10), "n1"))
+    assert (result.node, result.candidate) == (None, None)
+
+
+@pytest.mark.parametrize(("eligibility", "preempts"), [("current", True), ("alpha", False)])
+def test_pods_that_end_for_another_reason_are_waited_for_in_alpha_only(eligibility: str, preempts: bool) -> None:
+    cluster = on_one_node(terminating(objects.pod("going", "10", on="n1"), by_preemption=False))
+    new = nominated(objects.pod("new", "10", priority=10), "n1")
+    assert (preempt(cluster, new, eligibility=eligibility).candidate is not None) is preempts
+
+
+def test_nobody_preempts() -> None:
+    cluster = on_one_node(objects.pod("x", "10", on="n1"))
+    for policy in ({"disablePreemption": True}, {"preemptor": "none"}):
+        assert preempt(cluster, objects.pod("new", "10", priority=10), **policy) == PostFilterResult()
+
+
+def test_by_quality_of_service_first() -> None:
+    limits = {"requests": {"cpu": "5", "memory": "1Gi"}, "limits": {"cpu": "5", "memory": "1Gi"}}
+    sure = {"containers": [{"name": "main", "image": "app:1", "resources": limits}]}
+    burstable = objects.pod("web", "10", priority=1000, on="n1")
+    guaranteed = objects.pod("new", None, priority=1, **sure)
+    assert preempt(on_one_node(burstable), guaranteed).candidate is None
+    assert victims(preempt(on_one_node(burstable), guaranteed, victimOrder="qos")) == ["web"]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_the_quick_dry_run_agrees_with_the_general_one(data: st.DataObject) -> None:
+    """Resources alone, by sums; or by asking the filters again and again."""
+    amount = st.sampled_from(["1", "2", "3", "500m", None])
+    running = [
+        objects.pod(
+            f"p{number}",
+            data.draw(amount),
+            priority=data.draw(st.integers(0, 4)),
+            on="n1",
+            start_s=data.draw(st.integers(1, 3)),
+            labels={"app": data.draw(st.sampled_from(["a", "b"]))},
+        )
+        for number in range(data.draw(st.integers(0, 8)))
+    ]
+    node = objects.node("n1", cpu=data.draw(st.sampled_from(["4", "8"])), pods=data.draw(st.sampled_from(["3", "110"])))
+    cluster = objects.cluster_of([node], running)
+    cluster.set_budget("default/a", objects.budget("a", {"app": "a"}, data.draw(st.integers(0, 2))))
+    decider = objects.decider(cluster)
+    pod = objects.pod("new", data.draw(amount), priority=data.draw(st.integers(0, 5)))
+    filtering = decider.filter(cluster.pending(pod))
+    if filtering.status(0) is None:
+        return
+    plugin = decider.profile.plugins["DefaultPreemption"]
+    assert isinstance(plugin, DefaultPreemption)
+    quick = plugin.preemptor.dry_runs(filtering, [0], 0, 1)
+    general = plugin.preemptor.dry_run(filtering, cluster.rows[0])
+    assert quick == (([general], {}) if isinstance(general, preemption.Candidate) else ([], {"n1": general}))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_no_victim_could_have_stayed(data: st.DataObject) -> None:
+    """Without any one of its victims gone, the pod would not fit; and none is more important than the pod."""
+    running = [
+        objects.pod(
+            f"p{number}", data.draw(st.sampled_from(["1", "2", "4"])), priority=data.draw(st.integers(0, 9)), on="n1"
+        )
+        for number in range(data.draw(st.integers(1, 8)))
+    ]
+    cluster = on_one_node(*running)
+    decider = objects.decider(cluster)
+    pod = cluster.pending(objects.pod("new", "6", priority=5))
+    decision = decider.decide(pod)
+    if decision.node or decision.filtering is None:
+        return
+    plugin = decider.profile.plugins["DefaultPreemption"]
+    assert isinstance(plugin, DefaultPreemption)
+    candidate = plugin.post_filter(decision.filtering).candidate
+    if candidate is None:
+        return
+    assert all(victim.priority < 5 for victim in candidate.victims)
+    for spared in candidate.victims:
+        for victim in candidate.victims:
+            if victim is not spared:
+                cluster.remove_pod(victim.uid)
+        assert decider.decide(pod).node == ""
+        for victim in candidate.victims:
+            if victim is not spared:
+                cluster.add_pod(victim, "n1")
+    for victim in candidate.victims:
+        cluster.remove_pod(victim.uid)
+    assert decider.decide(pod).node == "n1"

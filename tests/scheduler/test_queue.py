@@ -1,0 +1,220 @@
+"""Where pods wait, in which order they are tried, and what wakes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kemu.k8s import core_v1_pb2
+from kemu.runtime.env import SECOND_NS
+from kemu.scheduler.events import Event
+from kemu.scheduler.framework import PreEnqueuePlugin
+from kemu.scheduler.pods import PodInfo
+from kemu.scheduler.queues import QueuedPod, SchedulingQueue
+from kemu.scheduler.statuses import Status, unresolvable
+from tests.scheduler import objects
+from tests.scheduler.clocks import HandClock
+
+FIT = ("NodeResourcesFit",)
+
+
+class World:
+    def __init__(self, **options: Any) -> None:
+        registry = options.pop("registry", None)
+        profile = options.pop("profile", None)
+        self.clock = HandClock()
+        self.cluster = objects.cluster_of([objects.node("n1")])
+        self.profile = objects.decider(self.cluster, profile, registry=registry).profile
+        self.left: list[tuple[str, str, float, str]] = []
+        self.queue = SchedulingQueue(
+            self.clock, {"default-scheduler": self.profile}, on_leave=self._on_leave, **options
+        )
+        self.queue.start()
+
+    def _on_leave(self, pod: QueuedPod, place: str, since_ns: int, cause: str) -> None:
+        self.left.append((pod.info.name, place, since_ns / SECOND_NS, cause))
+
+    def info(self, name: str, **fields: Any) -> PodInfo:
+        return self.cluster.pending(objects.pod(name, **fields))
+
+    def add(self, name: str, **fields: Any) -> None:
+        self.queue.add(self.info(name, **fields))
+
+    def fail(self, rejectors: tuple[str, ...] = FIT, name: str | None = None) -> QueuedPod:
+        """Take the next pod and say that it failed."""
+        pod = self.queue.take()
+        assert pod is not None
+        assert name in (None, pod.info.name)
+        self.queue.failed(pod, rejectors)
+        return pod
+
+    def taken(self) -> list[str]:
+        """The pods that can be taken now, in order."""
+        names = []
+        while (pod := self.queue.take()) is not None:
+            names.append(pod.info.name)
+            self.queue.done(pod.info.uid)
+        return names
+
+    def a_pod_ends(self) -> None:
+        self.queue.move(Event.ASSIGNED_POD_DELETE, objects.pod("gone", on="n1"), None)
+
+
+def test_high_priority_first_then_first_come_first_served() -> None:
+    world = World()
+    for name, priority in (("a", 0), ("b", 10), ("c", 0), ("d", 10)):
+        world.add(name, priority=priority)
+    assert world.taken() == ["b", "d", "a", "c"]
+
+
+def test_a_failed_pod_waits_for_an_event_that_its_plugins_care_about() -> None:
+    world = World()
+    world.add("p")
+    world.fail()
+    world.queue.move(Event.ASSIGNED_POD_ADD, None, objects.pod("x", on="n1"))
+    world.queue.move(Event.NODE_ADD, None, objects.node("small", cpu="500m"))
+    assert world.taken() == []
+    world.queue.move(Event.NODE_ADD, None, objects.node("large"))
+    assert world.taken() == ["p"]
+
+
+def test_the_second_of_backoff_must_be_over() -> None:
+    """An error at 6.403 with 1 s backoff is retried at 8, then after 2, 4, 8, 10 s: 11, 16, 25, 36."""
+    world = World()
+    world.clock.advance_to(6.403)
+    world.add("p")
+    for retried_at in (8, 11, 16, 25, 36):
+        world.fail(rejectors=())
+        world.clock.advance_to(retried_at - 0.001)
+        assert world.queue.take() is None
+        world.clock.advance_to(retried_at)
+    assert world.taken() == ["p"]
+
+
+def test_an_idle_scheduler_takes_pods_out_of_backoff_but_not_those_in_error() -> None:
+    world = World()
+    world.add("rejected")
+    world.add("broken")
+    world.fail(FIT, "rejected")
+    world.fail((), "broken")
+    world.a_pod_ends()
+    assert world.taken() == ["rejected"]
+
+
+def test_backoff_puts_a_pod_behind_those_that_are_active() -> None:
+    world = World()
+    world.add("important", priority=10)
+    world.fail()
+    world.add("modest")
+    world.a_pod_ends()
+    assert world.taken() == ["modest", "important"]
+
+
+def test_without_the_gate_nothing_is_taken_early_and_nothing_is_rounded() -> None:
+    world = World(pops_from_backoff=False)
+    world.clock.advance_to(0.2)
+    world.add("p")
+    world.fail()
+    world.a_pod_ends()
+    assert world.taken() == []
+    world.clock.advance_to(1.9)
+    assert world.taken() == []
+    world.clock.advance_to(2)
+    assert world.taken() == ["p"]
+
+
+def test_after_five_minutes_a_pod_is_tried_without_an_event() -> None:
+    world = World()
+    world.add("p")
+    world.fail(("NodeAffinity",))
+    world.clock.advance_to(329.9)
+    assert world.taken() == []
+    world.clock.advance_to(330)
+    assert world.taken() == ["p"]
+    assert world.left[-2:] == [("p", "unschedulable", 0, "AttemptFailed"), ("p", "active", 330, "UnschedulableTimeout")]
+
+
+def test_an_event_met_in_flight_is_not_lost() -> None:
+    world = World()
+    world.add("p")
+    pod = world.queue.take()
+    assert pod is not None
+    world.a_pod_ends()
+    world.queue.failed(pod, FIT)
+    assert world.taken() == ["p"]
+
+
+def test_an_event_before_the_flight_does_not_count() -> None:
+    world = World()
+    world.add("p")
+    world.a_pod_ends()
+    world.fail()
+    assert world.taken() == []
+
+
+def test_a_gated_pod_waits_until_its_last_gate_is_gone() -> None:
+    world = World()
+    gated = objects.pod("p", schedulingGates=[{"name": "a"}, {"name": "b"}])
+    world.queue.add(world.cluster.pending(gated))
+    world.a_pod_ends()
+    assert world.taken() == []
+    one_left, open_ = core_v1_pb2.Pod(), core_v1_pb2.Pod()
+    one_left.CopyFrom(gated)
+    del one_left.spec.schedulingGates[0]
+    world.queue.update(world.cluster.pending(one_left), [], gated)
+    assert world.taken() == []
+    open_.CopyFrom(one_left)
+    del open_.spec.schedulingGates[0]
+    world.queue.update(world.cluster.pending(open_), [Event.POD_GATES], one_left)
+    assert world.taken() == ["p"]
+    assert world.left[0] == ("p", "gated", 0, "PodAdd")
+
+
+class Closed(PreEnqueuePlugin):
+    """A door that only the end of a pod opens."""
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        return unresolvable("closed") if self.args["doors"] else None
+
+    def events(self) -> Any:
+        return [(Event.ASSIGNED_POD_DELETE, None)]
+
+
+def test_a_gate_hears_only_of_its_own_events() -> None:
+    doors = [True]
+    profile = {"plugins": {"preEnqueue": {"enabled": [{"name": "Closed"}]}}}
+    world = World(profile=profile, registry={"Closed": lambda args, handle: Closed({"doors": doors}, handle)})
+    world.add("p")
+    doors.clear()
+    world.queue.move(Event.NODE_ADD, None, objects.node("large"))
+    assert world.taken() == []
+    world.a_pod_ends()
+    assert world.taken() == ["p"]
+
+
+def test_a_pod_that_is_removed_is_not_taken() -> None:
+    world = World()
+    world.add("a")
+    world.add("b")
+    world.queue.remove("uid-a")
+    assert world.taken() == ["b"]
+    assert len(world.queue) == 0
+
+
+@pytest.mark.parametrize(("rejectors", "alive"), [((), True), (FIT, False)])
+def test_only_a_pod_that_time_alone_will_wake_keeps_a_run_alive(rejectors: tuple[str, ...], alive: bool) -> None:
+    world = World()
+    world.add("p")
+    world.fail(rejectors)
+    assert bool(world.clock.foreground()) is alive
+
+
+def test_to_wait_for_nodes_does_not_keep_a_run_alive() -> None:
+    world = World()
+    world.queue.nodes_changed(False)
+    world.add("p")
+    world.fail(())
+    assert world.clock.foreground() == []
+    world.queue.nodes_changed(True)
+    assert world.clock.foreground() == [2 * SECOND_NS]
