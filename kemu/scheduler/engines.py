@@ -320,7 +320,7 @@ class Engine:
         waiting = self.waiting.get(uid)
         if waiting is None:
             return False
-        waiting.reject("", "preempted or deleted")
+        waiting.reject("DefaultPreemption", "preempted or deleted")
         return True
 
     async def _bind(self, pod: QueuedPod, cycle: Cycle, node: str, waiting: WaitingPod | None) -> None:
