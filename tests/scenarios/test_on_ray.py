@@ -22,5 +22,9 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow]
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_holds_on_ray(name: str, tmp_path: Path) -> None:
     scenario = loader.load(SCENARIOS[name])
-    verdict, _ = runner.run_all(scenario, runner.Options(out=tmp_path, runtime="ray", speed=20))
+    # Two virtual seconds are a tenth of a real one: a machine that is busy with other things may be too slow for that.
+    for speed in (20, 5):
+        verdict, _ = runner.run_all(scenario, runner.Options(out=tmp_path, runtime="ray", speed=speed))
+        if verdict["verdict"] == "holds":
+            break
     assert verdict["verdict"] == "holds", failures(verdict)
