@@ -7,7 +7,6 @@ code; only here all nodes are scored and all candidates tried.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from kemu.k8s import apps_v1_pb2, core_v1_pb2, policy_v1_pb2
 from kemu.objects import convert, meta
+from kemu.runtime import streams
 from kemu.scheduler import configurations, preemption
 from kemu.scheduler.cluster import Cluster
 from kemu.scheduler.decisions import Decider, Filtering
@@ -64,7 +64,7 @@ def cluster_of(case: Mapping[str, Any]) -> Cluster:
 def answer(case: Mapping[str, Any]) -> dict[str, Any]:
     """Answer a recorded case. Raises ConfigurationError or ConversionError for a case that makes no sense."""
     cluster = cluster_of(case)
-    rng = random.Random(0)
+    rng = streams.random_stream(0, "case")
     configuration = configurations.profile_of(case.get("profile") or {}, "profile")
     profile = Profile(configuration, Handle(cluster, rng))
     decider = Decider(profile, cluster, rng, percentage_of_nodes=100)

@@ -28,7 +28,7 @@ from kemu.scheduler.simulations import Simulation
 from kemu.scheduler.statuses import Status, unresolvable
 
 if TYPE_CHECKING:
-    import random
+    from random import Random
 
 MIN_FEASIBLE_NODES = 100
 """At least so many nodes are looked for before the search stops."""
@@ -140,7 +140,7 @@ class Decision:
 class Decider:
     """Decides for the pods of one profile."""
 
-    def __init__(self, profile: Profile, cluster: Cluster, rng: random.Random, percentage_of_nodes: int = 0) -> None:
+    def __init__(self, profile: Profile, cluster: Cluster, rng: Random, percentage_of_nodes: int = 0) -> None:
         """``percentage_of_nodes`` is that of the whole configuration; the profile's own goes first."""
         own = profile.percentage_of_nodes_to_score
         self.profile = profile

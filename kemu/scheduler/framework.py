@@ -44,7 +44,7 @@ from kemu.scheduler.policies import Policy
 from kemu.scheduler.statuses import Status
 
 if TYPE_CHECKING:
-    import random
+    from random import Random
 
     from kemu.scheduler.cluster import Cluster
     from kemu.scheduler.decisions import Filtering
@@ -97,7 +97,7 @@ class Api(Protocol):
 class Handle:
     """What the framework offers to plugins."""
 
-    def __init__(self, cluster: Cluster, rng: random.Random, policy: Policy | None = None) -> None:
+    def __init__(self, cluster: Cluster, rng: Random, policy: Policy | None = None) -> None:
         self.cluster = cluster
         self.random = rng
         self.policy = policy or Policy()

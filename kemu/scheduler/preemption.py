@@ -29,7 +29,7 @@ from kemu.scheduler.simulations import Simulation
 from kemu.scheduler.statuses import UNRESOLVABLE, UNSCHEDULABLE, Status, unresolvable
 
 if TYPE_CHECKING:
-    import random
+    from random import Random
 
     from kemu.scheduler.decisions import Filtering
 
@@ -72,9 +72,7 @@ class Preemption(NamedTuple):
 class Preemptor:
     """Chooses victims for the pods of one profile."""
 
-    def __init__(
-        self, cluster: Cluster, policy: Policy, rng: random.Random, candidates_wanted: Callable[[int], int]
-    ) -> None:
+    def __init__(self, cluster: Cluster, policy: Policy, rng: Random, candidates_wanted: Callable[[int], int]) -> None:
         """``candidates_wanted``: of how many nodes the search may stop with how many candidates."""
         self.candidates_wanted = candidates_wanted
         self.cluster = cluster

@@ -16,7 +16,7 @@ from kemu.runtime import distributions
 from kemu.runtime.distributions import Distribution
 
 if TYPE_CHECKING:
-    import random
+    from random import Random
 
 DEFAULT_BASE_S = 0.0003
 DEFAULT_PER_NODE_S = 0.0000014
@@ -40,9 +40,9 @@ class Timing:
             self._base, self._per_node = distributions.parse(cycle), distributions.parse(0)
         self._bind = distributions.parse(timing.get("bind", 0))
 
-    def cycle_s(self, rng: random.Random, nodes: int) -> float:
+    def cycle_s(self, rng: Random, nodes: int) -> float:
         """What an attempt takes that looked at so many nodes."""
         return self._base.draw(rng) + self._per_node.draw(rng) * nodes
 
-    def bind_s(self, rng: random.Random) -> float:
+    def bind_s(self, rng: Random) -> float:
         return self._bind.draw(rng)
