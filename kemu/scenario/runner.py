@@ -14,6 +14,7 @@ Neighbours: :mod:`plans` (which actors), :mod:`faults` (chaos), :mod:`verdicts` 
 from __future__ import annotations
 
 import asyncio
+import gc
 import hashlib
 import json
 import shutil
@@ -148,6 +149,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
             raise error.__cause__ from None
         raise
     finally:
+        gc.unfreeze()
         digest = writer.close()
     wall_s = time.perf_counter() - begun
     verdict, history = judge(scenario, folder, end)
@@ -210,6 +212,9 @@ async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder) -> End
     ):
         await runtime.launch(stage)
         roster.extend(spec.name for spec in stage)
+    # What stands now lives as long as the run: the collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()
     await runtime.begin()
     recorder.stop = asyncio.Event()
     chaos = Chaos(runtime, scenario.seed, roster)
