@@ -79,7 +79,10 @@ def judge(kind: registry.Kind, questions: Iterable[cases.Case], report: Report |
 def side_by_side(disagreement: Disagreement, width: int = 120) -> list[str]:
     """Where the two answers differ, ``place: recorded | kemu``, for a terminal of so many columns."""
     left, right = (_leaves(answer) for answer in (disagreement.recorded, disagreement.kemu))
-    places = [place for place in {**left, **right} if left.get(place) != right.get(place)]
+    differing = [place for place in {**left, **right} if left.get(place) != right.get(place)]
+    # Where several answers would be right, only the one that comes nearest is of interest.
+    named = tuple(difference.partition(": ")[0] for difference in disagreement.differences)
+    places = [place for place in differing if place.startswith(named)] or differing
     if not places:
         return []
     name = min(max(len(place) for place in places), width // 3)

@@ -83,13 +83,19 @@ def non_zero_requests_on_node(pod: Any) -> tuple[int, int]:
 
 
 def ranking_request(pod: Any, resource: str) -> int:
-    """What the kubelet takes for the request of a pod when it ranks pods and chooses victims.
+    """What the kubelet takes for the request of a pod when it chooses victims: cpu in millicores, all others in whole
+    units."""
+    return _round(resource, ranking_request_nano(pod, resource))
+
+
+def ranking_request_nano(pod: Any, resource: str) -> int:
+    """What the kubelet takes for the request of a pod when it ranks pods, in billionths.
 
     Differs from :func:`pod_requests`: as soon as the pod has any pod-level resources, only pod-level requests count,
     for every resource; overhead is added only to a request that is not zero; every pod requests one of ``pods``.
     """
     if resource == PODS:
-        return 1
+        return _NANO
     spec = pod.spec
     if _has_pod_level(spec.resources):
         requests = spec.resources.requests
@@ -98,7 +104,7 @@ def ranking_request(pod: Any, resource: str) -> int:
         nano = _container_sum(spec, None, defaults=None).get(resource, 0)
     if nano and resource in spec.overhead:
         nano += _nano(spec.overhead[resource].string)
-    return _round(resource, nano)
+    return nano
 
 
 def container_requests(spec: Any) -> dict[str, quantities.Quantity]:
