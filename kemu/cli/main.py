@@ -10,10 +10,8 @@ import sys
 from collections.abc import Callable, Sequence
 
 import kemu
+from kemu.cli import exits
 from kemu.errors import KemuError, ScenarioError, SimulationError
-
-EXIT_HOLDS, EXIT_FAILS, EXIT_INPUT, EXIT_UNKNOWN, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
-EXIT_CODES = {"holds": EXIT_HOLDS, "fails": EXIT_FAILS, "unknown": EXIT_UNKNOWN}
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -25,26 +23,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command: Command | None = getattr(options, "command", None)
     if command is None:
         parser.print_help()
-        return EXIT_INPUT
+        return exits.INPUT
     try:
         return command(options)
     except ScenarioError as error:
         count = len(error.problems)
         print(f"{error}\n{count} mistake{'s' if count != 1 else ''}", file=sys.stderr)
-        return EXIT_INPUT
+        return exits.INPUT
     except SimulationError as error:
         print(f"kemu: the run broke: {type(error).__name__}: {error}", file=sys.stderr)
-        return EXIT_FAILS
+        return exits.FAILS
     except KemuError as error:
         print(f"kemu: {error}", file=sys.stderr)
-        return EXIT_INPUT
+        return exits.INPUT
     except BrokenPipeError:
         # The reader of a pipe (head, less) has seen enough.
         sys.stderr.close()
-        return EXIT_HOLDS
+        return exits.HOLDS
     except KeyboardInterrupt:
         print("kemu: interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
+        return exits.INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -6,6 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
+from kemu.cli import exits
+
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
@@ -20,7 +22,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.cli.main import EXIT_FAILS, EXIT_HOLDS
     from kemu.scenario import replays
 
     found = replays.replay(options.run, options.data)
@@ -49,4 +50,4 @@ def command(options: argparse.Namespace) -> int:
                 print(f"{each.folder}: the same, {each.events} events, digest {each.digest}")
             else:
                 print(f"{each.folder}: {each.difference}")
-    return EXIT_HOLDS if same else EXIT_FAILS
+    return exits.HOLDS if same else exits.FAILS

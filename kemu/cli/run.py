@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kemu.cli import catalog
+from kemu.cli import catalog, exits
 from kemu.errors import KemuError
 
 
@@ -69,7 +69,6 @@ def overrides(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.cli.main import EXIT_CODES
     from kemu.scenario import loader, runner
 
     path = catalog.find(options.scenario)
@@ -98,7 +97,7 @@ def command(options: argparse.Namespace) -> int:
         print(json.dumps(verdict))
     else:
         _show(scenario.description, verdict, results, options)
-    return EXIT_CODES[verdict["verdict"]]
+    return exits.BY_VERDICT[verdict["verdict"]]
 
 
 def _folder_name(name: str, runtime: str, seed: int) -> str:

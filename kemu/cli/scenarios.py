@@ -6,7 +6,7 @@ import argparse
 import json
 from pathlib import Path
 
-from kemu.cli import catalog
+from kemu.cli import catalog, exits
 from kemu.errors import Problem, ScenarioError
 
 
@@ -60,7 +60,6 @@ def show_command(options: argparse.Namespace) -> int:
 
 
 def validate_command(options: argparse.Namespace) -> int:
-    from kemu.cli.main import EXIT_HOLDS, EXIT_INPUT
     from kemu.scenario import loader
 
     problems: list[Problem] = []
@@ -77,7 +76,7 @@ def validate_command(options: argparse.Namespace) -> int:
         print(json.dumps({"valid": not problems, "problems": [problem.__dict__ for problem in problems]}))
     elif problems:
         raise ScenarioError(problems)
-    return EXIT_INPUT if problems else EXIT_HOLDS
+    return exits.INPUT if problems else exits.HOLDS
 
 
 def schema_command(options: argparse.Namespace) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from kemu.cli import exits
 from kemu.errors import KemuError
 
 
@@ -21,12 +22,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.cli.main import EXIT_FAILS, EXIT_HOLDS
     from kemu.scenario.replays import folders
 
     if not options.pod and not options.otlp:
         raise KemuError("name a pod to show, or --otlp HOST:PORT to send all traces to")
-    exit_code = EXIT_HOLDS
+    exit_code = exits.HOLDS
     if options.otlp:
         from kemu.telemetry import otlp
 
@@ -34,7 +34,7 @@ def command(options: argparse.Namespace) -> int:
             report = otlp.export_run(folder, options.otlp)
             print(f"{folder} to {options.otlp}: {report}")
             if report.dropped:
-                exit_code = EXIT_FAILS
+                exit_code = exits.FAILS
     if options.pod:
         from rich.console import Console
 

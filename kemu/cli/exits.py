@@ -1,0 +1,12 @@
+"""Exit codes of all commands."""
+
+HOLDS = 0
+FAILS = 1
+"""A check or an expectation failed."""
+INPUT = 2
+"""The input is wrong."""
+UNKNOWN = 3
+"""Something could not be judged, or was never exercised."""
+INTERRUPTED = 130
+
+BY_VERDICT = {"holds": HOLDS, "fails": FAILS, "unknown": UNKNOWN}
