@@ -1,7 +1,7 @@
 """The cache: nodes and the pods on them, with columns that follow every event.
 
 Pods come here when they are assigned, seen in a watch or *assumed* by this scheduler before the binding is written.
-An assumed pod is confirmed by the watch, forgotten when its binding fails, or expires.
+An assumed pod is confirmed by the watch or forgotten when its binding fails; as in today's Kubernetes it never expires.
 
 The order of the rows is the order in which nodes are looked at: zones take turns (``nodeTree`` of kube-scheduler).
 Where several zones exist, a new node moves rows; then :attr:`Cluster.layout` changes and cached columns start over.
@@ -270,6 +270,11 @@ class Cluster:
         return column
 
     # Pods -----------------------------------------------------------------------------------------------------------
+
+    def nominated_nodes(self) -> list[NodeInfo]:
+        """The nodes that pods are nominated to."""
+        known = (self.nodes.get(name) for name in self.nominator.nodes)
+        return [node for node in known if node is not None and node.row >= 0]
 
     def pod(self, pod: Any) -> PodInfo:
         """A pod that runs on a node, as the cache counts it (not yet added)."""

@@ -50,7 +50,18 @@ def nodes_to_find(nodes: int, percentage: int) -> int:
 class Filtering:
     """What the filters said of all nodes."""
 
-    __slots__ = ("cycle", "evaluation", "left_out", "nodes", "profile", "rejection", "states", "tally", "verdicts")
+    __slots__ = (
+        "_active",
+        "cycle",
+        "evaluation",
+        "left_out",
+        "nodes",
+        "profile",
+        "rejection",
+        "states",
+        "tally",
+        "verdicts",
+    )
 
     def __init__(self, profile: Profile, cycle: Cycle, evaluation: Evaluation) -> None:
         self.profile = profile
@@ -66,6 +77,7 @@ class Filtering:
         self.tally: Mapping[int, int] = evaluation.tally
         self.left_out = ""
         """Names of the plugins that narrowed the search, for the reason of the nodes left out."""
+        self._active: list[tuple[int, FilterPlugin, Any]] | None = None
 
     @property
     def on_nodes_alone(self) -> bool:
@@ -110,12 +122,11 @@ class Filtering:
         return tuple(sorted(names))
 
     def filters(self) -> list[tuple[int, FilterPlugin, Any]]:
-        """All filters that depend on pods, with their states, in order."""
-        active = [
-            *self.evaluation.filters.on_node,
-            *((place, self.profile.filters[place], state) for place, state in self.states.items()),
-        ]
-        active.sort(key=lambda one: one[0])
+        """All filters that depend on pods, with their states, in order. Ask when the states are complete."""
+        active = self._active
+        if active is None:
+            of_cluster = [(place, self.profile.filters[place], state) for place, state in self.states.items()]
+            active = self._active = sorted((*self.evaluation.filters.on_node, *of_cluster), key=lambda one: one[0])
         return active
 
 
@@ -208,9 +219,9 @@ class Decider:
                 column = plugin.verdicts(state, cluster)
                 if column is not None:
                     evaluations.merge(rows, place, column)
-        if filtering.states and len(cluster.nominator):
-            for node in cluster.rows:
-                if node.nominated and evaluations.nominated_above(node, pod.priority, pod):
+        if filtering.states:
+            for node in cluster.nominated_nodes():
+                if evaluations.nominated_above(node, pod.priority, pod):
                     rows[node.row] = Simulation(filtering, node).verdict()
 
     def _narrow(self, filtering: Filtering, names: tuple[str, ...], by: str) -> None:

@@ -29,7 +29,7 @@ from kemu.scheduler.pods import PodInfo
 from kemu.scheduler.policies import Policy
 from kemu.scheduler.profiles import Profile
 from kemu.scheduler.queues import QueuedPod, SchedulingQueue
-from kemu.scheduler.statuses import ERROR, UNSCHEDULABLE, WAIT, Status
+from kemu.scheduler.statuses import ERROR, WAIT, Status
 from kemu.scheduler.timings import Timing
 
 NO_NODES = "no nodes available to schedule pods"
@@ -326,7 +326,7 @@ class Engine:
     async def _bind(self, pod: QueuedPod, cycle: Cycle, node: str, waiting: WaitingPod | None) -> None:
         info = pod.info
         started_ns = self._clock.now_ns()
-        status = await self._bound(pod.profile, cycle, node, waiting)
+        status, refusal = await self._bound(pod.profile, cycle, node, waiting)
         self._env.log(
             "sched.bind",
             {
@@ -345,29 +345,34 @@ class Engine:
                 plugin.post_bind(cycle, node)
             return
         self._unreserve(pod.profile, cycle, node)
-        await self._take_back(pod, info, status)
+        await self._take_back(pod, info, status, reports=refusal not in _LEFT_ALONE)
 
-    async def _bound(self, profile: Profile, cycle: Cycle, node: str, waiting: WaitingPod | None) -> Status | None:
-        """Permit's wait, PreBind, Bind. None when the pod is bound."""
+    async def _bound(
+        self, profile: Profile, cycle: Cycle, node: str, waiting: WaitingPod | None
+    ) -> tuple[Status | None, str]:
+        """Permit's wait, PreBind, Bind. No status when the pod is bound; else also the API's reason, if it refused."""
         if waiting is not None:
             status = await waiting.decision()
             del self.waiting[cycle.pod.uid]
             if status is not None:
-                return status
+                return status, ""
         for plugin in profile.pre_bind:
             status = await plugin.pre_bind(cycle, node)
             if status is not None:
-                return status._replace(plugin=plugin.name)
+                return status._replace(plugin=plugin.name), ""
         bind_s = self._timing.bind_s(self._env.random)
         if bind_s:
             await self._clock.sleep(bind_s)
         for binder in profile.bind:
-            answer = await binder.bind(cycle, node)
+            try:
+                answer = await binder.bind(cycle, node)
+            except ApiError as error:
+                return Status(ERROR, (f'running Bind plugin "{binder.name}": {error.message}',)), error.reason
             if not isinstance(answer, Skip):
-                return answer
-        return Status(ERROR, ("no plugin bound the pod",))
+                return answer, ""
+        return Status(ERROR, ("no plugin bound the pod",)), ""
 
-    async def _take_back(self, pod: QueuedPod, info: PodInfo, status: Status) -> None:
+    async def _take_back(self, pod: QueuedPod, info: PodInfo, status: Status, *, reports: bool) -> None:
         """A binding failed: what was assumed is not so, which is news for everybody."""
         self.cluster.change(self.cluster.forget, info.uid)
         only = (lambda waiting: waiting.uid != info.uid) if status.rejected else None
@@ -375,6 +380,6 @@ class Engine:
         tried = info.pod
         rejectors = (status.plugin,) if status.rejected else ()
         self._requeue(pod, tried, rejectors, "")
-        if status.code == UNSCHEDULABLE or status.plugin not in _LEFT_ALONE:
+        if reports:
             reason = REJECTED if status.rejected else SCHEDULER_ERROR
             await self._report(tried, status.message, "", reason)

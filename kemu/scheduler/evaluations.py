@@ -186,10 +186,8 @@ class Evaluation:
         verdicts = self.object_verdicts.copy()
         _fill(verdicts[:rows], self.filters.on_node, cluster)
         self.verdicts = verdicts
-        if len(cluster.nominator):
-            for node in cluster.rows:
-                if node.nominated:
-                    verdicts[node.row] = self._verdict(node)
+        for node in cluster.nominated_nodes():
+            verdicts[node.row] = self._verdict(node)
         self.feasible = verdicts == 0
         self.tally = tally_of(verdicts[:rows])
         fixed = np.zeros(cluster.capacity, dtype=np.int64)

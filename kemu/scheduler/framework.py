@@ -381,7 +381,7 @@ class PreBindPlugin(Plugin):
 
 class BindPlugin(Plugin):
     async def bind(self, cycle: Cycle, node: str) -> Status | Skip | None:
-        """None when bound; SKIP leaves the pod to the next plugin."""
+        """None when bound; SKIP leaves the pod to the next plugin. An ApiError is a refusal."""
         return SKIP
 
 

@@ -18,6 +18,8 @@ class Nominator:
         self._on_change = on_change
         self._pods: dict[str, PodInfo] = {}
         self._by_node: dict[str, list[PodInfo]] = {}
+        self.nodes: dict[str, list[PodInfo]] = {}
+        """The nodes that pods are nominated to, by name."""
 
     def nominate(self, pod: PodInfo, node: str) -> None:
         """Replaces an earlier nomination of the same pod."""
@@ -26,7 +28,8 @@ class Nominator:
             return
         pod.nominated = node
         self._pods[pod.uid] = pod
-        self.on(node).append(pod)
+        pods = self.nodes[node] = self.on(node)
+        pods.append(pod)
         self._on_change(node)
 
     def renew(self, pod: PodInfo, old_status: str, new_status: str) -> None:
@@ -52,7 +55,10 @@ class Nominator:
         node = pod.nominated
         pod.nominated = ""
         # The list stays, empty, where a NodeInfo shares it.
-        self._by_node[node].remove(pod)
+        pods = self._by_node[node]
+        pods.remove(pod)
+        if not pods:
+            del self.nodes[node]
         self._on_change(node)
         return node
 

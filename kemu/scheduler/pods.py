@@ -170,7 +170,7 @@ class Templates:
     The key is the deterministic serialisation of the spec, without what differs between pods of one template.
     """
 
-    def __init__(self, names: ResourceNames, limit: int = 8192) -> None:
+    def __init__(self, names: ResourceNames, limit: int = 2048) -> None:
         self.names = names
         self._by_key: dict[tuple[str, bytes], Template] = {}
         self._limit = limit

@@ -42,7 +42,8 @@ _NOT_HELPFUL = unresolvable("Preemption is not helpful for scheduling")
 _PRIORITY_OFFSET = 2**31
 _QOS_RANK = {"Guaranteed": 2, "Burstable": 1, "BestEffort": 0}
 _NOT_STARTED = 2**62
-_KEPT_DRY_RUNS = 200_000
+_KEPT_DRY_RUNS = 50_000
+"""Results of dry runs that one profile keeps, about."""
 
 
 class Candidate(NamedTuple):

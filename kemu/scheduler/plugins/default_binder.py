@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from kemu.errors import ApiError
 from kemu.scheduler.framework import BindPlugin, Cycle, Skip
-from kemu.scheduler.statuses import ERROR, Status
+from kemu.scheduler.statuses import Status
 
 
 class DefaultBinder(BindPlugin):
     async def bind(self, cycle: Cycle, node: str) -> Status | Skip | None:
         pod, api = cycle.pod, self.handle.api
         assert api is not None, "nothing can be bound without an API"
-        try:
-            await api.bind(pod.namespace, pod.name, pod.uid, node)
-        except ApiError as error:
-            return Status(ERROR, (f'running Bind plugin "{self.name}": {error.message}',), error.reason)
+        await api.bind(pod.namespace, pod.name, pod.uid, node)
         return None
