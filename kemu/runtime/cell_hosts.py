@@ -64,7 +64,7 @@ class Host:
         self.residents: dict[str, Resident] = {}
         self.outside: set[str] = set()
         """Targets that are no actors: a real etcd."""
-        self.links: dict[cell_partitions.LocalLink, None] = {}
+        self._links: list[cell_partitions.LocalLink] = []
 
     # What the driver tells
 
@@ -86,11 +86,8 @@ class Host:
         self._reconsider_links()
 
     def _reconsider_links(self) -> None:
-        for link in list(self.links):
-            if link.broken:
-                del self.links[link]
-            else:
-                link.reconsider()
+        for link in self._live_links():
+            link.reconsider()
 
     # Actors
 
@@ -154,20 +151,21 @@ class Host:
     def _drop(self, resident: Resident) -> None:
         self.residents.pop(resident.name, None)
         resident.drop()
-        for link in list(self.links):
-            if link.broken:
-                del self.links[link]
-            elif resident.name in (link.client, link.target):
+        for link in self._live_links():
+            if resident.name in (link.client, link.target):
                 link.lose("connection reset by peer")
-                del self.links[link]
 
     def connect(self, client: str, target: str) -> cell_partitions.LocalLink:
         """To an actor of this process, or to none."""
         resident = self.residents.get(target)
         server = resident.server if resident is not None else None
         link = cell_partitions.LocalLink(self.loop, self.partitions, client, target, server, self.connection_lost)
-        self.links[link] = None
+        self._live_links().append(link)
         return link
+
+    def _live_links(self) -> list[cell_partitions.LocalLink]:
+        self._links = [link for link in self._links if not link.broken]
+        return self._links
 
     def connection_lost(self, survivor: str, peer: str) -> None:
         resident = self.residents.get(survivor)

@@ -2,7 +2,7 @@
 
 This is the driver. It starts cells (``ray_cells``) according to a plan (``ray_plans``), tells them over gRPC which
 actors to run and who lives where, notices when one dies, has its actors started again, and brings their event streams
-into one order (``ray_logs``). Ray (``ray_clusters``) places processes and starts them again; no call of an actor goes
+into one order (``ray_events``). Ray (``ray_clusters``) places processes and starts them again; no call of an actor goes
 through it. What a cell does inside is in ``cell`` and ``cell_hosts``; the driver is host to actors, too.
 """
 
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc.aio
 
 from kemu.errors import ActorFailed, SimulationError
-from kemu.runtime import cell, cell_clocks, cell_hosts, links, ray_cells, ray_clusters, ray_logs, ray_plans
+from kemu.runtime import cell, cell_clocks, cell_hosts, ray_cells, ray_clusters, ray_events, ray_plans
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray_cells import RemoteCell
 from kemu.runtime.runtimes import Ending
@@ -39,16 +39,9 @@ QUIET_S = 0.5
 """Real time without a decision after which a run may be called idle."""
 
 _TICK_S = 0.02
-_DRAIN_S = 5.0
 _MOST_DEATHS = 5
 _DEATHS_WITHIN_S = 30.0
 """A cell that dies more often than that is beyond help."""
-
-_UNDECIDED = ("store.", "watch.", "client.", "net.")
-"""Events that housekeeping causes too: they do not mean that anything is going on."""
-
-_DRIVER_SOURCE: ray_logs.Source = (1 << 30, 1)
-"""Behind all cells, in which things mostly began."""
 
 
 class RayRuntime:
@@ -88,8 +81,6 @@ class RayRuntime:
         self._placement = ray_plans.Placement(cells)
         self._cluster: ray_clusters.RayCluster | None = None
         self._loop = asyncio.new_event_loop()
-        self._merger = ray_logs.LogMerger(sink)
-        self._merger.open(_DRIVER_SOURCE)
         self._host = cell_hosts.Host(self._loop, self._log, self._actor_failed)
         self._host.configure(seed=seed, directory=self.directory, addresses={})
         self._epoch_unix_ns = 0
@@ -105,6 +96,7 @@ class RayRuntime:
 
             self._traces = ray_traces.Traces(otlp, self._epoch_unix_s)
         self.clock = cell_clocks.ActorClock(self._host.clock, self._fail)
+        self._events = ray_events.EventStreams(sink, self.clock.now_ns, self._fail)
         self._cells: dict[str, RemoteCell] = {}
         self._specs: dict[str, ActorSpec] = {}
         """Of all actors ever launched, in that order."""
@@ -115,7 +107,6 @@ class RayRuntime:
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._failure: asyncio.Future[None] = self._loop.create_future()
         self._failure.add_done_callback(_retrieve)
-        self._quiet_since = 0.0
         self._closing: asyncio.Task[None] | None = None
 
     # Driving
@@ -174,7 +165,7 @@ class RayRuntime:
         """See ``runtimes.Runtime``. Idle: for a while nobody decided anything, and only background timers are set."""
         if not self._epoch_unix_ns:
             raise RuntimeError("call begin() first: until then the clock stands still")
-        self._quiet_since = time.monotonic()
+        self._events.busy_at = time.monotonic()
         while True:
             if stop is not None and stop.is_set():
                 return "stopped"
@@ -188,11 +179,11 @@ class RayRuntime:
     def _is_idle(self) -> bool:
         now = time.monotonic()
         if self._host.pending or not self._host.clock.begun:
-            self._quiet_since = now
+            self._events.busy_at = now
+        quiet_since = self._events.busy_at
         # Each cell has said so itself, late enough: one that is too busy to speak is not idle.
-        return now - self._quiet_since >= QUIET_S and all(
-            remote.up.is_set() and remote.reported_at > self._quiet_since + QUIET_S / 2
-            for remote in self._cells.values()
+        return now - quiet_since >= QUIET_S and all(
+            remote.up.is_set() and remote.reported_at > quiet_since + QUIET_S / 2 for remote in self._cells.values()
         )
 
     async def shutdown(self) -> None:
@@ -217,11 +208,11 @@ class RayRuntime:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for remote in self._cells.values():
             remote.resume()
-        await asyncio.gather(*(self._drain(remote) for remote in self._cells.values()))
+        await asyncio.gather(*(self._events.drain(remote) for remote in self._cells.values()))
         await self._host.close()
         if self._traces is not None:
             self.trace_report = await self._traces.end(self._cells.values())
-        self._merger.flush()
+        self._events.flush()
         for remote in self._cells.values():
             await remote.disconnect()
             remote.kill()
@@ -229,63 +220,13 @@ class RayRuntime:
             self._cluster.stop()
         shutil.rmtree(self.directory / "logs", ignore_errors=True)
 
-    # Events
+    # Events and failures
 
     def _log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Of the driver's own actors, and what it finds out about others."""
-        self._merger.append(_DRIVER_SOURCE, time_ns, actor, kind, data)
+        self._events.log(time_ns, actor, kind, data)
         if self._traces is not None:
             self._traces.feed(time_ns, actor, kind, data)
-        if not kind.startswith(_UNDECIDED):
-            self._quiet_since = time.monotonic()
-
-    def _source(self, remote: RemoteCell) -> ray_logs.Source:
-        return (list(self._cells).index(remote.name), remote.incarnation)
-
-    async def _follow(self, remote: RemoteCell) -> None:
-        """Take a cell's events for as long as its process lives."""
-        source = self._source(remote)
-        stream = remote.log(self._merger.received(source), follow=True)
-        while True:
-            try:
-                segment = await stream.read()
-            except grpc.aio.AioRpcError:
-                return
-            if segment is links.EOF:
-                return
-            now = remote.reported_at = time.monotonic()
-            # Both sides of the merge must move on for either to be handed on.
-            self._merger.reach(_DRIVER_SOURCE, self.clock.now_ns())
-            kinds = self._take(source, segment.events, segment.time_ns)
-            if segment.pending or not all(kind.startswith(_UNDECIDED) for kind in kinds):
-                self._quiet_since = now
-
-    def _take(self, source: ray_logs.Source, payloads: Iterable[bytes], reached_ns: int) -> list[str]:
-        """Returns the kinds of the events."""
-        added = self._merger.add(source, payloads, reached_ns)
-        for kind, data in added:
-            if kind == "actor.failed":
-                self._fail(ActorFailed(data["error"]))
-        return [kind for kind, _ in added]
-
-    async def _drain(self, remote: RemoteCell) -> None:
-        """Take what events a cell still has."""
-        source = self._source(remote)
-        if not self._merger.is_open(source):
-            return
-        try:
-            async with asyncio.timeout(_DRAIN_S):
-                stream = remote.log(self._merger.received(source), follow=False)
-                while (segment := await stream.read()) is not links.EOF:
-                    self._take(source, segment.events, 0)
-        except (grpc.aio.AioRpcError, TimeoutError):
-            self._recover(remote)
-        self._merger.close(source)
-
-    def _recover(self, remote: RemoteCell) -> None:
-        """Take what events a dead process left behind."""
-        source = self._source(remote)
-        self._take(source, remote.recover_log(self._merger.received(source)), 0)
 
     def _fail(self, error: BaseException) -> None:
         if not self._failure.done():
@@ -311,7 +252,7 @@ class RayRuntime:
             if name not in self._cells:
                 assert self._cluster is not None
                 assert self._interface is not None
-                remote = RemoteCell(self._cluster, name, plan, self.directory, self._interface)
+                remote = RemoteCell(self._cluster, len(self._cells), name, plan, self.directory, self._interface)
                 self._cells[name] = remote
                 new.append(remote)
         await _all(self._connect(remote) for remote in new)
@@ -326,7 +267,7 @@ class RayRuntime:
         assert remote.endpoint is not None
         if remote.is_local:
             self._cluster.adopt(remote.endpoint.pid)
-        self._merger.open(self._source(remote))
+        self._events.open(remote)
         with contextlib.suppress(grpc.aio.AioRpcError):
             for fault in self._faults.values():
                 await remote.inject(fault)
@@ -338,7 +279,7 @@ class RayRuntime:
         """See to it that the cell lives, as long as the run does."""
         deaths: list[float] = []
         while True:
-            await self._follow(remote)
+            await self._events.follow(remote)
             while remote.paused:  # noqa: ASYNC110
                 await asyncio.sleep(_TICK_S)
             try:
@@ -351,8 +292,7 @@ class RayRuntime:
                 deaths = [*deaths, time.monotonic()][-_MOST_DEATHS:]
                 if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _DEATHS_WITHIN_S:
                     raise SimulationError(f"cell {remote.name} died {_MOST_DEATHS} times in {_DEATHS_WITHIN_S:.0f} s")
-            self._recover(remote)
-            self._merger.close(self._source(remote))
+            self._events.recover(remote)
             remote.told.clear()
             remote.ready.clear()
             for name in remote.actors:

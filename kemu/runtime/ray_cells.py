@@ -18,7 +18,7 @@ import grpc.aio
 import msgpack
 
 from kemu.errors import ActorFailed, SimulationError
-from kemu.runtime import cell, cell_channels, cell_logs, ray_clusters
+from kemu.runtime import cell, cell_channels, cell_logs, ray_clusters, ray_logs
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray_plans import CellPlan
 from kemu.v1 import cell_pb2, cell_pb2_grpc
@@ -39,8 +39,17 @@ _END_TRACES_TIMEOUT_S = 40.0
 
 
 class RemoteCell:
-    def __init__(self, cluster: ray_clusters.RayCluster, name: str, plan: CellPlan, directory: Path, interface: str):
-        """Has Ray start the process; ``connect`` waits for it."""
+    def __init__(
+        self,
+        cluster: ray_clusters.RayCluster,
+        number: int,
+        name: str,
+        plan: CellPlan,
+        directory: Path,
+        interface: str,
+    ) -> None:
+        """Has Ray start the process; ``connect`` waits for it. ``number``: which cell of the run this is, from 0."""
+        self.number = number
         self.name = name
         self.endpoint: cell.Endpoint | None = None
         self.incarnation = 0
@@ -121,6 +130,11 @@ class RemoteCell:
         if self._channel is not None:
             await self._channel.close(None)
             self._channel = None
+
+    @property
+    def source(self) -> ray_logs.Source:
+        """Of the events of the present process."""
+        return (self.number, self.incarnation)
 
     @property
     def target(self) -> str:
