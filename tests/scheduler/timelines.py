@@ -24,6 +24,8 @@ from kemu.scheduler.timings import Timing
 
 APPLIED_AFTER_S = 0.0025
 CALL_S = 0.003
+STEP_S = 0.0009
+"""An attempt begins up to 1 ms after whatever made it possible."""
 ORPHANS_LIVE_S = 40
 TOLERANCE_S = 0.15
 SHUTDOWN, RUN = "kemu.dev/shutdown-seconds", "kemu.dev/run-seconds"
@@ -56,7 +58,7 @@ class World:
             self,
             configuration,
             policies.policy_of(policy),
-            Timing({"schedulingCycle": case.get("attempt_s", 0) + 0.0009}),
+            Timing({"schedulingCycle": case.get("attempt_s", 0) + STEP_S}),
         )
         self.lookup = feeds.lookup_feeds(self.engine.cluster)
 
