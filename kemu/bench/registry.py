@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.bench import decisions, scheduling
 from kemu.errors import KemuError
 
 
@@ -58,10 +59,16 @@ BENCHMARKS = {
             ),
         ),
         Benchmark(
+            "decide",
+            "scheduling decisions against a filled cache, in process; distinct: a template for each pod",
+            "kemu.bench.decisions:decide",
+            decisions.settings(),
+        ),
+        Benchmark(
             "schedule",
-            "scheduling decisions against a filled cache",
-            "kemu.bench.decisions:schedule",
-            ({"nodes": 1000, "pods": 2000}, {"nodes": 5000, "pods": 2000}),
+            "pods created and bound, as kube-scheduler's benchmark: store, API server, scheduler, no kubelets",
+            "kemu.bench.scheduling:schedule",
+            scheduling.settings(),
         ),
     )
 }

@@ -15,7 +15,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="measure kemu on this machine",
         description="Measure kemu on this machine; without a name, everything.",
     )
-    parser.add_argument("name", nargs="*", help="first-pod, sim-pods, ray-pods, store, schedule")
+    parser.add_argument("name", nargs="*", help="first-pod, sim-pods, ray-pods, store, decide, schedule")
+    parser.add_argument("--workload", help="only this workload, of benchmarks that have several")
     parser.add_argument("--nodes", type=int, help="only this number of nodes")
     parser.add_argument("--pods", type=int, help="so many pods")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -46,14 +47,20 @@ def command(options: argparse.Namespace) -> int:
 def _settings(settings: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
     """The benchmark's own, or those that the command line asks for."""
     chosen = [dict(each) for each in settings]
-    for key in ("nodes", "pods"):
-        value = getattr(options, key)
-        if value is None:
-            continue
-        with_key = [each for each in chosen if key in each]
-        if key == "nodes":
-            exact = [each for each in with_key if each[key] == value]
-            chosen = exact or [{**each, key: value} for each in with_key[:1]] or chosen
-        else:
-            chosen = [{**each, key: value} if key in each else each for each in chosen]
+    if options.workload is not None and any("workload" in each for each in chosen):
+        names = dict.fromkeys(each["workload"] for each in chosen)
+        if options.workload not in names:
+            raise KemuError(f"no workload {options.workload!r}; there are {', '.join(names)}")
+        chosen = [each for each in chosen if each["workload"] == options.workload]
+    if options.nodes is not None and any("nodes" in each for each in chosen):
+        # One of each kind, with that number of nodes; better one that has it already.
+        chosen = [each for each in chosen if "nodes" in each]
+        chosen.sort(key=lambda each: each["nodes"] != options.nodes)
+        by_kind: dict[tuple[Any, ...], dict[str, Any]] = {}
+        for each in chosen:
+            kind = tuple(value for key, value in each.items() if key not in ("nodes", "pods"))
+            by_kind.setdefault(kind, {**each, "nodes": options.nodes})
+        chosen = list(by_kind.values())
+    if options.pods is not None:
+        chosen = [{**each, "pods": options.pods} if "pods" in each else each for each in chosen]
     return chosen
