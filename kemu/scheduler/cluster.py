@@ -47,7 +47,7 @@ class Cluster:
         self.templates = Templates(self.names)
         self.nominator = Nominator(self._nominations_changed)
         self.rows: list[NodeInfo] = []
-        """The nodes by row. Read :meth:`nodes_in_order` unless :meth:`settle` has been called."""
+        """The nodes by row; in order after :meth:`settle`."""
         self.nodes: dict[str, NodeInfo] = {}
         """By name, also nodes of which only pods are known (``node`` is None)."""
         self.pods: dict[str, PodInfo] = {}

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 CPU = 0
 MEMORY = 1
-EPHEMERAL_STORAGE = 2
 
 _NATIVE = (requests.CPU, requests.MEMORY, requests.EPHEMERAL_STORAGE)
 _WILDCARD_IPS = ("", "0.0.0.0")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-SUCCESS: Final = "Success"
 UNSCHEDULABLE: Final = "Unschedulable"
 """Not now; removing pods may help."""
 UNRESOLVABLE: Final = "UnschedulableAndUnresolvable"
