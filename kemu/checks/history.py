@@ -71,6 +71,19 @@ class PodHistory:
 
 
 @dataclass(slots=True)
+class Fault:
+    """Something that chaos did."""
+
+    id: str
+    what: str
+    """``crash partition``."""
+    begin_ns: int
+    data: Mapping[str, Any]
+    """As in the run log: ``actors``, ``between``."""
+    end_ns: int | None = None
+
+
+@dataclass(slots=True)
 class Change:
     """One key changed by one revision."""
 
@@ -101,6 +114,7 @@ class History:
         self.now_ns = 0
         self.victims: list[tuple[int, str, str]] = []
         """(time, victim's UID, preemptor's UID)."""
+        self.faults: list[Fault] = []
         self.values: dict[str, bytes] = {}
         self.replayed_revisions: list[tuple[int, int]] = []
         """(time, revision) at which a store recovered."""
@@ -115,7 +129,8 @@ class History:
             "kubelet.admit": self._on_admit,
             "user.pod": self._on_user_pod,
             "api.refused": self._on_refused,
-            "chaos.begin": self._on_chaos,
+            "chaos.begin": self._on_fault,
+            "chaos.end": self._on_fault_ended,
         }
 
     def feed_all(self, events: Iterable[Event]) -> History:
@@ -290,8 +305,15 @@ class History:
         if data["reason"] == "Conflict":
             self.counts["write_conflicts"] += 1
 
-    def _on_chaos(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+    def _on_fault(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["faults"] += 1
+        self.faults.append(Fault(data["id"], data["what"], time_ns, data))
+
+    def _on_fault_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        for fault in reversed(self.faults):
+            if fault.id == data["id"] and fault.end_ns is None:
+                fault.end_ns = time_ns
+                break
 
 
 COUNTERS = (

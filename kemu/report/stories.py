@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kemu.checks.history import Fact, History, PodHistory
+from kemu.checks.history import Fact, Fault, History, PodHistory
 from kemu.objects import quantities
 
 
@@ -22,7 +22,7 @@ class Line:
     tone: str
     """``good bad plain``."""
     weight: int
-    """How much it tells: 3 a refusal or a preemption, 2 what led to it, 1 the usual life of a pod."""
+    """How much it tells: 4 a fault, 3 a refusal or a preemption, 2 what led to it, 1 the usual life of a pod."""
 
 
 def tell(history: History, limit: int) -> tuple[list[Line], int]:
@@ -36,6 +36,7 @@ def tell(history: History, limit: int) -> tuple[list[Line], int]:
         for fact in _notable(pod)
         if (line := _line(history, pod, fact)) is not None
     ]
+    lines += [line for fault in history.faults for line in _of_fault(fault)]
     order = sorted(range(len(lines)), key=lambda i: lines[i].time_ns)
     lines = [lines[i] for i in order]
     if len(lines) <= limit:
@@ -43,6 +44,24 @@ def tell(history: History, limit: int) -> tuple[list[Line], int]:
     telling = [i for i, line in enumerate(lines) if line.weight > 1]
     ranked = sorted(telling, key=lambda i: (-lines[i].weight, i))[: limit // 2]
     return [lines[i] for i in sorted(ranked)], len(lines) - len(ranked)
+
+
+def _of_fault(fault: Fault) -> list[Line]:
+    if fault.what == "crash":
+        whom = ", ".join(fault.data["actors"])
+        begin, end = f"{whom} crashes", f"{whom} is started again"
+    else:
+        a, b = (_some(side) for side in fault.data["between"])
+        begin = f"{a} cannot reach {b}" + ("" if fault.data["oneWay"] else ", nor the other way")
+        end = f"{a} and {b} can talk again"
+    lines = [Line(fault.begin_ns, "chaos", begin, "", "bad", 4)]
+    if fault.end_ns is not None:
+        lines.append(Line(fault.end_ns, "chaos", end, "", "good", 4))
+    return lines
+
+
+def _some(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more" if names else "nobody"
 
 
 def _notable(pod: PodHistory) -> Sequence[Fact]:
