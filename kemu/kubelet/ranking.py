@@ -92,7 +92,7 @@ def _disk_usage(pod: Any, usage: stats.PodStats, parts: tuple[str, ...], resourc
         if _LOGS in parts:
             disks.append(container.logs)
     if _VOLUMES in parts:
-        first = {name: disk for name, disk in reversed(usage.volumes)}
+        first = dict(reversed(usage.volumes))
         disks += [first.get(volume.name) for volume in pod.spec.volumes if is_local(volume)]
     used = (
         None if disk is None else disk.used_bytes if resource == EPHEMERAL_STORAGE else disk.inodes_used
