@@ -114,10 +114,13 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
 
     async def Start(self, request: cell_pb2.StartRequest, context: Any) -> cell_pb2.Empty:
         try:
-            await self.host.start(
+            ready = self.host.start(
                 ActorSpec(actor.name, actor.factory, msgpack.unpackb(actor.config, strict_map_key=False))
                 for actor in request.actors
             )
+            # The driver may order the next thing as soon as they have begun.
+            await context.send_initial_metadata(())
+            await ready
         except ActorFailed as error:
             await context.abort(grpc.StatusCode.ABORTED, str(error))
         except SimulationError as error:

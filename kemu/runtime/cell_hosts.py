@@ -11,7 +11,7 @@ import asyncio
 import importlib
 import random
 import traceback
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,14 +91,18 @@ class Host:
 
     # Actors
 
-    async def start(self, specs: Iterable[ActorSpec]) -> None:
-        """Start actors, in this order, and wait until all are ready.
+    def start(self, specs: Iterable[ActorSpec]) -> Coroutine[Any, Any, None]:
+        """Start actors, in this order. The result waits until all are ready, or were stopped or crashed before.
 
-        Raises ActorFailed, or SimulationError for a name that is in use.
+        Raises SimulationError for a name that is in use; the result, ActorFailed.
         """
-        waiting = [self._start(spec).is_ready for spec in specs]
-        for ready in waiting:
-            await asyncio.shield(ready)
+        return self._wait_ready([self._start(spec).is_ready for spec in specs])
+
+    async def _wait_ready(self, starting: Sequence[asyncio.Future[None]]) -> None:
+        for ready in starting:
+            await asyncio.wait([ready])
+            if not ready.cancelled():
+                ready.result()
 
     def _start(self, spec: ActorSpec) -> Resident:
         if spec.name in self.residents:
@@ -351,8 +355,7 @@ class Resident:
             task.cancel()
         if self._disk is not None:
             self._disk.close()
-        if not self.is_ready.done():
-            self.is_ready.set_exception(SimulationError(f"{self.name} ended before it was ready"))
+        self.is_ready.cancel()
 
 
 class ActorDisk(disks.FileDisk):

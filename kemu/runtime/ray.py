@@ -293,8 +293,7 @@ class RayRuntime:
                 if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _DEATHS_WITHIN_S:
                     raise SimulationError(f"cell {remote.name} died {_MOST_DEATHS} times in {_DEATHS_WITHIN_S:.0f} s")
             self._events.recover(remote)
-            remote.told.clear()
-            remote.ready.clear()
+            remote.forget(remote.told.copy())
             for name in remote.actors:
                 self._log(self.clock.now_ns(), name, "actor.crashed", {})
                 self._addresses.pop(name, None)
@@ -306,13 +305,14 @@ class RayRuntime:
             self._spawn(self._start_wanted(remote))
 
     async def _start_wanted(self, remote: RemoteCell) -> None:
-        """Have the cell start those of its actors that it has not been told of."""
-        specs = [spec for name, spec in remote.actors.items() if name not in remote.told]
-        remote.told.update(spec.name for spec in specs)
-        if specs:
-            with contextlib.suppress(grpc.aio.AioRpcError):  # it died; when it is back it is told once more
-                await remote.start(specs)
-                remote.ready.update(spec.name for spec in specs)
+        """Have the cell start those of its actors that it has not been told of, and wait until they are ready."""
+        async with remote.ordering:
+            specs = [spec for name, spec in remote.actors.items() if name not in remote.told]
+            remote.told.update(spec.name for spec in specs)
+            ready = await remote.start(specs)
+        with contextlib.suppress(grpc.aio.AioRpcError):  # it died; when it is back it is told once more
+            await ready
+            remote.ready.update(spec.name for spec in specs)
 
     async def _launch_in(self, remote: RemoteCell, names: Iterable[str]) -> None:
         """Returns when all are ready, whatever happens to the cell meanwhile."""
@@ -415,9 +415,10 @@ class RayRuntime:
         # They are no longer wanted, whatever becomes of their cell meanwhile.
         for name in names:
             del remote.actors[name]
-        with contextlib.suppress(grpc.aio.AioRpcError):
-            await remote.stop(names)
-        remote.told.difference_update(names)
+        async with remote.ordering:
+            with contextlib.suppress(grpc.aio.AioRpcError):
+                await remote.stop(names)
+            remote.forget(names)
 
     async def crash(self, name: str) -> None:
         """See ``runtimes.Runtime``. An actor that has a cell to itself is ended by SIGKILL of the process."""
@@ -429,14 +430,15 @@ class RayRuntime:
         else:
             del remote.actors[name]
             remote.resume()
-            try:
-                await remote.stop([name], crash=True)
-            except grpc.aio.AioRpcError:
-                # With the process, unless that was down already.
-                if remote.up.is_set():
-                    remote.up.clear()
-                    self._log(self.clock.now_ns(), name, "actor.crashed", {})
-            remote.told.discard(name)
+            async with remote.ordering:
+                try:
+                    await remote.stop([name], crash=True)
+                except grpc.aio.AioRpcError:
+                    # With the process, unless that was down already.
+                    if remote.up.is_set():
+                        remote.up.clear()
+                        self._log(self.clock.now_ns(), name, "actor.crashed", {})
+                remote.forget([name])
         await self._delist(name)
 
     async def _delist(self, name: str) -> None:

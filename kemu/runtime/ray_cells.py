@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,8 @@ class RemoteCell:
         self.ready: set[str] = set()
         """Those of these that are."""
         self.paused = False
+        self.ordering = asyncio.Lock()
+        """Starts and stops reach it in the order in which they were asked for."""
         self.configuring = asyncio.Lock()
         """Tables of addresses arrive in the order in which they were made."""
         self.reported_at = 0.0
@@ -146,6 +148,11 @@ class RemoteCell:
         """Whether it runs on the driver's machine."""
         return self.endpoint is not None and self.endpoint.machine == cell.machine()
 
+    def forget(self, names: Iterable[str]) -> None:
+        """They do not run there any more."""
+        self.told.difference_update(names)
+        self.ready.difference_update(names)
+
     def pause(self) -> None:
         assert self.endpoint is not None
         assert self.is_local
@@ -172,10 +179,15 @@ class RemoteCell:
     async def configure(self, request: cell_pb2.ConfigureRequest) -> None:
         await self._stub.Configure(request, timeout=_STATEMENT_TIMEOUT_S)
 
-    async def start(self, specs: Sequence[ActorSpec]) -> None:
-        """Returns when all are ready. Raises ActorFailed when one failed before."""
+    async def start(self, specs: Sequence[ActorSpec]) -> Coroutine[Any, Any, None]:
+        """Returns when they have begun. The result waits until all are ready; it raises ActorFailed when one failed."""
+        call = self._stub.Start(cell_pb2.StartRequest(actors=[_message(spec) for spec in specs]))
+        await call.initial_metadata()
+        return self._ready(call)
+
+    async def _ready(self, call: Awaitable[cell_pb2.Empty]) -> None:
         try:
-            await self._stub.Start(cell_pb2.StartRequest(actors=[_message(spec) for spec in specs]))
+            await call
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.ABORTED:
                 raise ActorFailed(error.details()) from None

@@ -244,6 +244,27 @@ def test_crash_and_restart(world: World) -> None:
         assert world.events.of("actor.started", name) == [{"incarnation": 1}, {"incarnation": 2}]
 
 
+def test_a_crash_before_an_actor_is_ready_is_only_a_crash(world: World) -> None:
+    runtime = world.runtime
+
+    async def main() -> None:
+        await runtime.launch([spec("echo/0", "Echo"), spec("near/0", "Slow")])
+        world.note_pids()
+        await runtime.crash("near/0")
+        await runtime.restart("near/0")
+        await runtime.crash("near/0")
+        await runtime.restart("near/0")
+        await runtime.stop("near/0")
+        await asyncio.sleep(0.1)
+        assert await world.answers("echo/0")
+        await runtime.shutdown()
+
+    world.run(main())
+    kinds = [kind for _, actor, kind, _ in world.events if actor == "near/0" and kind.startswith("actor.")]
+    assert kinds[:2] == ["actor.started", "actor.crashed"]
+    assert "actor.failed" not in kinds
+
+
 def test_a_crashed_process_stays_down_until_its_actor_is_restarted(world: World) -> None:
     runtime = world.runtime
 
