@@ -18,7 +18,7 @@ _SECOND_NS = 1_000_000_000
 
 
 def shortest_toleration_s(tolerations: Sequence[Any]) -> int:
-    """The least ``tolerationSeconds``: 0 without tolerations or where one is not positive, FOREVER where none has any."""
+    """The least ``tolerationSeconds``: 0 without tolerations or where one is not positive; FOREVER: no limit."""
     if not tolerations:
         return 0
     limits = [one.tolerationSeconds for one in tolerations if one.HasField("tolerationSeconds")]

@@ -1,0 +1,247 @@
+"""What the cluster makes of nodes that fall silent or are not ready.
+
+Mirrors ``pkg/controller/nodelifecycle``: a node whose lease is not renewed becomes ``Unknown``; its conditions become
+NoSchedule taints at once, and a NoExecute taint through a queue for each zone, at a rate that falls when much of a zone
+is lost. A state machine with explicit time: :meth:`NodeLifecycle.monitor` and :meth:`NodeLifecycle.taint_next` are told
+the nodes as they are and return what to write. Times are in ns since any origin.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kemu.controllers import taint_queues
+
+READY = "Ready"
+TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
+MONITORED = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
+"""The conditions that become Unknown when a node falls silent."""
+
+NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
+TAINT_OF = {
+    (READY, FALSE): NOT_READY,
+    (READY, UNKNOWN): UNREACHABLE,
+    ("MemoryPressure", TRUE): "node.kubernetes.io/memory-pressure",
+    ("DiskPressure", TRUE): "node.kubernetes.io/disk-pressure",
+    ("NetworkUnavailable", TRUE): "node.kubernetes.io/network-unavailable",
+    ("PIDPressure", TRUE): "node.kubernetes.io/pid-pressure",
+}
+"""Which taint a condition with a status calls for."""
+
+TAINT_PASS_NS = 100_000_000
+"""How often the queues of nodes to be tainted are looked at."""
+
+NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
+_INITIAL, _NORMAL, _PARTIAL, _FULL = "initial", "normal", "partially disrupted", "fully disrupted"
+_PARTIAL_MORE_THAN = 2
+"""So many nodes may be lost before a zone counts as disrupted."""
+
+Taint = tuple[str, str]
+"""Key and effect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """As the flags of kube-controller-manager. Rates are in nodes per second."""
+
+    grace_ns: int = 40_000_000_000
+    startup_grace_ns: int = 60_000_000_000
+    eviction_rate: float = 0.1
+    secondary_eviction_rate: float = 0.01
+    large_cluster_size: int = 50
+    unhealthy_zone_share: float = 0.55
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """A node as the controller sees it."""
+
+    name: str
+    zone: str
+    """Region and zone together."""
+    conditions: Mapping[str, str]
+    heartbeat_ns: int
+    """Of the condition Ready, by the kubelet's clock: it is only compared with earlier ones."""
+    lease_ns: int | None
+    """When the lease was renewed, likewise."""
+    taints: tuple[Taint, ...]
+    created_ns: int = 0
+
+
+@dataclass(slots=True)
+class Change:
+    """What to write about one node. Changes are made in the order in which they are returned."""
+
+    name: str
+    unknown: tuple[str, ...] = ()
+    """Conditions that become Unknown."""
+    add: tuple[Taint, ...] = ()
+    remove: tuple[Taint, ...] = ()
+    pods_not_ready: bool = False
+    """The Ready condition of its pods becomes False."""
+
+
+@dataclass(slots=True)
+class _Health:
+    """What is remembered of a node."""
+
+    heartbeat_ns: int | None
+    lease_ns: int | None
+    probe_ns: int
+    """When news of it was last seen, by the controller's own clock."""
+
+
+@dataclass(slots=True)
+class _Zone:
+    queue: taint_queues.TaintQueue
+    state: str = _INITIAL
+    ready: list[bool] = field(default_factory=list)
+    """Of the nodes seen in this pass."""
+
+
+def condition_taints(conditions: Mapping[str, str]) -> tuple[Taint, ...]:
+    """The NoSchedule taints that go with the conditions of a node, at any time."""
+    return tuple(
+        (TAINT_OF[condition, conditions[condition]], NO_SCHEDULE)
+        for condition in sorted(conditions)
+        if (condition, conditions[condition]) in TAINT_OF
+    )
+
+
+class NodeLifecycle:
+    """See the module."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._health: dict[str, _Health] = {}
+        self._zones: dict[str, _Zone] = {}
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a node is to be tainted, so that :meth:`taint_next` has something to do."""
+        return any(len(zone.queue) for zone in self._zones.values())
+
+    def monitor(self, now_ns: int, nodes: Sequence[NodeView]) -> list[Change]:
+        """One look at all nodes."""
+        changes: list[Change] = []
+        for zone in self._zones.values():
+            zone.ready.clear()
+        for gone in [name for name in self._health if name not in {node.name: None for node in nodes}]:
+            del self._health[gone]
+        for node in nodes:
+            if node.zone not in self._zones:
+                self._zones[node.zone] = _Zone(taint_queues.TaintQueue(self._settings.eviction_rate, now_ns))
+        for node in nodes:
+            zone = self._zones[node.zone]
+            if node.name not in self._health:
+                self._mark_reachable(node, changes)
+            before = node.conditions.get(READY, UNKNOWN)
+            unknown = self._check(node, now_ns)
+            if unknown:
+                changes.append(Change(node.name, unknown=unknown))
+            status = UNKNOWN if READY in unknown else node.conditions.get(READY, "")
+            zone.ready.append(status == TRUE)
+            if not status:
+                continue
+            self._process(node, status, now_ns, changes)
+            if status != TRUE and before == TRUE:
+                changes.append(Change(node.name, pods_not_ready=True))
+        self._judge_zones(now_ns, nodes, changes)
+        return changes
+
+    def taint_next(self, now_ns: int, nodes: Mapping[str, NodeView]) -> list[Change]:
+        """One look at the queues of nodes to be tainted."""
+        changes: list[Change] = []
+        for zone in self._zones.values():
+            while (name := zone.queue.take(now_ns)) is not None:
+                node = nodes.get(name)
+                status = node.conditions.get(READY, "") if node is not None else ""
+                if node is not None and status in (FALSE, UNKNOWN):
+                    _swap(node, status, changes)
+        return changes
+
+    def _check(self, node: NodeView, now_ns: int) -> tuple[str, ...]:
+        """The conditions that become Unknown because nothing was heard of the node for too long."""
+        is_new_to_cluster = READY not in node.conditions
+        grace_ns = self._settings.startup_grace_ns if is_new_to_cluster else self._settings.grace_ns
+        heartbeat_ns = None if is_new_to_cluster else node.heartbeat_ns
+        health = self._health.get(node.name)
+        if health is None:
+            probe_ns = node.created_ns if is_new_to_cluster else now_ns
+            health = self._health[node.name] = _Health(heartbeat_ns, None, probe_ns)
+        elif heartbeat_ns is not None and health.heartbeat_ns != heartbeat_ns:
+            health.heartbeat_ns, health.probe_ns = heartbeat_ns, now_ns
+        if node.lease_ns is not None and (health.lease_ns is None or node.lease_ns > health.lease_ns):
+            health.lease_ns, health.probe_ns = node.lease_ns, now_ns
+        if now_ns - health.probe_ns <= grace_ns:
+            return ()
+        return tuple(condition for condition in MONITORED if node.conditions.get(condition) != UNKNOWN)
+
+    def _process(self, node: NodeView, status: str, now_ns: int, changes: list[Change]) -> None:
+        """The NoExecute taint of a node: at once where it only changes its kind, else through the queue."""
+        if status == TRUE:
+            self._mark_reachable(node, changes)
+            return
+        wanted, opposite = (NOT_READY, UNREACHABLE) if status == FALSE else (UNREACHABLE, NOT_READY)
+        if (opposite, NO_EXECUTE) in node.taints:
+            _swap(node, status, changes)
+            return
+        queue = self._zones[node.zone].queue
+        if (wanted, NO_EXECUTE) not in node.taints:
+            queue.remove(node.name)
+        queue.add(node.name, now_ns)
+
+    def _mark_reachable(self, node: NodeView, changes: list[Change]) -> None:
+        taints = tuple((key, NO_EXECUTE) for key in (UNREACHABLE, NOT_READY) if (key, NO_EXECUTE) in node.taints)
+        if taints:
+            changes.append(Change(node.name, remove=taints))
+        self._zones[node.zone].queue.remove(node.name)
+
+    def _judge_zones(self, now_ns: int, nodes: Sequence[NodeView], changes: list[Change]) -> None:
+        zones = {name: zone for name, zone in self._zones.items() if zone.ready}
+        states = {name: self._state(zone.ready) for name, zone in zones.items()}
+        all_are_lost = all(state == _FULL for state in states.values())
+        all_were_lost = all(zone.state == _FULL for zone in zones.values())
+        if all_are_lost and all_were_lost:
+            return
+        if all_are_lost:
+            # More likely the controller is cut off than that every node has died: nobody is driven away.
+            for node in nodes:
+                self._mark_reachable(node, changes)
+            for zone in zones.values():
+                zone.queue.set_rate(0, now_ns)
+                zone.state = _FULL
+            return
+        if all_were_lost:
+            for health in self._health.values():
+                health.probe_ns = now_ns
+        for name, zone in zones.items():
+            if all_were_lost or zone.state != states[name]:
+                zone.queue.set_rate(self._rate(states[name], len(zone.ready)), now_ns)
+                zone.state = states[name]
+
+    def _state(self, ready: Sequence[bool]) -> str:
+        lost = ready.count(False)
+        if lost == len(ready):
+            return _FULL
+        if lost > _PARTIAL_MORE_THAN and _float32(lost / len(ready)) >= _float32(self._settings.unhealthy_zone_share):
+            return _PARTIAL
+        return _NORMAL
+
+    def _rate(self, state: str, size: int) -> float:
+        if state != _PARTIAL:
+            return self._settings.eviction_rate
+        return self._settings.secondary_eviction_rate if size > self._settings.large_cluster_size else 0
+
+
+def _swap(node: NodeView, status: str, changes: list[Change]) -> None:
+    wanted, opposite = (NOT_READY, UNREACHABLE) if status == FALSE else (UNREACHABLE, NOT_READY)
+    remove = ((opposite, NO_EXECUTE),) if (opposite, NO_EXECUTE) in node.taints else ()
+    changes.append(Change(node.name, add=((wanted, NO_EXECUTE),), remove=remove))
+
+
+def _float32(number: float) -> float:
+    result: float = struct.unpack("<f", struct.pack("<f", number))[0]
+    return result
