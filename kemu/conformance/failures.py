@@ -151,8 +151,9 @@ def node_failure(case: Json) -> Json:
         if now_ns >= monitor_ns // readings.SECOND_NS * readings.SECOND_NS:
             changes = cluster.lifecycle.monitor(monitor_ns, cluster.views())
             cluster.apply(changes, now_ns)
-            # The period counts from the end of a pass, and to write takes a moment.
-            monitor_ns += period_ms * _MS_NS + (_WRITE_NS if changes else 0)
+            # The period counts from the end of a pass, and to write the status of a node takes a moment.
+            wrote = any(change.unknown for change in changes)
+            monitor_ns += period_ms * _MS_NS + (_WRITE_NS if wrote else 0)
         if cluster.lifecycle.is_waiting:
             views = {view.name: view for view in cluster.views()}
             cluster.apply(cluster.lifecycle.taint_next(now_ns, views), now_ns)

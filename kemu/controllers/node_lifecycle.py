@@ -171,13 +171,18 @@ class NodeLifecycle:
         if health is None:
             probe_ns = node.created_ns if is_new_to_cluster else now_ns
             health = self._health[node.name] = _Health(heartbeat_ns, None, probe_ns)
-        elif heartbeat_ns is not None and health.heartbeat_ns != heartbeat_ns:
-            health.heartbeat_ns, health.probe_ns = heartbeat_ns, now_ns
-        if node.lease_ns is not None and (health.lease_ns is None or node.lease_ns > health.lease_ns):
+        known_lease_ns = health.lease_ns
+        if heartbeat_ns is not None and health.heartbeat_ns != heartbeat_ns:
+            # With a heartbeat the real controller forgets the lease that it knew, so the same lease is news once more.
+            health.heartbeat_ns, health.probe_ns, health.lease_ns = heartbeat_ns, now_ns, None
+        if node.lease_ns is not None and (known_lease_ns is None or node.lease_ns > known_lease_ns):
             health.lease_ns, health.probe_ns = node.lease_ns, now_ns
         if now_ns - health.probe_ns <= grace_ns:
             return ()
-        return tuple(condition for condition in MONITORED if node.conditions.get(condition) != UNKNOWN)
+        unknown = tuple(condition for condition in MONITORED if node.conditions.get(condition) != UNKNOWN)
+        if READY in unknown:
+            health.lease_ns = node.lease_ns
+        return unknown
 
     def _process(self, node: NodeView, status: str, now_ns: int, changes: list[Change]) -> None:
         """The NoExecute taint of a node: at once where it only changes its kind, else through the queue."""
