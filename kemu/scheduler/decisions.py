@@ -79,10 +79,10 @@ class Filtering:
         """Names of the plugins that narrowed the search, for the reason of the nodes left out."""
         self._active: list[tuple[int, FilterPlugin, Any]] | None = None
 
-    @property
-    def on_nodes_alone(self) -> bool:
-        """Whether only the node and its pods decide: no CLUSTER filter has anything to do."""
-        return not self.states
+    def is_local(self, node: NodeInfo) -> bool:
+        """Whether only the node, its pods and its nominations decide: no CLUSTER filter could make a difference."""
+        filters = self.profile.filters
+        return all(filters[place].passes_anyway(state, node) for place, state in self.states.items())
 
     def explain(self, verdict: int) -> Status:
         """The status behind a combined verdict, with the plugin's name."""
@@ -221,7 +221,7 @@ class Decider:
                     evaluations.merge(rows, place, column)
         if filtering.states:
             for node in cluster.nominated_nodes():
-                if evaluations.nominated_above(node, pod.priority, pod):
+                if evaluations.nominated_above(node, pod.priority, pod) and not filtering.is_local(node):
                     rows[node.row] = Simulation(filtering, node).verdict()
 
     def _narrow(self, filtering: Filtering, names: tuple[str, ...], by: str) -> None:

@@ -234,6 +234,13 @@ class FilterPlugin(Plugin):
     def remove_pod(self, state: Any, node: NodeInfo, pod: PodInfo) -> None:
         """A simulation removed a pod from a node."""
 
+    def passes_anyway(self, state: Any, node: NodeInfo) -> bool:
+        """Whether a node passes, whichever of its pods are removed, and with the pods nominated to it or without.
+
+        CLUSTER scope only: where it is so, the search for victims need not ask this filter. False when in doubt.
+        """
+        return False
+
 
 class NodeFilterPlugin(FilterPlugin):
     """A filter that is asked node by node: the simple form for user plugins."""

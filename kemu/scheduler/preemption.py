@@ -6,8 +6,8 @@ be violated first), and the order in which candidates are preferred. Nothing is 
 :mod:`kemu.scheduler.evictions`.
 
 Most preemptors come from few templates too, so the result of a dry run is kept, by template and node, until the node
-changes (its generation), as long as no filter looks beyond the node. Where only resources matter, which is the usual
-case, a dry run is a few sums over the node's pods.
+changes (its generation), as long as no filter that looks beyond the node could make a difference. Where only resources
+matter, which is the usual case, a dry run is a few sums over the node's pods.
 """
 
 from __future__ import annotations
@@ -155,14 +155,15 @@ class Preemptor:
         for row in (*rows[offset:], *rows[:offset]):
             node = nodes[row]
             name = node.name
-            known = kept.get(name) if name != own else None
             result: Candidate | Status
+            local = filtering.is_local(node)
+            known = kept.get(name) if local and name != own else None
             if known is not None and known[0] == node.generation:
                 result = known[1]
             else:
-                simple = run is not None and not node.nominated and not filtering.evaluation.object_verdicts[row]
-                result = run.on(node) if run is not None and simple else self.dry_run(filtering, node)
-                if name != own:
+                simple = local and not node.nominated and not filtering.evaluation.object_verdicts[row]
+                result = run.on(node) if run is not None and simple else self.dry_run(filtering, node, local)
+                if local and name != own:
                     kept[name] = (node.generation, result)
             if isinstance(result, Candidate):
                 candidates.append(result)
@@ -174,13 +175,11 @@ class Preemptor:
         return candidates, failures
 
     def _kept_of(self, filtering: Filtering) -> dict[str, tuple[int, Candidate | Status]]:
-        """The results known for the pod's template; an empty dict, not kept, where they depend on other nodes too."""
+        """The results known for the pod's template, of nodes that alone decide."""
         if self._budgets_version != self.cluster.budgets_version:
             self._budgets_version = self.cluster.budgets_version
             self._budgets = [_Budget(budget) for budget in self.cluster.budgets.values()]
             self._kept.clear()
-        if not filtering.on_nodes_alone:
-            return {}
         number = filtering.cycle.template.number
         kept = self._kept.get(number)
         if kept is None:
@@ -190,12 +189,15 @@ class Preemptor:
             kept = self._kept[number] = {}
         return kept
 
-    def dry_run(self, filtering: Filtering, node: NodeInfo) -> Candidate | Status:
-        """Which pods must leave the node for the pending pod to fit, or why that does not help."""
+    def dry_run(self, filtering: Filtering, node: NodeInfo, local: bool = False) -> Candidate | Status:
+        """Which pods must leave the node for the pending pod to fit, or why that does not help.
+
+        ``local``: only the filters that look at the node alone need to be asked.
+        """
         lower = self.lower_pods(node, filtering.cycle.pod)
         if not lower:
             return _NO_VICTIMS
-        simulation = Simulation(filtering, node)
+        simulation = Simulation(filtering, node, local)
         for other in lower:
             simulation.remove(other)
         verdict = simulation.verdict()
@@ -270,10 +272,13 @@ class Preemptor:
 
     def failure(self, filtering: Filtering, failures: dict[str, Status]) -> str:
         """The text when no node is a candidate."""
-        tally: dict[Status, int] = {}
+        by_status: dict[Status, int] = {}
         for status in failures.values():
+            by_status[status] = by_status.get(status, 0) + 1
+        tally: dict[Status, int] = {}
+        for status, count in by_status.items():
             bare = status._replace(plugin="")
-            tally[bare] = tally.get(bare, 0) + 1
+            tally[bare] = tally.get(bare, 0) + count
         untried = filtering.nodes - len(failures)
         if untried:
             tally[_NOT_HELPFUL] = untried
@@ -295,8 +300,8 @@ def _preference(victims: list[PodInfo], violations: int) -> tuple[int, ...]:
 
 
 def _is_about_resources_alone(filtering: Filtering) -> bool:
-    """Whether NodeResourcesFit is the only filter that the pods of a node make a difference to."""
-    active = filtering.filters()
+    """Whether NodeResourcesFit is the only filter that looks at the pods of one node."""
+    active = filtering.evaluation.filters.on_node
     return len(active) == 1 and isinstance(active[0][1], NodeResourcesFit)
 
 
@@ -308,7 +313,7 @@ class _ResourceDryRun:
     def __init__(self, preemptor: Preemptor, filtering: Filtering) -> None:
         self._preemptor = preemptor
         self._filtering = filtering
-        ((self._place, self._plugin, self._state),) = filtering.filters()
+        ((self._place, self._plugin, self._state),) = filtering.evaluation.filters.on_node
         self._items = self._state.items
         self._amounts: dict[int, list[int]] = {}
 

@@ -23,11 +23,14 @@ class Simulation:
 
     __slots__ = ("_active", "_cluster_wide", "_filtering", "_object_verdict", "_others", "node")
 
-    def __init__(self, filtering: Filtering, node: NodeInfo) -> None:
+    def __init__(self, filtering: Filtering, node: NodeInfo, local: bool = False) -> None:
+        """``local``: leave out the CLUSTER filters, which are known to let the node pass."""
         self._filtering = filtering
         self._object_verdict = int(filtering.evaluation.object_verdicts[node.row])
-        self._cluster_wide = bool(filtering.states)
-        self._active: list[tuple[int, FilterPlugin, Any]] = filtering.filters()
+        self._cluster_wide = bool(filtering.states) and not local
+        self._active: list[tuple[int, FilterPlugin, Any]] = (
+            filtering.evaluation.filters.on_node if local else filtering.filters()
+        )
         if self._cluster_wide:
             self._active = self._forked()
         pod = filtering.cycle.pod

@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import meta
+from kemu.objects import convert, meta
 from kemu.scheduler import preemption
 from kemu.scheduler.cluster import Cluster
 from kemu.scheduler.framework import PostFilterResult
 from kemu.scheduler.plugins.default_preemption import DefaultPreemption
+from kemu.scheduler.simulations import Simulation
 from tests.scheduler import objects
 
 
@@ -196,6 +197,40 @@ def test_the_quick_dry_run_agrees_with_the_general_one(data: st.DataObject) -> N
     quick = plugin.preemptor.dry_runs(filtering, [0], 0, 1)
     general = plugin.preemptor.dry_run(filtering, cluster.rows[0])
     assert quick == (([general], {}) if isinstance(general, preemption.Candidate) else ([], {"n1": general}))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_filters_that_let_a_node_pass_anyway_need_not_be_asked(data: st.DataObject) -> None:
+    """Affinity and spreading, where no pod of the node makes a difference to them: same verdicts, same victims."""
+    names = ["n0", "n1", "n2"]
+    nodes = [data.draw(objects.nodes(name)) for name in names]
+    for node in nodes:
+        node.metadata.labels[objects.ZONE] = "x"
+    running = [data.draw(objects.pods(f"p{n}", on=data.draw(st.sampled_from(names)))) for n in range(10)]
+    cluster = objects.cluster_of(nodes, running)
+    for number in range(data.draw(st.integers(0, 2))):
+        other = cluster.pending(data.draw(objects.pods(f"other{number}")))
+        cluster.nominator.nominate(other, data.draw(st.sampled_from(names)))
+    pod = data.draw(objects.pods("new"))
+    pod.spec.priority = 10
+    term = {"labelSelector": {"matchLabels": {"app": data.draw(st.sampled_from("ab"))}}, "topologyKey": objects.ZONE}
+    near = pod.spec.affinity.podAffinity.requiredDuringSchedulingIgnoredDuringExecution
+    if data.draw(st.booleans()):
+        near.append(convert.from_json(core_v1_pb2.PodAffinityTerm, term))
+    decider = objects.decider(cluster)
+    cluster.settle()
+    filtering = decider.filter(cluster.pending(pod))
+    plugin = decider.profile.plugins["DefaultPreemption"]
+    assert isinstance(plugin, DefaultPreemption)
+    if filtering.rejection is not None:
+        return
+    for node in cluster.rows:
+        simulation = Simulation(filtering, node)
+        assert simulation.verdict() == filtering.verdicts[node.row]
+        if filtering.is_local(node):
+            found = plugin.preemptor.dry_run(filtering, node, local=True)
+            assert found == plugin.preemptor.dry_run(filtering, node)
 
 
 @settings(max_examples=100, deadline=None)

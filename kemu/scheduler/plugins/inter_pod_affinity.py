@@ -209,6 +209,19 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     def remove_pod(self, state: _State, node: NodeInfo, pod: PodInfo) -> None:
         state.change(node, pod, -1)
 
+    def passes_anyway(self, state: _State, node: NodeInfo) -> bool:
+        """Fewer pods are never in the way; they may be missed where the domain has few others that are wanted."""
+        template = state.cycle.template
+        if node.nominated and (
+            template.anti_affinity_terms or any(other.template.anti_affinity_terms for other in node.nominated)
+        ):
+            return False
+        # A pod counts once for each term of the same key.
+        most = len(node.pods) * len(template.affinity_terms)
+        if any((state.affinity.at(term.key, node) or 0) <= most for term in template.affinity_terms):
+            return False
+        return self.verdict(state, node) == 0
+
     # Score ----------------------------------------------------------------------------------------------------------
 
     def prepare_scores(self, cycle: Cycle, rows: IntArray) -> Any:

@@ -228,6 +228,10 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
     def remove_pod(self, state: _Hards, node: NodeInfo, pod: PodInfo) -> None:
         self._change(state, node, pod, -1)
 
+    def passes_anyway(self, state: _Hards, node: NodeInfo) -> bool:
+        """Where a domain may take the pod, it may also with fewer pods, as the minimum falls no lower than it does."""
+        return not node.nominated and self.verdict(state, node) == 0
+
     def _change(self, state: _Hards, node: NodeInfo, pod: PodInfo, amount: int) -> None:
         if pod.namespace != state.cycle.namespace:
             return
