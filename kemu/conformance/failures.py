@@ -148,15 +148,16 @@ def node_failure(case: Json) -> Json:
             cluster.hear(name, condition, at_ms * _MS_NS)
             position += 1
         now_ns = tick_ms * _MS_NS
+        # A node found by a pass is tainted in the next look at the queue.
+        if cluster.lifecycle.is_waiting:
+            views = {view.name: view for view in cluster.views()}
+            cluster.apply(cluster.lifecycle.taint_next(now_ns, views), now_ns)
         if now_ns >= monitor_ns // readings.SECOND_NS * readings.SECOND_NS:
             changes = cluster.lifecycle.monitor(monitor_ns, cluster.views())
             cluster.apply(changes, now_ns)
             # The period counts from the end of a pass, and to write the status of a node takes a moment.
             wrote = any(change.unknown for change in changes)
             monitor_ns += period_ms * _MS_NS + (_WRITE_NS if wrote else 0)
-        if cluster.lifecycle.is_waiting:
-            views = {view.name: view for view in cluster.views()}
-            cluster.apply(cluster.lifecycle.taint_next(now_ns, views), now_ns)
         cluster.evict(now_ns)
         if tick_ms % 1000 == _SAMPLE_MS:
             cluster.sample(tick_ms // 1000)

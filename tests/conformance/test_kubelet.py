@@ -21,27 +21,22 @@ FAMILIES = [
     "eviction-manager",
     "eviction-loop",
     "taint-eviction",
+    "node-failure",
 ]
 
-NOT_YET: dict[str, str] = {
-    "node-failure": "being built",
-}
-"""Families that are recorded and not yet required, and why."""
+NOT_YET = {"node-failure-103": "a node is lost in this look or the next: by how long the real controller took to write"}
+"""Cases that do not agree yet, and why. One that agrees after all has to leave this list."""
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_case_agrees(family: str) -> None:
     report = reports.judge(registry.kind("kubelet"), cases.read(DATA / f"{family}.jsonl.gz"))
     assert report.total >= 100
-    assert not report.disagreements, report.disagreements[0]
-
-
-@pytest.mark.parametrize("family", NOT_YET)
-def test_not_yet(family: str) -> None:
-    pytest.skip(NOT_YET[family])
+    disagreements = {one.id: one.differences for one in report.disagreements}
+    unexpected = {identifier: disagreements[identifier] for identifier in disagreements if identifier not in NOT_YET}
+    assert not unexpected
+    assert disagreements.keys() == {identifier for identifier in NOT_YET if identifier.startswith(f"{family}-")}
 
 
 def test_no_family_is_left_out() -> None:
-    recorded = {path.name.removesuffix(".jsonl.gz") for path in DATA.glob("*.jsonl.gz")}
-    assert recorded == {*FAMILIES, *NOT_YET}
-    assert not {*FAMILIES} & {*NOT_YET}
+    assert {path.name.removesuffix(".jsonl.gz") for path in DATA.glob("*.jsonl.gz")} == {*FAMILIES}
