@@ -292,10 +292,10 @@ class RayRuntime:
                 deaths = [*deaths, time.monotonic()][-_MOST_DEATHS:]
                 if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _DEATHS_WITHIN_S:
                     raise SimulationError(f"cell {remote.name} died {_MOST_DEATHS} times in {_DEATHS_WITHIN_S:.0f} s")
-            self._events.recover(remote)
+            for name in self._events.recover(remote):
+                self._log(self.clock.now_ns(), name, "actor.crashed", {})
             remote.forget(remote.told.copy())
             for name in remote.actors:
-                self._log(self.clock.now_ns(), name, "actor.crashed", {})
                 self._addresses.pop(name, None)
             await self._configure_all()
             while not await self._connect(remote):  # noqa: ASYNC110
@@ -434,10 +434,7 @@ class RayRuntime:
                 try:
                     await remote.stop([name], crash=True)
                 except grpc.aio.AioRpcError:
-                    # With the process, unless that was down already.
-                    if remote.up.is_set():
-                        remote.up.clear()
-                        self._log(self.clock.now_ns(), name, "actor.crashed", {})
+                    remote.up.clear()  # with the process
                 remote.forget([name])
         await self._delist(name)
 

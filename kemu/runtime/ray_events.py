@@ -21,6 +21,8 @@ from kemu.runtime.ray_cells import RemoteCell
 _UNDECIDED = ("store.", "watch.", "client.", "net.")
 """Events that housekeeping causes too: they do not mean that anything is going on."""
 
+_ENDINGS = ("actor.stopped", "actor.crashed", "actor.failed")
+
 _DRAIN_S = 5.0
 
 _DRIVER: ray_logs.Source = (1 << 30, 1)
@@ -34,6 +36,8 @@ class EventStreams:
         """When anybody last decided something, or had a timer set that keeps the run alive; real (monotonic) time."""
         self._merger = ray_logs.LogMerger(sink)
         self._merger.open(_DRIVER)
+        self._alive: dict[ray_logs.Source, dict[str, None]] = {}
+        """Actors that run in a process, as its events tell."""
         self._now_ns = now_ns
         self._fail = fail
 
@@ -46,6 +50,7 @@ class EventStreams:
     def open(self, remote: RemoteCell) -> None:
         """A process has begun: hold back all events that are later than what it has sent."""
         self._merger.open(remote.source)
+        self._alive[remote.source] = {}
 
     async def follow(self, remote: RemoteCell) -> None:
         """Take a cell's events for as long as its process, or the connection to it, lives."""
@@ -67,10 +72,15 @@ class EventStreams:
     def _take(self, remote: RemoteCell, payloads: Iterable[bytes], reached_ns: int) -> list[str]:
         """Returns the kinds of the events."""
         added = self._merger.add(remote.source, payloads, reached_ns)
-        for kind, data in added:
-            if kind == "actor.failed":
-                self._fail(ActorFailed(data["error"]))
-        return [kind for kind, _ in added]
+        alive = self._alive[remote.source]
+        for actor, kind, data in added:
+            if kind == "actor.started":
+                alive[actor] = None
+            elif kind in _ENDINGS:
+                alive.pop(actor, None)
+                if kind == "actor.failed":
+                    self._fail(ActorFailed(data["error"]))
+        return [kind for _, kind, _ in added]
 
     async def drain(self, remote: RemoteCell) -> None:
         """Take what events a living cell still has, at the end of a run."""
@@ -86,10 +96,11 @@ class EventStreams:
         else:
             self._merger.close(remote.source)
 
-    def recover(self, remote: RemoteCell) -> None:
-        """Take what events a dead process left behind."""
+    def recover(self, remote: RemoteCell) -> list[str]:
+        """Take what events a dead process left behind. Returns the actors that died with it."""
         self._take(remote, remote.recover_log(self._merger.received(remote.source)), 0)
         self._merger.close(remote.source)
+        return list(self._alive[remote.source])
 
     def flush(self) -> None:
         """Hand on all there is."""

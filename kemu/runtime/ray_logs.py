@@ -42,14 +42,14 @@ class LogMerger:
         """Number of events received from it."""
         return self._received[source]
 
-    def add(self, source: Source, payloads: Iterable[bytes], reached_ns: int) -> list[tuple[str, Any]]:
-        """Returns kind and data of the events added. ``reached_ns``: none before that time is still to come."""
+    def add(self, source: Source, payloads: Iterable[bytes], reached_ns: int) -> list[tuple[str, str, Any]]:
+        """Returns actor, kind and data of the events added. ``reached_ns``: none before that time is still to come."""
         sequence = self._received[source]
         added = []
         for payload in payloads:
             time_ns, actor, kind, data = msgpack.unpackb(payload, raw=False, strict_map_key=False)
             self._waiting.append((time_ns, source, sequence, actor, kind, data))
-            added.append((kind, data))
+            added.append((actor, kind, data))
             sequence += 1
         self._received[source] = sequence
         if reached_ns > self._reached_ns[source]:
