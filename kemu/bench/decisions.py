@@ -43,7 +43,7 @@ def _pod(template: str, number: int, distinct: bool) -> core_v1_pb2.Pod:
     pod.metadata.uid = f"00000000-0000-4000-8000-{number:012d}"
     if distinct:
         pod.metadata.labels["only"] = f"{number}"
-        pod.spec.containers[0].resources.requests["memory"].string = f"{500 + number % 97}Mi"
+        pod.spec.containers[0].resources.requests["memory"].string = f"{500 + number}Mi"
     defaults.apply(pod)
     return pod
 

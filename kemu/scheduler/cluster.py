@@ -52,6 +52,8 @@ class Cluster:
         """By name, also nodes of which only pods are known (``node`` is None)."""
         self.pods: dict[str, PodInfo] = {}
         """Pods on nodes, assumed ones included, by UID."""
+        self.priorities: dict[int, int] = {}
+        """How many of them have which priority."""
         self.assumed: dict[str, PodInfo] = {}
         self.images: dict[str, ImageState] = {}
         self.images_version = 0
@@ -290,6 +292,7 @@ class Cluster:
         info.add(pod)
         pod.node = info
         self.pods[pod.uid] = pod
+        self.priorities[pod.priority] = self.priorities.get(pod.priority, 0) + 1
         if pod.template.host_ports:
             self.nodes_with_ports[node_name] = info
         if info.row >= 0:
@@ -302,6 +305,11 @@ class Cluster:
         if pod is None:
             return None
         self.assumed.pop(uid, None)
+        left = self.priorities[pod.priority] - 1
+        if left:
+            self.priorities[pod.priority] = left
+        else:
+            del self.priorities[pod.priority]
         info = pod.node
         assert info is not None
         info.remove(pod)

@@ -81,6 +81,8 @@ class Filtering:
 
     def is_local(self, node: NodeInfo) -> bool:
         """Whether only the node, its pods and its nominations decide: no CLUSTER filter could make a difference."""
+        if not self.states:
+            return True
         filters = self.profile.filters
         return all(filters[place].passes_anyway(state, node) for place, state in self.states.items())
 

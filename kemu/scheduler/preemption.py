@@ -12,7 +12,7 @@ matter, which is the usual case, a dry run is a few sums over the node's pods.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -94,8 +94,11 @@ class Preemptor:
         potential = self.potential_rows(filtering)
         if not potential:
             return Preemption(None, self.failure(filtering, {}), clears_nomination=True)
+        offset = self.random.randrange(len(potential))
+        if not self._somebody_is_lower(pod):
+            return Preemption(None, _failure(filtering, {_NO_VICTIMS: len(potential)}), clears_nomination=True)
         wanted = self.candidates_wanted(len(potential))
-        candidates, failures = self.dry_runs(filtering, potential, self.random.randrange(len(potential)), wanted)
+        candidates, failures = self.dry_runs(filtering, potential, offset, wanted)
         if not candidates:
             return Preemption(None, self.failure(filtering, failures), clears_nomination=True)
         best = self.best(candidates)[0]
@@ -251,6 +254,12 @@ class Preemptor:
             return [other for other in node.pods.values() if other.priority < priority]
         return [other for other in node.pods.values() if self.is_lower(other, pod)]
 
+    def _somebody_is_lower(self, pod: PodInfo) -> bool:
+        """Whether there may be pods that can be preempted for this one, on any node."""
+        if self.policy.victimOrder != "priority":
+            return True
+        return any(priority < pod.priority for priority in self.cluster.priorities)
+
     def is_lower(self, other: PodInfo, pod: PodInfo) -> bool:
         """Whether a pod may be preempted for another."""
         if self.policy.victimOrder == "qos":
@@ -275,14 +284,20 @@ class Preemptor:
         by_status: dict[Status, int] = {}
         for status in failures.values():
             by_status[status] = by_status.get(status, 0) + 1
-        tally: dict[Status, int] = {}
-        for status, count in by_status.items():
-            bare = status._replace(plugin="")
-            tally[bare] = tally.get(bare, 0) + count
-        untried = filtering.nodes - len(failures)
-        if untried:
-            tally[_NOT_HELPFUL] = untried
-        return diagnoses.failure_message(filtering.nodes, tally.items())
+        return _failure(filtering, by_status)
+
+
+def _failure(filtering: Filtering, by_status: Mapping[Status, int]) -> str:
+    """The text when so many nodes are no candidates for these reasons."""
+    tally: dict[Status, int] = {}
+    untried = filtering.nodes
+    for status, count in by_status.items():
+        bare = status._replace(plugin="")
+        tally[bare] = tally.get(bare, 0) + count
+        untried -= count
+    if untried:
+        tally[_NOT_HELPFUL] = untried
+    return diagnoses.failure_message(filtering.nodes, tally.items())
 
 
 def _preference(victims: list[PodInfo], violations: int) -> tuple[int, ...]:

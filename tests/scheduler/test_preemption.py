@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from kemu.scheduler import preemption
 from kemu.scheduler.cluster import Cluster
 from kemu.scheduler.framework import PostFilterResult
 from kemu.scheduler.plugins.default_preemption import DefaultPreemption
+from kemu.scheduler.policies import policy_of
 from kemu.scheduler.simulations import Simulation
 from tests.scheduler import objects
 
@@ -225,12 +227,33 @@ def test_filters_that_let_a_node_pass_anyway_need_not_be_asked(data: st.DataObje
     assert isinstance(plugin, DefaultPreemption)
     if filtering.rejection is not None:
         return
-    for node in cluster.rows:
-        simulation = Simulation(filtering, node)
-        assert simulation.verdict() == filtering.verdicts[node.row]
-        if filtering.is_local(node):
-            found = plugin.preemptor.dry_run(filtering, node, local=True)
-            assert found == plugin.preemptor.dry_run(filtering, node)
+    for info in cluster.rows:
+        simulation = Simulation(filtering, info)
+        assert simulation.verdict() == filtering.verdicts[info.row]
+        if filtering.is_local(info):
+            found = plugin.preemptor.dry_run(filtering, info, local=True)
+            assert found == plugin.preemptor.dry_run(filtering, info)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_where_nobody_is_lower_the_reason_is_that_of_trying_every_node(data: st.DataObject) -> None:
+    nodes = [objects.node(f"n{n}", cpu=data.draw(st.sampled_from(["2", "8"]))) for n in range(4)]
+    running = [
+        objects.pod(f"p{n}", "1", priority=data.draw(st.integers(3, 5)), on=f"n{data.draw(st.integers(0, 3))}")
+        for n in range(8)
+    ]
+    cluster = objects.cluster_of(nodes, running)
+    for number in data.draw(st.sets(st.integers(0, 7))):
+        cluster.remove_pod(f"uid-p{number}")
+    decider = objects.decider(cluster)
+    filtering = decider.filter(cluster.pending(objects.pod("new", "8", priority=data.draw(st.integers(2, 4)))))
+    preemptor = preemption.Preemptor(cluster, policy_of({}), random.Random(0), lambda nodes: nodes)
+    found = preemptor.preempt(filtering)
+    potential = preemptor.potential_rows(filtering)
+    candidates, failures = preemptor.dry_runs(filtering, potential, 0, len(nodes))
+    assert found.candidates == len(candidates)
+    assert found.message == ("" if candidates else preemptor.failure(filtering, failures))
 
 
 @settings(max_examples=100, deadline=None)
