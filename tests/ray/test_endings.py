@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -113,3 +114,4 @@ def test_even_a_kill_of_the_driver(tmp_path: Path) -> None:
     ending.process.kill()
     code, _, _ = ending.end(grace_s=15)
     assert code == -signal.SIGKILL
+    shutil.rmtree(ending.started["temporary"], ignore_errors=True)
