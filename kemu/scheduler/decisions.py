@@ -314,7 +314,7 @@ class Decider:
     def totals(self, filtering: Filtering, rows: IntArray) -> IntArray:
         """The total scores of feasible nodes, up to a constant that is the same for all of them."""
         evaluation, cycle, cluster = filtering.evaluation, filtering.cycle, self.cluster
-        totals: IntArray = evaluation.fixed[rows]
+        totals = evaluation.fixed_scores(cluster, rows)
         for (plugin, weight, state), raw in zip(evaluation.raw_scorers, evaluation.raw, strict=True):
             if raw is not None:
                 totals += plugin.normalize(state, raw[rows]) * np.int64(weight)

@@ -76,16 +76,16 @@ class Evaluation:
     """The columns of one template under one profile. Call :meth:`refresh` before reading them."""
 
     __slots__ = (
+        "_fixed",
         "_layout",
         "_node_position",
         "_pod_position",
         "_rows",
         "_versioned",
         "_versions",
-        "constant",
+        "_was_scored",
         "feasible",
         "filters",
-        "fixed",
         "fixed_scorers",
         "object_verdicts",
         "profile",
@@ -117,8 +117,10 @@ class Evaluation:
         self.feasible: BoolArray = np.zeros(0, dtype=np.bool_)
         self.tally: dict[int, int] = {}
         """How many nodes have which combined verdict."""
-        self.fixed: IntArray = _NO_ROWS
-        """Sum of the final scores, weighted; meaningful for rows that pass."""
+        self._fixed: IntArray | None = None
+        """Sum of the final scores, weighted; meaningful for rows that pass. None until it is worth while."""
+        self._was_scored = False
+        """Whether scores have been asked for since everything was built anew."""
         self.raw: list[IntArray | None] = []
         """Raw scores of each of ``raw_scorers``; None where they are 0 on every node."""
         scorers = (*self.fixed_scorers, *self.raw_scorers)
@@ -190,10 +192,7 @@ class Evaluation:
             verdicts[node.row] = self._verdict(node)
         self.feasible = verdicts == 0
         self.tally = tally_of(verdicts[:rows])
-        fixed = np.zeros(cluster.capacity, dtype=np.int64)
-        for plugin, weight, state in self.fixed_scorers:
-            fixed[:rows] += plugin.scores(state, cluster, None) * np.int64(weight)
-        self.fixed = fixed
+        self._fixed, self._was_scored = None, False
         for number, (plugin, _weight, state) in enumerate(self.raw_scorers):
             if plugin.scope is Scope.NODE:
                 self.raw[number] = self._raw_column(plugin, state, cluster)
@@ -229,17 +228,36 @@ class Evaluation:
                 tally[old] = left
             else:
                 tally.pop(old, None)
-        if new == 0:
+        if new == 0 and self._fixed is not None:
             total = 0
             for plugin, weight, state in self.fixed_scorers:
                 total += plugin.score(state, node) * weight
-            self.fixed[row] = total
+            self._fixed[row] = total
         for number, (plugin, _weight, state) in enumerate(self.raw_scorers):
             if plugin.scope is Scope.NODE:
                 raw = self.raw[number]
                 if raw is None:
                     raw = self.raw[number] = np.zeros(len(self.verdicts), dtype=np.int64)
                 raw[row] = plugin.score(state, node)
+
+    def fixed_scores(self, cluster: Cluster, rows: IntArray) -> IntArray:
+        """The sum of the final scores of rows that pass, weighted. A copy."""
+        fixed = self._fixed
+        if fixed is None:
+            if not self._was_scored and 2 * len(rows) < self._rows:
+                # Maybe no other pod comes of this template: only what is asked for.
+                self._was_scored = True
+                return self._sum_of_scores(cluster, rows)
+            fixed = self._fixed = np.zeros(cluster.capacity, dtype=np.int64)
+            fixed[: self._rows] = self._sum_of_scores(cluster, None)
+        chosen: IntArray = fixed[rows]
+        return chosen
+
+    def _sum_of_scores(self, cluster: Cluster, rows: IntArray | None) -> IntArray:
+        total = np.zeros(self._rows if rows is None else len(rows), dtype=np.int64)
+        for plugin, weight, state in self.fixed_scorers:
+            total += plugin.scores(state, cluster, rows) * np.int64(weight)
+        return total
 
     # One node -------------------------------------------------------------------------------------------------------
 
