@@ -75,7 +75,9 @@ class Profile:
         self.filters: list[FilterPlugin] = resolved.at("filter", FilterPlugin)
         self.post_filters: list[PostFilterPlugin] = resolved.at("postFilter", PostFilterPlugin)
         self.scorers: list[ScorePlugin] = resolved.at("score", ScorePlugin)
-        self.weights: list[int] = [resolved.weights.get(plugin.name, 1) for plugin in self.scorers]
+        # A plugin of module:Class has another name than the one it is configured by.
+        configured_as = {plugin: name for name, plugin in resolved.made.items()}
+        self.weights: list[int] = [resolved.weights.get(configured_as[plugin], 1) for plugin in self.scorers]
         self.reserve: list[ReservePlugin] = resolved.at("reserve", ReservePlugin)
         self.permit: list[PermitPlugin] = resolved.at("permit", PermitPlugin)
         self.pre_bind: list[PreBindPlugin] = resolved.at("preBind", PreBindPlugin)

@@ -116,6 +116,13 @@ def test_a_plugin_of_the_user_by_module_and_class() -> None:
     assert decision.filtering.rejectors() == ("EvenNames",)
 
 
+def test_a_plugin_by_module_and_class_has_the_weight_that_is_configured() -> None:
+    name = f"{__name__}:LikesLate"
+    for point in ("multiPoint", "score"):
+        made = profile({"plugins": {point: {"enabled": [{"name": name, "weight": 7}]}}})
+        assert weights(made)["LikesLate"] == 7, point
+
+
 def test_a_plugin_of_the_user_from_a_registry() -> None:
     cluster = objects.cluster_of([objects.node("n1"), objects.node("n2")])
     plugins = {"filter": {"enabled": [{"name": "EvenNames"}]}}
