@@ -218,8 +218,11 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
             return False
         # A pod counts once for each term of the same key.
         most = len(node.pods) * len(template.affinity_terms)
-        if any((state.affinity.at(term.key, node) or 0) <= most for term in template.affinity_terms):
-            return False
+        for term in template.affinity_terms:
+            if (state.affinity.at(term.key, node) or 0) <= most:
+                return False
+        if not template.anti_affinity_terms and not state.existing.by_key:
+            return True
         return self.verdict(state, node) == 0
 
     # Score ----------------------------------------------------------------------------------------------------------

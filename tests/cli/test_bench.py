@@ -1,0 +1,41 @@
+"""``kemu bench``: what a command line measures, and that each workload of the scheduler comes to its end."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kemu.bench import decisions, scheduling
+from kemu.cli.main import main
+
+
+def test_one_workload_in_a_size_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "decide", "--workload", "basic", "--nodes", "64", "--pods", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["decide"]
+    assert [(one["nodes"], one["workload"], one["pods"], one["distinct"]) for one in found] == [
+        (64, "basic", 3, False),
+        (64, "basic", 3, True),
+    ]
+    assert all(one["us_median"] > 0 for one in found)
+
+
+def test_a_workload_that_does_not_exist_names_those_that_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "schedule", "--workload", "Nothing"]) == 2
+    assert "SchedulingBasic" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("workload", decisions.WORKLOADS)
+def test_decisions_of_every_workload(workload: str) -> None:
+    assert decisions.decide(50, workload, 5, distinct=True)["us_median"] > 0
+
+
+@pytest.mark.parametrize("workload", scheduling.WORKLOADS)
+def test_every_pod_of_every_workload_is_bound(workload: str) -> None:
+    assert scheduling.schedule(workload, 50, 40)["pods_per_s"] > 0
+
+
+@pytest.mark.parametrize("variant", scheduling.PREEMPTIONS)
+def test_every_pod_on_a_full_cluster_preempts_three(variant: str) -> None:
+    figures = scheduling.schedule(scheduling.PREEMPTION, 20, 20, variant)
+    assert (figures["preemptions"], figures["victims"]) == (20, 60)
