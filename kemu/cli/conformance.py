@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -24,6 +25,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("kind", help="what the cases are about: kubelet, scheduler or timeline")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="recorded cases (.jsonl or .jsonl.gz)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes that answer (default: all CPUs)"
+    )
     parser.set_defaults(command=command)
 
 
@@ -35,7 +39,7 @@ def command(options: argparse.Namespace) -> int:
     kind = registry.kind(options.kind)
     # Read all files first: a bad one is found out before minutes of judging.
     questions = [case for path in options.files for case in cases.read(path)]
-    report = reports.judge(kind, questions)
+    report = reports.judge(kind, questions, jobs=options.jobs)
     print(json.dumps(report.to_json(), ensure_ascii=False)) if options.json else _print(report)
     return 0 if report.agree == report.total else 1
 

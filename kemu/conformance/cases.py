@@ -1,6 +1,6 @@
 """Files of recorded cases: one JSON object ``{"case": …, "expect": …}`` a line, plain or gzipped.
 
-``case.id`` is ``<family>-<seed>``.
+``case.family`` says to which family it belongs; without it ``case.id`` is ``<family>-<seed>``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ class Case:
 
     @property
     def family(self) -> str:
+        named = self.question.get("family")
+        if named and isinstance(named, str):
+            return named
         family, _, _ = self.id.rpartition("-")
         return family or self.id
 

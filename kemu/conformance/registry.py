@@ -1,7 +1,8 @@
 """The kinds of recorded cases. Each is a module of this package with two functions, imported when it is asked for.
 
 ``answer(case)`` gives what kemu decides, as JSON data; ``agrees(expect, answer)`` what of it differs from the record,
-one line each and none where it agrees.
+one line each and none where it agrees. A kind whose answer may depend on chance also has
+``judged(case, expect)``, which gives an answer and its differences, and may try more than once.
 """
 
 from __future__ import annotations
@@ -26,6 +27,14 @@ class Kind:
     name: str
     answer: Callable[[Json], Json]
     agrees: Callable[[Json, Json], list[str]]
+    tried: Callable[[Json, Json], tuple[Json, list[str]]] | None = None
+
+    def judged(self, case: Json, expect: Json) -> tuple[Json, list[str]]:
+        """The answer to a case and what of it differs from the record."""
+        if self.tried is not None:
+            return self.tried(case, expect)
+        answered = self.answer(case)
+        return answered, self.agrees(expect, answered)
 
 
 def names() -> list[str]:
@@ -36,4 +45,4 @@ def names() -> list[str]:
 def kind(name: str) -> Kind:
     """Raises KeyError."""
     module = importlib.import_module(_MODULES[name])
-    return Kind(name, module.answer, module.agrees)
+    return Kind(name, module.answer, module.agrees, getattr(module, "judged", None))

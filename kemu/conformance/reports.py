@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.conformance import cases, comparing, registry
+
+_WORTH_A_PROCESS = 50
+"""With fewer cases than this, starting a process takes longer than answering them."""
 
 
 @dataclass(slots=True)
@@ -57,23 +61,43 @@ class Report:
         }
 
 
-def judge(kind: registry.Kind, questions: Iterable[cases.Case], report: Report | None = None) -> Report:
-    """Adds to ``report``. An answer that fails with an exception disagrees; it does not end the judging."""
+def judge(
+    kind: registry.Kind, questions: Iterable[cases.Case], report: Report | None = None, *, jobs: int = 1
+) -> Report:
+    """Adds to ``report``. An answer that fails with an exception disagrees; it does not end the judging.
+
+    ``jobs`` is how many processes answer; the report does not depend on it.
+    """
     report = Report() if report is None else report
-    for case in questions:
+    questions = list(questions)
+    jobs = min(jobs, len(questions) // _WORTH_A_PROCESS)
+    judged: Iterable[tuple[dict[str, Any] | None, list[str]]]
+    if jobs > 1:
+        # Spawned, not forked: the libraries below may have threads.
+        with multiprocessing.get_context("spawn").Pool(jobs) as pool:
+            judged = pool.starmap(_judge_of, [(kind.name, case) for case in questions], chunksize=16)
+    else:
+        judged = (_judge(kind, case) for case in questions)
+    for case, (answer, differences) in zip(questions, judged, strict=True):
         tally = report.families.setdefault(case.family, Tally())
         tally.total += 1
-        answer: dict[str, Any] | None = None
-        try:
-            answer = kind.answer(case.question)
-            differences = kind.agrees(case.expect, answer)
-        except Exception as error:  # any fault of kemu's is a disagreement like others
-            differences = [f"kemu has no answer: {type(error).__name__}: {error}"]
         if differences:
             report.disagreements.append(Disagreement(case.id, case.family, differences, case.expect, answer))
         else:
             tally.agree += 1
     return report
+
+
+def _judge_of(kind: str, case: cases.Case) -> tuple[dict[str, Any] | None, list[str]]:
+    answer, differences = _judge(registry.kind(kind), case)
+    return (answer if differences else None), differences
+
+
+def _judge(kind: registry.Kind, case: cases.Case) -> tuple[dict[str, Any] | None, list[str]]:
+    try:
+        return kind.judged(case.question, case.expect)
+    except Exception as error:  # any fault of kemu's is a disagreement like others
+        return None, [f"kemu has no answer: {type(error).__name__}: {error}"]
 
 
 def side_by_side(disagreement: Disagreement, width: int = 120) -> list[str]:

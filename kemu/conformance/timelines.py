@@ -27,7 +27,6 @@ CALL_S = 0.003
 STEP_S = 0.0009
 """An attempt begins up to 1 ms after whatever made it possible."""
 ORPHANS_LIVE_S = 40
-TOLERANCE_S = 0.15
 SHUTDOWN, RUN = "kemu.dev/shutdown-seconds", "kemu.dev/run-seconds"
 
 
@@ -54,7 +53,7 @@ class World:
             {"percentageOfNodesToScore": 100, "parallelism": 1, "featureGates": gates}
         )
         self.engine = Engine(
-            Recording(env, self),  # type: ignore[arg-type]
+            Recording(env, self),
             self,
             configuration,
             policies.policy_of(policy),
@@ -357,53 +356,3 @@ def play(case: Mapping[str, Any], seed: int = 0, policy: Mapping[str, Any] | Non
     asyncio.set_event_loop(None)
     runtime.run(main())
     return worlds[0].outcome()
-
-
-# Judging ------------------------------------------------------------------------------------------------------------
-
-FAILED = ("unschedulable", "error")
-ENDED = ("unschedulable", "error", "bound")
-
-
-def by_pod(timeline: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """The entries of each pod, without the attempts that another one followed at once."""
-    pods: dict[str, list[dict[str, Any]]] = {}
-    for entry in timeline:
-        pods.setdefault(entry["pod"], []).append(entry)
-    for name, entries in pods.items():
-        kept = []
-        for place, entry in enumerate(entries):
-            later = [one for one in entries[place + 1 :] if one["what"] in ENDED]
-            if entry["what"] in FAILED and later and round(later[0]["t_s"] - entry["t_s"], 3) <= TOLERANCE_S:
-                continue
-            kept.append(entry)
-        pods[name] = kept
-    return {name: entries for name, entries in pods.items() if entries}
-
-
-def difference(mine: dict[str, Any], recorded: dict[str, Any]) -> str:
-    """What is not equal by the rules of judging; "" when nothing is."""
-    ours, theirs = by_pod(mine["timeline"]), by_pod(recorded["timeline"])
-    for name in sorted({*ours, *theirs}):
-        mine_of, theirs_of = ours.get(name, []), theirs.get(name, [])
-        for place, (one, other) in enumerate(itertools.zip_longest(mine_of, theirs_of)):
-            if one is None or other is None:
-                return f"{name}[{place}]: ours {one}, recorded {other}"
-            same = all(one.get(key) == other.get(key) for key in ("what", "node", "by"))
-            if not same or round(abs(one["t_s"] - other["t_s"]), 3) > TOLERANCE_S:
-                return f"{name}[{place}]: ours {one}, recorded {other}"
-    if mine["final"] != recorded["final"]:
-        names = [name for name in recorded["final"] if mine["final"].get(name) != recorded["final"][name]]
-        return "final: " + ", ".join(
-            f"{n}: ours {mine['final'].get(n)}, recorded {recorded['final'][n]}" for n in names
-        )
-    return ""
-
-
-def messages_differ(mine: dict[str, Any], recorded: dict[str, Any]) -> str:
-    ours, theirs = by_pod(mine["timeline"]), by_pod(recorded["timeline"])
-    for name in sorted(ours):
-        for one, other in zip(ours[name], theirs[name], strict=True):
-            if one.get("message") != other.get("message"):
-                return f"{name}: ours {one}, recorded {other}"
-    return ""
