@@ -30,7 +30,9 @@ def test_agrees_with_every_recorded_decision(family: str) -> None:
 
 
 def test_every_part_of_an_answer_counts() -> None:
-    case = next(case for case in cases.read(DATA / "preempt.jsonl.gz") if case.expect["preemption"].get("candidates"))
+    case = next(
+        case for case in cases.read(DATA / "preempt.jsonl.gz") if case.expect.get("preemption", {}).get("candidates")
+    )
     answer = scheduler.answer(case.question)
     node = sorted(case.expect["preemption"]["candidates"])[0]
     for change in ("message", "victims", "chosen", "rejected", "feasible"):
