@@ -40,6 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of a pipe (head, less) has seen enough.
         sys.stderr.close()
         return exits.HOLDS
+    except OSError as error:
+        # A file or folder that the user named: --out where nobody may write, a full disk. Without a name it is a bug.
+        if error.filename is None:
+            raise
+        print(f"kemu: {error.filename}: {error.strerror}", file=sys.stderr)
+        return exits.INPUT
     except KeyboardInterrupt:
         print("kemu: interrupted", file=sys.stderr)
         return exits.INTERRUPTED

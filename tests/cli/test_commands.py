@@ -163,3 +163,10 @@ def test_bad_arguments_are_exit_2_with_a_reason(
     code, out, err = output(capsys, *arguments)
     assert (code, out) == (2, "")
     assert words in err
+
+
+def test_a_folder_that_cannot_be_made_is_wrong_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("a file")
+    assert main(["run", "races/two-schedulers-one-node", "--out", str(taken)]) == 2
+    assert f"kemu: {taken}: File exists" in capsys.readouterr().err
