@@ -1,13 +1,13 @@
 """The exceptions of kemu, all in one tree.
 
-    KemuError
-    ├── ApiError             a request that the API server refused, with the Kubernetes reason
-    │   ├── BadRequest  Invalid  Forbidden  NotFound  AlreadyExists  Conflict  Gone
-    │   └── TooManyRequests  ServiceUnavailable  ServerTimeout  InternalError  MethodNotAllowed
-    ├── StoreError           Compacted, FutureRevision, JournalCorrupt
-    ├── ScenarioError        a scenario with mistakes, all of them, each with its place
-    ├── RunLogError          a run folder or run log that cannot be read
-    └── SimulationError      Deadlock, Livelock, Nondeterminism, Divergence, ActorFailed
+KemuError
+├── ApiError             a request that the API server refused, with the Kubernetes reason
+│   ├── BadRequest  Invalid  Forbidden  NotFound  AlreadyExists  Conflict  Gone
+│   └── TooManyRequests  ServiceUnavailable  ServerTimeout  InternalError  MethodNotAllowed
+├── StoreError           Compacted, FutureRevision, JournalCorrupt
+├── ScenarioError        a scenario with mistakes, all of them, each with its place
+├── RunLogError          a run folder or run log that cannot be read
+└── SimulationError      Deadlock, Livelock, Nondeterminism, Divergence, ActorFailed
 """
 
 from __future__ import annotations

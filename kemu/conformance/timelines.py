@@ -307,8 +307,8 @@ class World:
         name = data["pod"].partition("/")[2] if "pod" in data else ""
         if kind == "sched.attempt" and data["result"] == "unschedulable":
             self.note("unschedulable", name, message=data["message"])
-        elif kind == "sched.bind" and not data["ok"] and "not found" not in data["reason"]:
-            self.note("error", name, message=data["reason"])
+        elif kind == "sched.bind" and not data["ok"] and "not found" not in data["message"]:
+            self.note("error", name, message=data["message"])
         elif kind == "sched.victim" and name in self.deleted_by_scheduler:
             self.deleted_by_scheduler.discard(name)
             self.note("preempted", name, by=data["by"].partition("/")[2])

@@ -335,7 +335,8 @@ class Engine:
                 "node": node,
                 "start": started_ns,
                 "ok": status is None,
-                "reason": "" if status is None else status.message,
+                "reason": "" if status is None else refusal or status.plugin or SCHEDULER_ERROR,
+                "message": "" if status is None else status.message,
             },
         )
         del self._binding[info.uid]

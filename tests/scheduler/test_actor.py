@@ -88,7 +88,8 @@ def test_replicas_race_and_every_pod_is_bound_once() -> None:
     assert sorted(one["pod"] for one in binds if one["ok"]) == sorted(f"default/p{number}" for number in range(20))
     lost = [one for one in binds if not one["ok"]]
     assert lost
-    assert all("running Bind plugin" in one["reason"] for one in lost)
+    assert {one["reason"] for one in lost} == {"Conflict"}
+    assert all("running Bind plugin" in one["message"] for one in lost)
     for _ns, actor, kind, data in run.recorder.events:
         if kind == "sched.attempt" and data["result"] == "scheduled":
             assert actor.startswith("scheduler/default-scheduler/")
