@@ -155,7 +155,8 @@ class Problem:
 
     def __str__(self) -> str:
         hint = f" ({self.suggestion})" if self.suggestion else ""
-        return f"{self.file}:{self.line}:{self.column}: {self.path}: {self.message}{hint}"
+        where = f"{self.path}: " if self.path else ""
+        return f"{self.file}:{self.line}:{self.column}: {where}{self.message}{hint}"
 
 
 class ScenarioError(KemuError):

@@ -115,6 +115,7 @@ class History:
         self.victims: list[tuple[int, str, str]] = []
         """(time, victim's UID, preemptor's UID)."""
         self.faults: list[Fault] = []
+        self._preempted: set[str] = set()
         self.values: dict[str, bytes] = {}
         self.replayed_revisions: list[tuple[int, int]] = []
         """(time, revision) at which a store recovered."""
@@ -263,8 +264,9 @@ class History:
                 history.facts.append(Fact(time_ns, "unschedulable", by=by, message=data["message"]))
 
     def _on_victim(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if not data["ok"]:
-            return
+        if not data["ok"] or data["uid"] in self._preempted:
+            return  # A second preemptor that wants the same victim preempts nobody.
+        self._preempted.add(data["uid"])
         self.counts["preemptions"] += 1
         self.victims.append((time_ns, data["uid"], data["by_uid"]))
         history = self.pods.get(data["uid"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -85,6 +86,9 @@ def command(options: argparse.Namespace) -> int:
     run_options = runner.Options(out=out, runtime=runtime, speed=options.speed, progress=progress, otlp=options.otlp)
     try:
         verdict, results = runner.run_all(scenario, run_options)
+    except KeyboardInterrupt:
+        print(f"\nkemu: interrupted; the run log as far as it went is in {out}", file=sys.stderr)
+        return exits.INTERRUPTED
     finally:
         if bar is not None:
             bar.close()
@@ -96,7 +100,9 @@ def command(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(verdict))
     else:
-        _show(scenario.description, verdict, results, options)
+        # The reader of a pipe (head, less) may have seen enough; the verdict stands.
+        with contextlib.suppress(BrokenPipeError):
+            _show(scenario.description, verdict, results, options)
     return exits.BY_VERDICT[verdict["verdict"]]
 
 
@@ -118,7 +124,13 @@ def _show(description: str, verdict: Mapping[str, Any], results: list[Any], opti
     from kemu.report import terminal
     from kemu.scenario import runner
 
-    console = Console(soft_wrap=False)
+    class PipeConsole(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave standard output where nobody listens, instead of exiting with 1 as rich does."""
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise BrokenPipeError
+
+    console = PipeConsole(soft_wrap=False)
     if "variants" in verdict:
         names = [runner.variant_name(result.variant) for result in results]
         terminal.show_matrix(console, verdict, names, [result.history for result in results], description)
@@ -142,9 +154,10 @@ def _next_commands(
         commands.append((f"{kemu} replay {shlex.quote(verdict['run'])}", "run it again, and compare every event"))
         name = shlex.quote(options.scenario)
         data = f" --data {shlex.quote(str(options.data))}" if options.data else ""
+        data += "".join(f" --set {shlex.quote(item)}" for item in options.set)
         commands.append((f"{kemu} run {name}{data} --seed {verdict['seed'] + 1}", "the same with other luck"))
-        if not data:
-            commands.append((f"{kemu} run {name} --runtime ray --speed 20", "the same for real, on Ray"))
+        if not options.data:
+            commands.append((f"{kemu} run {name}{data} --runtime ray --speed 20", "the same for real, on Ray"))
     return commands
 
 

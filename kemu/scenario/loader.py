@@ -345,6 +345,11 @@ class _Loading:
         classes: list[scenarios.Manifest] = []
         for name, item in spec.get("priorityClasses", {}).items():
             path: Path = ("spec", "priorityClasses", name)
+            value = item if isinstance(item, int) else item.get("value", 0)
+            if not -(1 << 31) <= value < 1 << 31:
+                where = path if isinstance(item, int) else (*path, "value")
+                self.report.add(where, f"{value} is not a priority: the highest that a user may define is 1000000000")
+                continue
             message = clusters.priority_class(name, item)
             manifests.complete(message, item if isinstance(item, dict) else {}, path, self.report)
             classes.append(_manifest(message, path, self.report))

@@ -59,13 +59,19 @@ def _replay(folder: Path, data_dir: Path | None) -> Replay:
         raise RunLogError(f"{folder}: not a run folder: it has no {runner.SCENARIO_FILE}")
     with Reader(folder / FILE_NAME) as reader:
         header = reader.header
+        recorded = _count(reader)
     if header.get("runtime") != "sim":
         raise RunLogError(f"{folder}: a run on {header.get('runtime')!r} happened in real time; only sim runs replay")
     scenario = loader.load(scenario_file, data_dir)
     with tempfile.TemporaryDirectory(prefix="kemu-replay-") as again:
-        result = runner.run(scenario, runner.Options(out=Path(again), runtime="sim"))
+        result = runner.run(scenario, runner.Options(out=Path(again), runtime="sim", most_events=recorded))
         difference, events = compare(folder / FILE_NAME, Path(again) / FILE_NAME)
         return Replay(folder, result.verdict["digest"], events, difference)
+
+
+def _count(reader: Reader) -> int:
+    """Events that can be read, up to the first damaged frame."""
+    return sum(1 for payload in _payloads(reader) if isinstance(payload, bytes))
 
 
 def compare(recorded: Path, replayed: Path) -> tuple[Difference | None, int]:
@@ -99,7 +105,7 @@ def _difference(index: int, left: bytes | str | None, right: bytes | str | None)
 
 def _text(found: bytes | str | None) -> str:
     if found is None:
-        return "nothing: the log ends here"
+        return "nothing: the log ends here (a run that was interrupted leaves such a log)"
     if isinstance(found, str):
         return found
     try:

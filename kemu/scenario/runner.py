@@ -62,6 +62,8 @@ class Options:
     progress: Progress | None = None
     ray: Mapping[str, Any] = field(default_factory=dict)
     """More arguments for :class:`kemu.runtime.ray.RayRuntime`."""
+    most_events: int = 0
+    """Stop soon after the run log has more events than this; 0: no limit. A replay need not outlive its record."""
     otlp: str = ""
     """Where to send traces, ``host:port``: live from the cells of Ray, after the run in sim."""
 
@@ -90,8 +92,9 @@ class End:
 class Recorder:
     """The sink of a run: writes the log, counts, and watches for ``until``."""
 
-    def __init__(self, writer: Writer, scenario: Scenario, progress: Progress | None) -> None:
+    def __init__(self, writer: Writer, scenario: Scenario, progress: Progress | None, most_events: int = 0) -> None:
         self._append = writer.append
+        self._most_events = most_events
         self._progress = progress
         self._duration_ns = scenario.duration_ns
         self._until = scenario.until
@@ -105,6 +108,8 @@ class Recorder:
         self._append(time_ns, actor, kind, data)
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
         self._events += 1
+        if self._events > self._most_events > 0 and self.stop is not None:
+            self.stop.set()
         if self._history is not None:
             self._history.feed(time_ns, actor, kind, data)
             if kind in _MAY_DECIDE and verdicts.happened(self._until, self._history):  # type: ignore[arg-type]
@@ -138,7 +143,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     }
     begun = time.perf_counter()
     writer = Writer(folder / FILE_NAME, header)
-    recorder = Recorder(writer, scenario, options.progress)
+    recorder = Recorder(writer, scenario, options.progress, options.most_events)
     runtime: Runtime | None = None
     try:
         runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)

@@ -240,3 +240,13 @@ def test_a_disabled_check_is_not_asked() -> None:
     assert [result.id for result in results] == [
         "no-node-overcommitted", "pod-bound-at-most-once", "acknowledged-writes-survive",
     ]  # fmt: skip
+
+
+def test_a_victim_of_two_preemptors_is_preempted_once() -> None:
+    log = Log()
+    log.pod(0, "a", node="n1")
+    log.victim(1, "a", "c", "n1")
+    log.victim(2, "a", "d", "n1")
+    history, _ = registry.judge(log.events)
+    assert history.counts["preemptions"] == 1
+    assert [fact.by for fact in history.pods["uid-a"].facts if fact.what == "preempted"] == ["default/c"]

@@ -144,7 +144,7 @@ def test_all_bad_rows_are_told_up_to_a_limit(folder: Path) -> None:
 
 def test_a_missing_file_is_told(folder: Path) -> None:
     (folder / "nodes.csv").unlink()
-    with pytest.raises(errors.ScenarioError, match=r"nodes\.csv:1:1: : cannot be read"):
+    with pytest.raises(errors.ScenarioError, match=r"nodes\.csv:1:1: cannot be read"):
         read(folder)
 
 

@@ -15,7 +15,9 @@ DATA = SCENARIOS.parents[1] / "shared" / "data"
 FILES = sorted(SCENARIOS.glob("*/*.yaml"))
 SEEDS = {
     "multi-scheduler-race", "non-cooperating-schedulers-loop", "preemption-example-1", "preemption-example-2",
-    "preemption-example-3", "preemption-example-4", "starvation", "victim-choice",
+    "preemption-example-3", "preemption-example-4", "starvation", "victim-choice", "bin-packing", "node-affinity",
+    "node-selector", "non-preempting-priority", "pod-affinity", "pod-overhead", "redis-and-web-servers",
+    "taints-and-tolerations",
 }  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kemu.cli import catalog
-from kemu.runlog.frames import FILE_NAME
+from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.scenario import loader, replays, runner
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -83,6 +83,19 @@ class TestReplay:
             assert replay.difference is not None
             assert replay.difference.recorded != replay.difference.replayed
             assert f"event {replay.difference.index} differs" in str(replay.difference)
+
+    def test_does_not_outlive_a_record_that_was_interrupted(self, tmp_path: Path) -> None:
+        whole = run("chaos/scheduler-crash", tmp_path / "whole")
+        with Reader(tmp_path / "whole" / FILE_NAME) as reader:
+            events = list(reader)
+        writer = Writer(tmp_path / "whole" / FILE_NAME, {"runtime": "sim"})
+        for event in events[:100]:
+            writer.append(*event)
+        writer.close()
+        (replay,) = replays.replay(tmp_path / "whole")
+        assert replay.difference is not None
+        assert (replay.difference.index, "interrupted" in replay.difference.recorded) == (100, True)
+        assert replay.digest != whole["digest"], "it went on to the end"
 
     def test_notices_a_log_that_was_cut(self, tmp_path: Path) -> None:
         run("races/two-schedulers-one-node", tmp_path)
