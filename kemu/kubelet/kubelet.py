@@ -97,6 +97,6 @@ class Kubelet:
 
     def _refresh_view(self) -> None:
         node = self.node.get()
-        self.pods.node = admission.NodeView(node)
+        self.pods.arrivals.node = admission.NodeView(node)
         self.pods.has_images([name for image in node.status.images for name in image.names])
         self.node.view_is_old = False

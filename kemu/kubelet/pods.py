@@ -1,8 +1,9 @@
 """The pods of one node: takes each from its arrival to the end of its containers.
 
-Synchronous: news from the API server and timers move workers (:mod:`kemu.kubelet.workers`) from state to state; what
-shall be seen outside is left to :mod:`kemu.kubelet.reports`. A pod counts on its node from its admission until its
-containers are gone, however long the API server knows it: terminating pods count.
+Synchronous: news from the API server and timers move workers (:mod:`kemu.kubelet.workers`) from state to state; whether
+a pod is taken is left to :mod:`kemu.kubelet.arrivals`, what shall be seen outside to :mod:`kemu.kubelet.reports`. A pod
+counts on its node from its admission until its containers are gone, however long the API server knows it: terminating
+pods count.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from kemu.client import clients
-from kemu.kubelet import admission, lives, reports, settings, statuses
+from kemu.kubelet import admission, arrivals, lives, reports, settings, statuses
 from kemu.kubelet.workers import BACKING_OFF, ENDED, PULLING, RUNNING, STARTING, STOPPING, WAITING, Worker
 from kemu.objects import meta
 from kemu.runtime.env import SECOND_NS, Env
@@ -35,20 +36,15 @@ class Pods:
         node_name: str,
         fresh_node: Callable[[], Awaitable[Any]],
     ) -> None:
-        self.node: admission.NodeView | None = None
-        """What admission goes by; None: not known."""
         self.usage = admission.Usage()
+        self.arrivals = arrivals.Arrivals(env, node_name, self.usage, self, fresh_node)
         self.by_uid: dict[str, Worker] = {}
         """All pods that the API server has for this node, and those whose containers have outlived their object."""
         self._env = env
         self._clock = env.clock
         self._settings = config
         self._node_name = node_name
-        self._fresh_node = fresh_node
         self._reports = reports.Reports(env, client, self.observe)
-        self._arrivals: list[Worker] = []
-        """Not yet judged, because the Node is being read for the first one of them."""
-        self._reading = False
         self._images: dict[str, None] = {}
 
     def has_images(self, names: list[str]) -> None:
@@ -90,8 +86,7 @@ class Pods:
             worker.state = ENDED
             self._react(worker)
         else:
-            self._arrivals.append(worker)
-            self._judge()
+            self.arrivals.add(worker)
 
     def _react(self, worker: Worker) -> None:
         metadata = worker.pod.metadata
@@ -142,59 +137,16 @@ class Pods:
         else:
             self._react(worker)
 
-    # --- admission ---------------------------------------------------------------------------------------------------
+    # --- verdicts, from the arrivals ---------------------------------------------------------------------------------
 
-    def _judge(self) -> None:
-        """Decide about those that wait, in the order of their arrival."""
-        arrivals = self._arrivals
-        while arrivals and not self._reading:
-            worker = arrivals[0]
-            claim = None
-            decision = admission.precheck(self.node, worker.pod)
-            if decision is None:
-                assert self.node is not None
-                claim = admission.claim_of(worker.pod)
-                found = admission.failures(self.node, self.usage, worker.pod, claim)
-                if admission.needs_fresh_node(found):
-                    self._reading = True
-                    self._env.spawn(self._judge_again(worker, claim), f"read node for {worker.key}")
-                    return
-                decision = admission.decide(found)
-            del arrivals[0]
-            self._decided(worker, decision, claim)
+    def admitted(self, worker: Worker, claim: admission.Claim) -> None:
+        self._take(worker, claim)
+        self._pull(worker)
 
-    async def _judge_again(self, worker: Worker, claim: admission.Claim) -> None:
-        """The first of those that wait, against the Node as it is now."""
-        node = await self._fresh_node()
-        self._reading = False
-        if worker.state == WAITING:
-            self._arrivals.remove(worker)
-            found = admission.failures(admission.NodeView(node, patched=False), self.usage, worker.pod, claim)
-            self._decided(worker, admission.decide(found), claim)
-        self._judge()
-
-    def _decided(self, worker: Worker, decision: admission.Decision, claim: admission.Claim | None) -> None:
-        worker.start_ns = self._clock.now_ns()
-        self._env.log(
-            "kubelet.admit",
-            {
-                "pod": worker.key,
-                "uid": worker.uid,
-                "node": self._node_name,
-                "start": worker.seen_ns,
-                "ok": decision.admitted,
-                "reason": decision.reason,
-                "message": decision.message,
-            },
-        )
-        if decision.admitted:
-            assert claim is not None
-            self._take(worker, claim)
-            self._pull(worker)
-        else:
-            worker.refusal = decision
-            worker.state = ENDED
-            self._reports.report(worker)
+    def refused(self, worker: Worker, decision: admission.Decision) -> None:
+        worker.refusal = decision
+        worker.state = ENDED
+        self._reports.report(worker)
 
     def _take(self, worker: Worker, claim: admission.Claim) -> None:
         worker.claim = claim
@@ -311,7 +263,7 @@ class Pods:
                 self._until_stopped(worker)
             return
         if state == WAITING:
-            self._arrivals.remove(worker)
+            self.arrivals.remove(worker)
             self._gone(worker)
             return
         worker.stop_ns = asked_ns
