@@ -17,6 +17,8 @@ from kemu.runlog.frames import Event
 
 POD_PREFIX = "/registry/pods/"
 NODE_PREFIX = "/registry/nodes/"
+EVICTED = "Evicted"
+"""The reason in the status of a pod that its kubelet has evicted."""
 
 
 @dataclass(slots=True)
@@ -25,15 +27,20 @@ class Fact:
 
     time_ns: int
     what: str
-    """``created unschedulable nominated nominationCleared bound rejected running preempted terminating finished
-    deleted``."""
+    """``created unschedulable nominated nominationCleared bound rejected running preempted evicted oomKilled
+    terminating finished deleted``; of a node ``added condition tainted untainted removed``."""
     node: str = ""
     by: str = ""
     """``preempted``: the preemptor, ``namespace/name``. ``bound``, ``unschedulable``: the scheduler,
     ``<name>/<replica>``."""
     reason: str = ""
-    """Why it was rejected, or the phase in which it finished."""
+    """Why it was rejected or evicted, or the phase in which it finished. Of a node: the type of the condition, the key
+    of the taint."""
     message: str = ""
+    status: str = ""
+    """Of a condition; of a taint its effect."""
+    also: tuple[str, ...] = ()
+    """Other words for the reason."""
 
 
 @dataclass(slots=True)
@@ -61,6 +68,7 @@ class PodHistory:
     attempts: int = 0
     workload: str = ""
     replaces: str = ""
+    evicted: bool = False
 
     @property
     def name(self) -> str:
@@ -68,6 +76,19 @@ class PodHistory:
 
     def first(self, what: str) -> Fact | None:
         return next((fact for fact in self.facts if fact.what == what), None)
+
+
+@dataclass(slots=True)
+class NodeHistory:
+    """One node, by name; it may have been removed and added again."""
+
+    name: str
+    facts: list[Fact] = field(default_factory=list)
+    conditions: dict[str, str] = field(default_factory=dict)
+    """Status by type, as they are now."""
+    taints: dict[tuple[str, str], None] = field(default_factory=dict)
+    """Key and effect, as they are now."""
+    present: bool = False
 
 
 @dataclass(slots=True)
@@ -106,6 +127,8 @@ class History:
         """By UID, in the order of creation."""
         self.names: dict[str, list[str]] = {}
         """UIDs that bore a name ``namespace/name``, oldest first."""
+        self.nodes: dict[str, NodeHistory] = {}
+        """By name."""
         self.counts: Counter[str] = Counter()
         self.kinds: Counter[str] = Counter()
         """How many events of each kind the log has."""
@@ -128,6 +151,7 @@ class History:
             "sched.victim": self._on_victim,
             "sched.bind": self._on_bind,
             "kubelet.admit": self._on_admit,
+            "kubelet.oom_killed": self._on_oom_killed,
             "user.pod": self._on_user_pod,
             "api.refused": self._on_refused,
             "chaos.begin": self._on_fault,
@@ -167,6 +191,8 @@ class History:
                 self.changes.append(Change(self.revision, time_ns, key, value, previous))
             if key.startswith(POD_PREFIX):
                 self._pod_changed(time_ns, key, value)
+            elif key.startswith(NODE_PREFIX):
+                self._node_changed(time_ns, key, value)
 
     def _on_recovered(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         revision = data["rev"]
@@ -182,6 +208,8 @@ class History:
                 self.values[change.key] = change.previous
             if change.key.startswith(POD_PREFIX):
                 self._pod_changed(time_ns, change.key, change.previous)
+            elif change.key.startswith(NODE_PREFIX):
+                self._node_changed(time_ns, change.key, change.previous)
         self.revision = revision
 
     def _pod_changed(self, time_ns: int, key: str, value: bytes | None) -> None:
@@ -220,6 +248,8 @@ class History:
         if metadata.HasField("deletionTimestamp") and history.deleting_ns is None:
             history.deleting_ns = time_ns
             history.facts.append(Fact(time_ns, "terminating", node))
+        if not history.evicted:
+            self._look_for_eviction(time_ns, history, status)
         phase = status.phase or "Pending"
         if phase != history.phase:
             history.phase = phase
@@ -249,6 +279,50 @@ class History:
         self.names.setdefault(key, []).append(metadata.uid)
         self.counts["pods_created"] += 1
         return history
+
+    def _look_for_eviction(self, time_ns: int, history: PodHistory, status: core_v1_pb2.PodStatus) -> None:
+        """By whomever: a kubelet, the eviction API, the taint manager, the garbage collector of pods."""
+        reasons = [status.reason] if status.reason == EVICTED else []
+        message = status.message
+        for condition in status.conditions:
+            if condition.type != "DisruptionTarget" or condition.status != "True":
+                continue
+            # A scheduler's victim is preempted, not evicted; so is one of a kubelet's.
+            if condition.reason != "PreemptionByScheduler" and status.reason != "Preempting":
+                reasons.append(condition.reason)
+                message = message or condition.message
+        if reasons:
+            history.evicted = True
+            fact = Fact(time_ns, "evicted", history.node, reason=reasons[0], message=message, also=tuple(reasons[1:]))
+            history.facts.append(fact)
+            self.counts["evictions"] += 1
+
+    def _node_changed(self, time_ns: int, key: str, value: bytes | None) -> None:
+        name = key.removeprefix(NODE_PREFIX)
+        history = self.nodes.get(name)
+        if history is None:
+            history = self.nodes[name] = NodeHistory(name)
+        if value is None:
+            history.present = False
+            history.conditions, history.taints = {}, {}
+            history.facts.append(Fact(time_ns, "removed", name))
+            return
+        node = core_v1_pb2.Node.FromString(value)
+        if not history.present:
+            history.present = True
+            history.facts.append(Fact(time_ns, "added", name))
+        for condition in node.status.conditions:
+            if history.conditions.get(condition.type) != condition.status:
+                history.conditions[condition.type] = condition.status
+                fact = Fact(time_ns, "condition", name, reason=condition.type, status=condition.status)
+                history.facts.append(fact)
+        taints = {(taint.key, taint.effect): None for taint in node.spec.taints}
+        for taint, what in (
+            *((taint, "untainted") for taint in history.taints if taint not in taints),
+            *((taint, "tainted") for taint in taints if taint not in history.taints),
+        ):
+            history.facts.append(Fact(time_ns, what, name, reason=taint[0], status=taint[1]))
+        history.taints = taints
 
     # --- who and why -------------------------------------------------------------------------------------------------
 
@@ -296,6 +370,12 @@ class History:
             fact = Fact(time_ns, "rejected", data["node"], reason=data["reason"], message=data["message"])
             history.facts.append(fact)
 
+    def _on_oom_killed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["oom_kills"] += 1
+        history = self.pods.get(data["uid"])
+        if history is not None:
+            history.facts.append(Fact(time_ns, "oomKilled", data["node"], reason=data.get("container", "")))
+
     def _on_user_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         history = self.pods.get(data["uid"])
         if history is not None:
@@ -320,8 +400,9 @@ class History:
 
 COUNTERS = (
     "pods_created", "pods_bound", "pods_running", "pods_succeeded", "pods_failed", "pods_deleted", "preemptions",
-    "nominations", "nominations_cleared", "admissions", "admissions_rejected", "bind_conflicts", "bind_errors",
-    "scheduling_attempts", "attempts_unschedulable", "write_conflicts", "requests_refused", "faults",
+    "evictions", "oom_kills", "nominations", "nominations_cleared", "admissions", "admissions_rejected",
+    "bind_conflicts", "bind_errors", "scheduling_attempts", "attempts_unschedulable", "write_conflicts",
+    "requests_refused", "faults",
 )  # fmt: skip
 """Counters that every verdict carries and ``expect: {counter: …}`` may name."""
 

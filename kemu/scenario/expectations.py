@@ -24,8 +24,7 @@ class Statement:
     """Something about one pod."""
 
     what: str
-    """A fact that happens at a time (``created unschedulable nominated nominationCleared bound rejected running
-    preempted terminating finished deleted``), or ``phase`` (at the end) or ``waited``."""
+    """A fact that happens at a time (:class:`kemu.checks.history.Fact`), or ``phase`` (at the end) or ``waited``."""
     never: bool = False
     """The contrary: no such fact in the window."""
     node: str | None = None
@@ -33,7 +32,10 @@ class Statement:
     """``preempted``: the preemptor, ``namespace/name``. ``bound``, ``unschedulable``: the scheduler, ``<name>`` or
     ``<name>/<replica>``."""
     reason: str | None = None
-    """``rejected``: as in the pod's status, ``OutOfcpu``."""
+    """``rejected``, ``evicted``: as in the pod's status, ``OutOfcpu``. ``condition``: its type. ``tainted``: the
+    key."""
+    status: str | None = None
+    """``condition``: ``True False Unknown``. ``tainted``: the effect."""
     phase: str | None = None
     """``phase``, ``finished``."""
     after_ns: int | None = None
@@ -93,6 +95,14 @@ class PodsAre:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeIs:
+    """``{node: node-1, condition: {type: MemoryPressure, status: "True"}}``"""
+
+    node: str
+    statement: Statement
+
+
+@dataclass(frozen=True, slots=True)
 class CounterIs:
     """``{counter: preemptions, equals: 2}``"""
 
@@ -129,7 +139,7 @@ class Comparison:
     at_most: float | None
 
 
-Subject = PodIs | PodsAre | CounterIs | CheckIs | InOrder | Comparison
+Subject = PodIs | PodsAre | NodeIs | CounterIs | CheckIs | InOrder | Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +181,7 @@ def cannot_end_a_run(expectation: Expectation) -> str:
     subject = expectation.subject
     if isinstance(subject, Comparison | CheckIs):
         return "must be something that happens during the run"
-    if isinstance(subject, PodIs | PodsAre) and subject.statement.never:
+    if isinstance(subject, PodIs | PodsAre | NodeIs) and subject.statement.never:
         return "must be something that happens, not something that does not"
     return ""
 
@@ -188,6 +198,9 @@ def _name(subject: Subject) -> str:
         case PodsAre():
             selection = subject.selection.workload or ("selected" if subject.selection.selector is not None else "some")
             words = [selection, subject.quantifier, *(["never"] * subject.statement.never), subject.statement.what]
+        case NodeIs():
+            statement = subject.statement
+            words = [subject.node, *(["never"] * statement.never), statement.what, *filter(None, [statement.reason])]
         case CounterIs():
             words = [subject.counter]
         case CheckIs():
@@ -205,6 +218,8 @@ def _subject(checked: Mapping[str, Any]) -> Subject | None:
             return PodIs(full_name(checked["pod"]), _statement(checked))
         if "pods" in checked:
             return _pods(checked)
+        if "node" in checked:
+            return NodeIs(checked["node"], _node_statement(checked))
         if "counter" in checked:
             return CounterIs(checked["counter"], _bounds(checked))
         if "check" in checked:
@@ -256,6 +271,24 @@ def _statement(checked: Mapping[str, Any]) -> Statement:
         return Statement("waited", at_least_ns=waited.get("atLeast"), at_most_ns=waited.get("atMost"))
     what = next((key for key in checked if key not in ("pod", "id", "when")), "")
     return _fact(what, checked[what], never=False)
+
+
+def _node_statement(checked: Mapping[str, Any]) -> Statement:
+    never = "never" in checked
+    ((what, detail),) = (checked["never"] if never else _without(checked, "node", "id", "when")).items()
+    status = detail.get("status", detail.get("effect"))
+    return Statement(
+        what,
+        never,
+        reason=detail.get("type", detail.get("key")),
+        status=str(status) if status is not None else None,
+        after_ns=detail.get("after"),
+        before_ns=detail.get("before"),
+    )
+
+
+def _without(checked: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in checked.items() if key not in keys}
 
 
 def _fact(what: str, detail: Mapping[str, Any], *, never: bool) -> Statement:

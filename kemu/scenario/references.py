@@ -194,6 +194,11 @@ def check_expectation(
             _check_bounds(subject.bounds, inner, report)
             inner = (*inner, "is")
         _check_statement(subject.statement, inner, names, duration_ns, report)
+    elif isinstance(subject, expectations.NodeIs):
+        if not names.has_node(subject.node):
+            hint = nearest(subject.node, names.nodes[:1000])
+            report.add((*path, "node"), f"there is no node {subject.node}", hint)
+        _check_statement(subject.statement, path, names, duration_ns, report)
     elif isinstance(subject, expectations.CounterIs):
         _check_bounds(subject.bounds, path, report)
         if subject.counter not in expectations.COUNTERS:

@@ -380,10 +380,34 @@ FACTS: dict[str, Key] = {
         {"phase": Key(Choice(("Succeeded", "Failed")), "How.")},
     ),
     "deleted": _fact("It was gone from the API.", _AT_NODE),
-    "evicted": Key(Free(mapping=False), "The kubelet evicted it.", built=False),
-    "oomKilled": Key(Free(mapping=False), "The kernel killed it.", built=False),
+    "evicted": _fact(
+        "It was evicted: by its kubelet, through the API, for a taint, or with its node.",
+        {**_AT_NODE, "reason": Key(Text(), "Evicted, or that of the condition DisruptionTarget.")},
+    ),
+    "oomKilled": _fact("The kernel killed one of its containers, as the node ran out of memory.", _AT_NODE),
 }
 """What can happen to a pod, at a time."""
+
+NODE_FACTS: dict[str, Key] = {
+    "added": _fact("The Node was created."),
+    "condition": _fact(
+        "A condition took this status.",
+        {
+            "type": Key(Text(), "Such as MemoryPressure.", required=True),
+            "status": Key(Choice(("True", "False", "Unknown"), booleans=True), "The new status.", required=True),
+        },
+    ),
+    "tainted": _fact(
+        "It got a taint.",
+        {"key": Key(Text(), "The key of the taint.", required=True), "effect": Key(Choice(EFFECTS), "Its effect.")},
+    ),
+    "untainted": _fact(
+        "It lost a taint.",
+        {"key": Key(Text(), "The key of the taint.", required=True), "effect": Key(Choice(EFFECTS), "Its effect.")},
+    ),
+    "removed": _fact("The Node was deleted."),
+}
+"""What can happen to a node, at a time."""
 
 STATEMENTS: dict[str, Key] = {
     **FACTS,
@@ -424,7 +448,7 @@ EXPECTATION = Named(
                 ),
                 "Several pods, as far as they were created.",
             ),
-            "node": Key(Free(mapping=False), "A node.", built=False),
+            "node": Key(NAME, "A node."),
             "counter": Key(Text(), "A counter of the verdict."),
             "check": Key(Text(), "A check."),
             "order": Key(
@@ -456,6 +480,13 @@ EXPECTATION = Named(
                         Record({"is": Key(STATEMENT, "Of how many it is true.", required=True), **_BOUNDS}),
                         "It is true of so many.",
                     ),
+                },
+                noun="statement",
+            ),
+            "node": Record(
+                choices={
+                    **NODE_FACTS,
+                    "never": Key(Record(choices=NODE_FACTS, noun="statement"), "In this window it did not happen."),
                 },
                 noun="statement",
             ),

@@ -273,8 +273,12 @@ class Choice:
 
     words: tuple[str, ...]
     unbuilt: tuple[str, ...] = ()
+    booleans: bool = False
+    """YAML's true and false stand for the words True and False, as in the status of a condition."""
 
     def check(self, value: Any, path: Path, report: Report) -> Any:
+        if self.booleans and isinstance(value, bool):
+            return str(value)
         if isinstance(value, str) and value in self.unbuilt:
             report.add(path, unbuilt_text(value))
             return INVALID
@@ -286,7 +290,7 @@ class Choice:
         return value
 
     def schema(self) -> dict[str, Any]:
-        return {"enum": list(self.words)}
+        return {"enum": [*self.words, *([True, False] if self.booleans else [])]}
 
 
 def _one_of(words: tuple[str, ...]) -> str:

@@ -22,6 +22,7 @@ from kemu.scenario.expectations import (
     CounterIs,
     Expectation,
     InOrder,
+    NodeIs,
     PodIs,
     PodsAre,
     Selection,
@@ -63,9 +64,16 @@ _PHRASES = {
     "rejected": "rejected",
     "running": "running",
     "preempted": "preempted",
+    "evicted": "evicted",
+    "oomKilled": "killed for want of memory",
     "terminating": "terminating",
     "finished": "finished",
     "deleted": "gone",
+    "added": "added",
+    "condition": "changed its condition",
+    "tainted": "tainted",
+    "untainted": "freed of the taint",
+    "removed": "removed",
 }
 
 
@@ -77,6 +85,8 @@ def judge(expectation: Expectation, outcome: Outcome) -> Judgement:
             holds, detail = _pod_is(subject, outcome)
         case PodsAre():
             holds, detail = _pods_are(subject, outcome)
+        case NodeIs():
+            holds, detail = _node_is(subject, outcome)
         case CounterIs():
             holds, detail = _counter_is(subject, outcome)
         case CheckIs():
@@ -131,20 +141,24 @@ def _statement(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answ
         return _phase(pod, statement, outcome)
     if statement.what == "waited":
         return _waited(pod, statement, outcome)
-    facts = [fact for fact in pod.facts if fact.what == statement.what]
+    return _happened([fact for fact in pod.facts if fact.what == statement.what], statement, outcome)
+
+
+def _happened(facts: Sequence[Fact], statement: Statement, outcome: Outcome) -> _Answer:
+    """``facts``: all of the kind that the statement speaks of."""
     fitting = [fact for fact in facts if _fits(fact, statement)]
     if statement.never:
         if fitting:
-            return False, _tell(pod, fitting[0])
+            return False, _tell(fitting[0])
         return (
             True if _window_is_over(statement, outcome) else None
         ), f"never {_PHRASES[statement.what]}, until {_s(outcome.end_ns)}"
     if fitting:
-        return True, _tell(pod, fitting[0])
+        return True, _tell(fitting[0])
     if not _window_is_over(statement, outcome):
         return None, f"not {_PHRASES[statement.what]} when the run ended at {_s(outcome.end_ns)}"
     if facts:
-        return False, "instead: " + "; ".join(_tell(pod, fact) for fact in facts[:3])
+        return False, "instead: " + "; ".join(_tell(fact) for fact in facts[:3])
     return False, f"never {_PHRASES[statement.what]}"
 
 
@@ -165,19 +179,27 @@ def _fits(fact: Fact, statement: Statement) -> bool:
         return False
     if statement.by is not None and fact.by != statement.by and fact.by.partition("/")[0] != statement.by:
         return False
-    if statement.reason is not None and fact.reason != statement.reason:
+    if statement.reason is not None and statement.reason not in (fact.reason, *fact.also):
+        return False
+    if statement.status is not None and fact.status != statement.status:
         return False
     return statement.phase is None or fact.reason == statement.phase
 
 
-def _tell(pod: PodHistory, fact: Fact) -> str:
+def _tell(fact: Fact) -> str:
     text = _PHRASES[fact.what]
     if fact.what == "finished":
         text = f"finished {fact.reason}"
+    elif fact.what == "condition":
+        text = f"{fact.reason} became {fact.status}"
+    elif fact.what in ("tainted", "untainted"):
+        text = f"{'got' if fact.what == 'tainted' else 'lost'} the taint {fact.reason}:{fact.status}"
+    elif fact.what == "evicted":
+        text = f"evicted{f' from {fact.node}' if fact.node else ''}: {fact.reason}"
     elif fact.what == "rejected":
         text = f"rejected by {fact.node}: {fact.reason}"
-    elif fact.node and fact.what in ("bound", "nominated", "running"):
-        text += f" {'to' if fact.what != 'running' else 'on'} {fact.node}"
+    elif fact.node and fact.what in ("bound", "nominated", "running", "oomKilled"):
+        text += f" {'to' if fact.what in ('bound', 'nominated') else 'on'} {fact.node}"
     if fact.by:
         text += f" by {fact.by.removeprefix('default/')}"
     return f"{text} at {_s(fact.time_ns)}"
@@ -267,6 +289,20 @@ def _s(time_ns: int) -> str:
     return f"{time_ns / 1e9:.3f} s"
 
 
+# Nodes --------------------------------------------------------------------------------------------------------------
+
+
+def _node_is(subject: NodeIs, outcome: Outcome) -> _Answer:
+    statement = subject.statement
+    history = outcome.history.nodes.get(subject.node)
+    facts = [
+        fact
+        for fact in (history.facts if history is not None else ())
+        if fact.what == statement.what and statement.reason in (None, fact.reason)
+    ]
+    return _happened(facts, statement, outcome)
+
+
 # Numbers, checks, order ---------------------------------------------------------------------------------------------
 
 
@@ -289,18 +325,17 @@ def _in_order(subject: InOrder, outcome: Outcome) -> _Answer:
     last_ns = -1
     for step in subject.steps:
         facts = [
-            (fact, pod)
+            fact
             for uid in outcome.history.names.get(step.pod, ())
-            for pod in (outcome.history.pods[uid],)
-            for fact in pod.facts
+            for fact in outcome.history.pods[uid].facts
             if fact.what == step.statement.what and _fits(fact, step.statement)
         ]
         name = step.pod.removeprefix("default/")
         if not facts:
             told.append(f"{name} never {_PHRASES[step.statement.what]}")
             return (False if outcome.finished else None), "; ".join(told)
-        fact, pod = min(facts, key=lambda found: found[0].time_ns)
-        told.append(f"{name} {_tell(pod, fact)}")
+        fact = min(facts, key=lambda found: found.time_ns)
+        told.append(f"{name} {_tell(fact)}")
         if fact.time_ns <= last_ns:
             return False, "; ".join(told)
         last_ns = fact.time_ns

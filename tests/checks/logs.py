@@ -34,8 +34,19 @@ class Log:
         node.status.allocatable["pods"].string = pods
         return self.txn(seconds, f"/registry/nodes/{name}", node.SerializeToString(deterministic=True))
 
+    def node_status(self, seconds: float, name: str, conditions: dict[str, str], taints: list[tuple[str, str]]) -> int:
+        """Change a node: conditions by type, taints as key and effect."""
+        node = core_v1_pb2.Node()
+        node.metadata.name = name
+        for condition_type, status in conditions.items():
+            node.status.conditions.add(type=condition_type, status=status)
+        for key, effect in taints:
+            node.spec.taints.add(key=key, effect=effect)
+        return self.txn(seconds, f"/registry/nodes/{name}", node.SerializeToString(deterministic=True))
+
     def pod(self, seconds: float, name: str, **fields: Any) -> int:
-        """Create or change a pod: cpu, priority, node, phase, nominated, deleting, scheduler, labels."""
+        """Create or change a pod: cpu, priority, node, phase, reason, nominated, deleting, scheduler, labels, and the
+        reason of its condition DisruptionTarget (disruption)."""
         pod = self.pods.setdefault(name, core_v1_pb2.Pod())
         if not pod.metadata.name:
             pod.metadata.name, pod.metadata.namespace = name, "default"
@@ -52,6 +63,10 @@ class Log:
             pod.spec.schedulerName = fields["scheduler"]
         if "phase" in fields:
             pod.status.phase = fields["phase"]
+        if "reason" in fields:
+            pod.status.reason = fields["reason"]
+        if "disruption" in fields:
+            pod.status.conditions.add(type="DisruptionTarget", status="True", reason=fields["disruption"])
         if "nominated" in fields:
             pod.status.nominatedNodeName = fields["nominated"]
         if "deleting" in fields:

@@ -14,6 +14,7 @@ from kemu.scenario.expectations import (
     CounterIs,
     Expectation,
     InOrder,
+    NodeIs,
     PodIs,
     PodsAre,
     Selection,
@@ -110,6 +111,69 @@ def test_nothing_is_certain_in_a_run_that_was_broken_off() -> None:
 def test_the_detail_says_what_was_found() -> None:
     assert ask(preemption(), pod("a", "preempted"))[1] == "preempted by c at 6.200 s"
     assert ask(preemption(), pod("c", "bound", before=10))[1] == "instead: bound to n1 by red/1 at 36.100 s"
+
+
+def pressure() -> Log:
+    """n1 runs short of memory: a is evicted by the manager, b by the eviction API, c preempted; d is OOM-killed."""
+    log = Log()
+    log.node(0, "n1")
+    for name in "abcd":
+        log.pod(0, name, node="n1", phase="Running")
+    log.node_status(10, "n1", conditions={"MemoryPressure": "True"}, taints=[("memory-pressure", "NoSchedule")])
+    log.pod(11, "a", phase="Failed", reason="Evicted", disruption="TerminationByKubelet")
+    log.pod(12, "b", disruption="EvictionByEvictionAPI")
+    log.pod(13, "c", disruption="PreemptionByScheduler")
+    log.add(14, "kubelet/n1", "kubelet.oom_killed", pod="default/d", uid="uid-d", node="n1", container="main")
+    log.node_status(20, "n1", conditions={"MemoryPressure": "False"}, taints=[])
+    log.txn(30, "/registry/nodes/n1", None)
+    return log
+
+
+def node(what: str, **fields: object) -> NodeIs:
+    return NodeIs("n1", pod("", what, **fields).statement)
+
+
+@pytest.mark.parametrize(
+    ("subject", "holds"),
+    [
+        (pod("a", "evicted", node="n1", reason="Evicted", before=11), True),
+        (pod("a", "evicted", reason="TerminationByKubelet"), True),
+        (pod("a", "evicted", node="n2"), False),
+        (pod("b", "evicted", reason="EvictionByEvictionAPI"), True),
+        (pod("b", "evicted", reason="Evicted"), False),
+        (pod("c", "evicted"), False),
+        (pod("d", "oomKilled", node="n1", after=14), True),
+        (pod("a", "oomKilled", never=True), True),
+        (node("condition", reason="MemoryPressure", status="True", after=10, before=10), True),
+        (node("condition", reason="MemoryPressure", status="False", before=19), False),
+        (node("condition", reason="MemoryPressure", status="False"), True),
+        (node("condition", reason="DiskPressure", status="True", never=True), True),
+        (node("tainted", reason="memory-pressure"), True),
+        (node("tainted", reason="memory-pressure", status="NoExecute"), False),
+        (node("untainted", reason="memory-pressure", after=20), True),
+        (node("added", before=0), True),
+        (node("removed", after=30), True),
+        (node("removed", before=29), False),
+        (NodeIs("n2", Statement("added")), False),
+        (CounterIs("evictions", Bounds(equals=2)), True),
+        (CounterIs("oom_kills", Bounds(equals=1)), True),
+    ],
+)
+def test_statements_about_evictions_and_nodes(subject: object, holds: bool) -> None:
+    assert ask(pressure(), subject)[0] is holds
+
+
+@pytest.mark.parametrize(
+    ("subject", "detail"),
+    [
+        (pod("a", "evicted"), "evicted from n1: Evicted at 11.000 s"),
+        (pod("d", "oomKilled"), "killed for want of memory on n1 at 14.000 s"),
+        (node("condition", reason="MemoryPressure", status="True"), "MemoryPressure became True at 10.000 s"),
+        (node("tainted", reason="memory-pressure"), "got the taint memory-pressure:NoSchedule at 10.000 s"),
+    ],
+)
+def test_what_is_said_of_evictions_and_nodes(subject: object, detail: str) -> None:
+    assert ask(pressure(), subject)[1] == detail
 
 
 def selected(quantifier: str, statement: Statement, **bounds: float) -> PodsAre:

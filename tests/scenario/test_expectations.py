@@ -10,6 +10,7 @@ from kemu.scenario.expectations import (
     CheckIs,
     CounterIs,
     InOrder,
+    NodeIs,
     PodIs,
     PodsAre,
     Selection,
@@ -52,6 +53,20 @@ def read(text: str) -> Subject:
         ("{pod: c, waited: {atMost: 30s}}", PodIs("default/c", Statement("waited", at_most_ns=30 * S))),
         ("{pod: c, rejected: {reason: OutOfcpu}}", PodIs("default/c", Statement("rejected", reason="OutOfcpu"))),
         ("{pod: c, finished: {phase: Failed}}", PodIs("default/c", Statement("finished", phase="Failed"))),
+        (
+            "{pod: c, evicted: {reason: Evicted, node: node-1}}",
+            PodIs("default/c", Statement("evicted", node="node-1", reason="Evicted")),
+        ),
+        ("{pod: c, never: {oomKilled: {}}}", PodIs("default/c", Statement("oomKilled", never=True))),
+        (
+            "{node: node-1, condition: {type: MemoryPressure, status: true, before: 1s}}",
+            NodeIs("node-1", Statement("condition", reason="MemoryPressure", status="True", before_ns=S)),
+        ),
+        (
+            "{node: node-1, never: {tainted: {key: a/b, effect: NoExecute}}}",
+            NodeIs("node-1", Statement("tainted", never=True, reason="a/b", status="NoExecute")),
+        ),
+        ("{node: node-1, removed: {}}", NodeIs("node-1", Statement("removed"))),
         (
             "{pods: {workload: w}, all: {running: {}}}",
             PodsAre(Selection(workload="w"), "all", Statement("running"), Bounds()),

@@ -191,8 +191,6 @@ def test_a_mistake_in_a_statement_has_its_path(statement: str, path: str, what: 
         ("chaos: [{at: 1s, pause: {actor: store}}]", "spec.chaos[0].pause", "pause"),
         ("chaos: [{at: 1s, staleReads: {apiServer: x, by: 5s}}]", "spec.chaos[0].staleReads", "staleReads"),
         ("manifests: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}]", "spec.manifests[0].kind", "Deployment"),
-        ("expect: [{node: node-1, condition: {type: Ready, status: 'True'}}]", "spec.expect[0].node", "node"),
-        ("expect: [{pods: {selector: {}}, all: {evicted: {}}}]", "spec.expect[0].all.evicted", "evicted"),
         ("manifests: [{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {kemu.dev/usage: x}}, spec: {containers: [{name: m}]}}]", "spec.manifests[0].metadata.annotations[kemu.dev/usage]", "kemu.dev/usage"),
     ],
 )  # fmt: skip
