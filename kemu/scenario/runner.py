@@ -120,7 +120,9 @@ class Recorder:
             self._progress(time_ns, self._duration_ns, self.kinds)
 
 
-_MAY_DECIDE = frozenset(("store.txn", "sched.attempt", "sched.victim", "sched.bind", "kubelet.admit"))
+_MAY_DECIDE = frozenset(
+    ("store.txn", "sched.attempt", "sched.victim", "sched.bind", "kubelet.admit", "kubelet.oom_killed")
+)
 
 
 def run(scenario: Scenario, options: Options) -> RunResult:
