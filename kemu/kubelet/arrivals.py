@@ -1,16 +1,19 @@
 """Which of the pods that arrive a node takes: one after the other, in the order of their arrival.
 
 Between :mod:`kemu.kubelet.pods`, which brings the pods and carries the verdicts out, and :mod:`kemu.kubelet.admission`,
-which has the checks. A pod that cannot be judged yet (its Node is being read) holds up all that came after it.
-Mirrors the admission in ``HandlePodAdditions`` of ``pkg/kubelet``.
+which has the checks. A pod that cannot be judged yet holds up all that came after it: its Node is being read, or others
+are killed for it, one after the other, each with its own grace period (:mod:`kemu.kubelet.preemption` names them).
+Mirrors the admission in ``HandlePodAdditions`` of ``pkg/kubelet``, and ``evictPodsToFreeRequests`` of
+``pkg/kubelet/preemption``: its kills block, and what was decided before them stands after them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol
 
-from kemu.kubelet import admission
+from kemu.kubelet import admission, preemption, statuses
 from kemu.kubelet.workers import WAITING, Worker
 from kemu.runtime.env import Env
 
@@ -24,16 +27,39 @@ class Host(Protocol):
     def refused(self, worker: Worker, decision: admission.Decision) -> None:
         """The pod fails without having started."""
 
+    def active(self) -> Iterable[Worker]:
+        """The pods that count on the node, terminating ones too, oldest first."""
+
+    def kill(self, worker: Worker, failure: statuses.Failure, gone: Callable[[], None]) -> None:
+        """Stop the containers of a pod, within its own grace period, and fail it. ``gone``: when there are none left;
+        called at once if there are none now."""
+
+
+_PREEMPTED = statuses.Failure(
+    preemption.REASON, preemption.MESSAGE, preemption.CONDITION_REASON, preemption.CONDITION_MESSAGE
+)
+
 
 class Arrivals:
     """``fresh_node`` reads the Node from the API server, for a second look before affinity alone refuses a pod."""
 
     def __init__(
-        self, env: Env, node_name: str, usage: admission.Usage, host: Host, fresh_node: Callable[[], Awaitable[Any]]
+        self,
+        env: Env,
+        node_name: str,
+        usage: admission.Usage,
+        host: Host,
+        fresh_node: Callable[[], Awaitable[Any]],
     ) -> None:
         """``usage``: what counts on the node; read here, kept by the host."""
         self.node: admission.NodeView | None = None
         """What admission goes by; None: not known."""
+        self.preempts_for_all = False
+        """Whether lower pods are killed for every pod that does not fit, not for critical ones alone."""
+        self.preempting = False
+        """Pods are being killed. A real kubelet hears nothing meanwhile."""
+        self.on_preempted: Callable[[], None] = lambda: None
+        """Called when that is over."""
         self._env = env
         self._clock = env.clock
         self._node_name = node_name
@@ -41,7 +67,7 @@ class Arrivals:
         self._host = host
         self._fresh_node = fresh_node
         self._waiting: list[Worker] = []
-        """Not yet judged, because the Node is being read for the first one of them."""
+        """Not yet judged, because the Node is being read, or pods are killed, for the first one of them."""
         self._reading = False
 
     def add(self, worker: Worker) -> None:
@@ -56,33 +82,73 @@ class Arrivals:
     def _judge(self) -> None:
         """Decide about those that wait, in the order of their arrival."""
         waiting = self._waiting
-        while waiting and not self._reading:
+        while waiting and not self._reading and not self.preempting:
             worker = waiting[0]
-            claim = None
-            decision = admission.precheck(self.node, worker.pod)
-            if decision is None:
-                assert self.node is not None
-                claim = admission.claim_of(worker.pod)
-                found = admission.failures(self.node, self._usage, worker.pod, claim)
-                if admission.needs_fresh_node(found):
-                    self._reading = True
-                    self._env.spawn(self._judge_again(worker, claim), f"read node for {worker.key}")
-                    return
-                decision = admission.decide(found)
-            del waiting[0]
-            self._decided(worker, decision, claim)
+            refusal = admission.precheck(self.node, worker.pod)
+            if refusal is not None:
+                self._decided(worker, refusal, None)
+                continue
+            assert self.node is not None
+            claim = admission.claim_of(worker.pod)
+            found = admission.failures(self.node, self._usage, worker.pod, claim)
+            if admission.needs_fresh_node(found):
+                self._reading = True
+                self._env.spawn(self._judge_again(worker, claim), f"read node for {worker.key}")
+            else:
+                self._recover(worker, claim, found)
 
     async def _judge_again(self, worker: Worker, claim: admission.Claim) -> None:
         """The first of those that wait, against the Node as it is now."""
         node = await self._fresh_node()
         self._reading = False
         if worker.state == WAITING:
-            self._waiting.remove(worker)
             found = admission.failures(admission.NodeView(node, patched=False), self._usage, worker.pod, claim)
-            self._decided(worker, admission.decide(found), claim)
+            self._recover(worker, claim, found)
         self._judge()
 
+    def _recover(self, worker: Worker, claim: admission.Claim, found: tuple[admission.Failure, ...]) -> None:
+        """The checks have found this; perhaps room can be made."""
+        if not found:
+            self._decided(worker, admission.ADMITTED, claim)
+            return
+        workers = {other.uid: other for other in self._host.active()}
+        active = (other.pod for other in workers.values())
+        recovery = preemption.handle(worker.pod, found, active, for_all=self.preempts_for_all)
+        decision = preemption.decide(worker.pod, found, recovery)
+        if recovery.victims:
+            self.preempting = True
+            victims = [workers[victim.metadata.uid] for victim in recovery.victims]
+            self._env.spawn(self._preempt(worker, claim, decision, victims), f"preempt for {worker.key}")
+        else:
+            self._decided(worker, decision, claim)
+
+    async def _preempt(
+        self, worker: Worker, claim: admission.Claim, decision: admission.Decision, victims: list[Worker]
+    ) -> None:
+        for victim in victims:
+            grace_s = victim.pod.spec.terminationGracePeriodSeconds
+            self._env.log(
+                "kubelet.preempting",
+                {
+                    "pod": victim.key,
+                    "uid": victim.uid,
+                    "by": worker.key,
+                    "by_uid": worker.uid,
+                    "node": self._node_name,
+                    "grace_s": grace_s,
+                },
+            )
+            gone = asyncio.Event()
+            self._host.kill(victim, _PREEMPTED, gone.set)
+            await gone.wait()
+        self._decided(worker, decision, claim)
+        self.preempting = False
+        self._judge()
+        self.on_preempted()
+
     def _decided(self, worker: Worker, decision: admission.Decision, claim: admission.Claim | None) -> None:
+        """On the first of those that wait."""
+        self._waiting.remove(worker)
         worker.start_ns = self._clock.now_ns()
         self._env.log(
             "kubelet.admit",

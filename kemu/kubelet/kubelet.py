@@ -2,7 +2,8 @@
 
 Config (plain data): ``node`` (a serialised core/v1 Node: what to register), ``apiserver`` (whom to talk to),
 ``kubelet`` (fields of a KubeletConfiguration), ``timing`` (``kubeletSync``, ``podStart``, ``imagePull``: seconds or
-distributions), ``heartbeats`` (False: no leases and no reports of an unchanged node).
+distributions), ``heartbeats`` (False: no leases and no reports of an unchanged node), ``preemptsForAll`` (True: lower
+pods are killed for every pod that does not fit, not for critical ones alone).
 
 :mod:`kemu.kubelet.pods` runs the pods, :mod:`kemu.kubelet.nodes` keeps the Node. After a crash the next incarnation
 takes over what the API server says runs here: containers outlive their kubelet.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -39,6 +41,10 @@ class Kubelet:
         """What the first list brings, until all of it is there."""
         self._acts_ns = 0
         """When the latest piece of news is acted upon: news stay in order however long each takes."""
+        self._unheard: deque[tuple[Callable[[Any, int], None], Any, int]] = deque()
+        """News that came while the kubelet was busy with killing pods for another."""
+        self.pods.arrivals.on_preempted = self._listen
+        self.pods.arrivals.preempts_for_all = bool(config.get("preemptsForAll", False))
 
     async def run(self) -> None:
         await self.node.register()
@@ -88,12 +94,24 @@ class Kubelet:
         self._clock.call_at_ns(self._acts_ns, action, pod, now_ns)
 
     def _observe(self, pod: Any, seen_ns: int) -> None:
+        if self.pods.arrivals.preempting:
+            self._unheard.append((self._observe, pod, seen_ns))
+            return
         if self.node.view_is_old:
             self._refresh_view()
         self.pods.observe(pod, seen_ns)
 
     def _forget(self, pod: Any, seen_ns: int) -> None:
+        if self.pods.arrivals.preempting:
+            self._unheard.append((self._forget, pod, seen_ns))
+            return
         self.pods.forget(pod)
+
+    def _listen(self) -> None:
+        """To what has happened meanwhile."""
+        while self._unheard and not self.pods.arrivals.preempting:
+            action, pod, seen_ns = self._unheard.popleft()
+            action(pod, seen_ns)
 
     def _refresh_view(self) -> None:
         node = self.node.get()

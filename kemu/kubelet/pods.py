@@ -20,6 +20,9 @@ from kemu.runtime.env import SECOND_NS, Env
 FIRST_BACKOFF_S = 10.0
 """Before the second restart; doubles with every further one. The first restart does not wait, as in the kubelet."""
 
+KILLED = 137
+"""The exit code of containers that had to be killed."""
+
 REPORT_START_AFTER_NS = 5 * SECOND_NS
 """A pod that will run sooner is reported Running at once, without the ContainerCreating before: nobody acts on it, and
 it is a write for every pod."""
@@ -148,6 +151,19 @@ class Pods:
         worker.state = ENDED
         self._reports.report(worker)
 
+    def active(self) -> list[Worker]:
+        return [worker for worker in self.by_uid.values() if worker.claim is not None]
+
+    def kill(self, worker: Worker, failure: statuses.Failure, gone: Callable[[], None]) -> None:
+        if worker.state == ENDED:
+            gone()
+            return
+        worker.failure = failure
+        worker.on_gone.append(gone)
+        metadata, spec = worker.pod.metadata, worker.pod.spec
+        deleting = metadata.HasField("deletionTimestamp")
+        self._stop(worker, metadata.deletionGracePeriodSeconds if deleting else spec.terminationGracePeriodSeconds)
+
     def _take(self, worker: Worker, claim: admission.Claim) -> None:
         worker.claim = claim
         self.usage.add(claim)
@@ -159,6 +175,9 @@ class Pods:
         if worker.claim is not None:
             self.usage.remove(worker.claim)
             worker.claim = None
+        told, worker.on_gone = worker.on_gone, []
+        for gone in told:
+            gone()
 
     # --- life --------------------------------------------------------------------------------------------------------
 
@@ -289,11 +308,18 @@ class Pods:
 
     def _stopped(self, worker: Worker) -> None:
         self._log("kubelet.terminated", worker, {"start": worker.stop_ns, "forced": worker.forced})
+        if worker.state == STOPPING:
+            epoch_ns = self._clock.epoch_unix_s * SECOND_NS
+            code = KILLED if worker.forced else 0
+            worker.last = statuses.Exit(code, epoch_ns + worker.started_ns, epoch_ns + self._clock.now_ns())
         self._gone(worker)
 
     def _gone(self, worker: Worker) -> None:
-        """No containers are left, and the pod is being deleted, or finished by somebody else."""
+        """No containers are left, and the pod is being deleted, was killed, or finished by somebody else."""
         self._release(worker)
+        if worker.failure is not None and not worker.phase:
+            worker.phase = statuses.FAILED
+            self._reports.report(worker)
         if worker.removed:
             del self.by_uid[worker.uid]
         elif worker.pod.metadata.HasField("deletionTimestamp"):

@@ -33,9 +33,13 @@ class Recovery:
     """No set of victims frees enough."""
 
 
-def handle(pod: Any, found: Sequence[admission.Failure], active: Iterable[Any]) -> Recovery:
-    """``found``: what keeps ``pod`` from its node; ``active``: the pods there, in the kubelet's order."""
-    if not critical.is_critical(pod):
+def handle(pod: Any, found: Sequence[admission.Failure], active: Iterable[Any], *, for_all: bool = False) -> Recovery:
+    """``found``: what keeps ``pod`` from its node; ``active``: the pods there, in the kubelet's order.
+
+    ``for_all``: for every pod that may preempt, not for critical ones alone (the alternative of the design document, in
+    which kubelets preempt and the scheduler does not).
+    """
+    if not (critical.is_critical(pod) or (for_all and pod.spec.preemptionPolicy != "Never")):
         return Recovery(remaining=tuple(found))
     others = tuple(failure for failure in found if not isinstance(failure, admission.Insufficient))
     if others:

@@ -49,7 +49,8 @@ class Reports:
         namespace, name = meta.split_name(worker.key)
         with contextlib.suppress(errors.NotFound):  # the watch will bring the news
             while not worker.removed and (worker.deleting or worker.dirty):
-                if worker.deleting:
+                # What the kubelet has killed shows why before it goes.
+                if worker.deleting and not (worker.dirty and worker.failure is not None):
                     await self._delete(worker, namespace, name)
                     break
                 worker.dirty = False
@@ -90,7 +91,9 @@ class Reports:
         if worker.refusal is not None:
             statuses.rejected(pod, now_unix_ns, worker.refusal.reason, worker.refusal.message)
         elif state == workers.ENDED:
-            if worker.phase and worker.last is not None:
+            if worker.failure is not None:
+                statuses.killed(pod, now_unix_ns, worker.failure, worker.restarts, worker.last)
+            elif worker.phase and worker.last is not None:
                 statuses.finished(pod, now_unix_ns, worker.phase, worker.restarts, worker.last)
         elif state == workers.BACKING_OFF:
             assert worker.last is not None

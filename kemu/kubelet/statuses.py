@@ -1,6 +1,7 @@
 """What the kubelet writes into the status of a pod, from the state of its worker (:mod:`kemu.kubelet.workers`).
 
-Only what the kubelet owns is touched: conditions of others (PodScheduled, DisruptionTarget) stay as they are.
+Only what the kubelet owns is touched: conditions of others (PodScheduled) stay as they are, and DisruptionTarget unless
+the kubelet itself ends the pod.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ _INITIALIZED = "Initialized"
 _SANDBOX_READY = "PodReadyToStartContainers"
 _CONTAINERS_READY = "ContainersReady"
 _READY = "Ready"
+_DISRUPTION_TARGET = "DisruptionTarget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,16 @@ class Exit:
     code: int
     started_unix_ns: int
     finished_unix_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why the kubelet ended a pod, as it stands in its status and in its condition DisruptionTarget."""
+
+    reason: str
+    message: str
+    condition_reason: str
+    condition_message: str
 
 
 def starting(pod: Any, start_unix_ns: int, now_unix_ns: int) -> None:
@@ -77,6 +89,24 @@ def finished(pod: Any, now_unix_ns: int, phase: str, restarts: int, last: Exit) 
     for container in _containers(pod, restarts):
         container.started = False
         _exited(container.state.terminated, last)
+
+
+def killed(pod: Any, now_unix_ns: int, failure: Failure, restarts: int, last: Exit | None) -> None:
+    """The kubelet has ended the pod. ``last`` None: its containers had not started."""
+    status = pod.status
+    status.phase = FAILED
+    status.reason = failure.reason
+    status.message = failure.message
+    _conditions(pod, now_unix_ns, sandbox=False, unready="PodFailed")
+    meta.set_condition(
+        status.conditions, _DISRUPTION_TARGET, "True", failure.condition_reason, failure.condition_message, now_unix_ns
+    )
+    for container in _containers(pod, restarts):
+        container.started = False
+        if last is None:
+            container.state.waiting.reason = "ContainerCreating"
+        else:
+            _exited(container.state.terminated, last)
 
 
 def rejected(pod: Any, now_unix_ns: int, reason: str, message: str) -> None:

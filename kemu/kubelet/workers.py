@@ -11,6 +11,7 @@ From every state but RUNNING a deletion leads to ENDED at once. :mod:`kemu.kubel
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kemu.kubelet import admission, statuses
@@ -39,9 +40,11 @@ class Worker:
         "deadline_ns",
         "deleting",
         "dirty",
+        "failure",
         "forced",
         "key",
         "last",
+        "on_gone",
         "phase",
         "pod",
         "refusal",
@@ -70,6 +73,10 @@ class Worker:
         """While the pod counts on its node."""
         self.refusal: admission.Decision | None = None
         """Why it was not admitted."""
+        self.failure: statuses.Failure | None = None
+        """Why the kubelet kills it."""
+        self.on_gone: list[Callable[[], None]] = []
+        """To be told when its containers are gone."""
         self.phase = ""
         """In which it finished; empty as long as it has not."""
         self.last: statuses.Exit | None = None
