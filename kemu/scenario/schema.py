@@ -111,6 +111,10 @@ _SWITCHES: dict[str, tuple[tuple[str, ...], str]] = {
         "When a pod that has preempted may preempt again. alpha: not while any lower pod terminates on its node.",
     ),
     "disablePreemption": ((), "No preemption at all."),
+    "statusWrites": (
+        ("blocking", "background"),
+        "Whether the scheduling loop waits until the status of a pod that failed is written.",
+    ),
     "crossNodePreemption": ((), "Victims on other nodes than the preemptor's."),
     "lowerPriorityAffinity": ((), "Spare the victims that the preemptor has affinity to."),
     "avoidEvictedNode": ((), "Not back to the node whose kubelet evicted it."),

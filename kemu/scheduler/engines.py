@@ -3,7 +3,7 @@
 The loop takes one pod at a time: decide, then either assume and bind (in the background), or make room and requeue.
 What an attempt costs in virtual time passes between the decision and what follows from it; meanwhile the cache keeps
 the state that the decision was made on. Bindings and evictions run beside the loop; the status write after a failed
-attempt holds it up, as with kube-scheduler's defaults.
+attempt holds it up, as with kube-scheduler's defaults (:mod:`kemu.scheduler.reports`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kemu.client.recorders import Recorder
 from kemu.errors import ApiError
 from kemu.runtime.env import Env
-from kemu.scheduler import evictions
+from kemu.scheduler import diagnoses
 from kemu.scheduler.cluster import Cluster
 from kemu.scheduler.configurations import Configuration
 from kemu.scheduler.decisions import Decider, Decision, Filtering
@@ -29,6 +30,7 @@ from kemu.scheduler.pods import PodInfo
 from kemu.scheduler.policies import Policy
 from kemu.scheduler.profiles import Profile
 from kemu.scheduler.queues import QueuedPod, SchedulingQueue
+from kemu.scheduler.reports import Reporter
 from kemu.scheduler.statuses import ERROR, WAIT, Status
 from kemu.scheduler.timings import Timing
 
@@ -49,8 +51,12 @@ class Engine:
         policy: Policy,
         timing: Timing,
         registry: Mapping[str, Callable[[Mapping[str, Any], Handle], Plugin]] | None = None,
+        recorders: Callable[[str], Recorder] | None = None,
     ) -> None:
-        """``registry``: further plugins by name. Raises ConfigurationError."""
+        """``registry``: further plugins by name; ``recorders`` makes those of events, by scheduler name.
+
+        Raises ConfigurationError.
+        """
         self._env = env
         self._clock = env.clock
         self._api = api
@@ -70,6 +76,8 @@ class Engine:
             decider.tries_nominated_node = policy.nomination
             self.profiles[one.scheduler_name] = profile
             self._deciders[one.scheduler_name] = decider
+        made = {} if recorders is None else {name: recorders(name) for name in self.profiles}
+        self._reporter = Reporter(env, api, policy, made)
         self.queue = SchedulingQueue(
             env.clock,
             self.profiles,
@@ -90,7 +98,7 @@ class Engine:
             self.profiles,
             policy.cooperate and policy.nomination,
             self._binding.__contains__,
-            self._reject_waiting,
+            lambda uid: self._reject_waiting(uid, "", "removed"),
             lambda uid: handle.preempted_on.pop(uid, None),
         )
         self.node_feed = NodeFeed(self.cluster, self.queue)
@@ -99,10 +107,11 @@ class Engine:
             api,
             self.cluster,
             policy,
+            self._reporter,
             configuration.parallelism,
             self.pod_feed.find,
             self.queue.activate,
-            self._reject_waiting,
+            lambda uid: self._reject_waiting(uid, "DefaultPreemption", "preempted"),
         )
         handle.is_preempting = self._evictor.is_preempting
 
@@ -133,6 +142,8 @@ class Engine:
         info, uid = pod.info, pod.info.uid
         started_ns = self._clock.now_ns()
         if info.terminating or uid in self.cluster.pods:
+            if info.terminating:
+                self._reporter.skipped(info.pod)
             self.queue.done(uid)
             self._log_attempt(pod, started_ns, "skipped", None, "")
             return
@@ -166,11 +177,13 @@ class Engine:
         if status is not None:
             self._unreserve(pod.profile, cycle, node)
             self.cluster.forget(info.uid)
-            self._log_attempt(pod, started_ns, "unschedulable", decision, status.message)
-            await self._requeue_and_report(pod, (status.plugin,), status.message, "", REJECTED)
+            rejectors, message, reason = _failure(status)
+            self._log_attempt(pod, started_ns, "unschedulable" if rejectors else "error", decision, message)
+            await self._requeue_and_report(pod, rejectors, message, "", reason)
             return
         self._log_attempt(pod, started_ns, "scheduled", decision, "")
-        self.queue.done(info.uid)
+        if waiting is None:
+            self.queue.done(info.uid)
         self._binding[info.uid] = pod
         self._env.spawn(self._bind(pod, cycle, node, waiting), f"bind {info.key}")
 
@@ -247,7 +260,7 @@ class Engine:
     ) -> None:
         tried = pod.info.pod
         self._requeue(pod, tried, rejectors, nominate)
-        await self._report(tried, message, nominate, reason)
+        await self._reporter.failed(tried, message, nominate, reason)
 
     def _requeue(self, pod: QueuedPod, tried: Any, rejectors: tuple[str, ...], nominate: str | None) -> None:
         """Back to the queue, with the pod as it is now, unless it is gone or somebody else placed it.
@@ -264,29 +277,7 @@ class Engine:
             pod.info = self.cluster.pending(latest)
         self.queue.failed(pod, rejectors)
         if self._policy.nomination:
-            nominator.nominate(pod.info, latest.status.nominatedNodeName if nominate is None else nominate)
-
-    async def _report(self, pod: Any, message: str, nominate: str | None, reason: str) -> None:
-        """Write why the attempt failed, and the nomination where it changes, into the status."""
-        metadata = pod.metadata
-        patch = evictions.condition_patch(self._env, pod, "PodScheduled", "False", reason, message)
-        nominates = nominate is not None and nominate != pod.status.nominatedNodeName
-        if nominates:
-            patch = patch or {"status": {}}
-            patch["status"]["nominatedNodeName"] = nominate or None
-        if patch is None:
-            return
-        started_ns = self._clock.now_ns()
-        try:
-            await self._api.patch("pods", metadata.name, metadata.namespace, patch, "status", "strategic", metadata.uid)
-        except ApiError:
-            # The next attempt writes again; a nomination that was not written stands in memory until then.
-            return
-        if nominates:
-            key = f"{metadata.namespace}/{metadata.name}"
-            self._env.log(
-                "sched.nominated", {"pod": key, "uid": metadata.uid, "node": nominate or "", "start": started_ns}
-            )
+            nominator.nominate(pod.info, self._reporter.nomination(latest) if nominate is None else nominate)
 
     # The binding cycle ----------------------------------------------------------------------------------------------
 
@@ -315,12 +306,12 @@ class Engine:
         waiting = self.waiting[cycle.pod.uid] = WaitingPod(cycle.pod, node, limits_s, self._clock)
         return None, waiting
 
-    def _reject_waiting(self, uid: str) -> bool:
+    def _reject_waiting(self, uid: str, plugin: str, why: str) -> bool:
         """Turn away a pod that waits for its permit; False when it does not."""
         waiting = self.waiting.get(uid)
         if waiting is None:
             return False
-        waiting.reject("DefaultPreemption", "preempted or deleted")
+        waiting.reject(plugin, why)
         return True
 
     async def _bind(self, pod: QueuedPod, cycle: Cycle, node: str, waiting: WaitingPod | None) -> None:
@@ -336,12 +327,13 @@ class Engine:
                 "start": started_ns,
                 "ok": status is None,
                 "reason": "" if status is None else refusal or status.plugin or SCHEDULER_ERROR,
-                "message": "" if status is None else status.message,
+                "message": "" if status is None else _failure(status)[1],
             },
         )
         del self._binding[info.uid]
         if status is None:
             self._handle.preempted_on.pop(info.uid, None)
+            self._reporter.bound(info.pod, node)
             for plugin in pod.profile.post_bind:
                 plugin.post_bind(cycle, node)
             return
@@ -357,6 +349,8 @@ class Engine:
             del self.waiting[cycle.pod.uid]
             if status is not None:
                 return status, ""
+            # Up to here the attempt may yet fail for what happens meanwhile.
+            self.queue.done(cycle.pod.uid)
         for plugin in profile.pre_bind:
             status = await plugin.pre_bind(cycle, node)
             if status is not None:
@@ -364,6 +358,7 @@ class Engine:
         bind_s = self._timing.bind_s(self._env.random)
         if bind_s:
             await self._clock.sleep(bind_s)
+        await self._reporter.settled(cycle.pod.uid)
         for binder in profile.bind:
             try:
                 answer = await binder.bind(cycle, node)
@@ -374,13 +369,23 @@ class Engine:
         return Status(ERROR, ("no plugin bound the pod",)), ""
 
     async def _take_back(self, pod: QueuedPod, info: PodInfo, status: Status, *, reports: bool) -> None:
-        """A binding failed: what was assumed is not so, which is news for everybody."""
+        """A binding failed: what was assumed is not so, which is news for everybody.
+
+        Not for the pod itself when it was rejected: so it hears of it only once it is out of flight, and left out.
+        """
         self.cluster.change(self.cluster.forget, info.uid)
-        only = (lambda waiting: waiting.uid != info.uid) if status.rejected else None
-        self.queue.move(Event.ASSIGNED_POD_DELETE, info.pod, None, only)
+        rejectors, message, reason = _failure(status)
         tried = info.pod
-        rejectors = (status.plugin,) if status.rejected else ()
+        if not rejectors:
+            self.queue.move(Event.ASSIGNED_POD_DELETE, tried, None)
         self._requeue(pod, tried, rejectors, "")
-        if reports:
-            reason = REJECTED if status.rejected else SCHEDULER_ERROR
-            await self._report(tried, status.message, "", reason)
+        if rejectors:
+            self.queue.move(Event.ASSIGNED_POD_DELETE, tried, None, lambda waiting: waiting.uid != info.uid)
+        await self._reporter.failed(tried, message, "", reason, writes_status=reports)
+
+
+def _failure(status: Status) -> tuple[tuple[str, ...], str, str]:
+    """Of a status from Reserve on: who rejected the pod (nobody: it is an error), the message, the reason."""
+    if not status.rejected:
+        return (), status.message, SCHEDULER_ERROR
+    return (status.plugin,), diagnoses.failure_message(1, [(status, 1)]), REJECTED

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu.errors import ApiError, Conflict, NotFound
-from kemu.objects import meta, times
-from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.env import Env
 from kemu.scheduler.cluster import Cluster
 from kemu.scheduler.framework import Api
 from kemu.scheduler.pods import PodInfo
 from kemu.scheduler.policies import Policy
 from kemu.scheduler.preemption import Candidate
+from kemu.scheduler.reports import Reporter, condition_patch
 
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
@@ -32,16 +32,21 @@ class Evictor:
         api: Api,
         cluster: Cluster,
         policy: Policy,
+        reporter: Reporter,
         parallelism: int,
         find: Callable[[str], Any | None],
         activate: Callable[[str], object],
         reject_waiting: Callable[[str], bool],
     ) -> None:
-        """``activate`` lets a pod be tried again; ``reject_waiting`` turns away a victim that waits for its permit."""
+        """``activate`` lets a pod be tried again; ``reject_waiting`` turns away a victim that waits for its permit.
+
+        It says whether there was such a pod: then nothing is deleted.
+        """
         self._env = env
         self._api = api
         self._cluster = cluster
         self._policy = policy
+        self._reporter = reporter
         self._parallelism = parallelism
         self._find = find
         self._activate = activate
@@ -70,7 +75,7 @@ class Evictor:
         uid = preemptor.uid
         went_well = True
         for lower in [one for one in self._cluster.nominator.on(node) if one.priority < preemptor.priority]:
-            await self._clear_nomination(lower)
+            await self._reporter.clear_nomination(lower.pod)
         step = self._parallelism
         others = victims[:-1]
         for first in range(0, len(others), step):
@@ -84,20 +89,13 @@ class Evictor:
             # A victim that was not told to go will cause no event: try again now.
             self._activate(uid)
 
-    async def _clear_nomination(self, pod: PodInfo) -> None:
-        started_ns = self._env.clock.now_ns()
-        patch = {"status": {"nominatedNodeName": None}}
-        try:
-            await self._api.patch("pods", pod.name, pod.namespace, patch, "status", "strategic", pod.uid)
-        except ApiError:
-            return
-        self._env.log("sched.nominated", {"pod": pod.key, "uid": pod.uid, "node": "", "start": started_ns})
-
     async def _evict(self, victim: PodInfo, preemptor: PodInfo, node: str) -> bool:
-        """Mark one victim and delete it; False when that failed."""
+        """Turn one victim away if it waits for its permit, else mark and delete it; False when that failed."""
         started_ns = self._env.clock.now_ns()
         gone = True
-        if not self._reject_waiting(victim.uid):
+        rejected = self._reject_waiting(victim.uid)
+        preempted = True
+        if not rejected:
             try:
                 patch = self._disruption_patch(victim, preemptor)
                 if patch is not None:
@@ -107,9 +105,11 @@ class Evictor:
                 await self._api.delete("pods", victim.name, victim.namespace, uid=victim.uid)
             except (NotFound, Conflict):
                 # Gone already, or another pod of the same name.
-                pass
+                preempted = False
             except ApiError:
-                gone = False
+                preempted = gone = False
+        if preempted:
+            self._reporter.preempted(victim.pod, preemptor.pod, node)
         self._env.log(
             "sched.victim",
             {
@@ -120,6 +120,7 @@ class Evictor:
                 "node": node,
                 "start": started_ns,
                 "ok": gone,
+                "how": "rejected" if rejected else "deleted",
             },
         )
         return gone
@@ -128,17 +129,3 @@ class Evictor:
         scheduler = preemptor.pod.spec.schedulerName
         message = f"{scheduler}: preempting to accommodate a higher priority pod"
         return condition_patch(self._env, victim.pod, DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, message)
-
-
-def condition_patch(
-    env: Env, pod: Any, condition_type: str, status: str, reason: str, message: str
-) -> dict[str, Any] | None:
-    """A strategic patch that sets one condition of a pod's status; None when it is as wanted already."""
-    known = meta.get_condition(pod.status.conditions, condition_type)
-    if known is not None and (known.status, known.reason, known.message) == (status, reason, message):
-        return None
-    condition = {"type": condition_type, "status": status, "reason": reason, "message": message}
-    if known is None or known.status != status:
-        now_s = env.clock.epoch_unix_s + env.clock.now_ns() // SECOND_NS
-        condition["lastTransitionTime"] = times.format_time(now_s)
-    return {"status": {"conditions": [condition]}}

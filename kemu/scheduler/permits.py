@@ -1,4 +1,7 @@
-"""Pods that wait for their permit: reserved a node, not yet allowed to bind."""
+"""Pods that wait for their permit: reserved a node, not yet allowed to bind.
+
+Mirrors ``pkg/scheduler/framework/runtime`` (waiting_pods_map.go).
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ from kemu.runtime.env import SECOND_NS, Clock, Timer
 from kemu.scheduler.pods import PodInfo
 from kemu.scheduler.statuses import Status, unschedulable
 
+LONGEST_WAIT_S = 15 * 60
+"""Whatever a plugin asks for (``maxTimeout`` in ``pkg/scheduler/framework/runtime``)."""
+
 
 class WaitingPod:
     """One pod; every plugin that made it wait must allow it, any of them (or a time limit) may reject it."""
@@ -17,15 +23,12 @@ class WaitingPod:
         self.pod = pod
         self.node = node
         self._decided: asyncio.Future[Status | None] = asyncio.get_running_loop().create_future()
-        self._timers: dict[str, Timer] = {
-            plugin: clock.call_at_ns(
-                clock.now_ns() + round(limit_s * SECOND_NS),
-                self.reject,
-                plugin,
-                f"timed out after waiting {limit_s:g}s at {plugin}",
-            )
-            for plugin, limit_s in limits_s.items()
-        }
+        self._timers: dict[str, Timer] = {}
+        for plugin, wanted_s in limits_s.items():
+            limit_s = min(wanted_s, LONGEST_WAIT_S)
+            why = f"rejected due to timeout after waiting {limit_s:g}s at plugin {plugin}"
+            when_ns = clock.now_ns() + round(limit_s * SECOND_NS)
+            self._timers[plugin] = clock.call_at_ns(when_ns, self.reject, plugin, why)
 
     @property
     def pending_plugins(self) -> list[str]:
@@ -39,9 +42,8 @@ class WaitingPod:
             self._decide(None)
 
     def reject(self, plugin: str, reason: str) -> None:
-        self._decide(
-            unschedulable(f'pod "{self.pod.name}" rejected while waiting on permit: {reason}')._replace(plugin=plugin)
-        )
+        """``plugin``: whose events may bring the pod back to the queue; "" for an error."""
+        self._decide(unschedulable(reason)._replace(plugin=plugin))
 
     def _decide(self, status: Status | None) -> None:
         for timer in self._timers.values():

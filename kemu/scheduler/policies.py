@@ -51,6 +51,9 @@ class Policy:
     """``ignore``: victims are chosen without a look at disruption budgets."""
     victimOrder: str = _one_of("priority", "qos", default="priority")  # noqa: N815
     """``qos``: pods are ranked by QoS class first and by priority only within a class."""
+    statusWrites: str = _one_of("blocking", "background", default="blocking")  # noqa: N815
+    """``blocking``: the loop waits until the status of a pod that failed is written; ``background``: it goes on, as
+    under the feature gate SchedulerAsyncAPICalls."""
 
     @property
     def preempts(self) -> bool:

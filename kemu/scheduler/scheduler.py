@@ -1,10 +1,11 @@
 """The scheduler actor: informers in front of an :class:`~kemu.scheduler.engines.Engine`, a client behind it.
 
     config = {"name": "default-scheduler", "replica": 0, "apiserver": "apiserver/0",
-              "config": {}, "policy": {}, "timing": {}}
+              "config": {}, "policy": {}, "timing": {}, "events": "notable"}
 
 ``config`` is a ``KubeSchedulerConfiguration`` (:mod:`kemu.scheduler.configurations`), ``policy`` the experiment
-switches (:mod:`kemu.scheduler.policies`), ``timing`` the cost model (:mod:`kemu.scheduler.timings`). It serves the pods
+switches (:mod:`kemu.scheduler.policies`), ``timing`` the cost model (:mod:`kemu.scheduler.timings`), ``events`` which
+Event objects it writes (:data:`kemu.client.recorders.LEVELS`). It serves the pods
 whose ``schedulerName`` is one of its profiles', by default ``name``. Replicas of one name race: there is no leader
 election.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kemu.client import clients, informers
+from kemu.client import clients, informers, recorders
 from kemu.runtime.env import Env
 from kemu.scheduler import configurations, feeds, policies
 from kemu.scheduler.engines import Engine
@@ -44,6 +45,9 @@ class Scheduler:
             policies.policy_of(config.get("policy") or {}),
             Timing(config.get("timing") or {}),
             registry,
+            lambda controller: recorders.Recorder(
+                env, client, controller, str(config.get("replica", 0)), config.get("events", recorders.NOTABLE)
+            ),
         )
         # What pods are measured against is there before the pods are.
         watched: dict[str, informers.Handler] = dict(feeds.lookup_feeds(self.engine.cluster))

@@ -104,7 +104,7 @@ def test_a_pod_that_waits_for_its_permit_is_turned_away_in_the_end() -> None:
     first = run.told("sched.bind", "p")[0]
     assert not first["ok"]
     assert 2 < first["at"] < 2.1
-    assert "timed out after waiting 2s at Witness" in first["message"]
+    assert "rejected due to timeout after waiting 2s at plugin Witness" in first["message"]
 
 
 def test_another_plugin_may_allow_it() -> None:

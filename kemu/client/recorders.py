@@ -1,0 +1,239 @@
+"""Event objects: what an actor tells people about an object, as ``kubectl get events`` shows it.
+
+    recorder = Recorder(env, client, "default-scheduler", "0")
+    recorder.event(pod, WARNING, "FailedScheduling", "Scheduling", "0/5 nodes are available: 5 Insufficient cpu.")
+
+Mirrors client-go ``tools/events`` (the broadcaster and its recorders, events.k8s.io/v1), stored as core/v1 Events whose
+``message`` is the note, ``involvedObject`` what the event regards, ``reportingComponent`` the controller. Recording
+never waits and never fails: it is written in the background, tried again while the API server is away, and given up
+after that; the run log says what was lost (``client.event_lost``).
+
+Events that are equal but for their note and time make a series: the second one puts a count on the object, later ones
+only count in memory, until the series has rested for six minutes and its last count is written. Equal means also that
+the object did not change in between, for the reference to it carries its resource version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from kemu.errors import AlreadyExists, ApiError, NotFound, ServiceUnavailable
+from kemu.k8s import core_v1_pb2
+from kemu.objects import convert, meta, names, resources
+from kemu.runtime.env import SECOND_NS, Env
+
+NORMAL, WARNING = "Normal", "Warning"
+
+ALL, NOTABLE, NONE = "all", "notable", "none"
+LEVELS = (NOTABLE, ALL, NONE)
+"""Which events are written, the default first: ``notable`` leaves out those that every object goes through in its
+usual life."""
+
+FINISH_S = 6 * 60
+"""A series that rested so long is over (``finishTime``); looked at as often."""
+REFRESH_S = 30 * 60
+"""So often a series that goes on is written anew, lest it expire (``refreshTime``)."""
+RETRY_S = 10
+"""Between tries while the API server is away. Without client-go's jitter: a draw would change what the actor decides
+next."""
+MAX_TRIES = 12
+MAX_WAITING = 1000
+"""Events on their way; beyond that new ones are lost (``maxQueuedEvents``)."""
+
+NOTE_BYTES, INSTANCE_BYTES = 1024, 128
+"""Limits of ``pkg/apis/core/validation``."""
+_CUT = " ..."
+
+
+class Sink(Protocol):
+    """The part of :class:`kemu.client.clients.Client` that writes events."""
+
+    async def create(self, obj: Any) -> Any: ...
+
+    async def patch(
+        self,
+        resource: str,
+        name: str,
+        namespace: str,
+        patch: Mapping[str, Any],
+        subresource: str = "",
+        type: str = "merge",  # noqa: A002  (the field's word)
+    ) -> Any: ...
+
+
+class Recorder:
+    """The events of one controller of one actor."""
+
+    def __init__(self, env: Env, sink: Sink, controller: str, host: str, level: str = NOTABLE) -> None:
+        """``controller`` is a qualified name such as ``kubelet``; ``host`` tells its instances apart."""
+        if level not in LEVELS:
+            raise ValueError(f"events: {level!r} is not one of: {', '.join(LEVELS)}")
+        self._env = env
+        self._sink = sink
+        self._controller = controller
+        self._instance = f"{controller}-{host}"[:INSTANCE_BYTES]
+        self._level = level
+        self._known: dict[tuple[Any, ...], core_v1_pb2.Event] = {}
+        """Events of the last minutes, by what makes them equal; those that came again are series."""
+        self._waiting = 0
+        self._last_ns = 0
+        self._watches = False
+
+    def event(
+        self,
+        regarding: Any,
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: Any = None,
+        *,
+        routine: bool = False,
+    ) -> None:
+        """``related``: a second object that takes part. ``routine``: part of the usual life of ``regarding``.
+
+        A note that is too long is cut. Raises KeyError when ``regarding`` or ``related`` is no API object.
+        """
+        if self._level == NONE or (routine and self._level != ALL):
+            return
+        reference = _reference(regarding)
+        other = None if related is None else _reference(related)
+        now_ns = self._unix_ns()
+        key = (event_type, action, reason, _key(reference), None if other is None else _key(other))
+        known = self._known.get(key)
+        if known is not None:
+            self._again(known, now_ns)
+            return
+        event = core_v1_pb2.Event(
+            involvedObject=reference,
+            related=other,
+            reason=reason,
+            message=shorten(note),
+            type=event_type,
+            action=action,
+            reportingComponent=self._controller,
+            reportingInstance=self._instance,
+        )
+        # Two events of one instant need two names; real clocks never stand still.
+        self._last_ns = max(self._last_ns + 1, now_ns)
+        event.metadata.namespace = reference.namespace or "default"
+        event.metadata.name = event_name(reference.name, self._last_ns)
+        meta.set_time(event.eventTime, now_ns)
+        self._known[key] = event
+        self._keep_watch()
+        self._send(event)
+
+    # Series ---------------------------------------------------------------------------------------------------------
+
+    def _again(self, event: core_v1_pb2.Event, now_ns: int) -> None:
+        is_series = event.HasField("series")
+        event.series.count = event.series.count + 1 if is_series else 2
+        meta.set_time(event.series.lastObservedTime, now_ns)
+        if not is_series:
+            self._send(event)
+
+    def _keep_watch(self) -> None:
+        """Look after the series every few minutes, as long as there are events to look after."""
+        if not self._watches:
+            self._watches = True
+            self._env.spawn(self._look_after(), f"series of {self._controller}")
+
+    async def _look_after(self) -> None:
+        clock = self._env.clock
+        while self._known:
+            # At multiples of the period, as if it had been looked all the time.
+            rounds = clock.now_ns() // (FINISH_S * SECOND_NS) + 1
+            await clock.sleep_until_ns(rounds * FINISH_S * SECOND_NS, background=True)
+            refreshes = rounds * FINISH_S % REFRESH_S == 0
+            rested_ns = self._unix_ns() - FINISH_S * SECOND_NS
+            for key, event in list(self._known.items()):
+                is_series = event.HasField("series")
+                if meta.unix_ns(event.series.lastObservedTime if is_series else event.eventTime) < rested_ns:
+                    del self._known[key]
+                    if is_series:
+                        self._send(event)
+                elif is_series and refreshes:
+                    self._send(event)
+        self._watches = False
+
+    # Writing --------------------------------------------------------------------------------------------------------
+
+    def _send(self, event: core_v1_pb2.Event) -> None:
+        if self._waiting >= MAX_WAITING:
+            self._lost(event, "too many events are waiting")
+            return
+        self._waiting += 1
+        copy = core_v1_pb2.Event()
+        copy.CopyFrom(event)
+        self._env.spawn(self._write(copy), f"event {event.metadata.name}")
+
+    async def _write(self, event: core_v1_pb2.Event) -> None:
+        why = ""
+        for tries in range(MAX_TRIES):
+            if tries:
+                await self._env.clock.sleep(RETRY_S, background=True)
+            try:
+                await self._create_or_patch(event)
+                why = ""
+                break
+            except (ServiceUnavailable, AlreadyExists) as error:
+                why = error.message
+                if isinstance(error, AlreadyExists) and not event.HasField("series"):
+                    break
+            except ApiError as error:
+                why = error.message
+                break
+        self._waiting -= 1
+        if why:
+            self._lost(event, why)
+
+    async def _create_or_patch(self, event: core_v1_pb2.Event) -> None:
+        if event.HasField("series"):
+            metadata = event.metadata
+            patch = {"series": convert.to_json(event.series)}
+            try:
+                await self._sink.patch("events", metadata.name, metadata.namespace, patch, type="strategic")
+                return
+            except NotFound:
+                # Expired, or its creation has not arrived yet; then there is a next try.
+                pass
+        await self._sink.create(event)
+
+    def _lost(self, event: core_v1_pb2.Event, why: str) -> None:
+        data = {"namespace": event.metadata.namespace, "name": event.metadata.name, "reason": event.reason}
+        self._env.log("client.event_lost", {**data, "message": why})
+
+    def _unix_ns(self) -> int:
+        clock = self._env.clock
+        return clock.epoch_unix_s * SECOND_NS + clock.now_ns()
+
+
+def shorten(note: str) -> str:
+    """A note within its limit, in bytes (``truncateMessage``)."""
+    if len(note) * 4 <= NOTE_BYTES or len(note.encode()) <= NOTE_BYTES:
+        return note
+    return note.encode()[: NOTE_BYTES - len(_CUT)].decode(errors="ignore") + _CUT
+
+
+def event_name(name: str, unix_ns: int) -> str:
+    """``<name>.<time in hex>``; of a name too long for that, as much as fits."""
+    suffix = f".{unix_ns:x}"
+    made = name + suffix
+    return made if not names.dns_subdomain(made) else name[: 253 - len(suffix)].rstrip("-.") + suffix
+
+
+def _reference(obj: Any) -> core_v1_pb2.ObjectReference:
+    resource, metadata = resources.of(obj), obj.metadata
+    return core_v1_pb2.ObjectReference(
+        kind=resource.kind,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        apiVersion=resource.api_version,
+        resourceVersion=metadata.resourceVersion,
+    )
+
+
+def _key(reference: core_v1_pb2.ObjectReference) -> tuple[str, ...]:
+    return reference.kind, reference.namespace, reference.name, reference.uid, reference.resourceVersion

@@ -1,0 +1,143 @@
+"""What a scheduler tells the world about pods: conditions and nominations in their status, and events.
+
+Mirrors the second half of ``handleSchedulingFailure`` and ``updatePod`` (``pkg/scheduler``). With
+``statusWrites: blocking``, today's default, whoever reports a failure waits until it is written, and so the scheduling
+loop does. With ``background``, as under the feature gate SchedulerAsyncAPICalls, writes follow on their own: one at a
+time for each pod, what a pod still has to have written is merged, and a binding replaces it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from kemu.client.recorders import NORMAL, WARNING, Recorder
+from kemu.errors import ApiError
+from kemu.objects import meta, times
+from kemu.runtime.env import SECOND_NS, Env
+from kemu.scheduler.framework import Api
+from kemu.scheduler.policies import Policy
+
+Patch = dict[str, Any]
+
+
+class Reporter:
+    """``recorders``: by scheduler name; none where events are nobody's business."""
+
+    def __init__(self, env: Env, api: Api, policy: Policy, recorders: Mapping[str, Recorder]) -> None:
+        self._env = env
+        self._api = api
+        self._recorders = recorders
+        self._in_background = policy.statusWrites == "background"
+        self._next: dict[str, tuple[Any, Patch]] = {}
+        """By UID: what comes after the write under way."""
+        self._under_way: dict[str, asyncio.Task[Any]] = {}
+        self._nominations: dict[str, str] = {}
+        """By UID: the nomination that is being written."""
+
+    # Status ---------------------------------------------------------------------------------------------------------
+
+    async def failed(
+        self, pod: Any, message: str, nominate: str | None, reason: str, *, writes_status: bool = True
+    ) -> None:
+        """An attempt failed: say why, and set the nomination where it changes (None: leave it, "": take it back)."""
+        self._event(pod.spec.schedulerName, pod, WARNING, "FailedScheduling", "Scheduling", message)
+        if not writes_status:
+            return
+        patch = condition_patch(self._env, pod, "PodScheduled", "False", reason, message)
+        if nominate is not None and nominate != self.nomination(pod):
+            patch = patch or {"status": {}}
+            patch["status"]["nominatedNodeName"] = nominate or None
+        if patch is not None:
+            await self._write(pod, patch)
+
+    async def clear_nomination(self, pod: Any) -> None:
+        await self._write(pod, {"status": {"nominatedNodeName": None}})
+
+    def nomination(self, pod: Any) -> str:
+        """The node that the pod is nominated to, as soon as everything is written."""
+        nominated: str = pod.status.nominatedNodeName
+        return self._nominations.get(pod.metadata.uid, nominated) if self._nominations else nominated
+
+    async def settled(self, uid: str) -> None:
+        """Before a binding: what was to be written about the pod is void, what is being written comes first."""
+        self._next.pop(uid, None)
+        if uid in self._under_way:
+            await self._under_way[uid]
+
+    async def _write(self, pod: Any, patch: Patch) -> None:
+        if not self._in_background:
+            await self._patch(pod, patch)
+            return
+        uid = pod.metadata.uid
+        if "nominatedNodeName" in patch["status"]:
+            self._nominations[uid] = patch["status"]["nominatedNodeName"] or ""
+        if uid in self._next:
+            patch = {"status": {**self._next[uid][1]["status"], **patch["status"]}}
+        self._next[uid] = pod, patch
+        if uid not in self._under_way:
+            self._under_way[uid] = self._env.spawn(self._write_all(uid), f"status of {meta.namespaced_name(pod)}")
+
+    async def _write_all(self, uid: str) -> None:
+        while uid in self._next:
+            await self._patch(*self._next.pop(uid))
+        del self._under_way[uid]
+        self._nominations.pop(uid, None)
+
+    async def _patch(self, pod: Any, patch: Patch) -> None:
+        metadata = pod.metadata
+        started_ns = self._env.clock.now_ns()
+        try:
+            await self._api.patch("pods", metadata.name, metadata.namespace, patch, "status", "strategic", metadata.uid)
+        except ApiError:
+            # The next attempt writes again; a nomination that was not written stands in memory until then.
+            return
+        if "nominatedNodeName" in patch["status"]:
+            node = patch["status"]["nominatedNodeName"] or ""
+            key = f"{metadata.namespace}/{metadata.name}"
+            self._env.log("sched.nominated", {"pod": key, "uid": metadata.uid, "node": node, "start": started_ns})
+
+    # Events ---------------------------------------------------------------------------------------------------------
+
+    def bound(self, pod: Any, node: str) -> None:
+        metadata = pod.metadata
+        note = f"Successfully assigned {metadata.namespace}/{metadata.name} to {node}"
+        self._event(pod.spec.schedulerName, pod, NORMAL, "Scheduled", "Binding", note, routine=True)
+
+    def preempted(self, victim: Any, preemptor: Any, node: str) -> None:
+        note = f"Preempted by pod {preemptor.metadata.uid} on node {node}"
+        self._event(preemptor.spec.schedulerName, victim, NORMAL, "Preempted", "Preempting", note, preemptor)
+
+    def skipped(self, pod: Any) -> None:
+        """The pod is being deleted."""
+        note = f"skip schedule deleting pod: {pod.metadata.namespace}/{pod.metadata.name}"
+        self._event(pod.spec.schedulerName, pod, WARNING, "FailedScheduling", "Scheduling", note)
+
+    def _event(
+        self,
+        scheduler: str,
+        pod: Any,
+        event_type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: Any = None,
+        *,
+        routine: bool = False,
+    ) -> None:
+        recorder = self._recorders.get(scheduler)
+        if recorder is not None:
+            recorder.event(pod, event_type, reason, action, note, related, routine=routine)
+
+
+def condition_patch(env: Env, pod: Any, condition_type: str, status: str, reason: str, message: str) -> Patch | None:
+    """A strategic patch that sets one condition of a pod's status; None when it is as wanted already."""
+    known = meta.get_condition(pod.status.conditions, condition_type)
+    if known is not None and (known.status, known.reason, known.message) == (status, reason, message):
+        return None
+    condition = {"type": condition_type, "status": status, "reason": reason, "message": message}
+    if known is None or known.status != status:
+        now_s = env.clock.epoch_unix_s + env.clock.now_ns() // SECOND_NS
+        condition["lastTransitionTime"] = times.format_time(now_s)
+    return {"status": {"conditions": [condition]}}
