@@ -81,6 +81,8 @@ class Cluster:
         self.counts = Counts()
         self.taint_sets: list[tuple[Taint, ...]] = []
         self.capacity = _FIRST_CAPACITY
+        self.zeros: IntArray = columns.zeros(_FIRST_CAPACITY)
+        """For whoever needs a column of zeros to read."""
         self.taint_set_ids: IntArray = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
         self.unschedulable: BoolArray = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self._resources = ResourceColumns(len(self.names.names), _FIRST_CAPACITY)
@@ -196,6 +198,7 @@ class Cluster:
             return
         capacity = max(rows, 2 * self.capacity)
         self.capacity = capacity
+        self.zeros = columns.zeros(capacity)
         self.taint_set_ids = columns.grown(self.taint_set_ids, capacity)
         self.unschedulable = columns.grown(self.unschedulable, capacity)
         for column in self._labels.values():

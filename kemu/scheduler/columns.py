@@ -51,6 +51,18 @@ class ChangeLog:
         return changed if len(changed) < 2 else list(dict.fromkeys(changed))
 
 
+def zeros(capacity: int) -> IntArray:
+    """A column that cannot be written."""
+    column = np.zeros(capacity, dtype=np.int64)
+    column.flags.writeable = False
+    return column
+
+
+def pair(table: IntArray, rows: IntArray | None, every: int) -> IntArray:
+    """The first two lines of a table, of these rows or of the first ``every``."""
+    return table[:2, :every] if rows is None else table[:2].take(rows, axis=1)
+
+
 def grown(array: npt.NDArray[Scalar], capacity: int) -> npt.NDArray[Scalar]:
     """A copy with room for ``capacity`` rows (the last axis), new rows 0."""
     wider = np.zeros((*array.shape[:-1], capacity), dtype=array.dtype)

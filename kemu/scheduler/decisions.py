@@ -52,6 +52,7 @@ class Filtering:
 
     __slots__ = (
         "_active",
+        "_local",
         "cycle",
         "evaluation",
         "left_out",
@@ -78,13 +79,29 @@ class Filtering:
         self.left_out = ""
         """Names of the plugins that narrowed the search, for the reason of the nodes left out."""
         self._active: list[tuple[int, FilterPlugin, Any]] | None = None
+        self._local: list[bool] | None = None
 
     def is_local(self, node: NodeInfo) -> bool:
         """Whether only the node, its pods and its nominations decide: no CLUSTER filter could make a difference."""
         if not self.states:
             return True
-        filters = self.profile.filters
-        return all(filters[place].passes_anyway(state, node) for place, state in self.states.items())
+        local = self._local
+        if local is None:
+            local = self._local = self._local_rows()
+        return local[node.row]
+
+    def look_again(self) -> None:
+        """Time has passed: nominations, which are live, may have changed."""
+        self._local = None
+
+    def _local_rows(self) -> list[bool]:
+        """:meth:`is_local` by row."""
+        filters, cluster = self.profile.filters, self.cycle.cluster
+        local = np.ones(self.nodes, dtype=np.bool_)
+        for place, state in self.states.items():
+            local &= filters[place].passing_anyway(state, cluster)
+        rows: list[bool] = local.tolist()
+        return rows
 
     def explain(self, verdict: int) -> Status:
         """The status behind a combined verdict, with the plugin's name."""

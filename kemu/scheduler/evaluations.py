@@ -168,10 +168,19 @@ class Evaluation:
         self._layout = cluster.layout
         self._node_position = cluster.node_changes.end
         self._versions = self._current_versions(cluster)
-        self.object_verdicts = np.zeros(cluster.capacity, dtype=np.int64)
-        _fill(self.object_verdicts[:rows], self.filters.on_object, cluster)
+        self.object_verdicts = cluster.zeros
+        for place, plugin, state in self.filters.on_object:
+            column = plugin.verdicts(state, cluster)
+            if column is not None:
+                merge(self._own_object_verdicts()[:rows], place, column)
         self.raw = [self._raw_column(plugin, state, cluster) for plugin, _weight, state in self.raw_scorers]
         self._build_pods(cluster)
+
+    def _own_object_verdicts(self) -> IntArray:
+        """Mostly no node object is in the way; then all templates share one column."""
+        if not self.object_verdicts.flags.writeable:
+            self.object_verdicts = self.object_verdicts.copy()
+        return self.object_verdicts
 
     def _raw_column(self, plugin: ScorePlugin, state: Any, cluster: Cluster) -> IntArray | None:
         scores = plugin.scores(state, cluster, None)
@@ -204,7 +213,9 @@ class Evaluation:
         self._node_position = cluster.node_changes.end
         for row in rows:
             node = cluster.rows[row]
-            self.object_verdicts[row] = _first(self.filters.on_object, node)
+            verdict = _first(self.filters.on_object, node)
+            if verdict != self.object_verdicts[row]:
+                self._own_object_verdicts()[row] = verdict
             for number, (plugin, _weight, state) in enumerate(self.raw_scorers):
                 score = plugin.score(state, node)
                 raw = self.raw[number]
@@ -342,11 +353,11 @@ class Evaluations:
         number = cycle.template.number
         evaluation = self._by_template.pop(number, None)
         if evaluation is None:
-            evaluation = Evaluation(self._profile, cycle)
             limit = max(8, _KEPT_ROWS // max(1, self._cluster.capacity))
-            if len(self._by_template) >= limit:
-                for old in list(self._by_template)[: len(self._by_template) // 2]:
-                    del self._by_template[old]
+            while len(self._by_template) >= limit:
+                # One for one, so that the new one's columns take the place of the old one's.
+                del self._by_template[next(iter(self._by_template))]
+            evaluation = Evaluation(self._profile, cycle)
         self._by_template[number] = evaluation
         evaluation.refresh(self._cluster)
         return evaluation

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from kemu.scheduler.columns import IntArray
+from kemu.scheduler.columns import BoolArray, IntArray
 from kemu.scheduler.events import Event, Hint
 from kemu.scheduler.pods import PodInfo, Template
 from kemu.scheduler.policies import Policy
@@ -240,6 +240,10 @@ class FilterPlugin(Plugin):
         CLUSTER scope only: where it is so, the search for victims need not ask this filter. False when in doubt.
         """
         return False
+
+    def passing_anyway(self, state: Any, cluster: Cluster) -> BoolArray:
+        """:meth:`passes_anyway` of every node by row."""
+        return np.array([self.passes_anyway(state, node) for node in cluster.rows], dtype=np.bool_)
 
 
 class NodeFilterPlugin(FilterPlugin):

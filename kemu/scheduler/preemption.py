@@ -151,6 +151,7 @@ class Preemptor:
         candidates: list[Candidate] = []
         failures: dict[str, Status] = {}
         harmless = False
+        filtering.look_again()
         kept = self._kept_of(filtering)
         run = _ResourceDryRun(self, filtering) if _is_about_resources_alone(filtering) else None
         own = self.cluster.nominator.node_of(filtering.cycle.pod.uid)

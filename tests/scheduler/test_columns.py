@@ -130,6 +130,9 @@ def test_columns_agree_with_nodes_asked_one_by_one(history: list[tuple[Any, ...]
         column = plugin.verdicts(state, cluster)
         one_by_one = [plugin.verdict(state, node) for node in cluster.rows]
         assert one_by_one == (column.tolist() if column is not None else [0] * len(cluster)), plugin.name
+        if plugin.scope is Scope.CLUSTER:
+            anyway = [plugin.passes_anyway(state, node) for node in cluster.rows]
+            assert anyway == plugin.passing_anyway(state, cluster).tolist(), plugin.name
     every = np.arange(len(cluster))
     for scorer in decider.profile.scorers:
         state = scorer.prepare_scores(cycle, every)

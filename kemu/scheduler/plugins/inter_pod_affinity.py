@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.columns import IntArray
+from kemu.scheduler.columns import BoolArray, IntArray
 from kemu.scheduler.counts import PREFERRED, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, CountColumn
 from kemu.scheduler.events import Event, Hint
 from kemu.scheduler.framework import MAX_SCORE, SKIP, ArgumentError, Cycle, FilterPlugin, Handle, ScorePlugin
@@ -176,7 +176,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
                 return 3
         return 0
 
-    def verdicts(self, state: _State, cluster: Cluster) -> IntArray | None:
+    def verdicts(self, state: _State, cluster: Cluster) -> IntArray:
         rows = len(cluster)
         verdicts = np.zeros(rows, dtype=np.int64)
         for key in state.existing.by_key:
@@ -224,6 +224,20 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         if not template.anti_affinity_terms and not state.existing.by_key:
             return True
         return self.verdict(state, node) == 0
+
+    def passing_anyway(self, state: _State, cluster: Cluster) -> BoolArray:
+        template, rows = state.cycle.template, len(cluster)
+        passing = np.ones(rows, dtype=np.bool_)
+        if template.affinity_terms:
+            most = cluster.resources().pods[:rows] * len(template.affinity_terms)
+            for key in state.affinity.by_key:
+                passing &= state.affinity.column(key) > most
+        if template.anti_affinity_terms or state.existing.by_key:
+            passing &= self.verdicts(state, cluster) == 0
+        for node in cluster.nominated_nodes():
+            if passing[node.row]:
+                passing[node.row] = self.passes_anyway(state, node)
+        return passing
 
     # Score ----------------------------------------------------------------------------------------------------------
 

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from kemu.scheduler import columns
 from kemu.scheduler.cluster import Cluster
 from kemu.scheduler.columns import BoolArray, IntArray
 from kemu.scheduler.framework import MAX_SCORE, SKIP, Cycle, Handle, Scope, ScorePlugin
 from kemu.scheduler.nodes import NodeInfo
 from kemu.scheduler.plugins import scoring
-from kemu.scheduler.pods import is_scalar_resource
+from kemu.scheduler.pods import CPU, MEMORY, is_scalar_resource
 
 FloatArray = npt.NDArray[np.float64]
 Counted = tuple[tuple[int, int], ...]
@@ -55,6 +56,13 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
     def scores(self, state: Counted, cluster: Cluster, rows: IntArray | None) -> IntArray:
         table = cluster.resources()
         select = slice(0, len(cluster)) if rows is None else rows
+        if [number for number, _amount in state] == [CPU, MEMORY] and all(map(cluster.every_node_has, (CPU, MEMORY))):
+            # The usual case, both at once.
+            both = columns.pair(table.allocatable, rows, len(cluster))
+            taken = columns.pair(table.requested, rows, len(cluster))
+            wanted = np.array([[amount] for _number, amount in state])
+            gain = _pair_balances((taken + wanted) / both) - _pair_balances(taken / both)
+            return _half(50 + gain) + 50
         counts: list[BoolArray | None] = []
         with_pod, without = [], []
         for number, amount in state:
@@ -68,9 +76,21 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
             with_pod.append(np.minimum((requested + amount) / allocatable, 1.0))
             without.append(np.minimum(requested / allocatable, 1.0))
         gain = 50 + _balances(with_pod, counts) - _balances(without, counts)
-        # Half of it, truncated toward zero.
-        half: IntArray = (gain + (gain < 0)) >> 1
-        return 50 + half
+        return _half(gain) + 50
+
+
+def _half(gain: IntArray) -> IntArray:
+    """Half of it, truncated toward zero."""
+    half: IntArray = (gain + (gain < 0)) >> 1
+    return half
+
+
+def _pair_balances(fractions: FloatArray) -> IntArray:
+    """:func:`_balance` by row, of two resources that every node has."""
+    np.minimum(fractions, 1.0, out=fractions)
+    spread = np.abs((fractions[0] - fractions[1]) / 2)
+    balances: IntArray = ((1 - spread) * MAX_SCORE).astype(np.int64)
+    return balances
 
 
 def _balance(fractions: list[float]) -> int:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kemu.objects import requests
-from kemu.scheduler import events
+from kemu.scheduler import columns, events
 from kemu.scheduler.cluster import Cluster
 from kemu.scheduler.columns import IntArray
 from kemu.scheduler.events import Event, Hint
@@ -25,6 +25,8 @@ from kemu.scheduler.statuses import UNRESOLVABLE, UNSCHEDULABLE, Status
 
 _UNRESOLVABLE = 1 << 38
 _MOST_RESOURCES = 36
+_PLAIN = [(CPU, 1), (MEMORY, 1)]
+"""Resources and weights of the score as they are by default."""
 
 LEAST_ALLOCATED, MOST_ALLOCATED, RATIO = "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"
 
@@ -152,6 +154,16 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
     def scores(self, state: tuple[Counted, ...], cluster: Cluster, rows: IntArray | None) -> IntArray:
         table = cluster.resources()
         select = slice(0, len(cluster)) if rows is None else rows
+        plain = self.strategy == LEAST_ALLOCATED and [(one.number, one.weight) for one in state] == _PLAIN
+        if plain and all(map(cluster.every_node_has, (CPU, MEMORY))):
+            # The usual case, both at once.
+            both = columns.pair(table.allocatable, rows, len(cluster))
+            left = both - columns.pair(table.non_zero, rows, len(cluster)) - np.array([[one.amount] for one in state])
+            np.maximum(left, 0, out=left)
+            left *= MAX_SCORE
+            left //= both
+            half: IntArray = (left[0] + left[1]) >> 1
+            return half
         weighted: IntArray = np.zeros(len(cluster) if rows is None else len(rows), dtype=np.int64)
         weights: IntArray | int = 0
         for number, weight, amount in state:

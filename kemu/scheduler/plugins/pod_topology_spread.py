@@ -206,7 +206,7 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
                 return 2 * number + 1
         return 0
 
-    def verdicts(self, state: _Hards, cluster: Cluster) -> IntArray | None:
+    def verdicts(self, state: _Hards, cluster: Cluster) -> IntArray:
         rows = len(cluster)
         verdicts = np.zeros(rows, dtype=np.int64)
         for number, hard in reversed(list(enumerate(state.constraints))):
@@ -231,6 +231,11 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
     def passes_anyway(self, state: _Hards, node: NodeInfo) -> bool:
         """Where a domain may take the pod, it may also with fewer pods, as the minimum falls no lower than it does."""
         return not node.nominated and self.verdict(state, node) == 0
+
+    def passing_anyway(self, state: _Hards, cluster: Cluster) -> BoolArray:
+        passing: BoolArray = self.verdicts(state, cluster) == 0
+        passing[[node.row for node in cluster.nominated_nodes()]] = False
+        return passing
 
     def _change(self, state: _Hards, node: NodeInfo, pod: PodInfo, amount: int) -> None:
         if pod.namespace != state.cycle.namespace:
