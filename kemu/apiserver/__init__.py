@@ -10,6 +10,7 @@
     patches      merge patch and strategic merge patch
     cache        the watch cache: all objects by index, and a window of past events
     feed         the watch on the store that fills the cache
+    expiry       Event objects do not live for ever
     fanout       who is told of an event
     selections   what a list or watch selects, and which index serves it
     storage      the etcd API, as far as it is needed

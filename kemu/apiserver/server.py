@@ -12,6 +12,7 @@ from kemu import errors
 from kemu.apiserver import admission
 from kemu.apiserver.cache import WatchCache
 from kemu.apiserver.capacity import CapacityCheck
+from kemu.apiserver.expiry import Expiry
 from kemu.apiserver.fanout import Fanout, Stream
 from kemu.apiserver.feed import Feed
 from kemu.apiserver.reads import Reader
@@ -33,6 +34,7 @@ DEFAULTS: dict[str, Any] = {
     "bind_check": "none",  # or "capacity": refuse to bind where there is no room
     "compaction_interval_s": 300.0,  # forget what is older than this, as often; 0: never
     "bookmark_interval_s": 60.0,
+    "event_ttl_s": 3600.0,  # how long Event objects are kept; 0: for ever
     "window_events": 10_000,  # past changes of each kind that a watch can resume from
     "backlog_events": 10_000,  # events that may wait for a watcher that does not read
 }
@@ -74,6 +76,9 @@ class ApiServer:
         self._env.ready()
         if self._settings["bookmark_interval_s"]:
             self._env.spawn(self._send_bookmarks(), "bookmarks")
+        if self._settings["event_ttl_s"]:
+            expiry = Expiry(self._env.clock, self.storage, self.cache, self._settings["event_ttl_s"])
+            self._env.spawn(expiry.run(), "expiry of events")
         if self._settings["compaction_interval_s"]:
             self._env.spawn(self._compact(), "compaction")
         await following

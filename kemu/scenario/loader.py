@@ -270,6 +270,8 @@ class _Loading:
             schedulers=tuple(schedulers),
             apiserver_replicas=api.get("replicas", 1),
             cache_lag_s=api.get("cacheLag", 0) / SECOND_NS,
+            event_ttl_s=api.get("eventTtl", 3600 * SECOND_NS) / SECOND_NS,
+            event_objects=spec.get("eventObjects", "notable"),
             store_fsync=store.get("fsync", "batch"),
             store_etcd=store.get("etcd", "").removeprefix("etcd://"),
             timing=spec.get("timing", {}),

@@ -30,7 +30,11 @@ def store(scenario: Scenario) -> list[ActorSpec]:
 
 
 def apiservers(scenario: Scenario) -> list[ActorSpec]:
-    config: dict[str, Any] = {"store": STORE, "cache_lag_s": scenario.cache_lag_s}
+    config: dict[str, Any] = {
+        "store": STORE,
+        "cache_lag_s": scenario.cache_lag_s,
+        "event_ttl_s": scenario.event_ttl_s,
+    }
     specs = []
     for n in range(scenario.apiserver_replicas):
         if scenario.store_etcd:
@@ -74,6 +78,7 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
                 "config": dict(scheduler.config),
                 "policy": dict(scheduler.policy),
                 "timing": dict(scenario.timing),
+                "events": scenario.event_objects,
             }
             specs.append(ActorSpec(f"scheduler/{scheduler.name}/{replica}", SCHEDULER_FACTORY, config))
     return specs

@@ -195,6 +195,9 @@ class Scenario:
     schedulers: tuple[Scheduler, ...]
     apiserver_replicas: int
     cache_lag_s: float
+    event_ttl_s: float
+    event_objects: str
+    """Which Event objects actors write: ``notable all none``."""
     store_fsync: str
     store_etcd: str
     """``host:port`` of a real etcd, or empty for kemu's own store."""

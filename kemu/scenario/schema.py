@@ -536,6 +536,7 @@ SPEC: dict[str, Key] = {
             {
                 "replicas": Key(Whole(1, 100), "More than one: each has its own watch cache."),
                 "cacheLag": Key(DURATION, "How far the watch caches are behind."),
+                "eventTtl": Key(POSITIVE_DURATION, "How long Event objects are kept; 1h by default."),
             }
         ),
         "The API servers.",
@@ -548,6 +549,9 @@ SPEC: dict[str, Key] = {
             }
         ),
         "The store.",
+    ),
+    "eventObjects": Key(
+        Choice(("notable", "all", "none")), "Which Event objects are written; notable: not one for every binding."
     ),
     "controllers": Key(Free(mapping=False), "Which controllers run.", built=False),
     "timing": Key(Record(TIMING), "How long things take; each a value or a distribution."),
