@@ -33,7 +33,7 @@ _NO_LABEL = unresolvable("node(s) didn't match pod topology spread constraints (
 _FORBIDDING = ("NoSchedule", "NoExecute")
 
 _SYSTEM_DEFAULTS = ((HOSTNAME, 3), (terms.ZONE, 5))
-_SELECTOR_OWNERS = ("ReplicationController", "ReplicaSet", "StatefulSet")
+_SELECTOR_OWNERS = {"ReplicationController": "v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1"}
 _FAR = 1 << 62
 
 
@@ -68,9 +68,15 @@ class _Hard:
         """The smallest count over the domains, or 0 when there are too few of them."""
         if int(self.exists.sum()) < self.constraint.min_domains:
             return 0
+        if len(self.difference) > 1:
+            # Pods of several nodes were taken away.
+            counts = self.counts.copy()
+            for value, change in self.difference.items():
+                counts[value] += change
+            return int(counts[self.exists].min(initial=_FAR))
         lowest = self.lowest[1]
         for value, change in self.difference.items():
-            # A simulation touches the domain of one node, so there is at most one difference.
+            # As a rule a simulation touches the domain of one node.
             rest = self.second if value == self.lowest[0] else lowest
             return min(rest, int(self.counts[value]) + change)
         return lowest
@@ -401,21 +407,24 @@ def _matching(cycle: Cycle, constraint: SpreadConstraint) -> IntArray | None:
 
 
 def default_selector(pod: Any, labels: Mapping[str, str], cluster: Cluster) -> LabelSelector | None:
-    """The merged selectors of the services and of the controller of a pod; None when that asks for nothing."""
+    """The merged selectors of the services and of the controller of a pod; None when that asks for nothing.
+
+    As ``helper.DefaultSelector``: of two values for one label the later one stays, also when the earlier was that of a
+    service; only the selectors of ReplicaSets and StatefulSets are added as they are.
+    """
     merged: dict[str, str] = {}
+    added: tuple[Requirement, ...] = ()
     namespace = pod.metadata.namespace
     for service in cluster.services.values():
         wanted = service.spec.selector
         if service.metadata.namespace == namespace and wanted and all(labels.get(key) == wanted[key] for key in wanted):
             merged.update((key, wanted[key]) for key in sorted(wanted))
-    requirements = [Requirement(key, selectors.IN, (value,)) for key, value in sorted(merged.items())]
     owner = meta.controller_of(pod)
-    if owner is not None and owner.kind in _SELECTOR_OWNERS:
+    if owner is not None and _SELECTOR_OWNERS.get(owner.kind) == owner.apiVersion:
         controller = cluster.owners.get((owner.kind, namespace, owner.name))
-        if controller is not None:
-            if owner.kind == "ReplicationController":
-                merged = dict(controller.spec.selector)
-                requirements += [Requirement(key, selectors.IN, (merged[key],)) for key in sorted(merged)]
-            else:
-                requirements += selectors.compile_labels(controller.spec.selector).requirements
+        if controller is not None and owner.kind == "ReplicationController":
+            merged.update(controller.spec.selector)
+        elif controller is not None:
+            added = selectors.compile_labels(controller.spec.selector).requirements
+    requirements = (*(Requirement(key, selectors.IN, (merged[key],)) for key in sorted(merged)), *added)
     return LabelSelector(requirements) if requirements else None
