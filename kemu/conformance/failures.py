@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.conformance import readings
-from kemu.controllers import node_lifecycle as lifecycles
-from kemu.controllers import taint_eviction as taint_evictions
+from kemu.controllers import node_health as lifecycles
+from kemu.controllers import taint_timers as taint_evictions
 from kemu.k8s import core_v1_pb2
 from kemu.objects import convert, meta
 
@@ -151,7 +151,7 @@ def node_failure(case: Json) -> Json:
         # A node found by a pass is tainted in the next look at the queue.
         if cluster.lifecycle.is_waiting:
             views = {view.name: view for view in cluster.views()}
-            cluster.apply(cluster.lifecycle.taint_next(now_ns, views), now_ns)
+            cluster.apply(cluster.lifecycle.taint_next(now_ns, views.get), now_ns)
         if now_ns >= monitor_ns // readings.SECOND_NS * readings.SECOND_NS:
             changes = cluster.lifecycle.monitor(monitor_ns, cluster.views())
             cluster.apply(changes, now_ns)

@@ -1,4 +1,5 @@
-"""What the cluster makes of nodes that fall silent or are not ready.
+"""What the cluster makes of nodes that fall silent or are not ready: the decisions of
+:mod:`kemu.controllers.node_lifecycle`.
 
 Mirrors ``pkg/controller/nodelifecycle``: a node whose lease is not renewed becomes ``Unknown``; its conditions become
 NoSchedule taints at once, and a NoExecute taint through a queue for each zone, at a rate that falls when much of a zone
@@ -9,7 +10,7 @@ the nodes as they are and return what to write. Times are in ns since any origin
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kemu.controllers import taint_queues
@@ -151,12 +152,12 @@ class NodeLifecycle:
         self._judge_zones(now_ns, nodes, changes)
         return changes
 
-    def taint_next(self, now_ns: int, nodes: Mapping[str, NodeView]) -> list[Change]:
-        """One look at the queues of nodes to be tainted."""
+    def taint_next(self, now_ns: int, find: Callable[[str], NodeView | None]) -> list[Change]:
+        """One look at the queues of nodes to be tainted. ``find``: the node of that name as it is now."""
         changes: list[Change] = []
         for zone in self._zones.values():
             while (name := zone.queue.take(now_ns)) is not None:
-                node = nodes.get(name)
+                node = find(name)
                 status = node.conditions.get(READY, "") if node is not None else ""
                 if node is not None and status in (FALSE, UNKNOWN):
                     _swap(node, status, changes)

@@ -1,4 +1,5 @@
-"""Which pods have to leave nodes with NoExecute taints, and when.
+"""Which pods have to leave nodes with NoExecute taints, and when: the decisions of
+:mod:`kemu.controllers.taint_eviction`.
 
 Mirrors ``pkg/controller/tainteviction``. A state machine with explicit time: news of nodes and pods go in,
 :meth:`TaintEviction.due` gives the pods to delete. Times are in ns since any origin.

@@ -22,6 +22,7 @@ from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import (
     clusters,
+    controllers,
     documents,
     expectations,
     manifests,
@@ -240,12 +241,16 @@ class _Loading:
         schedulers = clusters.schedulers(spec.get("schedulers"), self._scheduler_configs(spec))
         setup, declared = self._setup(spec, timeline)
         api = spec.get("apiServers", {})
+        running = controllers.chosen(
+            spec.get("controllers"), nodes, setup, timeline.events, timeline.workloads, bool(spec.get("chaos"))
+        )
         names = references.Names(
             nodes,
             schedulers,
             timeline.workloads,
             timeline.events,
             apiservers=api.get("replicas", 1),
+            controllers=running,
             priority_classes=spec.get("priorityClasses", {}),
             raw_workloads=_names(raw.get("workloads")),
             stated=[*self._stated, *_created(raw.get("events"))],
@@ -278,6 +283,7 @@ class _Loading:
             setup=tuple(setup),
             events=tuple(timeline.events),
             workloads=tuple(timeline.workloads),
+            controllers=running,
             chaos=tuple(timeline.faults),
             checks=self._checks(spec),
             until=until,

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.runtime.env import ActorSpec
+from kemu.scenario import controllers as table
 from kemu.scenario import user as users
 from kemu.scenario.scenarios import Node, Scenario
 
@@ -81,4 +82,14 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
                 "events": scenario.event_objects,
             }
             specs.append(ActorSpec(f"scheduler/{scheduler.name}/{replica}", SCHEDULER_FACTORY, config))
+    return specs
+
+
+def controllers(scenario: Scenario) -> list[ActorSpec]:
+    specs = []
+    for index, (name, settings) in enumerate(scenario.controllers.items()):
+        config = {**settings, "apiserver": apiserver_of(scenario, index)}
+        if name == table.NODE_LIFECYCLE:
+            config["settles_ns"] = table.settles_ns(scenario)
+        specs.append(ActorSpec(f"controller/{name}", table.KINDS[name].factory, config))
     return specs

@@ -30,6 +30,7 @@ class Names:
         events: Sequence[scenarios.Event],
         *,
         apiservers: int,
+        controllers: Iterable[str],
         priority_classes: Iterable[str],
         raw_workloads: Iterable[str],
         stated: Iterable[tuple[str, str, str]],
@@ -60,6 +61,7 @@ class Names:
             self.scheduler_names += profile_names(scheduler)
             self.actors += (f"scheduler/{scheduler.name}/{replica}" for replica in range(scheduler.replicas))
         self.actors += (f"kubelet/{name}" for name in kubelets)
+        self.actors += (f"controller/{name}" for name in controllers)
         self._known_pods = set(self.pods)
         self._known_nodes = set(self.nodes)
 

@@ -121,8 +121,11 @@ class Recorder:
 
 
 _MAY_DECIDE = frozenset(
-    ("store.txn", "sched.attempt", "sched.victim", "sched.bind", "kubelet.admit", "kubelet.oom_killed")
-)
+    (
+        "store.txn", "sched.attempt", "sched.victim", "sched.bind", "rescheduler.victim",
+        "kubelet.admit", "kubelet.oom_killed", "kubelet.preempting",
+    )
+)  # fmt: skip
 
 
 def run(scenario: Scenario, options: Options) -> RunResult:
@@ -216,6 +219,7 @@ async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder) -> End
         plans.user(scenario),
         plans.kubelets(scenario),
         plans.schedulers(scenario),
+        plans.controllers(scenario),
     ):
         await runtime.launch(stage)
         roster.extend(spec.name for spec in stage)

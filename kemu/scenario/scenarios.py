@@ -208,6 +208,8 @@ class Scenario:
     events: tuple[Event, ...]
     """In the order of their times; those of one instant in the order of the file."""
     workloads: tuple[Workload, ...]
+    controllers: Mapping[str, Mapping[str, Any]]
+    """Settings by name; those that run."""
     chaos: tuple[Fault, ...]
     checks: Checks
     until: Expectation | None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from kemu.scenario import controllers
 from kemu.scenario.distributed import Cost, Distribution
 from kemu.scenario.shapes import (
     DEFINITIONS,
@@ -16,6 +17,7 @@ from kemu.scenario.shapes import (
     NAME,
     POD_REFERENCE,
     POSITIVE_DURATION,
+    POSITIVE_SECONDS,
     QUANTITY,
     RATE,
     SECONDS,
@@ -115,18 +117,29 @@ _SWITCHES: dict[str, tuple[tuple[str, ...], str]] = {
         ("blocking", "background"),
         "Whether the scheduling loop waits until the status of a pod that failed is written.",
     ),
-    "crossNodePreemption": ((), "Victims on other nodes than the preemptor's."),
+    "crossNodePreemption": ((), "Victims on other nodes too, where no node helps by itself."),
     "lowerPriorityAffinity": ((), "Spare the victims that the preemptor has affinity to."),
-    "avoidEvictedNode": ((), "Not back to the node whose kubelet evicted it."),
+    "avoidEvictedNode": ((), "Not back to the node whose kubelet evicted or rejected it, for a while."),
 }
 """The switches of the format: their words, today's Kubernetes first (none: true or false), and what they do."""
 
 
+_SWITCH_AMOUNTS: dict[str, dict[str, Key]] = {
+    "crossNodePreemption": {"budget": Key(Whole(1), "How much an attempt searches before it gives up; 10000.")},
+    "lowerPriorityAffinity": {"limit": Key(Whole(1), "How many sets of pods are tried on a node; 100.")},
+    "avoidEvictedNode": {"for": Key(POSITIVE_SECONDS, "How long; 5m.")},
+}
+"""Switches that may be a mapping instead of true, and what it holds."""
+
+
 def _policy() -> dict[str, Key]:
     """The switches, those that the scheduler knows as built."""
-    built = {switch.name: switch.metadata["values"] for switch in dataclasses.fields(policies.Policy)}
+    built = {switch.name: switch.metadata.get("values", ()) for switch in dataclasses.fields(policies.Policy)}
     keys = {}
     for name, (words, doc) in _SWITCHES.items():
+        if name in _SWITCH_AMOUNTS:
+            keys[name] = Key(ScalarOr(Switch(), Record(_SWITCH_AMOUNTS[name])), doc)
+            continue
         known = tuple(word for word in words if word in built.get(name, ()))
         shape = Choice(known, tuple(word for word in words if word not in known)) if words else Switch()
         keys[name] = Key(shape, doc, built=name in built)
@@ -513,6 +526,7 @@ TIMING: dict[str, Key] = {
                 {
                     "base": Key(_TIME, "For every attempt."),
                     "perNode": Key(_TIME, "For every node looked at."),
+                    "perEvaluation": Key(_TIME, "For every set of pods that an experiment switch tries on a node."),
                 }
             ),
         ),
@@ -553,7 +567,7 @@ SPEC: dict[str, Key] = {
     "eventObjects": Key(
         Choice(("notable", "all", "none")), "Which Event objects are written; notable: not one for every binding."
     ),
-    "controllers": Key(Free(mapping=False), "Which controllers run.", built=False),
+    "controllers": Key(controllers.SHAPE, "Which controllers run; by default those that the scenario needs."),
     "timing": Key(Record(TIMING), "How long things take; each a value or a distribution."),
     "priorityClasses": Key(
         MapOf(

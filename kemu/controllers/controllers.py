@@ -1,0 +1,102 @@
+"""What the controllers of the cluster share: how they are made, and the writes that all of them do.
+
+Every controller is an actor ``controller/<name>`` over informers. Config (plain data): ``apiserver`` (whom to talk to),
+``lag`` (seconds, or a distribution of seconds: from what a controller hears until it acts), and what each says itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from kemu import errors
+from kemu.client import clients, informers, retries, workqueues
+from kemu.objects import meta, times
+from kemu.runtime import distributions
+from kemu.runtime.env import SECOND_NS, Env
+
+DISRUPTION_TARGET = "DisruptionTarget"
+
+
+class Controller:
+    """What they are made of. ``self.client``, ``self.env``, ``self.clock``; :meth:`lag_s` draws the next lag."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        """Raises ValueError that names the setting."""
+        self.env = env
+        self.clock = env.clock
+        self.client = clients.Client(env, config.get("apiserver") or "apiserver/0")
+        try:
+            self._lag = distributions.parse(config.get("lag", 0))
+        except distributions.DistributionError as error:
+            raise ValueError(f"lag: {error}") from error
+
+    def lag_s(self) -> float:
+        lag = self._lag
+        return lag.constant if lag.constant is not None else lag.draw(self.env.random)
+
+    def unix_ns(self) -> int:
+        """Now, for timestamps in objects."""
+        return self.clock.epoch_unix_s * SECOND_NS + self.clock.now_ns()
+
+    async def begin(self, *watched: informers.Informer) -> None:
+        """Wait for the first lists, then for the clock."""
+        for informer in watched:
+            await informer.synced()
+        self.env.ready()
+        await self.clock.started()
+
+    async def work(
+        self, queue: workqueues.WorkQueue[str], reconcile: Callable[[str], Coroutine[Any, Any, None]]
+    ) -> None:
+        """Reconcile one key after the other, for ever; what fails comes again, ever later."""
+        while True:
+            key = await queue.get()
+            try:
+                await retries.patiently(self.env, lambda key=key: reconcile(key))  # type: ignore[misc]
+                queue.forget(key)
+            except errors.ApiError:
+                queue.add_rate_limited(key)
+            finally:
+                queue.done(key)
+
+    async def all(self, coroutines: list[Coroutine[Any, Any, Any]], name: str) -> None:
+        """Several writes at the same time."""
+        if len(coroutines) == 1:
+            await coroutines[0]
+        elif coroutines:
+            await asyncio.gather(*(self.env.spawn(one, name) for one in coroutines))
+
+    async def disrupt(self, pod: Any, reason: str, message: str, *, grace_s: int | None = None) -> bool:
+        """Put the condition DisruptionTarget on a pod, then delete it. False: it is gone, or another of its name."""
+        metadata = pod.metadata
+        name, namespace, uid = metadata.name, metadata.namespace, metadata.uid
+        client = self.client
+        patch = disruption_patch(pod, reason, message, self.unix_ns())
+        try:
+            if patch is not None:
+                await retries.patiently(
+                    self.env,
+                    lambda: client.patch("pods", name, namespace, patch, "status", "strategic", uid),
+                )
+            await retries.patiently(self.env, lambda: client.delete("pods", name, namespace, grace_s, uid))
+        except (errors.NotFound, errors.Conflict):
+            return False
+        return True
+
+
+def disruption_patch(pod: Any, reason: str, message: str, now_unix_ns: int) -> dict[str, Any] | None:
+    """A strategic patch of a pod's status with its condition DisruptionTarget; None when it is as wanted already."""
+    known = meta.get_condition(pod.status.conditions, DISRUPTION_TARGET)
+    if known is not None and (known.status, known.reason, known.message) == ("True", reason, message):
+        return None
+    condition = {"type": DISRUPTION_TARGET, "status": "True", "reason": reason, "message": message}
+    if known is None or known.status != "True":
+        condition["lastTransitionTime"] = times.format_time(now_unix_ns // SECOND_NS)
+    return {"status": {"conditions": [condition]}}
+
+
+def key_of(obj: Any) -> str:
+    """As informers keep it: ``namespace/name``, or a name."""
+    return meta.namespaced_name(obj)

@@ -1,0 +1,203 @@
+"""The actor ``controller/pod-gc``: removes pods that nobody else will ever remove.
+
+Those of nodes that are gone, those that terminate without a node or on a node that is out of service, and the oldest of
+too many that have ended. Further config: ``terminatedPodThreshold`` (12,500 by default; 0: they stay). It looks every
+20 s, if there is anything to look at. Mirrors ``pkg/controller/podgc``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from kemu import errors
+from kemu.client import informers, retries
+from kemu.controllers import controllers
+from kemu.objects import meta
+from kemu.runtime.env import SECOND_NS, Env, Timer
+
+PERIOD_NS = 20 * SECOND_NS
+QUARANTINE_NS = 40 * SECOND_NS
+"""A node must be missing for so long."""
+TERMINATED_PODS = 12_500
+
+REASON = "DeletionByPodGC"
+OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
+_TERMINAL = ("Succeeded", "Failed")
+
+
+class PodGarbageCollector(controllers.Controller):
+    """Factory: ``kemu.controllers.pod_gc:PodGarbageCollector``."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        super().__init__(env, config)
+        self._threshold = int(config.get("terminatedPodThreshold", TERMINATED_PODS))
+        self._nodes = informers.Informer(self.client, "nodes", handler=_Nodes(self))
+        self._pods = informers.Informer(self.client, "pods", handler=self)
+        self._by_node: dict[str, dict[str, None]] = {}
+        self._ended: dict[str, None] = {}
+        self._stuck: dict[str, None] = {}
+        """Terminating, and bound to no node."""
+        self._missing_ns: dict[str, int] = {}
+        """Nodes that pods name and that are not there, and since when that is known."""
+        self._timer: Timer | None = None
+        self._turn = asyncio.Event()
+        self._started = False
+
+    async def run(self) -> None:
+        await self.begin(self._nodes, self._pods)
+        self._started = True
+        while True:
+            self._arm()
+            await self._turn.wait()
+            self._turn.clear()
+            await self._collect()
+
+    # --- news --------------------------------------------------------------------------------------------------------
+
+    def on_add(self, obj: Any) -> None:
+        key, node = controllers.key_of(obj), obj.spec.nodeName
+        if node:
+            self._by_node.setdefault(node, {})[key] = None
+        if obj.status.phase in _TERMINAL:
+            self._ended[key] = None
+        elif not node and obj.metadata.HasField("deletionTimestamp"):
+            self._stuck[key] = None
+        self._arm()
+
+    def on_update(self, old: Any, new: Any) -> None:
+        self.on_add(new)
+
+    def on_delete(self, old: Any) -> None:
+        key = controllers.key_of(old)
+        self._ended.pop(key, None)
+        self._stuck.pop(key, None)
+        pods = self._by_node.get(old.spec.nodeName)
+        if pods is not None:
+            pods.pop(key, None)
+            if not pods:
+                del self._by_node[old.spec.nodeName]
+
+    # --- when --------------------------------------------------------------------------------------------------------
+
+    def nodes_changed(self) -> None:
+        self._arm()
+
+    def _has_work(self) -> bool:
+        return bool(self._stuck or self._missing() or self._surplus() or self._out_of_service())
+
+    def _arm(self) -> None:
+        """Look at the next turn, if there is anything to look at. Turns come every 20 s from the start."""
+        if self._timer is None and self._started and not self._turn.is_set() and self._has_work():
+            turn = self.clock.now_ns() // PERIOD_NS + 1
+            self._timer = self.clock.call_at_ns(turn * PERIOD_NS, self._turn_is_due)
+
+    def _turn_is_due(self) -> None:
+        self._timer = None
+        self._turn.set()
+
+    # --- what --------------------------------------------------------------------------------------------------------
+
+    def _missing(self) -> list[str]:
+        nodes = self._nodes.store
+        return [node for node in self._by_node if node not in nodes]
+
+    def _surplus(self) -> list[Any]:
+        """The pods that ended longest ago, evicted ones first, beyond the threshold."""
+        too_many = len(self._ended) - self._threshold
+        if self._threshold <= 0 or too_many <= 0:
+            return []
+        pods = [self._pods.store[key] for key in self._ended]
+        pods.sort(key=lambda pod: (pod.status.reason != "Evicted", pod.metadata.creationTimestamp.seconds))
+        return pods[:too_many]
+
+    def _out_of_service(self) -> list[Any]:
+        """Pods that terminate on nodes that their operators have declared out of service and that are not ready."""
+        return [
+            pod
+            for node in self._nodes.store.values()
+            if node.spec.taints and _is_out_of_service(node)
+            for pod in (self._pods.store[key] for key in self._by_node.get(node.metadata.name, ()))
+            if pod.metadata.HasField("deletionTimestamp")
+        ]
+
+    async def _collect(self) -> None:
+        """One turn, in the order of the real one."""
+        now_ns = self.clock.now_ns()
+        await self._delete(self._surplus(), "too many pods have ended", "")
+        await self._delete(self._out_of_service(), "its node is out of service", "PodGC: node out-of-service")
+        missing = self._missing()
+        gone = [node for node in missing if now_ns - self._missing_ns.get(node, now_ns) >= QUARANTINE_NS]
+        self._missing_ns = {node: self._missing_ns.get(node, now_ns) for node in missing if node not in gone}
+        for node in gone:
+            if not await self._exists(node):
+                pods = [self._pods.store[key] for key in self._by_node.get(node, ())]
+                await self._delete(pods, "its node is gone", "PodGC: node no longer exists")
+        stuck = [self._pods.store[key] for key in self._stuck]
+        await self._delete(stuck, "it terminates and was never bound", "")
+
+    async def _exists(self, node: str) -> bool:
+        """The cache may be old: ask."""
+        try:
+            await retries.patiently(self.env, lambda: self.client.get("nodes", node))
+        except errors.NotFound:
+            return False
+        return True
+
+    async def _delete(self, pods: list[Any], why: str, disruption: str) -> None:
+        """At once, without grace: nobody is there to end them. ``disruption``: message of DisruptionTarget, if any."""
+        await self.all([self._delete_one(pod, why, disruption) for pod in pods], "collect pods")
+
+    async def _delete_one(self, pod: Any, why: str, disruption: str) -> None:
+        started_ns, metadata = self.clock.now_ns(), pod.metadata
+        if lag_s := self.lag_s():
+            await self.clock.sleep(lag_s)
+        name, namespace, uid = metadata.name, metadata.namespace, metadata.uid
+        client = self.client
+        ok = True
+        try:
+            if pod.status.phase not in _TERMINAL:
+                patch = controllers.disruption_patch(pod, REASON, disruption, self.unix_ns()) if disruption else None
+                patch = patch or {"status": {}}
+                patch["status"]["phase"] = "Failed"
+                await retries.patiently(
+                    self.env, lambda: client.patch("pods", name, namespace, patch, "status", "strategic", uid)
+                )
+            await retries.patiently(self.env, lambda: client.delete("pods", name, namespace, 0, uid))
+        except (errors.NotFound, errors.Conflict):
+            ok = False
+        self.env.log(
+            "podgc.deleted",
+            {
+                "pod": f"{namespace}/{name}",
+                "uid": uid,
+                "node": pod.spec.nodeName,
+                "start": started_ns,
+                "ok": ok,
+                "why": why,
+            },
+        )
+
+
+class _Nodes:
+    """News of nodes."""
+
+    def __init__(self, collector: PodGarbageCollector) -> None:
+        self._collector = collector
+
+    def on_add(self, obj: Any) -> None:
+        if obj.spec.taints:
+            self._collector.nodes_changed()
+
+    def on_update(self, old: Any, new: Any) -> None:
+        self.on_add(new)
+
+    def on_delete(self, old: Any) -> None:
+        self._collector.nodes_changed()
+
+
+def _is_out_of_service(node: Any) -> bool:
+    return any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints) and not meta.has_condition(
+        node.status.conditions, "Ready"
+    )

@@ -1,0 +1,107 @@
+"""The actor ``controller/taint-eviction``: deletes the pods that do not tolerate the NoExecute taints of their node.
+
+Who has to go, and when, is decided in :mod:`kemu.controllers.taint_timers`. Mirrors ``pkg/controller/tainteviction``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from kemu.client import informers
+from kemu.controllers import controllers, taint_timers
+from kemu.runtime.env import SECOND_NS, Env, Timer
+
+REASON = "DeletionByTaintManager"
+MESSAGE = "Taint manager: deleting due to NoExecute taint"
+
+
+class TaintEvictionController(controllers.Controller):
+    """Factory: ``kemu.controllers.taint_eviction:TaintEvictionController``."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        super().__init__(env, config)
+        self._timers = taint_timers.TaintEviction()
+        self._nodes = informers.Informer(self.client, "nodes", handler=_Nodes(self))
+        self._pods = informers.Informer(self.client, "pods", handler=self)
+        self._timer: Timer | None = None
+        self._wakes_ns: int | None = None
+        self._started = False
+
+    async def run(self) -> None:
+        await self.begin(self._nodes, self._pods)
+        self._started = True
+        self._arm()
+        await asyncio.get_running_loop().create_future()
+
+    # --- news --------------------------------------------------------------------------------------------------------
+
+    def on_add(self, obj: Any) -> None:
+        self._timers.set_pod(controllers.key_of(obj), obj, self.clock.now_ns())
+        self._arm()
+
+    def on_update(self, old: Any, new: Any) -> None:
+        self.on_add(new)
+
+    def on_delete(self, old: Any) -> None:
+        self._timers.forget_pod(controllers.key_of(old))
+
+    def set_node(self, node: Any) -> None:
+        self._timers.set_node(node.metadata.name, node.spec.taints, self.clock.now_ns())
+        self._arm()
+
+    def forget_node(self, node: Any) -> None:
+        self._timers.forget_node(node.metadata.name)
+
+    # --- deletions ---------------------------------------------------------------------------------------------------
+
+    def _arm(self) -> None:
+        """Wake up when the next pod has to go."""
+        due_ns = self._timers.next_ns()
+        if due_ns is None or not self._started or (self._wakes_ns is not None and self._wakes_ns <= due_ns):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._wakes_ns = due_ns
+        self._timer = self.clock.call_at_ns(max(due_ns, self.clock.now_ns()), self._go)
+
+    def _go(self) -> None:
+        self._timer, self._wakes_ns = None, None
+        for due_ns, key in self._timers.due(self.clock.now_ns()):
+            pod = self._pods.store.get(key)
+            if pod is not None:
+                self.env.spawn(self._delete(pod, due_ns), f"delete {key}")
+        self._arm()
+
+    async def _delete(self, pod: Any, due_ns: int) -> None:
+        if lag_s := self.lag_s():
+            await self.clock.sleep_until_ns(self.clock.now_ns() + int(lag_s * SECOND_NS))
+        done = await self.disrupt(pod, REASON, MESSAGE)
+        metadata = pod.metadata
+        self.env.log(
+            "taint.eviction",
+            {
+                "pod": f"{metadata.namespace}/{metadata.name}",
+                "uid": metadata.uid,
+                "node": pod.spec.nodeName,
+                "start": due_ns,
+                "ok": done,
+            },
+        )
+
+
+class _Nodes:
+    """News of nodes."""
+
+    def __init__(self, controller: TaintEvictionController) -> None:
+        self._controller = controller
+
+    def on_add(self, obj: Any) -> None:
+        self._controller.set_node(obj)
+
+    def on_update(self, old: Any, new: Any) -> None:
+        self._controller.set_node(new)
+
+    def on_delete(self, old: Any) -> None:
+        self._controller.forget_node(old)
