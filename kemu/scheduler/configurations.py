@@ -1,33 +1,33 @@
 """A ``KubeSchedulerConfiguration`` (kubescheduler.config.k8s.io/v1), checked, with its defaults.
 
-Every mistake gets its path in the document. What the configuration says of plugins is resolved in
-:mod:`kemu.scheduler.profiles`; fields that make no difference here (leader election, client connection, …) are
-accepted.
+Every mistake gets its path in the document; a mistake is what ``pkg/scheduler/apis/config/validation`` refuses,
+and what kemu cannot do. Arguments of plugins are checked in :mod:`kemu.scheduler.arguments`; which plugins take part
+where is resolved in :mod:`kemu.scheduler.profiles`. Fields that make no difference here (leader election, client
+connection, …) are accepted. docs/scheduler-configuration.md explains every field to people.
 """
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.errors import KemuError
+from kemu.objects import names
+from kemu.scheduler import arguments, fields, pods
+from kemu.scheduler.fields import API_VERSION as API_VERSION
+from kemu.scheduler.fields import ConfigurationError as ConfigurationError
 
-API_VERSION = "kubescheduler.config.k8s.io/v1"
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER = "default-scheduler"
 
-_WITHOUT_EFFECT = (
-    "leaderElection",
-    "clientConnection",
-    "enableProfiling",
-    "enableContentionProfiling",
-    "healthzBindAddress",
-    "metricsBindAddress",
-    "delayCacheUntilActive",
-)
-_POINTS = (
+DEFAULT_EXTENDER_TIMEOUT_S = 5.0
+
+ACTOR_PREFIX = "kemu://"
+OUTSIDE_PREFIXES = ("grpc://", "grpcs://")
+"""Of extenders that are no actors: the other end of a socket, without and with TLS."""
+
+POINTS = (
     "preEnqueue",
     "queueSort",
     "preFilter",
@@ -42,20 +42,55 @@ _POINTS = (
     "postBind",
     "multiPoint",
 )
+"""Extension points, and ``multiPoint``, which stands for all of them."""
 
-_PAIRED = {"preFilter": "filter", "preScore": "score"}
-"""A plugin takes part in both of a pair or in none."""
+FEATURE_GATES = {"SchedulerPopFromBackoffQ": True, "StorageCapacityScoring": False}
+"""Gates that make a difference, with their defaults."""
+FIXED_GATES = {
+    "SchedulerAsyncPreemption": True,
+    "SchedulerQueueingHints": True,
+    "NodeInclusionPolicyInPodTopologySpread": True,
+    "MatchLabelKeysInPodAffinity": True,
+    "MatchLabelKeysInPodTopologySpread": True,
+    "MinDomainsInPodTopologySpread": True,
+    "PodSchedulingReadiness": True,
+    "PodDisruptionConditions": True,
+    "InPlacePodVerticalScaling": True,
+}
+"""Gates whose feature kemu always has, as Kubernetes by default: they may be named, not switched."""
 
-
-class ConfigurationError(KemuError, ValueError):
-    """A mistake in a scheduler's configuration. ``path`` leads to it from the top of the configuration."""
-
-    def __init__(self, path: str, message: str, suggestion: str = "") -> None:
-        hint = f" ({suggestion})" if suggestion else ""
-        super().__init__(f"{path}: {message}{hint}")
-        self.path = path
-        self.message = message
-        self.suggestion = suggestion
+_LEADER_ELECTION = {
+    "leaderElect": fields.boolean,
+    "leaseDuration": fields.duration_s,
+    "renewDeadline": fields.duration_s,
+    "retryPeriod": fields.duration_s,
+    "resourceLock": fields.constant("leases"),
+    "resourceName": fields.text,
+    "resourceNamespace": fields.text,
+}
+_CLIENT_CONNECTION = {
+    "kubeconfig": fields.text,
+    "acceptContentTypes": fields.text,
+    "contentType": fields.text,
+    "qps": fields.number,
+    "burst": fields.whole(0, None),
+}
+_WITHOUT_EFFECT: dict[str, fields.Check] = {
+    "leaderElection": fields.record(_LEADER_ELECTION),
+    "clientConnection": fields.record(_CLIENT_CONNECTION),
+    "enableProfiling": fields.boolean,
+    "enableContentionProfiling": fields.boolean,
+    "healthzBindAddress": fields.text,
+    "metricsBindAddress": fields.text,
+    "delayCacheUntilActive": fields.boolean,
+}
+_TLS = {
+    "insecure": fields.boolean,
+    **dict.fromkeys(
+        ("serverName", "certFile", "keyFile", "caFile", "certData", "keyData", "caData"),
+        fields.text,
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +116,37 @@ class ProfileConfiguration:
     plugins: Mapping[str, PluginSet] = field(default_factory=dict)
     """By extension point, ``multiPoint`` among them."""
     arguments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By plugin name."""
+    """By plugin name; those of plugins in the tree are complete."""
+    argument_paths: Mapping[str, str] = field(default_factory=dict)
+    """Where they stand, by plugin name."""
     path: str = "profiles[0]"
+    extended: bool = False
+    """Whether there are extenders: what they refuse may be helped by any event."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExtenderConfiguration:
+    """One element of ``extenders``. A verb switches a call on; what it says is of no matter, as gRPC has methods."""
+
+    url_prefix: str
+    """``kemu://extender/NAME``, an actor, or ``grpc://host:port``."""
+    filters: bool = False
+    prioritizes: bool = False
+    preempts: bool = False
+    binds: bool = False
+    weight: int = 0
+    timeout_s: float = DEFAULT_EXTENDER_TIMEOUT_S
+    node_cache_capable: bool = False
+    """It is told names of nodes in place of nodes."""
+    managed_resources: tuple[str, ...] = ()
+    """Only pods that request one of these are its business; empty: all pods."""
+    ignorable: bool = False
+    """Its failure is no failure of the attempt."""
+
+    @property
+    def peer(self) -> str:
+        """What to dial."""
+        return self.url_prefix.removeprefix(ACTOR_PREFIX)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +160,8 @@ class Configuration:
     """How many victims of one preemption are told to go at the same time."""
     pops_from_backoff: bool = True
     """Feature gate SchedulerPopFromBackoffQ."""
+    extenders: tuple[ExtenderConfiguration, ...] = ()
+    """In the order in which they are asked: the ignorable ones last."""
 
 
 def configuration_of(data: Mapping[str, Any], default_name: str = DEFAULT_SCHEDULER) -> Configuration:
@@ -104,169 +170,220 @@ def configuration_of(data: Mapping[str, Any], default_name: str = DEFAULT_SCHEDU
     ``default_name`` serves profiles that name no scheduler. ``featureGates`` may stand in the document, although
     kube-scheduler takes them from its command line.
     """
-    known: dict[str, Callable[[Any, str], Any]] = {
-        "apiVersion": _constant(API_VERSION),
-        "kind": _constant(KIND),
-        "profiles": _list,
-        "percentageOfNodesToScore": _whole(0, 100),
-        "podInitialBackoffSeconds": _whole(1, None),
-        "podMaxBackoffSeconds": _whole(1, None),
-        "parallelism": _whole(1, None),
-        "featureGates": _mapping,
-        "extenders": _no_extenders,
-        **dict.fromkeys(_WITHOUT_EFFECT, lambda value, path: value),
+    known: dict[str, fields.Check] = {
+        "apiVersion": fields.constant(API_VERSION),
+        "kind": fields.constant(KIND),
+        "profiles": fields.entries,
+        "percentageOfNodesToScore": fields.whole(0, 100),
+        "podInitialBackoffSeconds": fields.whole(1, None),
+        "podMaxBackoffSeconds": fields.whole(1, None),
+        "parallelism": fields.whole(1, None),
+        "featureGates": fields.mapping,
+        "extenders": fields.entries,
+        **_WITHOUT_EFFECT,
     }
-    fields = _fields(data, "", known)
+    found = fields.read(data, "", known)
+    gates = _feature_gates(found.get("featureGates", {}))
+    extenders, ignored = _extenders(found.get("extenders", []))
     profiles = [
-        profile_of(entry, f"profiles[{number}]", default_name)
-        for number, entry in enumerate(fields.get("profiles") or [{}])
+        profile_of(entry, f"profiles[{number}]", default_name, gates, ignored, extended=bool(extenders))
+        for number, entry in enumerate(found.get("profiles") or [{}])
     ]
-    names = [profile.scheduler_name for profile in profiles]
-    for number, name in enumerate(names):
-        if name in names[:number]:
-            raise ConfigurationError(f"profiles[{number}].schedulerName", f"{name!r} has a profile already")
-    initial, longest = fields.get("podInitialBackoffSeconds", 1), fields.get("podMaxBackoffSeconds", 10)
+    _check_profiles(profiles)
+    initial, longest = found.get("podInitialBackoffSeconds", 1), found.get("podMaxBackoffSeconds", 10)
     if longest < initial:
         raise ConfigurationError("podMaxBackoffSeconds", f"must not be below podInitialBackoffSeconds ({initial})")
-    gates = _fields(fields.get("featureGates") or {}, "featureGates", {"SchedulerPopFromBackoffQ": _boolean})
     return Configuration(
         profiles=tuple(profiles),
-        percentage_of_nodes_to_score=fields.get("percentageOfNodesToScore", 0),
+        percentage_of_nodes_to_score=found.get("percentageOfNodesToScore", 0),
         initial_backoff_s=float(initial),
         max_backoff_s=float(longest),
-        parallelism=fields.get("parallelism", 16),
-        pops_from_backoff=gates.get("SchedulerPopFromBackoffQ", True),
+        parallelism=found.get("parallelism", 16),
+        pops_from_backoff=gates["SchedulerPopFromBackoffQ"],
+        extenders=extenders,
     )
 
 
-def profile_of(data: Any, path: str, default_name: str = DEFAULT_SCHEDULER) -> ProfileConfiguration:
-    """One element of ``profiles``."""
-    fields = _fields(
+def _feature_gates(data: Mapping[str, Any]) -> dict[str, bool]:
+    known = FEATURE_GATES | FIXED_GATES
+    given = fields.read(data, "featureGates", dict.fromkeys(known, fields.boolean))
+    for name, value in given.items():
+        if name in FIXED_GATES and value is not FIXED_GATES[name]:
+            raise ConfigurationError(f"featureGates.{name}", f"is always {str(FIXED_GATES[name]).lower()} here")
+    return known | given
+
+
+# Profiles -----------------------------------------------------------------------------------------------------------
+
+
+def profile_of(
+    data: Any,
+    path: str,
+    default_name: str = DEFAULT_SCHEDULER,
+    gates: Mapping[str, bool] = FEATURE_GATES,
+    ignored_resources: Sequence[str] = (),
+    *,
+    extended: bool = False,
+) -> ProfileConfiguration:
+    """One element of ``profiles``.
+
+    ``ignored_resources`` of extenders take the place of those that NodeResourcesFit is told to ignore.
+    """
+    found = fields.read(
         data,
         path,
         {
-            "schedulerName": _text,
-            "percentageOfNodesToScore": _whole(0, 100),
-            "plugins": _mapping,
-            "pluginConfig": _list,
+            "schedulerName": fields.text,
+            "percentageOfNodesToScore": fields.whole(0, 100),
+            "plugins": fields.mapping,
+            "pluginConfig": fields.entries,
         },
     )
     plugins = {
         point: _plugin_set(entry, f"{path}.plugins.{point}")
-        for point, entry in _fields(
-            fields.get("plugins") or {}, f"{path}.plugins", dict.fromkeys(_POINTS, _mapping)
+        for point, entry in fields.read(
+            found.get("plugins", {}), f"{path}.plugins", dict.fromkeys(POINTS, fields.mapping)
         ).items()
     }
-    for point, other in _PAIRED.items():
-        if point in plugins:
-            raise ConfigurationError(f"{path}.plugins.{point}", f"cannot be set apart from {other}")
-    arguments: dict[str, Mapping[str, Any]] = {}
-    for number, entry in enumerate(fields.get("pluginConfig") or []):
+    made: dict[str, Mapping[str, Any]] = {}
+    paths: dict[str, str] = {}
+    for number, entry in enumerate(found.get("pluginConfig", [])):
         place = f"{path}.pluginConfig[{number}]"
-        one = _fields(entry, place, {"name": _text, "args": _mapping})
+        one = fields.read(entry, place, {"name": fields.text, "args": fields.mapping})
         name = one.get("name", "")
         if not name:
             raise ConfigurationError(f"{place}.name", "a plugin must be named")
-        if name in arguments:
+        if name in made:
             raise ConfigurationError(place, f"repeated configuration of plugin {name!r}")
-        arguments[name] = one.get("args") or {}
+        paths[name] = f"{place}.args"
+        made[name] = one.get("args", {})
+        if arguments.is_known(name):
+            made[name] = arguments.checked(name, made[name], paths[name], gates)
+    if ignored_resources:
+        fit = made.get("NodeResourcesFit", {})
+        made["NodeResourcesFit"] = {**fit, "ignoredResources": list(ignored_resources)}
     return ProfileConfiguration(
-        scheduler_name=fields.get("schedulerName") or default_name,
-        percentage_of_nodes_to_score=fields.get("percentageOfNodesToScore"),
+        scheduler_name=found.get("schedulerName") or default_name,
+        percentage_of_nodes_to_score=found.get("percentageOfNodesToScore"),
         plugins=plugins,
-        arguments=arguments,
+        arguments=made,
+        argument_paths=paths,
         path=path,
+        extended=extended,
     )
 
 
 def _plugin_set(data: Any, path: str) -> PluginSet:
-    fields = _fields(data, path, {"enabled": _list, "disabled": _list})
+    found = fields.read(data, path, {"enabled": fields.entries, "disabled": fields.entries})
     enabled, disabled = [], []
-    for number, entry in enumerate(fields.get("enabled") or []):
+    for number, entry in enumerate(found.get("enabled", [])):
         place = f"{path}.enabled[{number}]"
-        one = _fields(entry, place, {"name": _text, "weight": _whole(0, None)})
+        one = fields.read(entry, place, {"name": fields.text, "weight": fields.whole(0, None)})
         if not one.get("name"):
             raise ConfigurationError(f"{place}.name", "a plugin must be named")
         enabled.append(PluginRef(one["name"], one.get("weight", 0)))
-    for number, entry in enumerate(fields.get("disabled") or []):
+    for number, entry in enumerate(found.get("disabled", [])):
         place = f"{path}.disabled[{number}]"
-        one = _fields(entry, place, {"name": _text, "weight": _whole(0, None)})
+        one = fields.read(entry, place, {"name": fields.text, "weight": fields.whole(0, None)})
         if not one.get("name"):
             raise ConfigurationError(f"{place}.name", "a plugin must be named, or *")
         disabled.append(one["name"])
     return PluginSet(tuple(enabled), tuple(disabled))
 
 
-# Kinds of values ----------------------------------------------------------------------------------------------------
+def _check_profiles(profiles: Sequence[ProfileConfiguration]) -> None:
+    """What profiles must not share, and what they must: there is one queue, hence one order of it."""
+    first = profiles[0].plugins.get("queueSort", PluginSet())
+    if len(first.enabled) > 1:
+        path = f"{profiles[0].path}.plugins.queueSort.enabled"
+        raise ConfigurationError(path, f"only one queue sort plugin can be enabled, not {len(first.enabled)}")
+    seen: list[str] = []
+    for profile in profiles:
+        if profile.scheduler_name in seen:
+            message = f"{profile.scheduler_name!r} has a profile already"
+            raise ConfigurationError(f"{profile.path}.schedulerName", message)
+        seen.append(profile.scheduler_name)
+        if profile.plugins.get("queueSort", PluginSet()) != first:
+            raise ConfigurationError(f"{profile.path}.plugins.queueSort", "must be the same for all profiles")
+        for ref in first.enabled:
+            if profile.arguments.get(ref.name, {}) != profiles[0].arguments.get(ref.name, {}):
+                path = profile.argument_paths.get(ref.name, f"{profile.path}.pluginConfig")
+                raise ConfigurationError(path, "must be the same for all profiles, as those of every queue sort plugin")
 
 
-def check_keys(data: Mapping[str, Any], path: str, known: Iterable[str]) -> None:
-    """Raise :class:`ConfigurationError` for the first key that is not known."""
-    names = list(known)
-    for key in data:
-        if key not in names:
-            close = difflib.get_close_matches(str(key), names, 1)
-            place = f"{path}.{key}" if path else str(key)
-            suggestion = f'did you mean "{close[0]}"?' if close else ""
-            raise ConfigurationError(place, "unknown field", suggestion)
+# Extenders ----------------------------------------------------------------------------------------------------------
 
 
-def _fields(data: Any, path: str, known: Mapping[str, Callable[[Any, str], Any]]) -> dict[str, Any]:
-    if not isinstance(data, Mapping):
-        raise ConfigurationError(path or "configuration", f"must be a mapping, not {type(data).__name__}")
-    check_keys(data, path, known)
-    return {
-        key: known[key](value, f"{path}.{key}" if path else str(key))
-        for key, value in data.items()
-        if value is not None
-    }
+def _extenders(entries: Sequence[Any]) -> tuple[tuple[ExtenderConfiguration, ...], list[str]]:
+    """The extenders in the order in which they are asked, and the resources that the scheduler itself ignores."""
+    found: list[ExtenderConfiguration] = []
+    managed: list[str] = []
+    ignored: list[str] = []
+    for number, entry in enumerate(entries):
+        found.append(_extender(entry, f"extenders[{number}]", managed, ignored))
+    binders = sum(extender.binds for extender in found)
+    if binders > 1:
+        raise ConfigurationError("extenders", f"only one extender can implement bind, not {binders}")
+    return tuple(sorted(found, key=lambda extender: extender.ignorable)), ignored
 
 
-def _text(value: Any, path: str) -> str:
-    if not isinstance(value, str):
-        raise ConfigurationError(path, f"must be text: {value!r}")
-    return value
+def _extender(data: Any, path: str, managed: list[str], ignored: list[str]) -> ExtenderConfiguration:
+    """``managed`` and ``ignored`` grow by the resources that this extender names."""
+    found = fields.read(
+        data,
+        path,
+        {
+            **dict.fromkeys(("urlPrefix", "filterVerb", "preemptVerb", "prioritizeVerb", "bindVerb"), fields.text),
+            "weight": fields.whole(None, None),
+            "enableHTTPS": fields.boolean,
+            "tlsConfig": fields.record(_TLS),
+            "httpTimeout": fields.duration_s,
+            "nodeCacheCapable": fields.boolean,
+            "managedResources": fields.entries,
+            "ignorable": fields.boolean,
+        },
+    )
+    if found.get("prioritizeVerb") and found.get("weight", 0) <= 0:
+        raise ConfigurationError(f"{path}.weight", f"must be positive with a prioritizeVerb: {found.get('weight', 0)}")
+    resources = []
+    for number, entry in enumerate(found.get("managedResources", [])):
+        here = f"{path}.managedResources[{number}]"
+        one = fields.read(entry, here, {"name": fields.text, "ignoredByScheduler": fields.boolean})
+        name = one.get("name", "")
+        problems = names.label_key(name)
+        if problems or not pods.is_extended_resource(name):
+            reason = problems[0] if problems else "is not the name of an extended resource"
+            raise ConfigurationError(f"{here}.name", f"{name!r}: {reason}")
+        if name in managed:
+            raise ConfigurationError(f"{here}.name", f"an extender manages {name!r} already")
+        managed.append(name)
+        resources.append(name)
+        if one.get("ignoredByScheduler"):
+            ignored.append(name)
+    return ExtenderConfiguration(
+        url_prefix=_address(found, path),
+        filters=bool(found.get("filterVerb")),
+        prioritizes=bool(found.get("prioritizeVerb")),
+        preempts=bool(found.get("preemptVerb")),
+        binds=bool(found.get("bindVerb")),
+        weight=found.get("weight", 0),
+        timeout_s=found.get("httpTimeout", 0.0) or DEFAULT_EXTENDER_TIMEOUT_S,
+        node_cache_capable=found.get("nodeCacheCapable", False),
+        managed_resources=tuple(resources),
+        ignorable=found.get("ignorable", False),
+    )
 
 
-def _boolean(value: Any, path: str) -> bool:
-    if not isinstance(value, bool):
-        raise ConfigurationError(path, f"must be true or false: {value!r}")
-    return value
-
-
-def _list(value: Any, path: str) -> list[Any]:
-    if not isinstance(value, list | tuple):
-        raise ConfigurationError(path, "must be a list")
-    return list(value)
-
-
-def _mapping(value: Any, path: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ConfigurationError(path, "must be a mapping")
-    return value
-
-
-def _constant(expected: str) -> Callable[[Any, str], str]:
-    def check(value: Any, path: str) -> str:
-        if value != expected:
-            raise ConfigurationError(path, f"must be {expected!r}, not {value!r}")
-        return expected
-
-    return check
-
-
-def _whole(lowest: int, highest: int | None) -> Callable[[Any, str], int]:
-    def check(value: Any, path: str) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
-            raise ConfigurationError(path, f"must be a whole number of at least {lowest}: {value!r}")
-        if highest is not None and value > highest:
-            raise ConfigurationError(path, f"must be at most {highest}: {value!r}")
-        return value
-
-    return check
-
-
-def _no_extenders(value: Any, path: str) -> Any:
-    if value:
-        raise ConfigurationError(path, "extenders are not supported")
-    return value
+def _address(found: Mapping[str, Any], path: str) -> str:
+    """Where the extender is. Actors are called without TLS, whatever is said of it."""
+    url = str(found.get("urlPrefix", "")).rstrip("/")
+    if re.fullmatch(rf"{ACTOR_PREFIX}extender/[a-z0-9]([-a-z0-9.]*[a-z0-9])?", url):
+        return url
+    if not re.fullmatch(r"grpcs?://([^\s/:\[\]]+|\[[0-9a-fA-F:.]+\]):[0-9]+", url):
+        message = f"must be kemu://extender/NAME (an actor) or grpc://HOST:PORT: {url!r}"
+        raise ConfigurationError(f"{path}.urlPrefix", message)
+    secure = found.get("enableHTTPS", False) or url.startswith("grpcs://")
+    if any(found.get("tlsConfig", {}).values()):
+        message = "cannot be set: with enableHTTPS a server is verified against the roots that gRPC is told of"
+        raise ConfigurationError(f"{path}.tlsConfig", f"{message} (GRPC_DEFAULT_SSL_ROOTS_FILE_PATH)")
+    return f"grpcs://{url.partition('://')[2]}" if secure else url

@@ -6,16 +6,16 @@ The default set and what a configuration changes in it are merged as ``pkg/sched
 
 from __future__ import annotations
 
-import difflib
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
-from kemu.scheduler import configurations
+from kemu.scheduler import fields, phases
 from kemu.scheduler.configurations import ConfigurationError, PluginRef, PluginSet, ProfileConfiguration
 from kemu.scheduler.events import Event, Hint
 from kemu.scheduler.framework import (
+    MAX_SCORE,
     ArgumentError,
     BindPlugin,
     FilterPlugin,
@@ -32,22 +32,17 @@ from kemu.scheduler.framework import (
     ScorePlugin,
 )
 from kemu.scheduler.plugins import in_tree
+from kemu.scheduler.statuses import Status
 
 P = TypeVar("P", bound=Plugin)
 
 ENTRY_POINTS = "kemu.scheduler.plugins"
 """Group of entry points under which packages offer plugins. ``module:Class`` in place of a name works as well."""
 
-_ARGUMENTS: dict[str, tuple[str, ...]] = {
-    "NodeResourcesFit": ("ignoredResources", "ignoredResourceGroups", "scoringStrategy"),
-    "NodeResourcesBalancedAllocation": ("resources",),
-    "NodeAffinity": ("addedAffinity",),
-    "InterPodAffinity": ("hardPodAffinityWeight", "ignorePreferredTermsOfExistingPods"),
-    "PodTopologySpread": ("defaultConstraints", "defaultingType"),
-    "DefaultPreemption": ("minCandidateNodesPercentage", "minCandidateNodesAbsolute"),
-    "VolumeBinding": ("bindTimeoutSeconds", "shape"),
-    "DynamicResources": ("filterTimeout", "bindingTimeout"),
-}
+EXTENDER = "Extender"
+"""What extenders refuse counts as refused by a plugin of this name, which every event may help."""
+
+_MAX_TOTAL_SCORE = 2**63 - 1
 
 
 class Profile:
@@ -72,9 +67,13 @@ class Profile:
             names = ", ".join(plugin.name for plugin in queue_sort) or "none"
             raise ConfigurationError(f"{configuration.path}.plugins.queueSort", f"exactly one is needed, not {names}")
         self.queue_sort: QueueSortPlugin = queue_sort[0]
-        self.filters: list[FilterPlugin] = resolved.at("filter", FilterPlugin)
+        self.filters, self.filter_failure = _filters(resolved)
+        """``filter_failure``: a place, and how the filter that would stand there fails on nodes that come so far."""
         self.post_filters: list[PostFilterPlugin] = resolved.at("postFilter", PostFilterPlugin)
-        self.scorers: list[ScorePlugin] = resolved.at("score", ScorePlugin)
+        self.scorers, self.score_failure = _scorers(resolved)
+        """``score_failure``: how scoring fails, whatever the nodes."""
+        if sum(resolved.weights.get(name, 1) for name in resolved.made) > _MAX_TOTAL_SCORE // MAX_SCORE:
+            raise ConfigurationError(f"{configuration.path}.plugins.score", "the total score of a node could overflow")
         # A plugin of module:Class has another name than the one it is configured by.
         configured_as = {plugin: name for name, plugin in resolved.made.items()}
         self.weights: list[int] = [resolved.weights.get(configured_as[plugin], 1) for plugin in self.scorers]
@@ -93,6 +92,37 @@ class Profile:
             if isinstance(plugin, PreEnqueuePlugin | FilterPlugin | ReservePlugin | PermitPlugin):
                 for event, hint in plugin.events():
                     self.hints[event][plugin.name] = hint
+        if configuration.extended:
+            for hints in self.hints.values():
+                hints[EXTENDER] = None
+
+
+def _filters(resolved: _Resolver) -> tuple[list[FilterPlugin], tuple[int, Status] | None]:
+    """PreFilter and Filter in one list, in the order of Filter; those of PreFilter alone last."""
+    pre_filters = resolved.at("preFilter", FilterPlugin, phases.has_pre_filter)
+    asked = resolved.at("filter", FilterPlugin)
+    filters: list[FilterPlugin] = []
+    failure: tuple[int, Status] | None = None
+    for plugin in asked:
+        if phases.has_pre_filter(plugin) and plugin not in pre_filters:
+            status = phases.filter_failure(plugin)
+            if status is not None:
+                failure = failure or (len(filters), status)
+                continue
+            phases.filter_alone(plugin)
+        filters.append(plugin)
+    alone = [plugin for plugin in pre_filters if plugin not in asked and phases.filter_failure(plugin) is None]
+    filters += [phases.PreFilterAlone(plugin) for plugin in alone]
+    return filters, failure
+
+
+def _scorers(resolved: _Resolver) -> tuple[list[ScorePlugin], Status | None]:
+    pre_scorers = resolved.at("preScore", ScorePlugin, phases.has_pre_score)
+    scorers = resolved.at("score", ScorePlugin)
+    failing = (
+        phases.score_failure(plugin) for plugin in scorers if phases.has_pre_score(plugin) and plugin not in pre_scorers
+    )
+    return scorers, next((status for status in failing if status is not None), None)
 
 
 class _Resolver:
@@ -112,48 +142,65 @@ class _Resolver:
         sets = configuration.plugins
         default = PluginSet(tuple(PluginRef(name, in_tree.DEFAULT_WEIGHTS.get(name, 0)) for name in in_tree.IN_TREE))
         self._multi_point = _merged(default, sets.get("multiPoint", PluginSet()))
+        self._check_multi_point(sets.get("multiPoint", PluginSet()))
         for name in configuration.arguments:
-            self._check_known(name, f"{self._path}.pluginConfig")
-        for ref in self._multi_point:
-            self._weigh(ref)
-        for ref in sets.get("score", PluginSet()).enabled:
-            self._weigh(PluginRef(ref.name, ref.weight or 1))
+            self._check_known(name, configuration.argument_paths.get(name, f"{self._path}.pluginConfig"))
+        self._weigh([*sets.get("score", PluginSet()).enabled, *self._multi_point])
 
-    def _weigh(self, ref: PluginRef) -> None:
-        if ref.weight:
-            self.weights[ref.name] = ref.weight
+    def _check_multi_point(self, own: PluginSet) -> None:
+        for number, ref in enumerate(own.enabled):
+            if ref.name in [other.name for other in own.enabled[:number]]:
+                path = f"{self._path}.plugins.multiPoint.enabled[{number}]"
+                raise ConfigurationError(path, f"plugin {ref.name!r} is enabled twice")
 
-    def at(self, point: str, kind: type[P]) -> list[P]:
-        """The plugins of an extension point, in order."""
+    def _weigh(self, refs: Sequence[PluginRef]) -> None:
+        """What is said under ``score`` goes first; a weight of 0 is 1."""
+        for ref in refs:
+            self.weights.setdefault(ref.name, ref.weight or 1)
+
+    def at(self, point: str, kind: type[P], takes_part: Callable[[Plugin], bool] | None = None) -> list[P]:
+        """The plugins of an extension point, in order (``expandMultiPointPlugins``).
+
+        Those take part that are of this kind and that ``takes_part`` admits.
+        """
+
+        def is_part(plugin: Plugin | None) -> TypeGuard[P]:
+            return isinstance(plugin, kind) and (takes_part is None or takes_part(plugin))
+
         own = self._configuration.plugins.get(point, PluginSet())
-        for name in own.disabled:
+        for number, name in enumerate(own.disabled):
             if name != "*":
-                self._check_known(name, f"{self._path}.plugins.{point}.disabled")
+                self._check_known(name, f"{self._path}.plugins.{point}.disabled[{number}]")
         enabled = [ref.name for ref in own.enabled]
-        found: dict[str, P] = {}
         from_multi_point: list[str] = []
         if "*" not in own.disabled:
             for ref in self._multi_point:
-                plugin = self._plugin(ref.name, f"{self._path}.plugins.multiPoint.enabled")
-                if isinstance(plugin, kind) and ref.name not in own.disabled:
+                plugin = self._plugin(ref.name, self._multi_point_path(ref.name))
+                if is_part(plugin) and ref.name not in own.disabled:
                     from_multi_point.append(ref.name)
-        # Those named here that multiPoint has too come first, then the rest of multiPoint, then the others named here.
-        order = [name for name in enabled if name in from_multi_point]
-        order += [name for name in from_multi_point if name not in enabled]
-        order += [name for name in enabled if name not in from_multi_point]
         for number, name in enumerate(enabled):
             path = f"{self._path}.plugins.{point}.enabled[{number}]"
             if name in enabled[:number]:
                 raise ConfigurationError(path, f"plugin {name!r} is enabled twice")
             plugin = self._plugin(name, path)
-            if plugin is not None and not isinstance(plugin, kind):
+            if not is_part(plugin) and point not in phases.INERT_POINTS.get(name, ()):
                 raise ConfigurationError(path, f"plugin {name!r} does not take part in {point}")
+        # Those named here that multiPoint has too come first, then the rest of multiPoint, then the others named here.
+        order = [name for name in enabled if name in from_multi_point]
+        order += [name for name in from_multi_point if name not in enabled]
+        order += [name for name in enabled if name not in from_multi_point]
+        found: list[P] = []
         for name in order:
             plugin = self._plugin(name, f"{self._path}.plugins.{point}")
-            if isinstance(plugin, kind):
-                found[name] = plugin
+            if is_part(plugin):
+                found.append(plugin)
                 self.made[name] = plugin
-        return list(found.values())
+        return found
+
+    def _multi_point_path(self, name: str) -> str:
+        names = [ref.name for ref in self._configuration.plugins.get("multiPoint", PluginSet()).enabled]
+        path = f"{self._path}.plugins.multiPoint.enabled"
+        return f"{path}[{names.index(name)}]" if name in names else path
 
     def _plugin(self, name: str, path: str) -> Plugin | None:
         """The plugin of that name, made at its first use; None for one that does nothing here."""
@@ -167,12 +214,10 @@ class _Resolver:
         arguments = dict(self._configuration.arguments.get(name, {}))
         arguments.pop("apiVersion", None)
         arguments.pop("kind", None)
-        place = f"{self._path}.pluginConfig[{name}].args"
-        if name in in_tree.IN_TREE:
-            configurations.check_keys(arguments, place, _ARGUMENTS.get(name, ()))
         try:
             plugin = make(arguments, self._handle)
         except ArgumentError as error:
+            place = self._configuration.argument_paths.get(name, f"{self._path}.pluginConfig[{name}].args")
             raise ConfigurationError(f"{place}.{error.path}", error.message, error.suggestion) from None
         self._unused[name] = plugin
         return plugin
@@ -181,8 +226,7 @@ class _Resolver:
         known = [*in_tree.IN_TREE, *in_tree.INERT, *self._registry]
         if name in known or ":" in name or name in _offered():
             return
-        close = difflib.get_close_matches(name, known, 1)
-        raise ConfigurationError(path, f"there is no plugin {name!r}", f'did you mean "{close[0]}"?' if close else "")
+        raise ConfigurationError(path, f"there is no plugin {name!r}", fields.nearest(name, known))
 
 
 def _merged(default: PluginSet, custom: PluginSet) -> list[PluginRef]:

@@ -96,7 +96,7 @@ def test_unless_installed_the_name_means_nothing() -> None:
 def test_a_mistake_in_its_arguments_is_told_with_its_path() -> None:
     with pytest.raises(ConfigurationError) as caught:
         objects.decider(objects.cluster_of([]), configuration(BY_CLASS, defaultWatts=-1))
-    assert caught.value.path == f"profiles[0].pluginConfig[{BY_CLASS}].args.defaultWatts"
+    assert caught.value.path == "profiles[0].pluginConfig[0].args.defaultWatts"
 
 
 def test_filter_and_score_one_by_one() -> None:

@@ -32,6 +32,8 @@ class NodeAffinity(FilterPlugin, ScorePlugin):
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         super().__init__(args, handle)
+        self.narrows = True
+        """Whether PreFilter is enabled, which leaves out all nodes but those that the pod names."""
         self.added: NodeSelector | None = None
         self.added_preferred: WeightedTerms = ()
         if args.get("addedAffinity"):
@@ -53,7 +55,7 @@ class NodeAffinity(FilterPlugin, ScorePlugin):
         required = cycle.template.required_affinity
         if required.everything and self.added is None:
             return SKIP
-        names = named_nodes(required)
+        names = named_nodes(required) if self.narrows else None
         if names is None:
             return required
         return Narrowed(names, required) if names else _CONFLICT
