@@ -213,11 +213,28 @@ def _check_lease(lease: Any, found: list[Cause]) -> None:
         found.append(invalid("spec.leaseTransitions", spec.leaseTransitions, NOT_NEGATIVE))
 
 
+_EVENT_LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
+
+
 def _check_event(event: Any, found: list[Cause]) -> None:
-    namespace = event.involvedObject.namespace
-    allowed = (namespace,) if namespace else ("default", "kube-system")
-    if event.metadata.namespace not in allowed:
+    """``legacyValidateEvent``: an event with an ``eventTime`` is one of events.k8s.io."""
+    namespace, own = event.involvedObject.namespace, event.metadata.namespace
+    is_new = event.HasField("eventTime")
+    allowed = (namespace,) if namespace else ("default", "kube-system") if is_new else ("", "default")
+    if own not in allowed and not (is_new and namespace):
         found.append(invalid("involvedObject.namespace", namespace, "does not match event.namespace"))
+    if not is_new:
+        return
+    controller = event.reportingComponent
+    if not controller:
+        found.append(required("reportingController"))
+    found.extend(invalid("reportingController", controller, why) for why in names.label_key(controller))
+    for field, limit in _EVENT_LIMITS.items():
+        text = getattr(event, field)
+        if not text and field != "message":
+            found.append(required(field))
+        if len(text.encode()) > limit:
+            found.append(invalid(field, "", f"can have at most {limit} characters"))
 
 
 def _check_service(service: Any, found: list[Cause]) -> None:
