@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Any
 
 from kemu.apiserver import selections
@@ -28,16 +29,62 @@ class Change:
         self.new = new
         self.old = old
 
+    def concerns(self, position: int, value: str) -> bool:
+        """Whether the object has or had this value of an indexed field."""
+        new, old = self.new, self.old
+        return (new is not None and new.fields[position] == value) or (
+            old is not None and old.fields[position] == value
+        )
+
     def last_wire(self) -> bytes:
         """The object as it was before, at the revision of the change: what clients get when it is gone for them."""
         assert self.old is not None
         return self.old.at(self.revision)
 
 
+_REVISION = attrgetter("revision")
+_FEW = 32
+"""So many changes are looked through one by one."""
+
+
+class _Past:
+    """The changes in the window by the value of one indexed field: many watches begin at once, each with its own."""
+
+    __slots__ = ("_by_value", "_read")
+
+    def __init__(self) -> None:
+        self._by_value: dict[str, list[Change]] = {}
+        self._read = 0
+
+    def changes(self, window: list[Change], position: int, value: str) -> list[Change]:
+        """Read on to the end of the window, then those of one value."""
+        by_value = self._by_value
+        for change in window[self._read :]:
+            now = change.new.fields[position] if change.new is not None else None
+            before = change.old.fields[position] if change.old is not None else None
+            if now is not None:
+                by_value.setdefault(now, []).append(change)
+            if before is not None and before != now:
+                by_value.setdefault(before, []).append(change)
+        self._read = len(window)
+        return by_value.get(value, [])
+
+
 class Collection:
     """All objects of one kind."""
 
-    __slots__ = ("_changes", "_getters", "_indexes", "_revisions", "_window", "entries", "last", "oldest", "resource")
+    __slots__ = (
+        "_changes",
+        "_getters",
+        "_indexes",
+        "_pasts",
+        "_revisions",
+        "_window",
+        "entries",
+        "last",
+        "oldest",
+        "resource",
+    )
 
     def __init__(self, resource: Resource, window: int) -> None:
         self.resource = resource
@@ -54,12 +101,15 @@ class Collection:
         self._indexes: tuple[dict[str, dict[bytes, None]], ...] = tuple({} for _ in fields)
         self._revisions: list[int] = []
         self._changes: list[Change] = []
+        self._pasts: dict[int, _Past] = {}
+        """By position of the index; made when somebody asks, forgotten when the window moves."""
 
     def load(self, entries: Iterable[Entry], revision: int) -> None:
         """Begin anew from a list of the store."""
         self.entries.clear()
         self._revisions.clear()
         self._changes.clear()
+        self._pasts.clear()
         for index in self._indexes:
             index.clear()
         self.oldest = self.last = revision
@@ -85,9 +135,21 @@ class Collection:
         self._unindex(old)
         return self._remember(Change(revision, None, old))
 
-    def changes_after(self, revision: int) -> list[Change]:
-        """What happened after ``revision``, which must not be before :attr:`oldest`."""
-        return self._changes[bisect_right(self._revisions, revision) :]
+    def changes_after(self, revision: int, selection: Selection) -> list[Change]:
+        """What happened after ``revision``, which must not be before :attr:`oldest`, at the selection's place of an
+        index: changes of objects that had or got its value there.
+        """
+        first = bisect_right(self._revisions, revision)
+        position, value = selection.position, selection.value
+        if position < 0:
+            return self._changes[first:]
+        if len(self._changes) - first <= _FEW:
+            return [change for change in self._changes[first:] if change.concerns(position, value)]
+        past = self._pasts.get(position)
+        if past is None:
+            past = self._pasts[position] = _Past()
+        found = past.changes(self._changes, position, value)
+        return found[bisect_right(found, revision, key=_REVISION) :]
 
     def select(self, selection: Selection) -> list[Entry]:
         """The entries that match, in the order of their keys."""
@@ -152,6 +214,7 @@ class Collection:
             self.oldest = revisions[self._window - 1]
             del revisions[: self._window]
             del changes[: self._window]
+            self._pasts.clear()
         return change
 
 

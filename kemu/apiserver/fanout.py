@@ -176,7 +176,7 @@ class Fanout:
             if since < collection.oldest:
                 raise errors.too_old(since, collection.oldest)
             watcher.revision = since
-            for change in collection.changes_after(since):
+            for change in collection.changes_after(since, selection):
                 self._offer_one(watcher, change)
         stream.exempt()
         stream.watchers[watcher.watch_id] = watcher
