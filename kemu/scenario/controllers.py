@@ -35,7 +35,7 @@ class Kind:
 _LAG = Key(Named("time", Distribution(SECONDS)), "From what it hears until it acts.")
 
 NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "pod-gc"
-DAEMON_SET, STATEFUL_SET = "daemonset", "statefulset"
+DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 
 _DOCS = {
     "nodeMonitorPeriod": "How often it looks at all nodes; 5s by default.",
@@ -79,11 +79,14 @@ KINDS: dict[str, Kind] = {
         "Sees that the pods of a StatefulSet are there, each under its name.",
         {},
     ),
+    REPLICA_SET: Kind(
+        "kemu.controllers.replica_sets:ReplicaSetController", "Sees that a ReplicaSet has its number of pods.", {}
+    ),
 }
 """By the names that a scenario uses, in the order in which they are launched."""
 
-NOT_BUILT = ("replicaset", "deployment", "job", "disruption", "resourcequota", "cluster-autoscaler")
-_NEEDED_BY = {"DaemonSet": DAEMON_SET, "StatefulSet": STATEFUL_SET}
+NOT_BUILT = ("deployment", "job", "disruption", "resourcequota", "cluster-autoscaler")
+_NEEDED_BY = {"DaemonSet": DAEMON_SET, "StatefulSet": STATEFUL_SET, "ReplicaSet": REPLICA_SET}
 """Kinds of objects that need a controller."""
 
 SHAPE = ScalarOr(

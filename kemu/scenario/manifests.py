@@ -21,8 +21,9 @@ DEFAULT_IMAGE = "kemu.dev/pause:1"
 
 BUILT_KINDS = (
     "Namespace", "Node", "Pod", "PriorityClass", "PodDisruptionBudget", "Service", "Lease", "Event",
+    "DaemonSet", "ReplicaSet", "StatefulSet",
 )  # fmt: skip
-"""Kinds that mean something without a controller."""
+"""Kinds that mean something without a controller, or that have theirs."""
 
 START_SECONDS = "kemu.dev/start-seconds"
 RUN_SECONDS = "kemu.dev/run-seconds"
@@ -110,10 +111,11 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
     resource = resources.of(message)
     if resource.namespaced and not message.metadata.namespace:
         message.metadata.namespace = "default"
+    spec = _pod_spec(message)
+    for container in (*spec.initContainers, *spec.containers) if spec is not None else ():
+        if not container.image:
+            container.image = DEFAULT_IMAGE
     if isinstance(message, core_v1_pb2.Pod):
-        for container in (*message.spec.initContainers, *message.spec.containers):
-            if not container.image:
-                container.image = DEFAULT_IMAGE
         if RUN_SECONDS in message.metadata.annotations:
             ends(message)
         _check_annotations(message, path, report)
@@ -128,6 +130,13 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
     for cause in validation.validate_create(defaulted):
         where, rest = follow(data, cause.field)
         report.add((*path, *where), f"{cause.field}: {cause.message}" if rest else cause.message)
+
+
+def _pod_spec(message: Any) -> core_v1_pb2.PodSpec | None:
+    """Of a pod, or of the pods that an object is a template of."""
+    if isinstance(message, core_v1_pb2.Pod):
+        return message.spec
+    return message.spec.template.spec if hasattr(getattr(message, "spec", None), "template") else None
 
 
 def ends(pod: core_v1_pb2.Pod) -> None:

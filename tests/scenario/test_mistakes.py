@@ -183,11 +183,11 @@ def test_a_mistake_in_a_statement_has_its_path(statement: str, path: str, what: 
 @pytest.mark.parametrize(
     ("spec", "path", "name"),
     [
-        ("controllers: [replicaset]", "spec.controllers", "controllers"),
+        ("controllers: [pod-gc, deployment]", "spec.controllers[1]", "deployment"),
+        ("controllers: {job: {}}", "spec.controllers.job", "job"),
         ("ablate: [bind-precondition]", "spec.ablate", "ablate"),
         (workload("arrivals: {count: 1}, usage: {memory: 1Gi}"), "spec.workloads[0].usage", "usage"),
         ("schedulers: [{name: a, policy: {preemptor: kubelet}}]", "spec.schedulers[0].policy.preemptor", "kubelet"),
-        ("schedulers: [{name: a, policy: {avoidEvictedNode: on}}]", "spec.schedulers[0].policy.avoidEvictedNode", "avoidEvictedNode"),
         ("chaos: [{at: 1s, pause: {actor: store}}]", "spec.chaos[0].pause", "pause"),
         ("chaos: [{at: 1s, staleReads: {apiServer: x, by: 5s}}]", "spec.chaos[0].staleReads", "staleReads"),
         ("manifests: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}]", "spec.manifests[0].kind", "Deployment"),
