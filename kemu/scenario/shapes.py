@@ -250,6 +250,10 @@ POSITIVE_DURATION = Named(
 )
 SECONDS = Named("seconds", Reading(values.duration_s, _DURATION_SCHEMA))
 """A Go duration, in seconds."""
+POSITIVE_SECONDS = Named(
+    "positiveSeconds",
+    Reading(values.duration_s, _DURATION_SCHEMA, lambda value: "" if value > 0 else "must be more than 0"),
+)
 RATE = Reading(values.rate_per_s, {"type": "string", "pattern": values.RATE_PATTERN})
 """Events a unit of time, per second."""
 
