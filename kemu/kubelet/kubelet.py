@@ -116,5 +116,5 @@ class Kubelet:
     def _refresh_view(self) -> None:
         node = self.node.get()
         self.pods.arrivals.node = admission.NodeView(node)
-        self.pods.has_images([name for image in node.status.images for name in image.names])
+        self.pods.images.add([name for image in node.status.images for name in image.names])
         self.node.view_is_old = False

@@ -1,9 +1,9 @@
 """The pods of one node: takes each from its arrival to the end of its containers.
 
-Synchronous: news from the API server and timers move workers (:mod:`kemu.kubelet.workers`) from state to state; whether
-a pod is taken is left to :mod:`kemu.kubelet.arrivals`, what shall be seen outside to :mod:`kemu.kubelet.reports`. A pod
-counts on its node from its admission until its containers are gone, however long the API server knows it: terminating
-pods count.
+Synchronous: news from the API server and timers move workers (:mod:`kemu.kubelet.workers`) from state to state. Whether
+a pod is taken is left to :mod:`kemu.kubelet.arrivals`, how its containers run to :mod:`kemu.kubelet.starts`, how they
+stop to :mod:`kemu.kubelet.terminations`, what shall be seen outside to :mod:`kemu.kubelet.reports`. A pod counts on its
+node from its admission until its containers are gone, however long the API server knows it: terminating pods count.
 """
 
 from __future__ import annotations
@@ -12,20 +12,25 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from kemu.client import clients
-from kemu.kubelet import admission, arrivals, lives, reports, settings, statuses
-from kemu.kubelet.workers import BACKING_OFF, ENDED, PULLING, RUNNING, STARTING, STOPPING, WAITING, Worker
+from kemu.kubelet import (
+    admission,
+    arrivals,
+    containers,
+    images,
+    lives,
+    reports,
+    settings,
+    starts,
+    statuses,
+    terminations,
+)
+from kemu.kubelet.workers import ACTIVE, ENDED, STOPPING, WAITING, Worker
 from kemu.objects import meta
 from kemu.runtime.env import SECOND_NS, Env
 
-FIRST_BACKOFF_S = 10.0
-"""Before the second restart; doubles with every further one. The first restart does not wait, as in the kubelet."""
-
-KILLED = 137
-"""The exit code of containers that had to be killed."""
-
-REPORT_START_AFTER_NS = 5 * SECOND_NS
-"""A pod that will run sooner is reported Running at once, without the ContainerCreating before: nobody acts on it, and
-it is a write for every pod."""
+DEADLINE_EXCEEDED = statuses.Failure(
+    "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
+)
 
 
 class Pods:
@@ -43,16 +48,13 @@ class Pods:
         self.arrivals = arrivals.Arrivals(env, node_name, self.usage, self, fresh_node)
         self.by_uid: dict[str, Worker] = {}
         """All pods that the API server has for this node, and those whose containers have outlived their object."""
+        self.images = images.Images(env, config.image_pull, config.pulls_at_once)
         self._env = env
         self._clock = env.clock
-        self._settings = config
         self._node_name = node_name
         self._reports = reports.Reports(env, client, self.observe)
-        self._images: dict[str, None] = {}
-
-    def has_images(self, names: list[str]) -> None:
-        """These need not be pulled."""
-        self._images.update(dict.fromkeys(names))
+        self._starts = starts.Starts(env, config, self.images, self)
+        self._terminations = terminations.Terminations(env, self._starts)
 
     # --- news --------------------------------------------------------------------------------------------------------
 
@@ -95,48 +97,28 @@ class Pods:
         metadata = worker.pod.metadata
         if metadata.HasField("deletionTimestamp"):
             self._stop(worker, metadata.deletionGracePeriodSeconds)
-        elif worker.state == ENDED or worker.state == STOPPING:
+        elif worker.state != ACTIVE:
             return
         elif worker.pod.status.phase in statuses.TERMINAL:
             # Somebody else has declared it finished: its containers have to go.
             self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds)
-        elif worker.state in (RUNNING, BACKING_OFF):
-            code = lives.finish(worker.pod)
-            if code is not None:
-                self._exit(worker, code, final=True)
+        else:
+            self._watch_deadline(worker)
+            self.has_run(worker)
 
     def _adopt(self, worker: Worker) -> None:
         """Admitted before this kubelet started: in an earlier life of it, or before the run began."""
         pod, now_ns = worker.pod, self._clock.now_ns()
-        status = pod.status
-        worker.start_ns = worker.started_ns = self._ns(status.startTime) if status.HasField("startTime") else now_ns
-        in_back_off = False
-        for container in status.containerStatuses:
-            worker.restarts = max(worker.restarts, container.restartCount)
-            state, last = container.state, container.lastState
-            if state.HasField("running") and state.running.HasField("startedAt"):
-                worker.started_ns = max(worker.started_ns, self._ns(state.running.startedAt))
-            elif state.HasField("waiting"):
-                in_back_off = True
-            if last.HasField("terminated"):
-                ended = last.terminated
-                times = meta.unix_ns(ended.startedAt), meta.unix_ns(ended.finishedAt)
-                worker.last = statuses.Exit(ended.exitCode, *times)
+        status, metadata = pod.status, pod.metadata
+        worker.start_ns = worker.begun_ns = self._ns(status.startTime) if status.HasField("startTime") else now_ns
         self._take(worker, admission.claim_of(pod, running=True))
-        metadata = pod.metadata
-        if status.phase != statuses.RUNNING:
-            self._pull(worker)
-        elif in_back_off:
-            self._run(worker)
-        else:
-            worker.state = RUNNING
-            self._until_exit(worker)
-            if not status.containerStatuses:
-                self._reports.report(worker)
+        worker.state = ACTIVE
+        self._starts.adopt(worker)
         if metadata.HasField("deletionTimestamp"):
             grace_s = metadata.deletionGracePeriodSeconds
             asked_ns = self._ns(metadata.deletionTimestamp) - grace_s * SECOND_NS
-            self._stop(worker, grace_s, max(asked_ns, worker.started_ns))
+            begun_ns = max((one.started_ns for one in worker.containers), default=worker.start_ns)
+            self._stop(worker, grace_s, max(asked_ns, begun_ns))
         else:
             self._react(worker)
 
@@ -144,7 +126,10 @@ class Pods:
 
     def admitted(self, worker: Worker, claim: admission.Claim) -> None:
         self._take(worker, claim)
-        self._pull(worker)
+        worker.state = ACTIVE
+        worker.begun_ns = worker.start_ns
+        self._watch_deadline(worker)
+        self._starts.begin(worker)
 
     def refused(self, worker: Worker, decision: admission.Decision) -> None:
         worker.refusal = decision
@@ -154,16 +139,6 @@ class Pods:
     def active(self) -> list[Worker]:
         return [worker for worker in self.by_uid.values() if worker.claim is not None]
 
-    def kill(self, worker: Worker, failure: statuses.Failure, gone: Callable[[], None]) -> None:
-        if worker.state == ENDED:
-            gone()
-            return
-        worker.failure = failure
-        worker.on_gone.append(gone)
-        metadata, spec = worker.pod.metadata, worker.pod.spec
-        deleting = metadata.HasField("deletionTimestamp")
-        self._stop(worker, metadata.deletionGracePeriodSeconds if deleting else spec.terminationGracePeriodSeconds)
-
     def _take(self, worker: Worker, claim: admission.Claim) -> None:
         worker.claim = claim
         self.usage.add(claim)
@@ -171,197 +146,152 @@ class Pods:
     def _release(self, worker: Worker) -> None:
         """Its containers are gone."""
         worker.state = ENDED
-        self._cancel(worker)
+        if worker.deadline_timer is not None:
+            worker.deadline_timer.cancel()
+            worker.deadline_timer = None
         if worker.claim is not None:
             self.usage.remove(worker.claim)
             worker.claim = None
-        told, worker.on_gone = worker.on_gone, []
-        for gone in told:
-            gone()
+        if worker.on_gone:
+            told, worker.on_gone = worker.on_gone, []
+            for gone in told:
+                gone()
 
-    # --- life --------------------------------------------------------------------------------------------------------
+    # --- kills -------------------------------------------------------------------------------------------------------
 
-    def _pull(self, worker: Worker) -> None:
-        """Admitted: to the images, and from there to the containers. Counts from ``worker.start_ns``."""
-        pulled_ns = worker.start_ns + self._pull_ns(worker)
-        said_s = lives.start_s(worker.pod)
-        start_s = self._settings.pod_start.draw(self._env.random) if said_s is None else said_s
-        worker.started_ns = pulled_ns + int(start_s * SECOND_NS)
-        if pulled_ns > self._clock.now_ns():
-            worker.state = PULLING
-            self._at(worker, pulled_ns)
-        else:
-            self._start(worker)
-        if worker.started_ns > worker.start_ns + REPORT_START_AFTER_NS and worker.state != RUNNING:
-            self._reports.report(worker)
-
-    def _pull_ns(self, worker: Worker) -> int:
-        """How long the images take that the node does not have, one after the other as in the kubelet."""
-        distribution = self._settings.image_pull
-        if distribution.constant == 0:
-            return 0
-        total_s = 0.0
-        for container in worker.pod.spec.containers:
-            image = container.image
-            if image and image not in self._images:
-                self._images[image] = None
-                total_s += distribution.draw(self._env.random)
-        return int(total_s * SECOND_NS)
-
-    def _start(self, worker: Worker) -> None:
-        worker.state = STARTING
-        if worker.started_ns > self._clock.now_ns():
-            self._at(worker, worker.started_ns)
-        else:
-            self._run(worker)
-
-    def _run(self, worker: Worker) -> None:
-        worker.state = RUNNING
-        worker.started_ns = self._clock.now_ns()
-        if worker.last is None:
-            self._log("kubelet.running", worker, {"start": worker.start_ns})
-        else:
-            worker.restarts += 1
-        self._reports.report(worker)
-        self._until_exit(worker)
-        self._react(worker)
-
-    def _until_exit(self, worker: Worker) -> None:
-        end_ns = _exit_ns(worker)
-        if end_ns is None:
+    def kill(
+        self,
+        worker: Worker,
+        failure: statuses.Failure,
+        gone: Callable[[], None] | None = None,
+        grace_s: int | None = None,
+    ) -> None:
+        """End an admitted pod and fail it, for this reason. ``gone``: told when it has no containers left; at once if
+        it has none now. ``grace_s``: instead of the pod's own grace period, if that is shorter than what is left."""
+        if worker.state == ENDED:
+            if gone is not None:
+                gone()
             return
-        if end_ns > self._clock.now_ns():
-            self._at(worker, end_ns)
-        else:
-            self._exit(worker, lives.exit_code(worker.pod))
+        worker.failure = failure
+        if gone is not None:
+            worker.on_gone.append(gone)
+        self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds if grace_s is None else max(grace_s, 1))
 
-    def _exit(self, worker: Worker, code: int, *, final: bool = False) -> None:
-        """The containers have exited. ``final``: whatever the restart policy is."""
-        now_ns, epoch_ns = self._clock.now_ns(), self._clock.epoch_unix_s * SECOND_NS
-        worker.last = statuses.Exit(code, epoch_ns + worker.started_ns, epoch_ns + now_ns)
-        policy = worker.pod.spec.restartPolicy
-        if final or policy == "Never" or (policy == "OnFailure" and code == 0):
-            worker.phase = statuses.FAILED if code else statuses.SUCCEEDED
-            self._release(worker)
-            data = {"start": worker.started_ns, "phase": worker.phase, "exit_code": code}
-            self._log("kubelet.finished", worker, data)
-            self._reports.report(worker)
+    def oom_kill(self, worker: Worker, name: str) -> bool:
+        """The kernel kills a container, which starts again if its policy says so. False: it does not run."""
+        for container in worker.containers:
+            if container.name == name and container.is_up:
+                self.log("kubelet.oom_killed", worker, {"container": name})
+                self._starts.exit(worker, container, containers.KILLED, containers.OOM_KILLED)
+                self._starts.advance(worker)
+                return True
+        return False
+
+    def _watch_deadline(self, worker: Worker) -> None:
+        """``activeDeadlineSeconds`` counts from the admission; it may be set, and be made shorter, while a pod runs."""
+        spec = worker.pod.spec
+        if not spec.HasField("activeDeadlineSeconds") or spec.activeDeadlineSeconds == worker.deadline_s:
             return
-        self._restart(worker, now_ns)
+        worker.deadline_s = spec.activeDeadlineSeconds
+        if worker.deadline_timer is not None:
+            worker.deadline_timer.cancel()
+        when_ns = max(worker.start_ns + worker.deadline_s * SECOND_NS, self._clock.now_ns())
+        worker.deadline_timer = self._clock.call_at_ns(when_ns, self.kill, worker, DEADLINE_EXCEEDED)
 
-    def _restart(self, worker: Worker, now_ns: int) -> None:
-        longest_s = self._settings.max_restart_period_s
-        if now_ns - worker.started_ns > 2 * longest_s * SECOND_NS:
-            worker.crashes = 0
-        crashes = worker.crashes
-        # Far beyond the longest pause a larger exponent would only overflow.
-        delay_s = min(FIRST_BACKOFF_S * 2.0 ** min(crashes - 1, 64), longest_s) if crashes else 0.0
-        worker.crashes += 1
-        worker.backoff_s = delay_s
-        assert worker.last is not None
-        data = {"start": worker.started_ns, "exit_code": worker.last.code, "delay_s": delay_s}
-        self._log("kubelet.restarting", worker, data)
-        if delay_s:
-            worker.state = BACKING_OFF
-            self._at(worker, now_ns + int(delay_s * SECOND_NS))
-            self._reports.report(worker)
-        else:
-            self._run(worker)
+    # --- ends --------------------------------------------------------------------------------------------------------
 
-    def _stop(self, worker: Worker, grace_s: int, since_ns: int | None = None) -> None:
-        """Its containers shall stop. ``since_ns``: they were asked to then, not now."""
-        state, now_ns = worker.state, self._clock.now_ns()
+    def _stop(self, worker: Worker, wanted_s: int, since_ns: int | None = None) -> None:
+        """Its containers shall stop. ``since_ns``: they had to then, not now."""
+        state = worker.state
         if state == ENDED:
             self._gone(worker)
-            return
-        asked_ns = now_ns if since_ns is None else since_ns
-        if state == STOPPING:
-            # A second deletion can only shorten.
-            if asked_ns + grace_s * SECOND_NS < worker.deadline_ns:
-                worker.deadline_ns = asked_ns + grace_s * SECOND_NS
-                self._until_stopped(worker)
             return
         if state == WAITING:
             self.arrivals.remove(worker)
             self._gone(worker)
             return
-        worker.stop_ns = asked_ns
-        self._log("kubelet.terminating", worker, {"grace_s": grace_s})
-        if state == RUNNING:
-            worker.state = STOPPING
-            worker.deadline_ns = asked_ns + grace_s * SECOND_NS
-            self._until_stopped(worker)
-        else:
-            self._stopped(worker)
+        grace_s = terminations.effective_grace_s(worker.pod, wanted_s)
+        if not worker.told_to_go:
+            worker.told_to_go = True
+            self.log("kubelet.terminating", worker, {"grace_s": grace_s})
+        if state == ACTIVE:
+            self._take_down(worker, grace_s, self._clock.now_ns() if since_ns is None else since_ns)
+        elif grace_s < worker.grace_s:
+            # A second time can only shorten.
+            self._terminations.hasten(worker, grace_s)
 
-    def _until_stopped(self, worker: Worker) -> None:
-        by_itself_ns = worker.stop_ns + int(lives.shutdown_s(worker.pod) * SECOND_NS)
-        exit_ns = _exit_ns(worker)
-        if exit_ns is not None and exit_ns < by_itself_ns:
-            by_itself_ns = exit_ns
-        worker.forced = worker.deadline_ns < by_itself_ns
-        end_ns = min(by_itself_ns, worker.deadline_ns)
-        if end_ns <= self._clock.now_ns():
-            self._stopped(worker)
+    def _take_down(self, worker: Worker, grace_s: int, asked_ns: int) -> None:
+        worker.state = STOPPING
+        self._starts.give_up(worker)
+        worker.stop_ns = asked_ns
+        if any(one.is_up for one in worker.containers):
+            self._terminations.begin(worker, grace_s, asked_ns)
         else:
-            self._at(worker, end_ns)
+            self._stopped(worker)
 
     def _stopped(self, worker: Worker) -> None:
-        self._log("kubelet.terminated", worker, {"start": worker.stop_ns, "forced": worker.forced})
-        if worker.state == STOPPING:
-            epoch_ns = self._clock.epoch_unix_s * SECOND_NS
-            code = KILLED if worker.forced else 0
-            worker.last = statuses.Exit(code, epoch_ns + worker.started_ns, epoch_ns + self._clock.now_ns())
-        self._gone(worker)
+        """No container is left."""
+        if worker.told_to_go:
+            forced = any(one.forced for one in worker.containers)
+            self.log("kubelet.terminated", worker, {"start": worker.stop_ns, "forced": forced})
+            if worker.failure is not None:
+                worker.phase = statuses.FAILED
+            elif not worker.phase:
+                worker.phase = statuses.last_phase(worker.pod, worker.containers)
+            self._release(worker)
+            self._reports.report(worker)
+            self._gone(worker)
+            return
+        mains = [one for one in worker.containers if one.kind == containers.MAIN]
+        code = next((one.last.code for one in worker.containers if one.last is not None and one.last.code), 0)
+        data = {"start": mains[0].started_ns, "phase": worker.phase, "exit_code": code}
+        self._release(worker)
+        self.log("kubelet.finished", worker, data)
+        self._reports.report(worker)
 
     def _gone(self, worker: Worker) -> None:
         """No containers are left, and the pod is being deleted, was killed, or finished by somebody else."""
         self._release(worker)
-        if worker.failure is not None and not worker.phase:
-            worker.phase = statuses.FAILED
-            self._reports.report(worker)
         if worker.removed:
             del self.by_uid[worker.uid]
         elif worker.pod.metadata.HasField("deletionTimestamp"):
             self._reports.delete(worker)
 
-    # --- timers ------------------------------------------------------------------------------------------------------
+    # --- called by the starts ----------------------------------------------------------------------------------------
 
-    def _at(self, worker: Worker, when_ns: int) -> None:
-        self._cancel(worker)
-        worker.timer = self._clock.call_at_ns(when_ns, self._due, worker)
+    def report(self, worker: Worker) -> None:
+        self._reports.report(worker)
 
-    def _cancel(self, worker: Worker) -> None:
-        if worker.timer is not None:
-            worker.timer.cancel()
-            worker.timer = None
+    def has_run(self, worker: Worker) -> None:
+        """Somebody may want it to finish, now that it runs."""
+        code = lives.finish(worker.pod)
+        if code is None or not worker.has_run or worker.state != ACTIVE:
+            return
+        for container in worker.containers:
+            if container.kind == containers.MAIN and container.state != containers.DONE:
+                self._starts.note_exit(worker, container, code)
+                container.state = containers.DONE
+        self.completed(worker, statuses.FAILED if code else statuses.SUCCEEDED)
 
-    def _due(self, worker: Worker) -> None:
-        worker.timer = None
-        state = worker.state
-        if state == PULLING:
-            self._log("kubelet.pulled", worker, {"start": worker.start_ns})
-            self._start(worker)
-        elif state in (STARTING, BACKING_OFF):
-            self._run(worker)
-        elif state == RUNNING:
-            self._exit(worker, lives.exit_code(worker.pod))
-        elif state == STOPPING:
+    def completed(self, worker: Worker, phase: str) -> None:
+        worker.phase = phase
+        grace_s = terminations.effective_grace_s(worker.pod, 0)
+        self._take_down(worker, grace_s, self._clock.now_ns())
+
+    def has_stopped(self, worker: Worker) -> None:
+        if all(one.state == containers.DONE for one in worker.containers):
             self._stopped(worker)
+        else:
+            self._terminations.turn(worker)
+            self._reports.report(worker)
+
+    def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None:
+        self._env.log(kind, {"pod": worker.key, "uid": worker.uid, "node": self._node_name, **data})
 
     def _ns(self, time: Any) -> int:
         """A timestamp of an object since the start of the run; what is older counts as its start."""
         return max(0, meta.unix_ns(time) - self._clock.epoch_unix_s * SECOND_NS)
 
-    def _log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None:
-        self._env.log(kind, {"pod": worker.key, "uid": worker.uid, "node": self._node_name, **data})
-
 
 def _revision(pod: Any) -> int:
     return int(pod.metadata.resourceVersion)
-
-
-def _exit_ns(worker: Worker) -> int | None:
-    """When running containers exit by themselves."""
-    run_s = lives.run_s(worker.pod)
-    return None if run_s is None else worker.started_ns + int(run_s * SECOND_NS)

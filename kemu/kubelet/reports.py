@@ -49,8 +49,7 @@ class Reports:
         namespace, name = meta.split_name(worker.key)
         with contextlib.suppress(errors.NotFound):  # the watch will bring the news
             while not worker.removed and (worker.deleting or worker.dirty):
-                # What the kubelet has killed shows why before it goes.
-                if worker.deleting and not (worker.dirty and worker.failure is not None):
+                if worker.deleting and not (worker.dirty and _is_told_at_the_end(worker)):
                     await self._delete(worker, namespace, name)
                     break
                 worker.dirty = False
@@ -87,19 +86,23 @@ class Reports:
         """Write the worker's state into the status."""
         epoch_ns = self._epoch_ns
         now_unix_ns = epoch_ns + self._clock.now_ns()
-        state = worker.state
         if worker.refusal is not None:
             statuses.rejected(pod, now_unix_ns, worker.refusal.reason, worker.refusal.message)
-        elif state == workers.ENDED:
-            if worker.failure is not None:
-                statuses.killed(pod, now_unix_ns, worker.failure, worker.restarts, worker.last)
-            elif worker.phase and worker.last is not None:
-                statuses.finished(pod, now_unix_ns, worker.phase, worker.restarts, worker.last)
-        elif state == workers.BACKING_OFF:
-            assert worker.last is not None
-            statuses.waiting(pod, now_unix_ns, worker.backoff_s, worker.restarts, worker.last)
-        elif state in (workers.RUNNING, workers.STOPPING):
-            start, started = epoch_ns + worker.start_ns, epoch_ns + worker.started_ns
-            statuses.running(pod, start, started, now_unix_ns, worker.restarts, worker.last)
-        else:
-            statuses.starting(pod, epoch_ns + worker.start_ns, now_unix_ns)
+            return
+        ended = worker.state == workers.ENDED
+        statuses.write(
+            pod,
+            worker.containers,
+            worker.phase if ended else "",
+            worker.failure,
+            sandbox=worker.has_sandbox and not ended,
+            start_unix_ns=epoch_ns + worker.start_ns,
+            now_unix_ns=now_unix_ns,
+            epoch_ns=epoch_ns,
+        )
+
+
+def _is_told_at_the_end(worker: workers.Worker) -> bool:
+    """Whether the last status of a pod that is removed is written before: it was killed, which shows why, or the object
+    outlives its containers. For all others that would be one more write, of what nobody gets to see."""
+    return worker.failure is not None or len(worker.pod.metadata.finalizers) > 0

@@ -33,6 +33,8 @@ class Settings:
     """How often an unchanged one is reported."""
     max_restart_period_s: float
     """The longest crash-loop back-off."""
+    pulls_at_once: int
+    """How many images may be pulled at the same time; 0: any number."""
     sync: distributions.Distribution
     """From what the kubelet hears until it acts."""
     pod_start: distributions.Distribution
@@ -56,6 +58,7 @@ def _read(packed: bytes) -> Settings:
         status_update_s=_duration_s(kubelet, "nodeStatusUpdateFrequency", 10.0),
         status_report_s=_duration_s(kubelet, "nodeStatusReportFrequency", 300.0),
         max_restart_period_s=_duration_s(crash_loop, "maxContainerRestartPeriod", _MAX_RESTART_PERIOD_S),
+        pulls_at_once=1 if kubelet.get("serializeImagePulls", True) else int(kubelet.get("maxParallelImagePulls") or 0),
         sync=_distribution(timing, "kubeletSync"),
         pod_start=_distribution(timing, "podStart"),
         image_pull=_distribution(timing, "imagePull"),

@@ -1,14 +1,17 @@
-"""What the kubelet writes into the status of a pod, from the state of its worker (:mod:`kemu.kubelet.workers`).
+"""What the kubelet writes into the status of a pod, from its containers (:mod:`kemu.kubelet.containers`).
 
 Only what the kubelet owns is touched: conditions of others (PodScheduled) stay as they are, and DisruptionTarget unless
-the kubelet itself ends the pod.
+the kubelet itself ends the pod. Mirrors ``pkg/kubelet`` (``getPhase``, ``generateAPIPodStatus``),
+``pkg/kubelet/status`` (``generate.go``) and its rule that a pod is in a last phase only when no container runs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.kubelet.containers import BACKING_OFF, DONE, INIT, MAIN, SIDECAR, UNPULLED, Container, Exit
 from kemu.objects import meta
 
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
@@ -19,15 +22,9 @@ _SANDBOX_READY = "PodReadyToStartContainers"
 _CONTAINERS_READY = "ContainersReady"
 _READY = "Ready"
 _DISRUPTION_TARGET = "DisruptionTarget"
+_KUBELET_CONDITIONS = (_SANDBOX_READY, _INITIALIZED, _READY, _CONTAINERS_READY)
 
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """How the containers ended the last time."""
-
-    code: int
-    started_unix_ns: int
-    finished_unix_ns: int
+CREATING, INITIALIZING, CRASH_LOOP = "ContainerCreating", "PodInitializing", "CrashLoopBackOff"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,77 +33,33 @@ class Failure:
 
     reason: str
     message: str
-    condition_reason: str
-    condition_message: str
+    condition_reason: str = ""
+    """Empty: the condition is not set."""
+    condition_message: str = ""
 
 
-def starting(pod: Any, start_unix_ns: int, now_unix_ns: int) -> None:
-    """Admitted; the containers do not run yet."""
-    status = pod.status
-    status.phase = PENDING
-    meta.set_time(status.startTime, start_unix_ns)
-    _conditions(pod, now_unix_ns, sandbox=False, unready="ContainersNotReady")
-    for container in _containers(pod, 0):
-        container.state.waiting.reason = "ContainerCreating"
-
-
-def running(
-    pod: Any, start_unix_ns: int, started_unix_ns: int, now_unix_ns: int, restarts: int, last: Exit | None
-) -> None:
-    """The containers run, since ``started_unix_ns``; the pod was admitted at ``start_unix_ns``."""
+def running(pod: Any, start_unix_ns: int) -> None:
+    """All containers of the pod run, since it was started."""
     status = pod.status
     status.phase = RUNNING
     meta.set_time(status.startTime, start_unix_ns)
-    _conditions(pod, now_unix_ns)
-    for container in _containers(pod, restarts):
-        container.ready = True
-        container.started = True
-        meta.set_time(container.state.running.startedAt, started_unix_ns)
-        if last is not None:
-            _exited(container.lastState.terminated, last)
-
-
-def waiting(pod: Any, now_unix_ns: int, delay_s: float, restarts: int, last: Exit) -> None:
-    """The containers have exited and are started again after a pause."""
-    status = pod.status
-    status.phase = RUNNING
-    _conditions(pod, now_unix_ns, unready="ContainersNotReady")
-    for container in _containers(pod, restarts):
-        container.started = False
-        container.state.waiting.reason = "CrashLoopBackOff"
-        container.state.waiting.message = (
-            f"back-off {_go_duration(delay_s)} restarting failed container={container.name} "
-            f"pod={pod.metadata.name}_{pod.metadata.namespace}({pod.metadata.uid})"
-        )
-        _exited(container.lastState.terminated, last)
-
-
-def finished(pod: Any, now_unix_ns: int, phase: str, restarts: int, last: Exit) -> None:
-    """The containers have exited for good."""
-    status = pod.status
-    status.phase = phase
-    _conditions(pod, now_unix_ns, sandbox=False, unready="PodCompleted" if phase == SUCCEEDED else "PodFailed")
-    for container in _containers(pod, restarts):
-        container.started = False
-        _exited(container.state.terminated, last)
-
-
-def killed(pod: Any, now_unix_ns: int, failure: Failure, restarts: int, last: Exit | None) -> None:
-    """The kubelet has ended the pod. ``last`` None: its containers had not started."""
-    status = pod.status
-    status.phase = FAILED
-    status.reason = failure.reason
-    status.message = failure.message
-    _conditions(pod, now_unix_ns, sandbox=False, unready="PodFailed")
-    meta.set_condition(
-        status.conditions, _DISRUPTION_TARGET, "True", failure.condition_reason, failure.condition_message, now_unix_ns
-    )
-    for container in _containers(pod, restarts):
-        container.started = False
-        if last is None:
-            container.state.waiting.reason = "ContainerCreating"
+    for condition in _KUBELET_CONDITIONS:
+        meta.set_condition(status.conditions, condition, "True", "", "", start_unix_ns)
+    del status.initContainerStatuses[:]
+    for container in pod.spec.initContainers:
+        found = status.initContainerStatuses.add(name=container.name, image=container.image, restartCount=0)
+        found.ready = True
+        if container.restartPolicy == "Always":
+            found.started = True
+            meta.set_time(found.state.running.startedAt, start_unix_ns)
         else:
-            _exited(container.state.terminated, last)
+            found.started = False
+            _exited(found.state.terminated, Exit(0, start_unix_ns, start_unix_ns))
+    del status.containerStatuses[:]
+    for container in pod.spec.containers:
+        found = status.containerStatuses.add(name=container.name, image=container.image, restartCount=0)
+        found.ready = found.started = True
+        meta.set_time(found.state.running.startedAt, start_unix_ns)
 
 
 def rejected(pod: Any, now_unix_ns: int, reason: str, message: str) -> None:
@@ -118,35 +71,141 @@ def rejected(pod: Any, now_unix_ns: int, reason: str, message: str) -> None:
     meta.set_time(status.startTime, now_unix_ns)
 
 
-def _conditions(pod: Any, now_unix_ns: int, *, sandbox: bool = True, unready: str = "") -> None:
-    """``unready``: why the containers are not ready; empty when they are."""
+def write(
+    pod: Any,
+    containers: Sequence[Container],
+    phase: str,
+    failure: Failure | None,
+    *,
+    sandbox: bool,
+    start_unix_ns: int,
+    now_unix_ns: int,
+    epoch_ns: int,
+) -> None:
+    """Of an admitted pod. ``phase``: its last one; empty as long as a container runs or may start."""
+    status = pod.status
+    if phase:
+        status.phase = phase
+        if failure is not None:
+            status.reason, status.message = failure.reason, failure.message
+    else:
+        status.phase = phase_of(pod, containers)
+    if pod.metadata.generation:
+        status.observedGeneration = pod.metadata.generation
+    meta.set_time(status.startTime, start_unix_ns)
+    _set_conditions(pod, containers, phase, sandbox, now_unix_ns)
+    if phase and failure is not None and failure.condition_reason:
+        meta.set_condition(
+            status.conditions, _DISRUPTION_TARGET, "True", failure.condition_reason, failure.condition_message,
+            now_unix_ns,
+        )  # fmt: skip
+    del status.containerStatuses[:]
+    if len(status.initContainerStatuses):
+        del status.initContainerStatuses[:]
+    for container in containers:
+        found = (status.containerStatuses if container.kind == MAIN else status.initContainerStatuses).add(
+            name=container.name, image=container.image, ready=is_ready(container), restartCount=container.restarts
+        )
+        _write_state(pod, found, container, epoch_ns)
+
+
+def phase_of(pod: Any, containers: Sequence[Container]) -> str:
+    """As long as a container runs or may start: Pending until all main containers have started once."""
+    for container in containers:
+        if container.kind == MAIN and container.last is None and not container.is_up:
+            return PENDING
+    return RUNNING
+
+
+def last_phase(pod: Any, containers: Sequence[Container]) -> str:
+    """Of a pod whose containers have all exited for good."""
+    for container in containers:
+        if container.kind == SIDECAR:
+            continue
+        last = container.last
+        if container.kind == INIT and container.has_succeeded:
+            continue
+        if last is None or last.code:
+            return FAILED
+    return SUCCEEDED
+
+
+def is_ready(container: Container) -> bool:
+    return container.has_succeeded if container.kind == INIT else container.is_up
+
+
+def _is_initialized(containers: Sequence[Container]) -> bool:
+    """Once a main container has started, for ever."""
+    for container in containers:
+        kind = container.kind
+        if kind == MAIN:
+            if container.has_started:
+                return True
+        elif not (container.has_succeeded if kind == INIT else container.is_up):
+            return any(one.has_started for one in containers if one.kind == MAIN)
+    return True
+
+
+def _set_conditions(pod: Any, containers: Sequence[Container], phase: str, sandbox: bool, now_unix_ns: int) -> None:
     conditions = pod.status.conditions
-    ready, message = "True", ""
-    if unready:
-        ready = "False"
-        if unready == "ContainersNotReady":
-            names = " ".join(container.name for container in pod.spec.containers)
-            message = f"containers with unready status: [{names}]"
     meta.set_condition(conditions, _SANDBOX_READY, "True" if sandbox else "False", "", "", now_unix_ns)
-    initialized = "PodCompleted" if unready == "PodCompleted" else ""
-    meta.set_condition(conditions, _INITIALIZED, "True", initialized, "", now_unix_ns)
-    meta.set_condition(conditions, _READY, ready, unready, message, now_unix_ns)
-    meta.set_condition(conditions, _CONTAINERS_READY, ready, unready, message, now_unix_ns)
+    status, reason, message = "True", "", ""
+    if phase == SUCCEEDED:
+        reason = "PodCompleted"
+    elif not _is_initialized(containers):
+        status, reason = "False", "ContainersNotInitialized"
+        names = " ".join(
+            one.name
+            for one in containers
+            if one.kind != MAIN and not (one.has_succeeded if one.kind == INIT else one.is_up)
+        )
+        message = f"containers with incomplete status: [{names}]"
+    meta.set_condition(conditions, _INITIALIZED, status, reason, message, now_unix_ns)
+    status, reason, message = "True", "", ""
+    if phase:
+        status, reason = "False", "PodCompleted" if phase == SUCCEEDED else "PodFailed"
+    else:
+        unready = [one.name for one in containers if one.kind != INIT and not one.is_up]
+        if unready:
+            status, reason = "False", "ContainersNotReady"
+            message = f"containers with unready status: [{' '.join(unready)}]"
+    meta.set_condition(conditions, _READY, status, reason, message, now_unix_ns)
+    meta.set_condition(conditions, _CONTAINERS_READY, status, reason, message, now_unix_ns)
 
 
-def _containers(pod: Any, restarts: int) -> list[Any]:
-    """A fresh status for each container of the pod."""
-    found = pod.status.containerStatuses
-    del found[:]
-    return [
-        found.add(name=container.name, image=container.image, ready=False, restartCount=restarts)
-        for container in pod.spec.containers
-    ]
+def _write_state(pod: Any, found: Any, container: Container, epoch_ns: int) -> None:
+    state, last = container.state, container.last
+    if container.is_up:
+        # Of init containers only sidecars count as started: the others are not waited for in that way.
+        found.started = container.kind != INIT
+        meta.set_time(found.state.running.startedAt, epoch_ns + container.started_ns)
+        before = last
+    elif state == DONE and last is not None:
+        found.started = False
+        _exited(found.state.terminated, last)
+        before = container.before
+    else:
+        found.started = False
+        waiting = found.state.waiting
+        before = last
+        if state == BACKING_OFF:
+            metadata = pod.metadata
+            waiting.reason = CRASH_LOOP
+            waiting.message = (
+                f"back-off {_go_duration(container.backoff_s)} restarting failed container={container.name} "
+                f"pod={metadata.name}_{metadata.namespace}({metadata.uid})"
+            )
+        elif state == UNPULLED:
+            waiting.reason, waiting.message = container.waiting, container.message
+        else:
+            waiting.reason = INITIALIZING if len(pod.spec.initContainers) else CREATING
+    if before is not None:
+        _exited(found.lastState.terminated, before)
 
 
 def _exited(terminated: Any, last: Exit) -> None:
     terminated.exitCode = last.code
-    terminated.reason = "Completed" if last.code == 0 else "Error"
+    terminated.reason = last.why
     meta.set_time(terminated.startedAt, last.started_unix_ns)
     meta.set_time(terminated.finishedAt, last.finished_unix_ns)
 

@@ -1,12 +1,9 @@
-"""What the kubelet keeps of one pod: the state in which it is, and the times that matter.
+"""What the kubelet keeps of one pod: the state in which it is, its containers, and the times that matter.
 
-    WAITING ──► PULLING ──► STARTING ──► RUNNING ──► ENDED
-                                          │  ▲ │       ▲
-                                          ▼  │ ▼       │
-                                 BACKING_OFF STOPPING ─┘
+    WAITING ──► ACTIVE ──► STOPPING ──► ENDED
 
-From every state but RUNNING a deletion leads to ENDED at once. :mod:`kemu.kubelet.pods` moves workers,
-:mod:`kemu.kubelet.reports` tells the API server.
+:mod:`kemu.kubelet.pods` moves workers, :mod:`kemu.kubelet.starts` and :mod:`kemu.kubelet.terminations` move their
+containers (:mod:`kemu.kubelet.containers`), :mod:`kemu.kubelet.reports` tells the API server.
 """
 
 from __future__ import annotations
@@ -14,18 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kemu.kubelet import admission, statuses
+from kemu.kubelet import admission, containers, images, statuses
 from kemu.runtime.env import Timer
 
 WAITING = "waiting"
 """Not yet admitted."""
-PULLING = "pulling"
-STARTING = "starting"
-RUNNING = "running"
-BACKING_OFF = "backing off"
-"""The containers have exited and start again after a pause."""
+ACTIVE = "active"
+"""Admitted: its containers start, run, and start again."""
 STOPPING = "stopping"
-"""The containers were asked to stop, within the grace period."""
+"""Its containers were asked to stop, within the grace period."""
 ENDED = "ended"
 """No containers; nothing of the node is held. Refused, finished, or to be deleted."""
 
@@ -34,29 +28,33 @@ class Worker:
     """One pod. Times are in ns since the start of the run."""
 
     __slots__ = (
-        "backoff_s",
+        "begun_ns",
+        "busy",
         "claim",
-        "crashes",
-        "deadline_ns",
+        "containers",
+        "deadline_s",
+        "deadline_timer",
         "deleting",
         "dirty",
         "failure",
-        "forced",
+        "grace_s",
+        "has_run",
+        "has_sandbox",
         "key",
-        "last",
+        "mains_to_start",
         "on_gone",
         "phase",
         "pod",
+        "pull",
         "refusal",
         "removed",
-        "restarts",
         "seen_ns",
         "start_ns",
-        "started_ns",
         "state",
         "stop_ns",
-        "timer",
+        "told_to_go",
         "uid",
+        "urged_ns",
         "writing",
     )
 
@@ -67,8 +65,18 @@ class Worker:
         self.uid: str = metadata.uid
         self.key = f"{metadata.namespace}/{metadata.name}"
         self.state = WAITING
-        self.timer: Timer | None = None
-        """At most one is set; none while nothing will happen to the pod by itself."""
+        self.containers: list[containers.Container] = []
+        """From its admission on: init containers in their order, then the others."""
+        self.busy: containers.Container | None = None
+        """The one that is being started: one after the other, as in the kubelet."""
+        self.pull: images.Pull | None = None
+        """Of the image of that one."""
+        self.has_sandbox = False
+        """The pod itself is set up; its start time is counted once."""
+        self.mains_to_start = 0
+        """How many of the main containers have not started yet."""
+        self.has_run = False
+        """All of them have."""
         self.claim: admission.Claim | None = None
         """While the pod counts on its node."""
         self.refusal: admission.Decision | None = None
@@ -78,26 +86,24 @@ class Worker:
         self.on_gone: list[Callable[[], None]] = []
         """To be told when its containers are gone."""
         self.phase = ""
-        """In which it finished; empty as long as it has not."""
-        self.last: statuses.Exit | None = None
-        """How the containers ended the last time."""
-        self.restarts = 0
-        self.backoff_s = 0.0
-        """BACKING_OFF: how long the pause before this restart is."""
-        self.crashes = 0
-        """Restarts since the containers last ran long enough to be forgiven."""
+        """In which it finishes; empty as long as that is open."""
+        self.told_to_go = False
+        """STOPPING: somebody wants it gone. Otherwise it has finished, and only sidecars are left."""
         self.seen_ns = seen_ns
         """When the kubelet heard of it."""
         self.start_ns = seen_ns
         """When it was admitted."""
-        self.started_ns = 0
-        """When the containers started the last time; before that, when they will."""
+        self.begun_ns = seen_ns
+        """From when the time that its start takes is counted."""
+        self.deadline_s = 0
+        """Its activeDeadlineSeconds; 0: none."""
+        self.deadline_timer: Timer | None = None
         self.stop_ns = 0
-        """When they were asked to stop."""
-        self.deadline_ns = 0
-        """When they are killed."""
-        self.forced = False
-        """They are killed before they would have stopped by themselves."""
+        """When its containers had to stop."""
+        self.urged_ns = 0
+        """When that was made more urgent the last time; from then on the grace period counts."""
+        self.grace_s = 0
+        """How long they have for it."""
         self.dirty = False
         """The status is to be written."""
         self.deleting = False
@@ -106,3 +112,8 @@ class Worker:
         """A task is at it."""
         self.removed = False
         """The API server does not know it any more."""
+
+    @property
+    def has_several(self) -> bool:
+        """Whether its containers have to be told apart."""
+        return len(self.containers) > 1

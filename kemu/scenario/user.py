@@ -117,7 +117,7 @@ class User:
         if is_pod and message.spec.nodeName and not message.HasField("status"):
             now_unix_ns = self._env.clock.epoch_unix_s * SECOND_NS
             meta.set_condition(created.status.conditions, "PodScheduled", "True", "", "", now_unix_ns)
-            statuses.running(created, now_unix_ns, now_unix_ns, now_unix_ns, 0, None)
+            statuses.running(created, now_unix_ns)
         elif "status" in message.DESCRIPTOR.fields_by_name and message.HasField("status"):
             created.status.CopyFrom(message.status)
         else:

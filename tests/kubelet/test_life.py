@@ -66,14 +66,14 @@ def test_a_long_start_is_reported_while_it_lasts(cluster: Cluster) -> None:
 def test_images_that_the_node_lacks_are_pulled_once(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
         here = pod("here")
-        here.spec.containers[0].image = "present"
+        here.spec.containers[0].image = "present:1"
         await cluster.create(pod("a"), here)
         await cluster.at(10)
         await cluster.create(pod("b"))
         await cluster.at(20)
 
     one = node()
-    one.status.images.add(names=["present"])
+    one.status.images.add(names=["present:1"])
     cluster.play(main, [one], timing={"imagePull": 5})
     assert cluster.told("pulled", "running") == [
         (0.0, "running", "here"),

@@ -208,7 +208,7 @@ def test_a_finalizer_keeps_the_object_but_not_the_containers(cluster: Cluster) -
         await cluster.at(5)
         await cluster.client.delete("pods", "a", "default")
         await cluster.at(10)
-        assert await cluster.phase("a") == "Running"
+        assert await cluster.phase("a") == "Succeeded"
         await cluster.create(pod("b", cpu="4"))
         await cluster.at(11)
         assert await cluster.phase("b") == "Running"
