@@ -148,6 +148,7 @@ class History:
             "store.txn": self._on_txn,
             "store.recovered": self._on_recovered,
             "sched.attempt": self._on_attempt,
+            "sched.search": self._on_search,
             "sched.victim": self._on_victim,
             "sched.bind": self._on_bind,
             "kubelet.admit": self._on_admit,
@@ -337,6 +338,10 @@ class History:
                 by = actor.removeprefix("scheduler/")
                 history.facts.append(Fact(time_ns, "unschedulable", by=by, message=data["message"]))
 
+    def _on_search(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["search_evaluations"] += data["evaluations"]
+        self.counts["searches_given_up"] += data["gave_up"]
+
     def _on_victim(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if not data["ok"] or data["uid"] in self._preempted:
             return  # A second preemptor that wants the same victim preempts nobody.
@@ -402,7 +407,7 @@ COUNTERS = (
     "pods_created", "pods_bound", "pods_running", "pods_succeeded", "pods_failed", "pods_deleted", "preemptions",
     "evictions", "oom_kills", "nominations", "nominations_cleared", "admissions", "admissions_rejected",
     "bind_conflicts", "bind_errors", "scheduling_attempts", "attempts_unschedulable", "write_conflicts",
-    "requests_refused", "faults",
+    "requests_refused", "faults", "search_evaluations", "searches_given_up",
 )  # fmt: skip
 """Counters that every verdict carries and ``expect: {counter: …}`` may name."""
 

@@ -17,6 +17,7 @@ from kemu.client.recorders import Recorder
 from kemu.errors import ApiError
 from kemu.runtime.env import Env
 from kemu.scheduler import diagnoses
+from kemu.scheduler.avoided_nodes import AvoidedNodes
 from kemu.scheduler.cluster import Cluster
 from kemu.scheduler.configurations import Configuration
 from kemu.scheduler.decisions import Decider, Decision, Filtering
@@ -31,6 +32,7 @@ from kemu.scheduler.policies import Policy
 from kemu.scheduler.profiles import Profile
 from kemu.scheduler.queues import QueuedPod, SchedulingQueue
 from kemu.scheduler.reports import Reporter
+from kemu.scheduler.searches import Effort
 from kemu.scheduler.statuses import ERROR, WAIT, Status
 from kemu.scheduler.timings import Timing
 
@@ -66,6 +68,10 @@ class Engine:
         handle = Handle(self.cluster, env.random, policy)
         handle.api = api
         self._handle = handle
+        if policy.avoidEvictedNode:
+            handle.avoided = AvoidedNodes(env.clock, env.spawn, policy.avoidEvictedNode, self._avoidance_over)
+        self.avoided = handle.avoided
+        """To be told of pods that failed, where there is one."""
         self.profiles: dict[str, Profile] = {}
         self._deciders: dict[str, Decider] = {}
         for one in configuration.profiles:
@@ -196,6 +202,8 @@ class Engine:
             await self._requeue_and_report(pod, (), NO_NODES, "", REJECTED)
             return
         result = self._post_filter(pod.profile, filtering)
+        for effort in result.efforts:
+            await self._spend(pod, effort)
         message = f"{filtering.message()} {result.message}".rstrip()
         rejectors = filtering.rejectors()
         self._log_attempt(pod, started_ns, "unschedulable", decision, message)
@@ -226,11 +234,33 @@ class Engine:
         found = PostFilterResult()
         for plugin in profile.post_filters:
             result = plugin.post_filter(filtering)
+            efforts = (*found.efforts, *result.efforts)
             if result.node:
-                return result
+                return dataclasses.replace(result, efforts=efforts) if efforts else result
             message = ", ".join(text for text in (found.message, result.message) if text)
-            found = dataclasses.replace(found, message=message, node=found.node if result.node is None else result.node)
+            node = found.node if result.node is None else result.node
+            found = dataclasses.replace(found, message=message, node=node, efforts=efforts)
         return found
+
+    async def _spend(self, pod: QueuedPod, effort: Effort) -> None:
+        """Let the time pass that a search of an experiment switch takes."""
+        started_ns = self._clock.now_ns()
+        await self._clock.sleep(self._timing.evaluations_s(self._env.random, effort.evaluations))
+        self._env.log(
+            "sched.search",
+            {
+                "pod": pod.info.key,
+                "uid": pod.info.uid,
+                "start": started_ns,
+                "algorithm": effort.algorithm,
+                "evaluations": effort.evaluations,
+                "found": effort.found,
+                "gave_up": effort.gave_up,
+            },
+        )
+
+    def _avoidance_over(self, thrown_out: Any) -> None:
+        self.queue.move(Event.AVOIDANCE_OVER, thrown_out, None)
 
     def _log_attempt(
         self, pod: QueuedPod, started_ns: int, result: str, decision: Decision | None, message: str

@@ -34,6 +34,9 @@ class Event(enum.Enum):
     POD_SCALE_DOWN = "Pod/UpdateScaleDown"
     POD_TOLERATIONS = "Pod/UpdateToleration"
     POD_GATES = "Pod/UpdateSchedulingGatesEliminated"
+    AVOIDANCE_OVER = "AvoidEvictedNode/Over"
+    """The pods of a workload may use a node again that they were kept off (``policy.avoidEvictedNode``). Old is the pod
+    that was thrown out there."""
 
 
 Hint = Callable[[PodInfo, Any, Any], bool]

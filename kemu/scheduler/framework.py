@@ -41,11 +41,13 @@ from kemu.scheduler.columns import BoolArray, IntArray
 from kemu.scheduler.events import Event, Hint
 from kemu.scheduler.pods import PodInfo, Template
 from kemu.scheduler.policies import Policy
+from kemu.scheduler.searches import Effort
 from kemu.scheduler.statuses import Status
 
 if TYPE_CHECKING:
     from random import Random
 
+    from kemu.scheduler.avoided_nodes import AvoidedNodes
     from kemu.scheduler.cluster import Cluster
     from kemu.scheduler.decisions import Filtering
     from kemu.scheduler.nodes import NodeInfo
@@ -107,6 +109,8 @@ class Handle:
         """Whether the victims of this pod (by UID) are still being told to go."""
         self.waiting: Mapping[str, WaitingPod] = {}
         """Pods that wait for their permit, by UID: plugins allow or reject them."""
+        self.avoided: AvoidedNodes | None = None
+        """Nodes that workloads are kept off, with ``policy.avoidEvictedNode``."""
         self.api: Api | None = None
         """None where nothing is ever written, as in conformance cases."""
 
@@ -322,6 +326,8 @@ class PostFilterResult:
     """The victims that must go for it."""
     candidates: int = 0
     """From how many nodes the choice was made."""
+    efforts: tuple[Effort, ...] = ()
+    """Searches that Kubernetes does not do, which cost time of their own."""
 
 
 class PostFilterPlugin(Plugin):

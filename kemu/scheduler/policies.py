@@ -29,6 +29,11 @@ def _one_of(*values: object, default: object) -> Any:
     return dataclasses.field(default=default, metadata={"values": values})
 
 
+def _amount(key: str, default: float, whole: bool = True) -> Any:
+    """A switch with a number: False is 0, True the ``default``, or a mapping with the number as ``key``."""
+    return dataclasses.field(default=0, metadata={"key": key, "amount": default, "whole": whole})
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """One scheduler's switches, by their names in a scenario."""
@@ -55,6 +60,16 @@ class Policy:
     """``blocking``: the loop waits until the status of a pod that failed is written; ``background``: it goes on, as
     under the feature gate SchedulerAsyncAPICalls."""
 
+    crossNodePreemption: int = _amount("budget", 10_000)  # noqa: N815
+    """Victims on several nodes are searched for, with at most so many evaluations an attempt; 0: they are not
+    (:mod:`kemu.scheduler.cross_node`)."""
+    lowerPriorityAffinity: int = _amount("limit", 100)  # noqa: N815
+    """Lower pods that the preemptor has affinity to are spared; at most so many sets of them are tried on a node; 0: it
+    is not tried (:mod:`kemu.scheduler.lower_priority_affinity`)."""
+    avoidEvictedNode: float = _amount("for", 300.0, whole=False)  # noqa: N815
+    """For so many seconds a pod is kept off a node whose kubelet evicted or rejected one like it; 0: it is not
+    (:mod:`kemu.scheduler.avoided_nodes`)."""
+
     @property
     def preempts(self) -> bool:
         return not self.disablePreemption and self.preemptor == "scheduler"
@@ -63,6 +78,7 @@ class Policy:
 def policy_of(switches: Mapping[str, Any]) -> Policy:
     """Check the switches of a scenario. Raises :class:`PolicyError`."""
     fields = {field.name: field for field in dataclasses.fields(Policy)}
+    amounts: dict[str, float] = {}
     for name, value in switches.items():
         if name not in fields:
             close = difflib.get_close_matches(name, fields, 1)
@@ -71,8 +87,29 @@ def policy_of(switches: Mapping[str, Any]) -> Policy:
                 f"there is no such switch: {', '.join(fields)}",
                 f'did you mean "{close[0]}"?' if close else "",
             )
+        if "key" in fields[name].metadata:
+            amounts[name] = _amount_of(name, value, fields[name].metadata)
+            continue
         allowed = fields[name].metadata["values"]
         if not any(value is one or (isinstance(one, str) and value == one) for one in allowed):
             texts = ", ".join(str(one).lower() if isinstance(one, bool) else str(one) for one in allowed)
             raise PolicyError(f"policy.{name}", f"{value!r} is not one of: {texts}")
-    return Policy(**switches)
+    return Policy(**{**switches, **amounts})
+
+
+def _amount_of(name: str, value: Any, metadata: Mapping[str, Any]) -> float:
+    key, default = metadata["key"], metadata["amount"]
+    if isinstance(value, bool):
+        return default if value else 0  # type: ignore[no-any-return]
+    path = f"policy.{name}"
+    if not isinstance(value, Mapping):
+        raise PolicyError(path, f"{value!r} is not one of: true, false, {{{key}: …}}")
+    for other in value:
+        if other != key:
+            raise PolicyError(f"{path}.{other}", f"there is no such key: {key}")
+    amount = value.get(key, default)
+    allowed = int if metadata["whole"] else int | float
+    if isinstance(amount, bool) or not isinstance(amount, allowed) or amount <= 0:
+        kind = "a whole number" if metadata["whole"] else "a number of seconds"
+        raise PolicyError(f"{path}.{key}", f"must be {kind} above 0, not {amount!r}")
+    return amount

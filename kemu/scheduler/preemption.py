@@ -8,6 +8,9 @@ be violated first), and the order in which candidates are preferred. Nothing is 
 Most preemptors come from few templates too, so the result of a dry run is kept, by template and node, until the node
 changes (its generation), as long as no filter that looks beyond the node could make a difference. Where only resources
 matter, which is the usual case, a dry run is a few sums over the node's pods.
+
+The algorithms that Kubernetes rejected have modules of their own: :mod:`kemu.scheduler.cross_node` is asked when no node
+is a candidate, :mod:`kemu.scheduler.lower_priority_affinity` when a node without its lower pods is none.
 """
 
 from __future__ import annotations
@@ -20,11 +23,15 @@ import numpy as np
 from kemu.objects import selectors
 from kemu.scheduler import diagnoses, pods
 from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.cross_node import TERMINATING as TERMINATING_ELSEWHERE
+from kemu.scheduler.cross_node import CrossNodeSearch
 from kemu.scheduler.evaluations import combined
+from kemu.scheduler.lower_priority_affinity import AffinityReprieve
 from kemu.scheduler.nodes import NodeInfo
 from kemu.scheduler.plugins.node_resources_fit import NodeResourcesFit
 from kemu.scheduler.pods import PodInfo
 from kemu.scheduler.policies import Policy
+from kemu.scheduler.searches import Effort
 from kemu.scheduler.simulations import Simulation
 from kemu.scheduler.statuses import UNRESOLVABLE, UNSCHEDULABLE, Status, unresolvable
 
@@ -68,6 +75,8 @@ class Preemption(NamedTuple):
     """No node helps: a nomination that the pod had is void."""
     candidates: int = 0
     """How many nodes would do."""
+    efforts: tuple[Effort, ...] = ()
+    """What was spent on searches that Kubernetes does not do."""
 
 
 class Preemptor:
@@ -84,9 +93,21 @@ class Preemptor:
         self._kept_results = 0
         self._budgets: list[_Budget] = []
         self._budgets_version = -1
+        self._preference = _preference_by_qos if policy.victimOrder == "qos" else _preference
+        self._cross_node = CrossNodeSearch(self, policy.crossNodePreemption) if policy.crossNodePreemption else None
+        self._affinity = AffinityReprieve(policy.lowerPriorityAffinity) if policy.lowerPriorityAffinity else None
 
     def preempt(self, filtering: Filtering, nominated_node: str | None = None) -> Preemption:
         """Find the node and its victims for a pod that no node can take. ``nominated_node`` as below."""
+        searches = [one for one in (self._cross_node, self._affinity) if one is not None]
+        for search in searches:
+            search.begin()
+        found = self._preempt(filtering, nominated_node)
+        if not searches:
+            return found
+        return found._replace(efforts=tuple(one.effort for one in searches if one.effort.evaluations))
+
+    def _preempt(self, filtering: Filtering, nominated_node: str | None) -> Preemption:
         pod = filtering.cycle.pod
         reason = self.not_eligible(filtering, pod, nominated_node)
         if reason:
@@ -99,6 +120,8 @@ class Preemptor:
             return Preemption(None, _failure(filtering, {_NO_VICTIMS: len(potential)}), clears_nomination=True)
         wanted = self.candidates_wanted(len(potential))
         candidates, failures = self.dry_runs(filtering, potential, offset, wanted)
+        if not candidates and self._cross_node is not None:
+            candidates = self._cross_node.search(filtering, (*potential[offset:], *potential[:offset]))
         if not candidates:
             return Preemption(None, self.failure(filtering, failures), clears_nomination=True)
         best = self.best(candidates)[0]
@@ -123,6 +146,8 @@ class Preemptor:
                 continue
             if self.policy.eligibility == "alpha" or pods.terminates_by_preemption(other.pod):
                 return TERMINATING
+        if self._cross_node is not None and self._cross_node.awaits(filtering, node):
+            return TERMINATING_ELSEWHERE
         return ""
 
     def potential_rows(self, filtering: Filtering) -> list[int]:
@@ -206,16 +231,14 @@ class Preemptor:
             simulation.remove(other)
         verdict = simulation.verdict()
         if verdict:
-            return filtering.explain(verdict)
-
-        def reprieve(pod: PodInfo) -> bool:
-            simulation.add(pod)
-            if simulation.verdict():
-                simulation.remove(pod)
-                return False
-            return True
-
-        return self.spare(node, lower, reprieve)
+            wanted: tuple[PodInfo, ...] = ()
+            if self._affinity is not None:
+                lower.sort(key=self.importance)
+                wanted = self._affinity.wanted(filtering, simulation, lower, verdict)
+            if not wanted:
+                return filtering.explain(verdict)
+            lower = [other for other in lower if other not in wanted]
+        return self.spare(node, lower, simulation.reprieve)
 
     def spare(self, node: NodeInfo, lower: list[PodInfo], reprieve: Callable[[PodInfo], bool]) -> Candidate:
         """Try to keep the pods of a node, from which all of ``lower`` were taken, one by one.
@@ -230,7 +253,17 @@ class Preemptor:
         victims += [other for other in others if not reprieve(other)]
         if violations and len(victims) > violations:
             victims.sort(key=self.importance)
-        return Candidate(node.name, tuple(victims), violations, _preference(victims, violations))
+        return Candidate(node.name, tuple(victims), violations, self._preference(victims, violations))
+
+    def candidate(self, node: NodeInfo, victims: list[PodInfo]) -> Candidate:
+        """A node for which these must go, wherever they are."""
+        victims = sorted(victims, key=self.importance)
+        violations = self.violations(victims)
+        return Candidate(node.name, tuple(victims), violations, self._preference(victims, violations))
+
+    def violations(self, victims: list[PodInfo]) -> int:
+        """How many of these would violate a disruption budget if all of them went."""
+        return len(self._split_by_budget(victims)[0])
 
     def _split_by_budget(self, lower: list[PodInfo]) -> tuple[list[PodInfo], list[PodInfo]]:
         """Pods whose disruption would violate a budget, and the others; the order is kept."""
@@ -313,6 +346,17 @@ def _preference(victims: list[PodInfo], violations: int) -> tuple[int, ...]:
             start = victim.start_s if victim.start_s is not None else _NOT_STARTED
             earliest = min(earliest, start)
     return (violations, highest, total, len(victims), -earliest)
+
+
+def _preference_by_qos(victims: list[PodInfo], violations: int) -> tuple[int, ...]:
+    """The same with the class of the first victim before its priority."""
+    if not victims:
+        return (violations,)
+    first = victims[0]
+    equals = [one for one in victims if (one.template.qos, one.priority) == (first.template.qos, first.priority)]
+    earliest = min(one.start_s if one.start_s is not None else _NOT_STARTED for one in equals)
+    total = sum(victim.priority + _PRIORITY_OFFSET for victim in victims)
+    return (violations, _QOS_RANK[first.template.qos], first.priority, total, len(victims), -earliest)
 
 
 def _is_about_resources_alone(filtering: Filtering) -> bool:

@@ -32,6 +32,7 @@ from kemu.scheduler.framework import (
     ScorePlugin,
 )
 from kemu.scheduler.plugins import in_tree
+from kemu.scheduler.plugins.avoid_evicted_node import AvoidEvictedNode
 from kemu.scheduler.statuses import Status
 
 P = TypeVar("P", bound=Plugin)
@@ -69,6 +70,10 @@ class Profile:
         self.queue_sort: QueueSortPlugin = queue_sort[0]
         self.filters, self.filter_failure = _filters(resolved)
         """``filter_failure``: a place, and how the filter that would stand there fails on nodes that come so far."""
+        if handle.avoided is not None:
+            avoiding = AvoidEvictedNode({}, handle)
+            self.filters.append(avoiding)
+            self.plugins[avoiding.name] = avoiding
         self.post_filters: list[PostFilterPlugin] = resolved.at("postFilter", PostFilterPlugin)
         self.scorers, self.score_failure = _scorers(resolved)
         """``score_failure``: how scoring fails, whatever the nodes."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from kemu.client import clients, informers, recorders
 from kemu.runtime.env import Env
-from kemu.scheduler import configurations, feeds, policies
+from kemu.scheduler import avoided_nodes, configurations, feeds, policies
 from kemu.scheduler.engines import Engine
 from kemu.scheduler.framework import Handle, Plugin
 from kemu.scheduler.timings import Timing
@@ -59,6 +59,11 @@ class Scheduler:
             )
             for resource, handler in watched.items()
         ]
+        if self.engine.avoided is not None:
+            failed = informers.Informer(
+                client, "pods", handler=self.engine.avoided, field_selector=avoided_nodes.ENDED_BADLY
+            )
+            self._informers.append(failed)
 
     async def run(self) -> None:
         for informer in self._informers:

@@ -1,7 +1,7 @@
 """What if: one node with pods added or removed, asked again by the filters.
 
 Used for nominated pods where more than the node matters, and for victims. Only that node changes; the pods of other
-nodes stay where they are.
+nodes stay where they are, except in the search for victims on several nodes (:mod:`kemu.scheduler.cross_node`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Simulation:
     """A copy of one node, and the states of the filters as they would be with its pods."""
 
-    __slots__ = ("_active", "_cluster_wide", "_filtering", "_object_verdict", "_others", "node")
+    __slots__ = ("_active", "_cluster_wide", "_elsewhere", "_filtering", "_object_verdict", "_others", "node")
 
     def __init__(self, filtering: Filtering, node: NodeInfo, local: bool = False) -> None:
         """``local``: leave out the CLUSTER filters, which are known to let the node pass."""
@@ -36,6 +36,8 @@ class Simulation:
         pod = filtering.cycle.pod
         self._others = evaluations.nominated_above(node, pod.priority, pod) if node.nominated else []
         self.node = node.copy()
+        self._elsewhere: dict[str, NodeInfo] = {}
+        """Copies of other nodes from which pods were removed, by name."""
 
     def _forked(self) -> list[tuple[int, FilterPlugin, Any]]:
         return [(place, plugin, plugin.fork(state)) for place, plugin, state in self._active]
@@ -51,6 +53,37 @@ class Simulation:
         if self._cluster_wide:
             for _place, plugin, state in self._active:
                 plugin.remove_pod(state, self.node, pod)
+
+    def reprieve(self, pod: PodInfo) -> bool:
+        """Put a pod that was removed on the node again; False, and it stays removed, if the pending pod has no room
+        beside it."""
+        self.add(pod)
+        if self.verdict():
+            self.remove(pod)
+            return False
+        return True
+
+    def remove_elsewhere(self, pod: PodInfo) -> None:
+        """Remove a pod of another node, which only CLUSTER filters see."""
+        node = self._copy_of(pod)
+        node.remove(pod)
+        for _place, plugin, state in self._active:
+            plugin.remove_pod(state, node, pod)
+
+    def add_elsewhere(self, pod: PodInfo) -> None:
+        """Bring back what :meth:`remove_elsewhere` removed."""
+        node = self._copy_of(pod)
+        node.add(pod)
+        for _place, plugin, state in self._active:
+            plugin.add_pod(state, node, pod)
+
+    def _copy_of(self, pod: PodInfo) -> NodeInfo:
+        assert pod.node is not None
+        assert self._cluster_wide, "pods of other nodes concern CLUSTER filters only"
+        known = self._elsewhere.get(pod.node.name)
+        if known is None:
+            known = self._elsewhere[pod.node.name] = pod.node.copy()
+        return known
 
     def verdict(self) -> int:
         """The combined verdict of the two passes: with the pods nominated to the node, and without them."""

@@ -44,8 +44,11 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         nominated = None if policy.nomination else self.handle.preempted_on.get(pod.uid, "")
         result = self.preemptor.preempt(filtering, nominated)
         if result.candidate is not None:
-            return PostFilterResult(result.candidate.node, "", result.candidate, result.candidates)
-        return PostFilterResult("" if result.clears_nomination else None, _NO_CLAIMS + result.message)
+            return PostFilterResult(
+                result.candidate.node, "", result.candidate, result.candidates, efforts=result.efforts
+            )
+        message = _NO_CLAIMS + result.message
+        return PostFilterResult("" if result.clears_nomination else None, message, efforts=result.efforts)
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         return _BUSY if self.handle.is_preempting(pod.uid) else None

@@ -1,0 +1,54 @@
+"""AvoidEvictedNode: not back to the node whose kubelet has just thrown a pod of the workload out.
+
+No plugin of Kubernetes: it takes part, after all other filters, where ``policy.avoidEvictedNode`` asks for it. See
+:mod:`kemu.scheduler.avoided_nodes`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kemu.scheduler import avoided_nodes
+from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.columns import IntArray
+from kemu.scheduler.events import Event, Hint
+from kemu.scheduler.framework import SKIP, Cycle, FilterPlugin
+from kemu.scheduler.nodes import NodeInfo
+from kemu.scheduler.statuses import Status, unresolvable
+
+_EVICTED = unresolvable("node(s) evicted or rejected a pod of the same workload recently")
+
+
+class AvoidEvictedNode(FilterPlugin):
+    def prepare(self, cycle: Cycle) -> Any:
+        avoided = self.handle.avoided
+        nodes = avoided.of(cycle.message) if avoided is not None else None
+        return dict(nodes) if nodes else SKIP
+
+    def verdict(self, state: Mapping[str, int], node: NodeInfo) -> int:
+        return 1 if node.name in state else 0
+
+    def verdicts(self, state: Mapping[str, int], cluster: Cluster) -> IntArray:
+        verdicts = np.zeros(len(cluster), dtype=np.int64)
+        known = (cluster.nodes.get(name) for name in state)
+        verdicts[[node.row for node in known if node is not None and node.row >= 0]] = 1
+        return verdicts
+
+    def explain(self, state: Mapping[str, int], verdict: int) -> Status:
+        return _EVICTED
+
+    def passes_anyway(self, state: Mapping[str, int], node: NodeInfo) -> bool:
+        return node.name not in state
+
+    def events(self) -> Iterable[tuple[Event, Hint | None]]:
+        return [
+            (Event.AVOIDANCE_OVER, lambda pod, old, new: _are_alike(pod.pod, old)),
+            (Event.NODE_ADD, None),
+        ]
+
+
+def _are_alike(pod: Any, other: Any) -> bool:
+    return avoided_nodes.workload_of(pod) == avoided_nodes.workload_of(other)
