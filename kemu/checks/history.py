@@ -41,6 +41,8 @@ class Fact:
     """Of a condition; of a taint its effect."""
     also: tuple[str, ...] = ()
     """Other words for the reason."""
+    actor: str = ""
+    """``preempted``: the actor that makes room."""
 
 
 @dataclass(slots=True)
@@ -150,8 +152,10 @@ class History:
             "sched.attempt": self._on_attempt,
             "sched.search": self._on_search,
             "sched.victim": self._on_victim,
+            "rescheduler.victim": self._on_victim,
             "sched.bind": self._on_bind,
             "kubelet.admit": self._on_admit,
+            "kubelet.preempting": self._on_preempting,
             "kubelet.oom_killed": self._on_oom_killed,
             "user.pod": self._on_user_pod,
             "api.refused": self._on_refused,
@@ -343,14 +347,18 @@ class History:
         self.counts["searches_given_up"] += data["gave_up"]
 
     def _on_victim(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        if not data["ok"] or data["uid"] in self._preempted:
+        if data["ok"]:
+            self._on_preempting(time_ns, actor, data)
+
+    def _on_preempting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["uid"] in self._preempted:
             return  # A second preemptor that wants the same victim preempts nobody.
         self._preempted.add(data["uid"])
         self.counts["preemptions"] += 1
         self.victims.append((time_ns, data["uid"], data["by_uid"]))
         history = self.pods.get(data["uid"])
         if history is not None:
-            history.facts.append(Fact(time_ns, "preempted", data["node"], by=data["by"]))
+            history.facts.append(Fact(time_ns, "preempted", data["node"], by=data["by"], actor=actor))
 
     def _on_bind(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if not data["ok"]:

@@ -97,7 +97,7 @@ def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
         why = f"makes room for {by}"
         if preemptor is not None:
             why += f" (priority {preemptor.priority} > {pod.priority})"
-        return Line(fact.time_ns, "scheduler", f"{name} is preempted on {fact.node}", why, "bad", 3)
+        return Line(fact.time_ns, _preempting(fact), f"{name} is preempted on {fact.node}", why, "bad", 3)
     if what == "bound":
         return Line(fact.time_ns, scheduler, f"{name} is bound to {fact.node}", _wants(pod), "good", 1)
     if what == "rejected":
@@ -119,6 +119,12 @@ def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
             fact.time_ns, f"kubelet {fact.node}" if fact.node else "API server", f"{name} is gone", "", "plain", 2
         )
     return None
+
+
+def _preempting(fact: Fact) -> str:
+    """Who made room: a scheduler, the node's kubelet, or the rescheduler."""
+    kind, _, rest = fact.actor.partition("/")
+    return {"kubelet": f"kubelet {fact.node}", "controller": rest}.get(kind, "scheduler")
 
 
 def _short(key: str) -> str:

@@ -99,9 +99,11 @@ class SpanBuilder:
             "sched.attempt": self._on_attempt,
             "sched.preemption": self._on_preemption,
             "sched.victim": self._on_victim,
+            "rescheduler.victim": self._on_victim,
             "sched.nominated": self._on_nominated,
             "sched.bind": self._on_bind,
             "kubelet.admit": self._on_admit,
+            "kubelet.preempting": self._on_kubelet_preempting,
             "kubelet.pulled": self._on_pulled,
             "kubelet.running": self._on_running,
             "kubelet.restarting": self._on_restarting,
@@ -379,6 +381,22 @@ class SpanBuilder:
             "preempted", data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
             name=f"preempted by {by}", links=(_to_pod("preempted by", by, data["by_uid"]),),
             error="" if data["ok"] else "it could not be deleted",
+        )  # fmt: skip
+
+    def _on_kubelet_preempting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """Which takes until the pod has terminated; the span says when the kubelet turned against it."""
+        by, node = data["by"], data["node"]
+        attributes: dict[str, AttributeValue] = {
+            "kemu.preemptor": by,
+            NODE: node,
+            REASON: f"killed by the kubelet of {node} for room for {by}",
+        }
+        pod = self._pods.get(data["uid"])
+        if pod is not None:
+            pod.outcome = f"preempted by {by}"
+        self._emit(
+            "preempted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes,
+            name=f"preempted by {by}", links=(_to_pod("preempted by", by, data["by_uid"]),),
         )  # fmt: skip
 
     def _on_nominated(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
