@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from kemu.checks.caches import CacheAgreesWithStore
 from kemu.checks.history import History
 from kemu.checks.nodes import NoNodeOvercommitted, PodBoundAtMostOnce
 from kemu.checks.results import Check, Result
@@ -12,7 +13,13 @@ from kemu.checks.watches import WatchHasNoGaps
 from kemu.checks.writes import AcknowledgedWritesSurvive
 from kemu.runlog.frames import Event
 
-ALWAYS: tuple[type[Check], ...] = (NoNodeOvercommitted, PodBoundAtMostOnce, WatchHasNoGaps, AcknowledgedWritesSurvive)
+ALWAYS: tuple[type[Check], ...] = (
+    NoNodeOvercommitted,
+    PodBoundAtMostOnce,
+    WatchHasNoGaps,
+    AcknowledgedWritesSurvive,
+    CacheAgreesWithStore,
+)
 """Asked in every run."""
 
 IDS = (*(check.id for check in ALWAYS), NoPodStarves.id)

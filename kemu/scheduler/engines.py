@@ -120,11 +120,16 @@ class Engine:
             lambda uid: self._reject_waiting(uid, "DefaultPreemption", "preempted"),
         )
         handle.is_preempting = self._evictor.is_preempting
+        self.is_binding: Callable[[str], bool] = self._binding.__contains__
+        """Whether a pod, by UID, is in its binding cycle."""
+        self.between_attempts: Callable[[], object] = lambda: None
+        """Called when no attempt is under way: what the watches have shown is all in the cache."""
 
     async def run(self) -> None:
         """Schedule for ever."""
         self.queue.start()
         while True:
+            self.between_attempts()
             pod = self.queue.take()
             if pod is None:
                 self._ready.clear()

@@ -12,12 +12,14 @@ election.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu.client import clients, informers, recorders
 from kemu.runtime.env import Env
 from kemu.scheduler import avoided_nodes, configurations, feeds, policies
+from kemu.scheduler.audits import Auditor
 from kemu.scheduler.engines import Engine
 from kemu.scheduler.framework import Handle, Plugin
 from kemu.scheduler.timings import Timing
@@ -53,12 +55,15 @@ class Scheduler:
         watched: dict[str, informers.Handler] = dict(feeds.lookup_feeds(self.engine.cluster))
         watched["nodes"] = self.engine.node_feed
         watched["pods"] = self.engine.pod_feed
-        self._informers = [
-            informers.Informer(
+        by_resource = {
+            resource: informers.Informer(
                 client, resource, handler=handler, field_selector=NOT_ENDED if resource == "pods" else ""
             )
             for resource, handler in watched.items()
-        ]
+        }
+        self._informers = list(by_resource.values())
+        self.auditor = Auditor(env, self.engine, by_resource["nodes"], by_resource["pods"])
+        self.engine.between_attempts = self.auditor.report_when_due
         if self.engine.avoided is not None:
             failed = informers.Informer(
                 client, "pods", handler=self.engine.avoided, field_selector=avoided_nodes.ENDED_BADLY
@@ -70,4 +75,9 @@ class Scheduler:
             await informer.synced()
         self._env.ready()
         await self._env.clock.started()
-        await self.engine.run()
+        try:
+            await self.engine.run()
+        except asyncio.CancelledError:
+            # Being stopped, at the latest when the run ends. A scheduler that crashes says nothing.
+            self.auditor.report()
+            raise

@@ -1,0 +1,44 @@
+"""Fingerprints of nodes and of the pods on them: what a scheduler counts, in four bytes.
+
+Two who count the same get the same number: the scheduler from its cache (:mod:`kemu.scheduler.audits`), the check
+``cache-agrees-with-store`` from the objects in the store.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+
+BYTES = 4
+"""Of one fingerprint in :func:`packed`."""
+
+
+def of_node(
+    name: str,
+    labels: Mapping[str, str],
+    taints: Iterable[tuple[str, str, str]],
+    unschedulable: bool,
+    allocatable: Mapping[str, int],
+) -> int:
+    """What only the node object determines. Taints as (key, value, effect); amounts of 0 do not count."""
+    amounts = sorted((resource, amount) for resource, amount in allocatable.items() if amount)
+    return _number((name, sorted(labels.items()), [tuple(one) for one in taints], bool(unschedulable), amounts))
+
+
+def of_load(name: str, uids: Iterable[str], requested: Mapping[str, int], non_zero: tuple[int, int]) -> int:
+    """The pods on a node: who they are, the sum of their requests, and cpu and memory as scores count them."""
+    amounts = sorted((resource, amount) for resource, amount in requested.items() if amount)
+    return _number((name, sorted(uids), amounts, non_zero))
+
+
+def of_names(names: Iterable[str]) -> int:
+    """A set of names."""
+    return _number(sorted(names))
+
+
+def packed(numbers: Sequence[int]) -> bytes:
+    return b"".join(number.to_bytes(BYTES, "big") for number in numbers)
+
+
+def _number(value: object) -> int:
+    return zlib.crc32(repr(value).encode())
