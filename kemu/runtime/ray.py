@@ -362,8 +362,8 @@ class RayRuntime:
 
     async def launch(self, specs: Sequence[ActorSpec]) -> None:
         for spec in specs:
-            if spec.name in self._specs:
-                raise ValueError(f"an actor named {spec.name!r} was launched before")
+            if spec.name in self._specs and self._is_running(spec.name):
+                raise ValueError(f"an actor named {spec.name!r} is running")
             self._specs[spec.name] = spec
         await self._provide_cells(specs)
         for spec in specs:

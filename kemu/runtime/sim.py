@@ -142,11 +142,14 @@ class SimRuntime:
 
     async def launch(self, specs: Sequence[ActorSpec]) -> None:
         for spec in specs:
-            if spec.name in self._specs or spec.name in self._driver_envs:
-                raise ValueError(f"an actor named {spec.name!r} was launched before")
+            if spec.name in self._driver_envs or (spec.name in self._specs and self._running(spec.name) is not None):
+                raise ValueError(f"an actor named {spec.name!r} is running")
             self._specs[spec.name] = spec
         for spec in specs:
-            self._start(spec, 1, MemoryDisk())
+            # One that was stopped leaves nothing but its name to the next.
+            self._disks.pop(spec.name, None)
+            before = self._envs.get(spec.name)
+            self._start(spec, before.incarnation + 1 if before is not None else 1, MemoryDisk())
         for spec in specs:
             await self._wait_ready(spec.name)
 

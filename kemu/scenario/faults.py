@@ -71,9 +71,15 @@ class Chaos:
             return
         await self._env.clock.sleep((fault.for_ns or RESTART_AFTER_NS) / SECOND_NS)
         for name in chosen:
-            await self._runtime.restart(name)
+            # It may have been removed meanwhile, or even replaced.
+            if name in self._down and name in self._roster:
+                await self._runtime.restart(name)
             self._down.discard(name)
             self._log("chaos.end", {"id": fault_id})
+
+    def forget(self, name: str) -> None:
+        """The actor was removed; another one may come under its name."""
+        self._down.discard(name)
 
     async def _partition(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
         sides = [

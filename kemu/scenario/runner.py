@@ -233,7 +233,7 @@ async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder) -> End
     operator = runtime.env(OPERATOR)
     client = Client(operator, plans.apiserver_of(scenario, 0))
     tasks += [
-        operator.spawn(_node_event(runtime, scenario, event, roster, client), f"event {event.index}")
+        operator.spawn(_node_event(runtime, scenario, event, roster, chaos, client), f"event {event.index}")
         for event in scenario.events
         if event.what in ("addNode", "removeNode")
     ]
@@ -247,7 +247,9 @@ async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder) -> End
     return End(reason, now_ns)
 
 
-async def _node_event(runtime: Runtime, scenario: Scenario, event: Event, roster: list[str], client: Client) -> None:
+async def _node_event(
+    runtime: Runtime, scenario: Scenario, event: Event, roster: list[str], chaos: Chaos, client: Client
+) -> None:
     """Nodes come and go with their kubelets; everything else that a scenario does is the user's business."""
     await runtime.clock.sleep_until_ns(event.at_ns)
     operator = runtime.env(OPERATOR)
@@ -263,6 +265,8 @@ async def _node_event(runtime: Runtime, scenario: Scenario, event: Event, roster
         return
     name = f"kubelet/{event.name}"
     if name in roster:
+        roster.remove(name)
+        chaos.forget(name)
         await runtime.stop(name)
     try:
         await client.delete("nodes", event.name)

@@ -92,7 +92,7 @@ def test_actors_near_and_far(world: World) -> None:
         )
         pids = world.note_pids()
         assert await world.get("echo/1") == f"{pids['one']} echo/1 user x"
-        with pytest.raises(ValueError, match="was launched before"):
+        with pytest.raises(ValueError, match="is running"):
             await runtime.launch([spec("echo/0", "Echo")])
         with pytest.raises(KeyError):
             await runtime.crash("nobody")

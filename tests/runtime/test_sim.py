@@ -411,7 +411,7 @@ def test_a_paused_actor_stands_still_and_goes_on_where_it_was() -> None:
 
 def test_names_must_be_new_and_known() -> None:
     async def main(runtime: SimRuntime) -> None:
-        with pytest.raises(ValueError, match="was launched before"):
+        with pytest.raises(ValueError, match="is running"):
             await runtime.launch([ECHO])
         with pytest.raises(KeyError):
             await runtime.crash("nobody")
