@@ -64,11 +64,20 @@ def cluster_of(case: Mapping[str, Any]) -> Cluster:
 def answer(case: Mapping[str, Any]) -> dict[str, Any]:
     """Answer a recorded case. Raises ConfigurationError or ConversionError for a case that makes no sense."""
     cluster = cluster_of(case)
+    pod = cluster.pending(convert.from_json(core_v1_pb2.Pod, case["pod"]))
+    return {"id": case.get("id", ""), **decision(decider_of(case, cluster), pod)}
+
+
+def decider_of(case: Mapping[str, Any], cluster: Cluster) -> Decider:
+    """The scheduler of the case: its profile, all nodes looked at."""
     rng = streams.random_stream(0, "case")
     configuration = configurations.profile_of(case.get("profile") or {}, "profile")
-    profile = Profile(configuration, Handle(cluster, rng))
-    decider = Decider(profile, cluster, rng, percentage_of_nodes=100)
-    pod = cluster.pending(convert.from_json(core_v1_pb2.Pod, case["pod"]))
+    return Decider(Profile(configuration, Handle(cluster, rng)), cluster, rng, percentage_of_nodes=100)
+
+
+def decision(decider: Decider, pod: PodInfo) -> dict[str, Any]:
+    """All that is to be said about a pending pod and the cluster as it is now."""
+    cluster = decider.cluster
     nominated = pod.pod.status.nominatedNodeName
     if nominated:
         cluster.nominator.nominate(pod, nominated)
@@ -78,7 +87,7 @@ def answer(case: Mapping[str, Any]) -> dict[str, Any]:
     rows = np.zeros(0, dtype=np.int64)
     if filtering.rejection is None:
         rows = np.flatnonzero(filtering.verdicts[: len(names)] == 0)
-    result: dict[str, Any] = {"id": case.get("id", ""), "feasible": sorted(names[row] for row in rows.tolist())}
+    result: dict[str, Any] = {"feasible": sorted(names[row] for row in rows.tolist())}
     rejected = {}
     for row, name in enumerate(names):
         status = filtering.status(row)
@@ -102,7 +111,7 @@ def answer(case: Mapping[str, Any]) -> dict[str, Any]:
             result["selectable"] = [nominated] if result["nominatedNodeFits"] else result["best"]
     else:
         result["message"] = filtering.message()
-        _add_preemption(result, filtering, profile)
+        _add_preemption(result, filtering, decider.profile)
     return result
 
 
