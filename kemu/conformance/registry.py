@@ -1,8 +1,7 @@
 """The kinds of recorded cases. Each is a module of this package with two functions, imported when it is asked for.
 
 ``answer(case)`` gives what kemu decides, as JSON data; ``agrees(expect, answer)`` what of it differs from the record,
-one line each and none where it agrees. A kind whose answer may depend on chance also has
-``judged(case, expect)``, which gives an answer and its differences, and may try more than once.
+one line each and none where it agrees.
 """
 
 from __future__ import annotations
@@ -27,12 +26,9 @@ class Kind:
     name: str
     answer: Callable[[Json], Json]
     agrees: Callable[[Json, Json], list[str]]
-    tried: Callable[[Json, Json], tuple[Json, list[str]]] | None = None
 
     def judged(self, case: Json, expect: Json) -> tuple[Json, list[str]]:
         """The answer to a case and what of it differs from the record."""
-        if self.tried is not None:
-            return self.tried(case, expect)
         answered = self.answer(case)
         return answered, self.agrees(expect, answered)
 
@@ -45,4 +41,4 @@ def names() -> list[str]:
 def kind(name: str) -> Kind:
     """Raises KeyError."""
     module = importlib.import_module(_MODULES[name])
-    return Kind(name, module.answer, module.agrees, getattr(module, "judged", None))
+    return Kind(name, module.answer, module.agrees)

@@ -1,8 +1,8 @@
 """A minimal cluster around a real scheduler engine, with the stated rules of the recorded timelines.
 
 The engine (queue, cache, plugins, preemption, binding) is the production code on the virtual clock of ``sim``; the API
-and everything else are the few rules below: calls take 3 ms and are applied after 2.5, watch events come at once,
-pods run when bound and vanish when their grace period or shutdown time is over.
+and everything else are the few rules below: calls take 3 ms and are applied at their end, watch events come at once,
+attempts are 1 ms apart, pods run when bound and vanish when their grace period or shutdown time is over.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import copy
 import itertools
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from kemu import errors
 from kemu.k8s import core_v1_pb2
@@ -20,20 +20,37 @@ from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim import SimEnv, SimRuntime
 from kemu.scheduler import configurations, feeds, policies
 from kemu.scheduler.engines import Engine
+from kemu.scheduler.queues import QueuedPod
 from kemu.scheduler.timings import Timing
 
-APPLIED_AFTER_S = 0.0025
-CALL_S = 0.003
-STEP_S = 0.0009
-"""An attempt begins up to 1 ms after whatever made it possible."""
 ORPHANS_LIVE_S = 40
 SHUTDOWN, RUN = "kemu.dev/shutdown-seconds", "kemu.dev/run-seconds"
+
+
+class Latencies(NamedTuple):
+    """The small times of the recorded scheduler. What comes out must not depend on them."""
+
+    call_s: float = 0.003
+    """An API call of the scheduler; it is applied at the end."""
+    step_s: float = 0.001
+    """Between the end of an attempt and the next. An idle scheduler begins at once."""
+
+
+class PacedEngine(Engine):
+    """Catches its breath after each attempt."""
+
+    step_s = 0.0
+
+    async def _attempt(self, pod: QueuedPod) -> None:
+        await super()._attempt(pod)
+        await self._clock.sleep(self.step_s)
 
 
 class World:
     """The API server, the kubelets and the people, as far as a timeline knows them; also the recorder."""
 
-    def __init__(self, env: SimEnv, case: Mapping[str, Any], policy: Mapping[str, Any]) -> None:
+    def __init__(self, env: SimEnv, case: Mapping[str, Any], policy: Mapping[str, Any], latencies: Latencies) -> None:
+        self.latencies = latencies
         self.env = env
         self.clock = env.clock
         self.case = case
@@ -52,19 +69,20 @@ class World:
         configuration = configurations.configuration_of(
             {"percentageOfNodesToScore": 100, "parallelism": 1, "featureGates": gates}
         )
-        self.engine = Engine(
+        self.engine = PacedEngine(
             Recording(env, self),
             self,
             configuration,
             policies.policy_of(policy),
-            Timing({"schedulingCycle": case.get("attempt_s", 0) + STEP_S}),
+            Timing({"schedulingCycle": case.get("attempt_s", 0)}),
         )
+        self.engine.step_s = latencies.step_s
         self.lookup = feeds.lookup_feeds(self.engine.cluster)
 
     # The API as the scheduler calls it ------------------------------------------------------------------------------
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
-        await self.clock.sleep(APPLIED_AFTER_S)
+        await self.clock.sleep(self.latencies.call_s)
         error: errors.ApiError | None = None
         if self.bind_errors.get(name, 0) > 0:
             self.bind_errors[name] -= 1
@@ -80,7 +98,6 @@ class World:
             self.run_pod(pod, now_ns)
             self.note("bound", name, node=node)
             self.put(pod)
-        await self.clock.sleep(CALL_S - APPLIED_AFTER_S)
         if error is not None:
             raise error
 
@@ -95,7 +112,7 @@ class World:
         uid: str = "",
     ) -> None:
         assert (resource, subresource, type) == ("pods", "status", "strategic")
-        await self.clock.sleep(APPLIED_AFTER_S)
+        await self.clock.sleep(self.latencies.call_s)
         known = self.pods.get(name)
         if known is not None and known.metadata.uid == uid:
             pod = self.changed(name)
@@ -120,17 +137,15 @@ class World:
                         pod.status.ClearField("nominatedNodeName")
             assert not status
             self.put(pod)
-        await self.clock.sleep(CALL_S - APPLIED_AFTER_S)
         if known is None:
             raise errors.NotFound(f'pods "{name}" not found')
 
     async def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "") -> None:
-        await self.clock.sleep(APPLIED_AFTER_S)
+        await self.clock.sleep(self.latencies.call_s)
         known = self.pods.get(name)
         if known is not None:
             self.deleted_by_scheduler.add(name)
             self.terminate(name, None)
-        await self.clock.sleep(CALL_S - APPLIED_AFTER_S)
         if known is None:
             raise errors.NotFound(f'pods "{name}" not found')
 
@@ -339,15 +354,22 @@ class Recording:
         self._world.heard(kind, data)
 
 
-def play(case: Mapping[str, Any], seed: int = 0, policy: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Run a case to its horizon: the outcome in the recorded form."""
+def play(
+    case: Mapping[str, Any],
+    seed: int = 0,
+    policy: Mapping[str, Any] | None = None,
+    latencies: Latencies = Latencies(),  # noqa: B008
+    watch: Callable[[World], object] = lambda world: None,
+) -> dict[str, Any]:
+    """Run a case to its horizon: the outcome in the recorded form. ``watch`` is shown the world before it begins."""
     runtime = SimRuntime(seed, lambda now_ns, actor, kind, data: None)
     env = runtime.env("scheduler/default-scheduler/0")
     worlds: list[World] = []
 
     async def main() -> None:
-        world = World(env, copy.deepcopy(dict(case)), policy or {})
+        world = World(env, copy.deepcopy(dict(case)), policy or {}, latencies)
         worlds.append(world)
+        watch(world)
         world.set_up()
         await runtime.begin()
         env.spawn(world.engine.run(), "engine")

@@ -16,7 +16,7 @@ from typing import Any
 from kemu.client.recorders import Recorder
 from kemu.errors import ApiError
 from kemu.runtime.env import Env
-from kemu.scheduler import diagnoses
+from kemu.scheduler import diagnoses, events
 from kemu.scheduler.avoided_nodes import AvoidedNodes
 from kemu.scheduler.cluster import Cluster
 from kemu.scheduler.configurations import Configuration
@@ -103,7 +103,6 @@ class Engine:
             self.queue,
             self.profiles,
             policy.cooperate and policy.nomination,
-            self._binding.__contains__,
             lambda uid: self._reject_waiting(uid, "", "removed"),
             lambda uid: handle.preempted_on.pop(uid, None),
         )
@@ -408,14 +407,17 @@ class Engine:
 
         Not for the pod itself when it was rejected: so it hears of it only once it is out of flight, and left out.
         """
+        tried, node = info.pod, info.node
+        # Otherwise it was forgotten when it was deleted.
+        was_assumed = info.uid in self.cluster.assumed and node is not None
+        gone = events.assigned(tried, node.name if node is not None else "")
         self.cluster.change(self.cluster.forget, info.uid)
         rejectors, message, reason = _failure(status)
-        tried = info.pod
-        if not rejectors:
-            self.queue.move(Event.ASSIGNED_POD_DELETE, tried, None)
+        if was_assumed and not rejectors:
+            self.queue.move(Event.ASSIGNED_POD_DELETE, gone, None)
         self._requeue(pod, tried, rejectors, "")
-        if rejectors:
-            self.queue.move(Event.ASSIGNED_POD_DELETE, tried, None, lambda waiting: waiting.uid != info.uid)
+        if was_assumed and rejectors:
+            self.queue.move(Event.ASSIGNED_POD_DELETE, gone, None, lambda waiting: waiting.uid != info.uid)
         await self._reporter.failed(tried, message, "", reason, writes_status=reports)
 
 

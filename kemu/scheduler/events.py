@@ -34,10 +34,17 @@ class Event(enum.Enum):
     POD_SCALE_DOWN = "Pod/UpdateScaleDown"
     POD_TOLERATIONS = "Pod/UpdateToleration"
     POD_GATES = "Pod/UpdateSchedulingGatesEliminated"
+    TIMEOUT = "UnschedulableTimeout"
+    """Pods that waited for long are woken. No plugin is asked about this and the next one."""
+    ACTIVATE = "Activate"
+    """One pod is to be tried again; new is its UID."""
     AVOIDANCE_OVER = "AvoidEvictedNode/Over"
     """The pods of a workload may use a node again that they were kept off (``policy.avoidEvictedNode``). Old is the pod
     that was thrown out there."""
 
+
+FOR_ALL_PLUGINS = frozenset((Event.TIMEOUT, Event.ACTIVATE))
+OF_THE_POD_ITSELF = frozenset((Event.POD_LABELS, Event.POD_SCALE_DOWN, Event.POD_TOLERATIONS, Event.POD_GATES))
 
 Hint = Callable[[PodInfo, Any, Any], bool]
 """(waiting pod, old object, new object) → whether the event could make the pod schedulable.
@@ -58,6 +65,14 @@ def node_events(old: Any, new: Any) -> list[Event]:
     if taints_of(old) != taints_of(new):
         events.append(Event.NODE_TAINTS)
     return events
+
+
+def assigned(pod: Any, node: str) -> Any:
+    """A pod as it would be on a node, for the end of one that was only assumed there."""
+    there = type(pod)()
+    there.CopyFrom(pod)
+    there.spec.nodeName = node
+    return there
 
 
 def taints_of(node: Any) -> list[tuple[str, str, str]]:

@@ -14,7 +14,7 @@ from kemu.scheduler import events
 from kemu.scheduler.cluster import Cluster
 from kemu.scheduler.events import Event
 from kemu.scheduler.pods import PodInfo
-from kemu.scheduler.queues import POD_UPDATE, SchedulingQueue
+from kemu.scheduler.queues import GATED, POD_UPDATE, SchedulingQueue
 
 
 class PodFeed:
@@ -26,7 +26,6 @@ class PodFeed:
         queue: SchedulingQueue,
         served: Mapping[str, object],
         cooperates: bool,
-        is_binding: Callable[[str], bool],
         reject_waiting: Callable[[str], bool],
         on_gone: Callable[[str], object],
     ) -> None:
@@ -38,7 +37,6 @@ class PodFeed:
         self._queue = queue
         self._served = served
         self._cooperates = cooperates
-        self._is_binding = is_binding
         self._reject_waiting = reject_waiting
         self._on_gone = on_gone
         self.pods: dict[str, Any] = {}
@@ -53,8 +51,8 @@ class PodFeed:
             self._assigned(pod)
         elif pod.spec.schedulerName in self._served:
             info = self._cluster.pending(pod)
-            self._queue.add(info)
-            if pod.status.nominatedNodeName:
+            waiting = self._queue.add(info)
+            if pod.status.nominatedNodeName and waiting.place != GATED:
                 self._cluster.nominator.nominate(info, pod.status.nominatedNodeName)
         elif self._cooperates and pod.status.nominatedNodeName:
             self._cluster.nominator.nominate(self._cluster.pending(pod), pod.status.nominatedNodeName)
@@ -86,12 +84,8 @@ class PodFeed:
             return
         self._queue.remove(uid)
         self._cluster.nominator.remove(uid)
-        if self._reject_waiting(uid):
-            self._queue.move(Event.ASSIGNED_POD_DELETE, pod, None)
-        elif not self._is_binding(uid) and uid in self._cluster.assumed:
-            # Bound and gone before the watch showed it on its node.
-            self._cluster.change(self._cluster.remove_pod, uid)
-            self._queue.move(Event.ASSIGNED_POD_DELETE, pod, None)
+        if uid in self._cluster.assumed:
+            self._assumed_ended(pod)
         elif pod.status.nominatedNodeName:
             self._nomination_ended(pod)
 
@@ -108,6 +102,8 @@ class PodFeed:
     def _waiting_changed(self, old: Any, new: Any) -> None:
         uid, queue, nominator = new.metadata.uid, self._queue, self._cluster.nominator
         if uid in self._cluster.assumed:
+            if new.metadata.HasField("deletionTimestamp") and not old.metadata.HasField("deletionTimestamp"):
+                self._assumed_ended(new)
             return
         known = queue.pods.get(uid)
         if known is None or old.spec != new.spec:
@@ -121,6 +117,18 @@ class PodFeed:
             nominator.renew(info, old.status.nominatedNodeName, new.status.nominatedNodeName)
         if old.status.nominatedNodeName not in ("", new.status.nominatedNodeName):
             self._nomination_ended(old)
+
+    def _assumed_ended(self, pod: Any) -> None:
+        """A pod is deleted before the watch showed it on its node; its binding, if still under way, will fail.
+
+        While it waits for its permit it keeps its room: turned away, it gives that up itself.
+        """
+        uid = pod.metadata.uid
+        node = self._cluster.assumed[uid].node
+        assert node is not None
+        if not self._reject_waiting(uid):
+            self._cluster.change(self._cluster.forget, uid)
+        self._queue.move(Event.ASSIGNED_POD_DELETE, events.assigned(pod, node.name), None)
 
     def _other_waiting_changed(self, old: Any, new: Any) -> None:
         before, after = old.status.nominatedNodeName, new.status.nominatedNodeName

@@ -95,7 +95,11 @@ class Profile:
         """For each event, the plugins that want to hear of it, with their hints."""
         for plugin in self.plugins.values():
             if isinstance(plugin, PreEnqueuePlugin | FilterPlugin | ReservePlugin | PermitPlugin):
-                for event, hint in plugin.events():
+                wanted = dict(plugin.events())
+                if Event.NODE_ADD in wanted:
+                    # Upstream's remedy for its issue 109437: whom new nodes interest is told of all taints too.
+                    wanted.setdefault(Event.NODE_TAINTS, None)
+                for event, hint in wanted.items():
                     self.hints[event][plugin.name] = hint
         if configuration.extended:
             for hints in self.hints.values():

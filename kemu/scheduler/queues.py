@@ -4,10 +4,10 @@ Three places, as in ``pkg/scheduler/backend/queue`` (v1.36):
 
 * **active**: ready to be tried, in the order of the QueueSort plugin.
 * **backoff**: woken before their backoff was over; in order of its end in whole seconds. When nothing is active the
-head   is taken however long its backoff still lasts. Pods whose attempt ended in an error wait in a part of their own,
-from   which nothing is taken early.
+  head is taken however long its backoff still lasts. Pods whose attempt ended in an error wait in a part of their own,
+  from which nothing is taken early.
 * **unschedulable**: waiting for an event that a plugin which rejected them finds promising; or for five minutes to
-pass.   Pods that a PreEnqueue plugin holds back (gated) stand here too.
+  pass. Pods that a PreEnqueue plugin holds back (gated) stand here too.
 
 A pod that is being tried is *in flight*: events that happen meanwhile are remembered and shown to the plugins that
 reject it, so none is lost.
@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kemu.runtime.env import SECOND_NS, Clock, Timer
+from kemu.scheduler import events
 from kemu.scheduler.events import Event
 from kemu.scheduler.pods import PodInfo
 from kemu.scheduler.profiles import Profile
@@ -36,6 +37,8 @@ ACTIVE, BACKOFF, ERROR_BACKOFF, UNSCHEDULABLE, GATED, IN_FLIGHT, GONE = (
     "gone",
 )
 
+_HEAPS = (ACTIVE, BACKOFF, ERROR_BACKOFF)
+
 FLUSH_INTERVAL_S = 30
 LONGEST_WAIT_S = 300
 """A pod that waited longer in the unschedulable set is tried again without an event."""
@@ -44,8 +47,6 @@ POD_ADD = "PodAdd"
 POD_UPDATE = "PodUpdate"
 ATTEMPT_FAILED = "AttemptFailed"
 BACKOFF_COMPLETE = "BackoffComplete"
-TIMEOUT = "UnschedulableTimeout"
-ACTIVATED = "Activate"
 
 OnLeave = Callable[["QueuedPod", str, int, str], object]
 """(pod, place that it leaves, since when in ns, what brought it there)."""
@@ -123,14 +124,17 @@ class SchedulingQueue:
         self._held: dict[str, QueuedPod] = {}
         """Pods that a PreEnqueue plugin holds back."""
         self._in_flight: dict[str, int] = {}
-        """UID → how many of ``_events`` were there when the pod was taken."""
+        """UID → how many events there had been when the pod was taken; in this order."""
         self._events: list[tuple[Event, Any, Any]] = []
+        self._forgotten = 0
+        """How many events there were before ``_events``: nobody in flight met them."""
         self._entries = 0
         self._stamps = 0
         self._timer: Timer | None = None
         self._timer_at_ns = 0
         self._timer_is_background = False
         self._flush: Timer | None = None
+        self._started_ns = 0
         self._running = False
         self.errors_are_background = False
         """Waiting out an error keeps a run alive, unless this says that it is in vain (no nodes)."""
@@ -171,7 +175,7 @@ class SchedulingQueue:
         pod.attempts += 1
         pod.rejectors = ()
         pod.gate = ""
-        self._in_flight[pod.info.uid] = len(self._events)
+        self._in_flight[pod.info.uid] = self._forgotten + len(self._events)
         return pod
 
     def done(self, uid: str) -> None:
@@ -189,7 +193,7 @@ class SchedulingQueue:
         if rejectors:
             pod.unschedulable_count += 1
             pod.error_count = 0
-            worth = next((event for event, old, new in met if self._is_worth(pod, event, old, new)), None)
+            worth = next((event for event, old, new in met if self._was_worth(pod, event, old, new)), None)
             if worth is None:
                 self._hold(pod, ATTEMPT_FAILED)
             else:
@@ -203,9 +207,11 @@ class SchedulingQueue:
         first = self._in_flight.pop(uid, None)
         if first is None:
             return []
-        met = self._events[first:]
-        if not self._in_flight:
-            self._events.clear()
+        met = self._events[first - self._forgotten :]
+        end = self._forgotten + len(self._events)
+        oldest = next(iter(self._in_flight.values()), end)
+        del self._events[: oldest - self._forgotten]
+        self._forgotten = oldest
         return met
 
     def _restamp(self, pod: QueuedPod) -> None:
@@ -234,28 +240,35 @@ class SchedulingQueue:
         if self._in_flight:
             self._events.append((event, old, new))
 
-    def update(self, info: PodInfo, events: Iterable[Event], old: Any) -> bool:
+    def update(self, info: PodInfo, changes: Iterable[Event], old: Any) -> bool:
         """A waiting pod itself changed. Returns False when it is not in the queue or in flight."""
         pod = self.pods.get(info.uid)
         if pod is None:
             return False
         if pod.place == IN_FLIGHT:
-            self._events.extend((event, old, info.pod) for event in events)
+            self._events.extend((event, old, info.pod) for event in changes)
             return False
-        pod.info = info
-        if pod.place in (UNSCHEDULABLE, GATED):
-            for event in events:
+        known, pod.info = pod.info, info
+        if pod.place in _HEAPS:
+            if self._sort_key(info, pod.timestamp_ns) != self._sort_key(known, pod.timestamp_ns):
+                self._sort_in(pod)
+        else:
+            for event in changes:
                 if self._is_worth(pod, event, old, info.pod):
                     self._requeue(pod, event.value)
-                    if pod.place not in (UNSCHEDULABLE, GATED):
+                    if pod.place in _HEAPS:
                         break
         return True
 
     def activate(self, uid: str) -> None:
         """Try a pod again whatever it waits for."""
         pod = self.pods.get(uid)
-        if pod is not None and pod.place in (UNSCHEDULABLE, GATED, BACKOFF, ERROR_BACKOFF):
-            self._activate(pod, ACTIVATED)
+        if pod is None:
+            return
+        if pod.place == IN_FLIGHT:
+            self._events.append((Event.ACTIVATE, None, uid))
+        elif pod.place != ACTIVE:
+            self._activate(pod, Event.ACTIVATE.value)
 
     def _is_worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> bool:
         hints = pod.profile.hints[event]
@@ -266,23 +279,28 @@ class SchedulingQueue:
                     return True
         return not pod.rejectors
 
+    def _was_worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> bool:
+        """The same for an event met in flight, which may be no business of the plugins, or of this pod."""
+        if event in events.FOR_ALL_PLUGINS:
+            return new is None or new == pod.info.uid
+        if event in events.OF_THE_POD_ITSELF and new.metadata.uid != pod.info.uid:
+            return False
+        return self._is_worth(pod, event, old, new)
+
     # Places ---------------------------------------------------------------------------------------------------------
 
     def _requeue(self, pod: QueuedPod, cause: str) -> None:
         """To backoff while the backoff lasts, else to active."""
         end_ns = self._backoff_end_ns(pod)
         if end_ns is not None and self._lasts(end_ns, self._clock.now_ns()):
-            if self._is_gated(pod, cause):
+            # Where nothing is taken early, the door is at the end of the backoff.
+            if self._pops_from_backoff and self._is_gated(pod, cause):
                 return
             self._leave(pod)
-            in_error = pod.error_count > 0
-            self._enter(pod, ERROR_BACKOFF if in_error else BACKOFF, cause)
-            heap = self._errors if in_error else self._backoff
-            heapq.heappush(
-                heap, (end_ns, *self._sort_key(pod.info, pod.timestamp_ns), pod.stamp, self._entry(pod), pod)
-            )
+            self._enter(pod, BACKOFF if pod.rejectors else ERROR_BACKOFF, cause)
+            self._sort_in(pod)
             self._arm()
-            if not in_error and self._pops_from_backoff:
+            if pod.place == BACKOFF and self._pops_from_backoff:
                 self.on_ready()
         else:
             self._activate(pod, cause)
@@ -292,8 +310,17 @@ class SchedulingQueue:
             return
         self._leave(pod)
         self._enter(pod, ACTIVE, cause)
-        heapq.heappush(self._active, (*self._sort_key(pod.info, pod.timestamp_ns), pod.stamp, self._entry(pod), pod))
+        self._sort_in(pod)
         self.on_ready()
+
+    def _sort_in(self, pod: QueuedPod) -> None:
+        """Into the heap of its place, at its place; an entry that it had before is void."""
+        order = (*self._sort_key(pod.info, pod.timestamp_ns), pod.stamp, self._entry(pod), pod)
+        if pod.place == ACTIVE:
+            heapq.heappush(self._active, order)
+        else:
+            heap = self._backoff if pod.place == BACKOFF else self._errors
+            heapq.heappush(heap, (self._backoff_end_ns(pod), *order))
 
     def _is_gated(self, pod: QueuedPod, cause: str) -> bool:
         """Whether a PreEnqueue plugin holds the pod back; then it is put among the held ones."""
@@ -374,6 +401,7 @@ class SchedulingQueue:
     def start(self) -> None:
         """Timers run from now on."""
         self._running = True
+        self._started_ns = self._clock.now_ns()
         self._arm()
         self._arm_flush()
 
@@ -422,14 +450,18 @@ class SchedulingQueue:
     def _arm_flush(self) -> None:
         if self._running and self._flush is None and self._unschedulable:
             step_ns = FLUSH_INTERVAL_S * SECOND_NS
-            when_ns = (self._clock.now_ns() // step_ns + 1) * step_ns
+            passed_ns = self._clock.now_ns() - self._started_ns
+            when_ns = self._started_ns + (passed_ns // step_ns + 1) * step_ns
             self._flush = self._clock.call_at_ns(when_ns, self._wake_the_old, background=True)
 
     def _wake_the_old(self) -> None:
         self._flush = None
         oldest_ns = self._clock.now_ns() - LONGEST_WAIT_S * SECOND_NS
-        for members in list(self._unschedulable.values()):
-            for pod in list(members.values()):
-                if pod.timestamp_ns < oldest_ns:
-                    self._requeue(pod, TIMEOUT)
+        old = [pod for members in self._unschedulable.values() for pod in members.values()]
+        old = [pod for pod in old if pod.timestamp_ns < oldest_ns]
+        for pod in old:
+            self._requeue(pod, Event.TIMEOUT.value)
+        if old and self._in_flight:
+            # A pod that is being tried while others are woken so comes back as if it had waited as long.
+            self._events.append((Event.TIMEOUT, None, None))
         self._arm_flush()

@@ -21,7 +21,8 @@ def test_all_families_are_here() -> None:
 def test_agrees_with_every_recorded_timeline(family: str) -> None:
     wrong: dict[str, Any] = {}
     for case in cases.read(DATA / f"{family}.jsonl.gz"):
-        answer, found = timeline.judged(case.question, case.expect)
+        answer = timeline.answer(case.question)
+        found = timeline.agrees(case.expect, answer)
         if not found:
             equal = next(one for one in case.expect["outcomes"] if not timeline.difference(answer, one))
             message = timeline.messages_differ(answer, equal)

@@ -133,8 +133,8 @@ def decided(policy: dict[str, Any]) -> dict[str, float]:
 
 
 def test_the_status_write_holds_the_loop_up_or_not() -> None:
-    assert decided({}) == decided({"statusWrites": "blocking"}) == {"a": 1.0, "b": 5.0}
-    assert decided({"statusWrites": "background"}) == {"a": 1.0, "b": 2.0}
+    assert decided({}) == decided({"statusWrites": "blocking"}) == {"a": 0.0, "b": 4.0}
+    assert decided({"statusWrites": "background"}) == {"a": 0.0, "b": 1.0}
 
 
 def test_with_writes_in_the_background_everything_is_written_in_the_end() -> None:

@@ -54,7 +54,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         return _BUSY if self.handle.is_preempting(pod.uid) else None
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
-        return [(Event.ASSIGNED_POD_DELETE, None)]
+        # Only opens the door: whether the end of a pod helps is for the plugins to say that rejected the preemptor.
+        return [(Event.ASSIGNED_POD_DELETE, lambda pod, old, new: False)]
 
     def candidates_wanted(self, nodes: int) -> int:
         """With how many candidates the search may stop."""
