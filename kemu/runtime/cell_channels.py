@@ -41,6 +41,9 @@ SERVER_OPTIONS = (
     ("grpc.keepalive_permit_without_calls", 1),
 )
 
+SECURE = "grpcs://"
+"""Prefix of an outside address that is reached by TLS."""
+
 _CLOSE_AFTER_S = 5.0
 
 
@@ -52,9 +55,15 @@ class Connections:
         self._closing: set[asyncio.Task[None]] = set()
 
     def to(self, target: str) -> grpc.aio.Channel:
+        """``target`` is ``host:port``, or ``grpcs://host:port`` for TLS with the roots that gRPC knows."""
         channel = self._channels.get(target)
         if channel is None:
-            channel = self._channels[target] = grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS)
+            if target.startswith(SECURE):
+                credentials = grpc.ssl_channel_credentials()
+                channel = grpc.aio.secure_channel(target.removeprefix(SECURE), credentials, options=CHANNEL_OPTIONS)
+            else:
+                channel = grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS)
+            self._channels[target] = channel
         return channel
 
     def retain(self, targets: set[str]) -> None:

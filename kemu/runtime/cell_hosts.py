@@ -42,6 +42,8 @@ SHORTEST_STOP_TIMEOUT_S = 2.0
 """Real seconds, however fast the clock."""
 
 ETCD = "etcd://"
+PLAIN = "grpc://"
+OUTSIDE = (ETCD, PLAIN, cell_channels.SECURE)
 """Before ``host:port`` of a real etcd, which may be dialled in the store's place."""
 
 
@@ -261,8 +263,8 @@ class Resident:
         host = self._host
         if self.gone or peer in host.residents:
             return None
-        if peer.startswith(ETCD):
-            target = peer.removeprefix(ETCD)
+        if peer.startswith(OUTSIDE):
+            target = peer.removeprefix(ETCD).removeprefix(PLAIN)
             host.outside.add(target)
             return host.connections.to(target)
         address = host.addresses.get(peer)

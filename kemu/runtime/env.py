@@ -131,6 +131,9 @@ class Env(Protocol):
     def dial(self, name: str) -> Channel:
         """A channel to the actor of that name, wherever it lives now; the same one at each call.
 
+        ``grpc://host:port`` (``grpcs://`` with TLS) is a process outside of the cluster; in ``sim``, where it would be
+        outside of virtual time, that is a SimulationError.
+
         Calls fail with ``grpc.aio.AioRpcError`` UNAVAILABLE while the other side is away. Metadata of every call
         carries ``("kemu-actor", <own name>)``.
         """

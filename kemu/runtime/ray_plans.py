@@ -32,7 +32,7 @@ class CellPlan:
 
 DEFAULT_PLAN: tuple[CellPlan, ...] = (
     CellPlan("control", ("store", "apiserver/*")),
-    CellPlan("schedulers", ("scheduler/*", "controller/*")),
+    CellPlan("schedulers", ("scheduler/*", "extender/*", "controller/*")),
     CellPlan("kubelets", ("kubelet/*",), size=500),
     CellPlan(DRIVER, ("*",)),
 )

@@ -65,6 +65,8 @@ class SimEnv(Owner):
     def dial(self, name: str) -> Channel:
         channel = self._channels.get(name)
         if channel is None:
+            if "://" in name:
+                raise errors.SimulationError(f"{name} is outside of virtual time; {self.name} can dial actors only")
             runtime = self._runtime
             channel = self._channels[name] = Channel(
                 lambda: runtime.network.connect(self.host, name), runtime.loop, (("kemu-actor", self.name),)

@@ -12,9 +12,10 @@ from typing import Any
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.objects import names, quantities
 from kemu.scenario import manifests, scenarios
-from kemu.scenario.documents import Path, follow
+from kemu.scenario.documents import Path, follow, nearest
 from kemu.scenario.shapes import Report
 from kemu.scheduler import configurations, framework, profiles
+from kemu.scheduler import extenders as extender_classes
 from kemu.scheduler.cluster import Cluster
 
 DEFAULT_RESOURCES = {"cpu": "8", "ephemeral-storage": "100Gi", "memory": "32Gi", "pods": "110"}
@@ -148,6 +149,41 @@ def schedulers(checked: Any, configs: Mapping[int, Any]) -> list[scenarios.Sched
         config = configs.get(index, item.get("config", {}))
         found.append(scenarios.Scheduler(item["name"], item.get("replicas", 1), config, item.get("policy", {})))
     return found
+
+
+def extenders(
+    checked: Any, schedulers: list[scenarios.Scheduler], path: Path, report: Report
+) -> list[scenarios.Extender]:
+    """The extenders, whose classes exist, and which are there for the schedulers that call them."""
+    found = []
+    for index, item in enumerate(checked):
+        if not isinstance(item, dict) or "name" not in item or "plugin" not in item:
+            continue
+        try:
+            extender_classes.load(item["plugin"])
+        except ValueError as error:
+            report.add((*path, index, "plugin"), str(error))
+        found.append(scenarios.Extender(item["name"], item["plugin"], item.get("args", {})))
+    actors = [f"kemu://extender/{extender.name}" for extender in found]
+    for index, scheduler in enumerate(schedulers):
+        for number, address in enumerate(addresses(scheduler)):
+            if address.startswith("kemu://") and address not in actors:
+                place = ("spec", "schedulers", index, "config", "extenders", number, "urlPrefix")
+                report.add(place, f"there is no {address}", nearest(address, actors))
+    return found
+
+
+def addresses(scheduler: scenarios.Scheduler) -> list[str]:
+    """Of the extenders that a scheduler calls, as far as they are written down well."""
+    entries = scheduler.config.get("extenders")
+    prefixes = [entry.get("urlPrefix") if isinstance(entry, dict) else None for entry in entries or ()]
+    return [prefix.rstrip("/") if isinstance(prefix, str) else "" for prefix in prefixes]
+
+
+def outside_extenders(scenario: scenarios.Scenario) -> list[str]:
+    """Addresses of extenders that are no actors."""
+    called = [address for scheduler in scenario.schedulers for address in addresses(scheduler)]
+    return [address for address in called if address.startswith(configurations.OUTSIDE_PREFIXES)]
 
 
 def check_config(config: Mapping[str, Any], name: str, path: Path, report: Report) -> None:

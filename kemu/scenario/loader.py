@@ -239,6 +239,7 @@ class _Loading:
         timeline.add_events(spec.get("events", []), raw.get("events") or [], ("spec", "events"))
         nodes = self._nodes(spec, raw, timeline)
         schedulers = clusters.schedulers(spec.get("schedulers"), self._scheduler_configs(spec))
+        extenders = clusters.extenders(spec.get("extenders", []), schedulers, ("spec", "extenders"), self.report)
         setup, declared = self._setup(spec, timeline)
         api = spec.get("apiServers", {})
         running = controllers.chosen(
@@ -247,6 +248,7 @@ class _Loading:
         names = references.Names(
             nodes,
             schedulers,
+            extenders,
             timeline.workloads,
             timeline.events,
             apiservers=api.get("replicas", 1),
@@ -273,6 +275,7 @@ class _Loading:
             speed=spec.get("speed", 1.0),
             nodes=tuple(nodes),
             schedulers=tuple(schedulers),
+            extenders=tuple(extenders),
             apiserver_replicas=api.get("replicas", 1),
             cache_lag_s=api.get("cacheLag", 0) / SECOND_NS,
             event_ttl_s=api.get("eventTtl", 3600 * SECOND_NS) / SECOND_NS,
@@ -405,7 +408,7 @@ class _Loading:
         timeline: timelines.Timeline,
     ) -> None:
         references.check_unique(self._node_names, "node", self.report)
-        for section, what in (("schedulers", "scheduler"), ("workloads", "workload")):
+        for section, what in (("schedulers", "scheduler"), ("extenders", "extender"), ("workloads", "workload")):
             items = raw.get(section)
             stated = [
                 (item["name"], ("spec", section, index, "name"))

@@ -20,6 +20,7 @@ USER = "user"
 STORE_FACTORY = "kemu.store.server:Store"
 APISERVER_FACTORY = "kemu.apiserver.server:ApiServer"
 SCHEDULER_FACTORY = "kemu.scheduler.scheduler:Scheduler"
+EXTENDER_FACTORY = "kemu.scheduler.extenders:ExtenderActor"
 KUBELET_FACTORY = "kemu.kubelet.kubelet:Kubelet"
 
 
@@ -66,6 +67,18 @@ def kubelet(scenario: Scenario, node: Node, index: int) -> ActorSpec:
 
 def kubelets(scenario: Scenario) -> list[ActorSpec]:
     return [kubelet(scenario, node, index) for index, node in enumerate(scenario.nodes)]
+
+
+def extenders(scenario: Scenario) -> list[ActorSpec]:
+    specs = []
+    for index, extender in enumerate(scenario.extenders):
+        config = {
+            "plugin": extender.plugin,
+            "args": dict(extender.args),
+            "apiserver": apiserver_of(scenario, index),
+        }
+        specs.append(ActorSpec(f"extender/{extender.name}", EXTENDER_FACTORY, config))
+    return specs
 
 
 def schedulers(scenario: Scenario) -> list[ActorSpec]:

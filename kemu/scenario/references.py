@@ -26,6 +26,7 @@ class Names:
         self,
         nodes: Sequence[scenarios.Node],
         schedulers: Sequence[scenarios.Scheduler],
+        extenders: Sequence[scenarios.Extender],
         workloads: Sequence[scenarios.Workload],
         events: Sequence[scenarios.Event],
         *,
@@ -60,6 +61,7 @@ class Names:
         for scheduler in schedulers:
             self.scheduler_names += profile_names(scheduler)
             self.actors += (f"scheduler/{scheduler.name}/{replica}" for replica in range(scheduler.replicas))
+        self.actors += (f"extender/{extender.name}" for extender in extenders)
         self.actors += (f"kubelet/{name}" for name in kubelets)
         self.actors += (f"controller/{name}" for name in controllers)
         self._known_pods = set(self.pods)

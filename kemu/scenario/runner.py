@@ -33,7 +33,7 @@ from kemu.errors import ActorFailed, KemuError, NotFound, ScenarioError, Simulat
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
 from kemu.runtime.runtimes import Runtime
-from kemu.scenario import loader, plans, verdicts
+from kemu.scenario import clusters, loader, plans, verdicts
 from kemu.scenario.expectations import Comparison, Expectation
 from kemu.scenario.faults import CHAOS, Chaos
 from kemu.scenario.scenarios import Event, Scenario
@@ -136,6 +136,9 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     runtime_name = options.runtime or scenario.runtime
     if scenario.store_etcd and runtime_name == "sim":
         raise KemuError("a real etcd is outside of virtual time: store.etcd needs --runtime ray")
+    outside = clusters.outside_extenders(scenario)
+    if outside and runtime_name == "sim":
+        raise KemuError(f"{outside[0]} is outside of virtual time: an extender of that address needs --runtime ray")
     folder = _prepare(options.out, scenario)
     # What happens for real bears real dates.
     epoch_unix_s = EPOCH_UNIX_S if runtime_name == "sim" else int(time.time())
@@ -218,6 +221,7 @@ async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder) -> End
         plans.apiservers(scenario),
         plans.user(scenario),
         plans.kubelets(scenario),
+        plans.extenders(scenario),
         plans.schedulers(scenario),
         plans.controllers(scenario),
     ):

@@ -57,6 +57,16 @@ class Scheduler:
 
 
 @dataclass(frozen=True, slots=True)
+class Extender:
+    """A process that schedulers ask, the actor ``extender/<name>``."""
+
+    name: str
+    plugin: str
+    """``module:Class``, or the name of one that comes with kemu."""
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Arrivals:
     """When the pods of a workload come."""
 
@@ -193,6 +203,7 @@ class Scenario:
     """Virtual seconds for each real one (``ray``)."""
     nodes: tuple[Node, ...]
     schedulers: tuple[Scheduler, ...]
+    extenders: tuple[Extender, ...]
     apiserver_replicas: int
     cache_lag_s: float
     event_ttl_s: float

@@ -143,6 +143,7 @@ def _policy() -> dict[str, Key]:
         known = tuple(word for word in words if word in built.get(name, ()))
         shape = Choice(known, tuple(word for word in words if word not in known)) if words else Switch()
         keys[name] = Key(shape, doc, built=name in built)
+    keys["minFeasibleNodes"] = Key(Whole(1), "A search does not stop before it found so many nodes that pass; 100.")
     return keys
 
 
@@ -160,6 +161,14 @@ SCHEDULER = Record(
     },
     noun="configuration",
     choice_required=False,
+)
+
+EXTENDER = Record(
+    {
+        "name": Key(NAME, "The actor is extender/<name>; a scheduler calls it kemu://extender/<name>.", required=True),
+        "plugin": Key(Text(), "Its class: module:Class, or the name of one that comes with kemu.", required=True),
+        "args": Key(Free(), "What the class is given."),
+    }
 )
 
 # --- pods over time --------------------------------------------------------------------------------------------------
@@ -311,8 +320,9 @@ EVENT = Record(
 )
 
 _ACTOR = Text(
-    r"(store|apiserver|scheduler|kubelet|controller|\*)[^\s]*",
-    "an actor: store, apiserver/0, scheduler/<name>/<replica>, kubelet/<node>, controller/<name>, or a pattern",
+    r"(store|apiserver|scheduler|extender|kubelet|controller|\*)[^\s]*",
+    "an actor: store, apiserver/0, scheduler/<name>/<replica>, extender/<name>, kubelet/<node>, controller/<name>, "
+    "or a pattern",
 )
 CHAOS = Record(
     {
@@ -545,6 +555,7 @@ SPEC: dict[str, Key] = {
     "speed": Key(Number(positive=True), "Virtual seconds for each real one, with ray only."),
     "nodes": Key(ListOf(NODE), "The nodes, each with its kubelet."),
     "schedulers": Key(ListOf(SCHEDULER), "The schedulers; by default one named default-scheduler."),
+    "extenders": Key(ListOf(EXTENDER), "Extenders of schedulers: processes that filter, rank and bind beside them."),
     "apiServers": Key(
         Record(
             {

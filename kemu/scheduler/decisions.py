@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kemu.scheduler import diagnoses, evaluations
+from kemu.scheduler import diagnoses, evaluations, policies
 from kemu.scheduler.cluster import Cluster
 from kemu.scheduler.columns import IntArray
 from kemu.scheduler.evaluations import Evaluation, Evaluations, combined, split
@@ -30,21 +30,22 @@ from kemu.scheduler.statuses import Status, unresolvable
 if TYPE_CHECKING:
     from random import Random
 
-MIN_FEASIBLE_NODES = 100
-"""At least so many nodes are looked for before the search stops."""
 _MIN_PERCENTAGE = 5
 
 _LEFT_OUT = 1 << 60
-"""Combined verdict of nodes outside of what PreFilter narrowed the search to."""
+"""Combined verdict of nodes outside of what PreFilter narrowed the search to; those above are of refusals."""
 
 
-def nodes_to_find(nodes: int, percentage: int) -> int:
-    """How many feasible nodes end the search (``numFeasibleNodesToFind``). ``percentage`` 0: adaptive."""
-    if nodes < MIN_FEASIBLE_NODES or percentage >= 100:
+def nodes_to_find(nodes: int, percentage: int, least: int = policies.MIN_FEASIBLE_NODES) -> int:
+    """How many feasible nodes end the search (``numFeasibleNodesToFind``), but not fewer than ``least``.
+
+    ``percentage`` 0: adaptive.
+    """
+    if nodes < least or percentage >= 100:
         return nodes
     if percentage == 0:
         percentage = max(50 - nodes // 125, _MIN_PERCENTAGE)
-    return max(nodes * percentage // 100, MIN_FEASIBLE_NODES)
+    return max(nodes * percentage // 100, least)
 
 
 class Filtering:
@@ -58,6 +59,7 @@ class Filtering:
         "left_out",
         "nodes",
         "profile",
+        "refusals",
         "rejection",
         "states",
         "tally",
@@ -78,6 +80,8 @@ class Filtering:
         self.tally: Mapping[int, int] = evaluation.tally
         self.left_out = ""
         """Names of the plugins that narrowed the search, for the reason of the nodes left out."""
+        self.refusals: list[Status] = []
+        """What was said by others than plugins; see :meth:`refuse`."""
         self._active: list[tuple[int, FilterPlugin, Any]] | None = None
         self._local: list[bool] | None = None
 
@@ -105,12 +109,24 @@ class Filtering:
 
     def explain(self, verdict: int) -> Status:
         """The status behind a combined verdict, with the plugin's name."""
+        if verdict > _LEFT_OUT:
+            return self.refusals[verdict - _LEFT_OUT - 1]
         if verdict == _LEFT_OUT:
             return unresolvable(f"node(s) didn't satisfy plugin(s) [{self.left_out}]")
         place, own = split(verdict)
         plugin = self.profile.filters[place]
         state = self.states[place] if place in self.states else self.evaluation.filters.states[place]
         return plugin.explain(state, own)._replace(plugin=plugin.name)
+
+    def refuse(self, refused: Mapping[int, Status]) -> None:
+        """Somebody other than a plugin refuses nodes, by row."""
+        verdicts = self.verdicts.copy()
+        for row, status in refused.items():
+            if status not in self.refusals:
+                self.refusals.append(status)
+            verdicts[row] = _LEFT_OUT + 1 + self.refusals.index(status)
+        self.verdicts = verdicts
+        self.tally = evaluations.tally_of(verdicts[: self.nodes])
 
     def status(self, row: int) -> Status | None:
         """Why a node was rejected; None if it passed."""
@@ -152,7 +168,7 @@ class Filtering:
 class Decision:
     """The result of one attempt."""
 
-    __slots__ = ("evaluated", "feasible", "filtering", "node", "ties")
+    __slots__ = ("error", "evaluated", "feasible", "filtering", "node", "ties")
 
     def __init__(self, filtering: Filtering | None) -> None:
         self.filtering = filtering
@@ -165,6 +181,13 @@ class Decision:
         """How many of them passed."""
         self.ties = 0
         """How many nodes share the highest score; 0 when there was nothing to compare."""
+        self.error: Status | None = None
+        """The attempt broke off: that is no verdict on the pod."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing is left to be decided after PreFilter and Filter."""
+        return self.filtering is None or self.filtering.rejection is not None or self.error is not None
 
 
 class Decider:
@@ -186,6 +209,9 @@ class Decider:
         self.start_row = 0
         """Where the next search begins."""
         self.tries_nominated_node = True
+        self.takes_first = not profile.scorers
+        """Nobody compares nodes, so the first that passes will do."""
+        self.least = profile.handle.policy.minFeasibleNodes
 
     # Filter ---------------------------------------------------------------------------------------------------------
 
@@ -263,33 +289,58 @@ class Decider:
 
     def decide(self, pod: PodInfo) -> Decision:
         """Filter, score and choose; the pod's nominated node goes first."""
-        cluster = self.cluster
-        cluster.settle()
-        if not cluster.rows:
-            return Decision(None)
-        filtering = self.filter(pod)
-        decision = Decision(filtering)
-        if filtering.rejection is not None:
+        decision = self.begin(pod)
+        filtering = decision.filtering
+        if filtering is None or decision.ended:
             return decision
-        nominated = cluster.nodes.get(pod.pod.status.nominatedNodeName) if self.tries_nominated_node else None
-        if nominated is not None and nominated.row >= 0 and not filtering.verdicts[nominated.row]:
+        nominated = self.nominated(filtering)
+        if nominated is not None:
             decision.node = nominated.name
             decision.evaluated = decision.feasible = 1
             return decision
-        rows = self._feasible_rows(filtering, decision)
-        if not decision.feasible:
-            return decision
-        if decision.feasible == 1:
-            decision.node = cluster.rows[int(rows[0])].name
-            return decision
-        totals = self.totals(filtering, rows)
+        rows = self.feasible_rows(filtering, decision)
+        if not self.is_clear(decision, rows):
+            self.choose(decision, rows, self.totals(filtering, rows))
+        return decision
+
+    def begin(self, pod: PodInfo) -> Decision:
+        """PreFilter and Filter, and what ends the attempt there."""
+        self.cluster.settle()
+        if not self.cluster.rows:
+            return Decision(None)
+        filtering = self.filter(pod)
+        decision = Decision(filtering)
+        if self.profile.filter_failure is not None and filtering.rejection is None:
+            place, status = self.profile.filter_failure
+            verdicts = filtering.verdicts[: filtering.nodes]
+            if ((verdicts == 0) | (verdicts >= combined(place, 0)) & (verdicts < _LEFT_OUT)).any():
+                decision.error = status
+        return decision
+
+    def nominated(self, filtering: Filtering) -> NodeInfo | None:
+        """The node that the pod is nominated to, if it passes."""
+        if not self.tries_nominated_node:
+            return None
+        node = self.cluster.nodes.get(filtering.cycle.message.status.nominatedNodeName)
+        return node if node is not None and node.row >= 0 and not filtering.verdicts[node.row] else None
+
+    def is_clear(self, decision: Decision, rows: IntArray) -> bool:
+        """Whether there is nothing to compare: no node, a single one, or scoring fails."""
+        decision.feasible = len(rows)
+        if len(rows) == 1:
+            decision.node = self.cluster.rows[int(rows[0])].name
+        elif len(rows) > 1:
+            decision.error = self.profile.score_failure
+        return len(rows) < 2 or decision.error is not None
+
+    def choose(self, decision: Decision, rows: IntArray, totals: IntArray) -> None:
+        """The node with the highest total; of several, one at random."""
         best = rows[totals == totals.max()]
         decision.ties = len(best)
         choice = best[self.random.randrange(len(best))] if len(best) > 1 else best[0]
-        decision.node = cluster.rows[int(choice)].name
-        return decision
+        decision.node = self.cluster.rows[int(choice)].name
 
-    def _feasible_rows(self, filtering: Filtering, decision: Decision) -> IntArray:
+    def feasible_rows(self, filtering: Filtering, decision: Decision) -> IntArray:
         """The feasible nodes that the search finds, and where the next search begins."""
         nodes = filtering.nodes
         verdicts = filtering.verdicts
@@ -300,9 +351,8 @@ class Decider:
         if filtering.left_out:
             rows = np.flatnonzero(feasible)
             decision.evaluated = int(np.count_nonzero(verdicts[:nodes] != _LEFT_OUT))
-            decision.feasible = len(rows)
             return rows
-        wanted = nodes_to_find(nodes, self.percentage)
+        wanted = 1 if self.takes_first else nodes_to_find(nodes, self.percentage, self.least)
         start = self.start_row if self.start_row < nodes else 0
         if wanted >= nodes:
             rows = np.flatnonzero(feasible)
@@ -323,7 +373,6 @@ class Decider:
                 complete = len(before) >= missing
                 decision.evaluated = nodes - start + int(before[missing - 1]) + 1 if complete else nodes
             self.start_row = (start + decision.evaluated) % nodes
-        decision.feasible = len(rows)
         return rows
 
     # Score ----------------------------------------------------------------------------------------------------------

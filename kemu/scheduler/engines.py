@@ -24,7 +24,8 @@ from kemu.scheduler.decisions import Decider, Decision, Filtering
 from kemu.scheduler.events import Event
 from kemu.scheduler.evictions import Evictor
 from kemu.scheduler.feeds import NodeFeed, PodFeed
-from kemu.scheduler.framework import Api, Cycle, Handle, Plugin, PostFilterResult, Skip
+from kemu.scheduler.extender_clients import Extenders
+from kemu.scheduler.framework import SKIP, Api, Cycle, Handle, Plugin, PostFilterResult, Skip
 from kemu.scheduler.permits import WaitingPod
 from kemu.scheduler.plugins.priority_sort import FirstInFirstOut
 from kemu.scheduler.pods import PodInfo
@@ -72,6 +73,7 @@ class Engine:
             handle.avoided = AvoidedNodes(env.clock, env.spawn, policy.avoidEvictedNode, self._avoidance_over)
         self.avoided = handle.avoided
         """To be told of pods that failed, where there is one."""
+        self._extenders = Extenders(env, self.cluster, configuration.extenders) if configuration.extenders else None
         self.profiles: dict[str, Profile] = {}
         self._deciders: dict[str, Decider] = {}
         for one in configuration.profiles:
@@ -80,6 +82,8 @@ class Engine:
                 profile.queue_sort = FirstInFirstOut({}, handle)
             decider = Decider(profile, self.cluster, env.random, configuration.percentage_of_nodes_to_score)
             decider.tries_nominated_node = policy.nomination
+            if self._extenders is not None and self._extenders.compare_nodes:
+                decider.takes_first = False
             self.profiles[one.scheduler_name] = profile
             self._deciders[one.scheduler_name] = decider
         made = {} if recorders is None else {name: recorders(name) for name in self.profiles}
@@ -157,13 +161,22 @@ class Engine:
             self.queue.done(uid)
             self._log_attempt(pod, started_ns, "skipped", None, "")
             return
-        decision = self._deciders[pod.profile.scheduler_name].decide(info)
+        decider = self._deciders[pod.profile.scheduler_name]
+        if self._extenders is None:
+            decision = decider.decide(info)
+        else:
+            self.cluster.freeze()
+            decision = await self._extenders.decide(decider, info)
         cost_s = self._timing.cycle_s(self._env.random, decision.evaluated)
         self.cluster.freeze()
         # Also an attempt that takes no time lets the others have their turn.
         await self._clock.sleep(cost_s)
         if decision.node:
             await self._place(pod, decision, started_ns)
+        elif decision.error is not None:
+            self.cluster.thaw()
+            self._log_attempt(pod, started_ns, "error", decision, decision.error.message)
+            await self._requeue_and_report(pod, (), decision.error.message, None, SCHEDULER_ERROR)
         else:
             await self._fail(pod, decision, started_ns)
 
@@ -206,6 +219,8 @@ class Engine:
             await self._requeue_and_report(pod, (), NO_NODES, "", REJECTED)
             return
         result = self._post_filter(pod.profile, filtering)
+        if self._extenders is not None and result.candidate is not None:
+            result = await self._extenders.preempt(pod.info, result, pod.profile.post_filters)
         for effort in result.efforts:
             await self._spend(pod, effort)
         message = f"{filtering.message()} {result.message}".rstrip()
@@ -393,6 +408,9 @@ class Engine:
         if bind_s:
             await self._clock.sleep(bind_s)
         await self._reporter.settled(cycle.pod.uid)
+        answer = SKIP if self._extenders is None else await self._extenders.bind(cycle.pod, node)
+        if not isinstance(answer, Skip):
+            return answer, ""
         for binder in profile.bind:
             try:
                 answer = await binder.bind(cycle, node)

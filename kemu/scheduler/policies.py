@@ -13,6 +13,9 @@ from typing import Any
 
 from kemu.errors import KemuError
 
+MIN_FEASIBLE_NODES = 100
+"""At least so many nodes that pass are looked for before a search stops, in today's kube-scheduler."""
+
 
 class PolicyError(KemuError, ValueError):
     """A switch that does not exist, or a value that it does not have. ``path`` names the switch."""
@@ -70,6 +73,10 @@ class Policy:
     """For so many seconds a pod is kept off a node whose kubelet evicted or rejected one like it; 0: it is not
     (:mod:`kemu.scheduler.avoided_nodes`)."""
 
+    minFeasibleNodes: int = dataclasses.field(default=MIN_FEASIBLE_NODES, metadata={"least": 1})  # noqa: N815
+    """A search may not stop before so many nodes that pass were found, whatever percentageOfNodesToScore says. The
+    documentation of Kubernetes speaks of 50, the code of 100."""
+
     @property
     def preempts(self) -> bool:
         return not self.disablePreemption and self.preemptor == "scheduler"
@@ -89,6 +96,11 @@ def policy_of(switches: Mapping[str, Any]) -> Policy:
             )
         if "key" in fields[name].metadata:
             amounts[name] = _amount_of(name, value, fields[name].metadata)
+            continue
+        if "least" in fields[name].metadata:
+            least = fields[name].metadata["least"]
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise PolicyError(f"policy.{name}", f"must be a whole number of at least {least}: {value!r}")
             continue
         allowed = fields[name].metadata["values"]
         if not any(value is one or (isinstance(one, str) and value == one) for one in allowed):

@@ -33,7 +33,7 @@ from kemu.scheduler.pods import PodInfo
 from kemu.scheduler.policies import Policy
 from kemu.scheduler.searches import Effort
 from kemu.scheduler.simulations import Simulation
-from kemu.scheduler.statuses import UNRESOLVABLE, UNSCHEDULABLE, Status, unresolvable
+from kemu.scheduler.statuses import ERROR, UNRESOLVABLE, UNSCHEDULABLE, Status, unresolvable
 
 if TYPE_CHECKING:
     from random import Random
@@ -91,6 +91,8 @@ class Preemptor:
         self._kept: dict[int, dict[str, tuple[int, Candidate | Status]]] = {}
         """By template, then by node: the generation of the node and the result."""
         self._kept_results = 0
+        self.candidates: list[Candidate] = []
+        """Those of the latest preemption, for extenders to look at."""
         self._budgets: list[_Budget] = []
         self._budgets_version = -1
         self._preference = _preference_by_qos if policy.victimOrder == "qos" else _preference
@@ -124,6 +126,7 @@ class Preemptor:
             candidates = self._cross_node.search(filtering, (*potential[offset:], *potential[:offset]))
         if not candidates:
             return Preemption(None, self.failure(filtering, failures), clears_nomination=True)
+        self.candidates = candidates
         best = self.best(candidates)[0]
         return Preemption(best, "", clears_nomination=False, candidates=len(candidates))
 
@@ -194,6 +197,9 @@ class Preemptor:
                 result = run.on(node) if run is not None and simple else self.dry_run(filtering, node, local)
                 if local and name != own:
                     kept[name] = (node.generation, result)
+            if isinstance(result, Candidate) and not result.victims:
+                # Only an extender refuses a node that all filters let pass.
+                result = Status(ERROR, (f'expected at least one victim pod on node "{name}"',))
             if isinstance(result, Candidate):
                 candidates.append(result)
                 harmless = harmless or result.violations == 0
@@ -278,6 +284,10 @@ class Preemptor:
             violated = [budget.charge(pod) for budget in self._budgets]
             (violating if any(violated) else others).append(pod)
         return violating, others
+
+    def rated(self, node: str, victims: list[PodInfo], violations: int) -> Candidate:
+        """A candidate as an extender sees it."""
+        return Candidate(node, tuple(victims), violations, self._preference(victims, violations))
 
     # Order ----------------------------------------------------------------------------------------------------------
 

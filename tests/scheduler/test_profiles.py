@@ -196,7 +196,7 @@ def test_every_plugin_in_the_tree_is_known_by_its_own_name() -> None:
         ({"queu": "fifo"}, "policy.queu", 'did you mean "queue"?'),
         ({"queue": "lifo"}, "policy.queue", "not one of: priority, fifo"),
         ({"nomination": "no"}, "policy.nomination", "true, false"),
-        ({"preemptor": "kubelet"}, "policy.preemptor", "scheduler, none"),
+        ({"preemptor": "nobody"}, "policy.preemptor", "not one of: scheduler, "),
     ],
 )
 def test_an_unknown_switch_or_value(switches: dict[str, Any], path: str, text: str) -> None:
