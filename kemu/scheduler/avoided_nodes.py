@@ -1,13 +1,13 @@
 """Nodes that a workload is kept off, because their kubelet has just thrown one of its pods out (``avoidEvictedNode``).
 
 The design document: if a pod is evicted by the kubelet, the scheduler "should avoid the node and should try scheduling
-the pod on a different node", lest kubelet and scheduler play ping-pong. The scheduler does not see usage, so without this
-it takes the node for as good as before.
+the pod on a different node", lest kubelet and scheduler play ping-pong. The scheduler does not see usage, so without
+this it takes the node for as good as before.
 
-What counts is in the API alone: a pod on a node with phase Failed and a reason that only kubelets give, an eviction or a
-refusal to admit. The pods that come in its place are those of the same workload; as nothing says which of them replaces
-which, all of them are kept off. The time runs from when this scheduler learns of the failure: for one that was restarted
-it begins anew. The filter is :mod:`kemu.scheduler.plugins.avoid_evicted_node`.
+What counts is in the API alone: a pod on a node with phase Failed and a reason that only kubelets give, an eviction or
+a refusal to admit. The pods that come in its place are those of the same workload; as nothing says which of them
+replaces which, all of them are kept off. The time runs from when this scheduler learns of the failure: for one that was
+restarted it begins anew. The filter is :mod:`kemu.scheduler.plugins.avoid_evicted_node`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Cross node preemption: victims on other nodes than the one that the pod is to run on (``policy.crossNodePreemption``).
+"""Cross node preemption (``policy.crossNodePreemption``): victims on other nodes than the one that the pod is to run on.
 
-The potential solution of the design document, which it rejected for its price. Where no node helps by giving up its own
-pods, pods of other nodes may be in the way: by anti-affinity or a spread constraint over a zone, say. As the filters are
-black boxes, all sets of such pods are tried: with a node emptied of its lower pods, sets of lower pods elsewhere are
+The potential solution of the design document, which it rejected for its price. Where no node helps by giving up its
+own pods, pods of other nodes may be in the way: by anti-affinity or a spread constraint over a zone, say. As the filters
+are black boxes, all sets of such pods are tried: with a node emptied of its lower pods, sets of lower pods elsewhere are
 taken away too until the pod fits. The smallest sets come first; among those of a size, by disruption budgets that would
 be violated, then by the priority of their most important member. The first set that makes room on some node is taken;
 if it does on several, they are compared as in ordinary preemption. Pods of the node itself are spared as usual.
@@ -59,7 +59,8 @@ class CrossNodeSearch:
         return simulation.verdict() == 0
 
     def search(self, filtering: Filtering, rows: Sequence[int]) -> list[Candidate]:
-        """The candidates of the first set that makes room anywhere; none when there is no such set, or it is too far."""
+        """The candidates of the first set that makes room anywhere; none when there is no such set, or it is too
+        far."""
         places = self._places(filtering, rows)
         others = self._elsewhere(filtering.cycle.pod)
         for size in range(1, len(others) + 1):

@@ -2,12 +2,12 @@
 
 The potential solution of the design document ("Supporting Inter-Pod Affinity on lower priority Pods?"), which it
 rejected because the sets to try may be many and a limit makes scheduling unpredictable. Its steps: (1) remove all lower
-pods from the node and (2) try the pod there; (3) if it fails for anything but pod affinity, the node is of no use; (4) get
-the removed pods that match any of its affinity rules; (5, 6) bring back each set of them and try again; (7) a set with
-which the pod fits is reprieved first, (8) then as many others as possible, as ever.
+pods from the node and (2) try the pod there; (3) if it fails for anything but pod affinity, the node is of no use; (4)
+get the removed pods that match any of its affinity rules; (5, 6) bring back each set of them and try again; (7) a set
+with which the pod fits is reprieved first, (8) then as many others as possible, as ever.
 
-Steps 1, 2 and 8 are ordinary preemption (:mod:`kemu.scheduler.preemption`); this module has 3 to 7. Small sets come first,
-among those of a size the ones with the more important pods.
+Steps 1, 2 and 8 are ordinary preemption (:mod:`kemu.scheduler.preemption`); this module has 3 to 7. Small sets come
+first, among those of a size the ones with the more important pods.
 """
 
 from __future__ import annotations

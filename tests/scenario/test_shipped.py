@@ -17,7 +17,8 @@ SEEDS = {
     "multi-scheduler-race", "non-cooperating-schedulers-loop", "preemption-example-1", "preemption-example-2",
     "preemption-example-3", "preemption-example-4", "starvation", "victim-choice", "bin-packing", "node-affinity",
     "node-selector", "non-preempting-priority", "pod-affinity", "pod-overhead", "redis-and-web-servers",
-    "taints-and-tolerations",
+    "taints-and-tolerations", "avoid-evicted-node", "cross-node-preemption", "disruption-budgets",
+    "lower-priority-affinity", "preemption-eligibility", "qos-first-victims",
 }  # fmt: skip
 
 
