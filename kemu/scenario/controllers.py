@@ -35,6 +35,7 @@ class Kind:
 _LAG = Key(Named("time", Distribution(SECONDS)), "From what it hears until it acts.")
 
 NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "pod-gc"
+RESCHEDULER = "rescheduler"
 DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 
 _DOCS = {
@@ -81,6 +82,11 @@ KINDS: dict[str, Kind] = {
     ),
     REPLICA_SET: Kind(
         "kemu.controllers.replica_sets:ReplicaSetController", "Sees that a ReplicaSet has its number of pods.", {}
+    ),
+    RESCHEDULER: Kind(
+        "kemu.scheduler.rescheduler:Rescheduler",
+        "Preempts for schedulers with preemptor: rescheduler; runs if there are such. Its lag is 1s by default.",
+        {},
     ),
 }
 """By the names that a scenario uses, in the order in which they are launched."""

@@ -61,6 +61,7 @@ def kubelet(scenario: Scenario, node: Node, index: int) -> ActorSpec:
         "apiserver": apiserver_of(scenario, index),
         "kubelet": dict(node.kubelet),
         "timing": dict(scenario.timing),
+        "preemptsForAll": any(one.policy.get("preemptor") == "kubelet" for one in scenario.schedulers),
     }
     return ActorSpec(f"kubelet/{node.name}", KUBELET_FACTORY, config)
 
@@ -100,8 +101,16 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
 
 def controllers(scenario: Scenario) -> list[ActorSpec]:
     specs = []
-    for index, (name, settings) in enumerate(scenario.controllers.items()):
+    chosen = dict(scenario.controllers)
+    rescheduled = [one for one in scenario.schedulers if one.policy.get("preemptor") == "rescheduler"]
+    if rescheduled:
+        chosen.setdefault(table.RESCHEDULER, {})
+    for index, (name, settings) in enumerate(chosen.items()):
         config = {**settings, "apiserver": apiserver_of(scenario, index)}
+        if name == table.RESCHEDULER:
+            config["schedulers"] = [
+                {"name": one.name, "config": dict(one.config), "policy": dict(one.policy)} for one in rescheduled
+            ]
         if name == table.NODE_LIFECYCLE:
             config["settles_ns"] = table.settles_ns(scenario)
         specs.append(ActorSpec(f"controller/{name}", table.KINDS[name].factory, config))

@@ -23,13 +23,15 @@ from kemu.scheduler.configurations import Configuration
 from kemu.scheduler.decisions import Decider, Decision, Filtering
 from kemu.scheduler.events import Event
 from kemu.scheduler.evictions import Evictor
-from kemu.scheduler.feeds import NodeFeed, PodFeed
 from kemu.scheduler.extender_clients import Extenders
+from kemu.scheduler.feeds import NodeFeed, PodFeed
 from kemu.scheduler.framework import SKIP, Api, Cycle, Handle, Plugin, PostFilterResult, Skip
+from kemu.scheduler.overcommitments import Overcommitter
 from kemu.scheduler.permits import WaitingPod
 from kemu.scheduler.plugins.priority_sort import FirstInFirstOut
 from kemu.scheduler.pods import PodInfo
 from kemu.scheduler.policies import Policy
+from kemu.scheduler.preemption import Preemptor
 from kemu.scheduler.profiles import Profile
 from kemu.scheduler.queues import QueuedPod, SchedulingQueue
 from kemu.scheduler.reports import Reporter
@@ -76,6 +78,7 @@ class Engine:
         self._extenders = Extenders(env, self.cluster, configuration.extenders) if configuration.extenders else None
         self.profiles: dict[str, Profile] = {}
         self._deciders: dict[str, Decider] = {}
+        self._overcommitters: dict[str, Overcommitter] = {}
         for one in configuration.profiles:
             profile = Profile(one, handle, registry)
             if policy.queue == "fifo":
@@ -86,6 +89,9 @@ class Engine:
                 decider.takes_first = False
             self.profiles[one.scheduler_name] = profile
             self._deciders[one.scheduler_name] = decider
+            if policy.preemptor == "kubelet" and not policy.disablePreemption:
+                unhurried = Preemptor(self.cluster, policy, env.random, lambda nodes: nodes)
+                self._overcommitters[one.scheduler_name] = Overcommitter(decider, unhurried)
         made = {} if recorders is None else {name: recorders(name) for name in self.profiles}
         self._reporter = Reporter(env, api, policy, made)
         self.queue = SchedulingQueue(
@@ -167,6 +173,8 @@ class Engine:
         else:
             self.cluster.freeze()
             decision = await self._extenders.decide(decider, info)
+        if not decision.node and self._overcommitters:
+            self._overcommitters[pod.profile.scheduler_name].choose(decision)
         cost_s = self._timing.cycle_s(self._env.random, decision.evaluated)
         self.cluster.freeze()
         # Also an attempt that takes no time lets the others have their turn.

@@ -53,8 +53,10 @@ class Policy:
     disablePreemption: bool = _one_of(True, False, default=False)  # noqa: N815
     eligibility: str = _one_of("current", "alpha", default="current")
     """``alpha``: any terminating pod of lower priority on the nominated node bars another preemption."""
-    preemptor: str = _one_of("scheduler", "none", default="scheduler")
-    """Who preempts; ``none``: nobody does."""
+    preemptor: str = _one_of("scheduler", "kubelet", "rescheduler", "none", default="scheduler")
+    """Who preempts. ``kubelet``: the scheduler binds as if pods of lower priority were not there
+    (:mod:`kemu.scheduler.overcommitments`), and the node makes room; ``rescheduler``: an actor of its own
+    (:mod:`kemu.scheduler.rescheduler`); ``none``: nobody does."""
     pdb: str = _one_of("respect", "ignore", default="respect")
     """``ignore``: victims are chosen without a look at disruption budgets."""
     victimOrder: str = _one_of("priority", "qos", default="priority")  # noqa: N815

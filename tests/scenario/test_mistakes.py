@@ -187,7 +187,6 @@ def test_a_mistake_in_a_statement_has_its_path(statement: str, path: str, what: 
         ("controllers: {job: {}}", "spec.controllers.job", "job"),
         ("ablate: [bind-precondition]", "spec.ablate", "ablate"),
         (workload("arrivals: {count: 1}, usage: {memory: 1Gi}"), "spec.workloads[0].usage", "usage"),
-        ("schedulers: [{name: a, policy: {preemptor: kubelet}}]", "spec.schedulers[0].policy.preemptor", "kubelet"),
         ("chaos: [{at: 1s, pause: {actor: store}}]", "spec.chaos[0].pause", "pause"),
         ("chaos: [{at: 1s, staleReads: {apiServer: x, by: 5s}}]", "spec.chaos[0].staleReads", "staleReads"),
         ("manifests: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}]", "spec.manifests[0].kind", "Deployment"),

@@ -46,7 +46,7 @@ def test_mistakes_are_invalid(validator: jsonschema.Draft202012Validator) -> Non
         "events: [{at: 1s}]",
         "events: [{at: 1s, cordon: {node: a}, uncordon: {node: a}}]",
         "timing: {apiLatency: {uniform: {min: 1s}}}",
-        "schedulers: [{name: a, policy: {preemptor: kubelet}}]",
+        "schedulers: [{name: a, policy: {preemptor: controller}}]",
         "expect: [{pod: a}]",
         "expect: [{pod: a, bound: {}, running: {}}]",
         "expect: [{pod: a, equals: 3}]",

@@ -29,8 +29,10 @@ class Run:
         nodes: Sequence[core_v1_pb2.Node],
         schedulers: Sequence[Mapping[str, Any]] = ({},),
         running: Sequence[core_v1_pb2.Pod] = (),
+        others: Sequence[ActorSpec] = (),
+        **kubelet: Any,
     ) -> None:
-        """``schedulers``: their actor configs, each with an optional ``replica``."""
+        """``schedulers``: actor configs, each with an optional ``replica``; ``kubelet``: config of all kubelets."""
 
         async def play() -> None:
             await self.runtime.launch([ActorSpec("store", "kemu.store.server:Store", {"fsync": "none"})])
@@ -40,16 +42,16 @@ class Run:
                 created.status.phase = "Running"
                 created.status.startTime.CopyFrom(meta.time_of(self.clock.epoch_unix_s))
                 await self.client.update_status(created)
-            await self.runtime.launch([self._kubelet(node) for node in nodes])
-            await self.runtime.launch([self._scheduler(config) for config in schedulers])
+            await self.runtime.launch([self._kubelet(node, kubelet) for node in nodes])
+            await self.runtime.launch([*(self._scheduler(config) for config in schedulers), *others])
             await self.runtime.begin()
             await main(self)
 
         self.runtime.run(play())
 
     @staticmethod
-    def _kubelet(node: core_v1_pb2.Node) -> ActorSpec:
-        data = {"node": node.SerializeToString(deterministic=True), "apiserver": "apiserver/0"}
+    def _kubelet(node: core_v1_pb2.Node, config: Mapping[str, Any]) -> ActorSpec:
+        data = {"node": node.SerializeToString(deterministic=True), "apiserver": "apiserver/0", **config}
         return ActorSpec(f"kubelet/{node.metadata.name}", "kemu.kubelet.kubelet:Kubelet", data)
 
     @staticmethod
