@@ -1,11 +1,12 @@
-"""Cross node preemption (``policy.crossNodePreemption``): victims on other nodes than the one that the pod is to run on.
+"""Cross node preemption (``policy.crossNodePreemption``): victims on other nodes than that of the preemptor.
 
 The potential solution of the design document, which it rejected for its price. Where no node helps by giving up its
-own pods, pods of other nodes may be in the way: by anti-affinity or a spread constraint over a zone, say. As the filters
-are black boxes, all sets of such pods are tried: with a node emptied of its lower pods, sets of lower pods elsewhere are
-taken away too until the pod fits. The smallest sets come first; among those of a size, by disruption budgets that would
-be violated, then by the priority of their most important member. The first set that makes room on some node is taken;
-if it does on several, they are compared as in ordinary preemption. Pods of the node itself are spared as usual.
+own pods, pods of other nodes may be in the way: by anti-affinity or a spread constraint over a zone, say. As the
+filters are black boxes, all sets of such pods are tried: with a node emptied of its lower pods, sets of lower pods
+elsewhere are taken away too until the pod fits. The smallest sets come first; among those of a size, by disruption
+budgets that would be violated, then by the priority of their most important member. The first set that makes room on
+some node is taken; if it does on several, they are compared as in ordinary preemption. Pods of the node itself are
+spared as usual.
 
 What the framework states about filters is made use of, though: a node that a filter rejects which looks at nothing but
 the node (its scope) is not helped by anything elsewhere.

@@ -20,7 +20,7 @@ from kemu.scheduler.simulations import Simulation
 from tests.scheduler import objects
 from tests.scheduler.test_preemption import preempt, victims
 
-ZONED = {"labels": {objects.ZONE: "a"}}
+ZONED = {objects.ZONE: "a"}
 
 
 def away_from(app: str, key: str = objects.ZONE) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def near_to(app: str) -> dict[str, Any]:
 
 def zone_of(*pods: core_v1_pb2.Pod) -> Cluster:
     """Nodes n and m of one zone."""
-    return objects.cluster_of([objects.node("n", **ZONED), objects.node("m", **ZONED)], pods)
+    return objects.cluster_of([objects.node("n", ZONED), objects.node("m", ZONED)], pods)
 
 
 @pytest.mark.parametrize("size", range(6))
@@ -269,8 +269,8 @@ def _helps(cluster: Cluster, pod: core_v1_pb2.Pod, gone: Sequence[Any], on: str 
 
 
 def _fewest_elsewhere(chosen: Sequence[Any], cluster: Cluster, pod: core_v1_pb2.Pod, names: Sequence[str]) -> int:
-    counts = [sum(one.node.name != name for one in chosen) for name in names if _helps(cluster, pod, chosen, name)]
-    return min(counts)
+    places = [name for name in names if _helps(cluster, pod, chosen, name)]
+    return min(len([one for one in chosen if one.node.name != name]) for name in places)
 
 
 # Affinity to lower pods -----------------------------------------------------------------------------------------------
