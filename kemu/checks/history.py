@@ -35,7 +35,7 @@ class Fact:
     ``<name>/<replica>``."""
     reason: str = ""
     """Why it was rejected or evicted, or the phase in which it finished. Of a node: the type of the condition, the key
-    of the taint."""
+    of the taint. ``preempted``: ``rejected`` where it was not deleted but turned away as it waited for its permit."""
     message: str = ""
     status: str = ""
     """Of a condition; of a taint its effect."""
@@ -132,6 +132,8 @@ class History:
         self.nodes: dict[str, NodeHistory] = {}
         """By name."""
         self.counts: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        """Refused requests, as ``bind pods: Conflict``."""
         self.kinds: Counter[str] = Counter()
         """How many events of each kind the log has."""
         self.changes: list[Change] = []
@@ -353,12 +355,16 @@ class History:
     def _on_preempting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if data["uid"] in self._preempted:
             return  # A second preemptor that wants the same victim preempts nobody.
-        self._preempted.add(data["uid"])
+        how = data.get("how", "")
+        if how != "rejected":  # such a victim lives on, and may be turned away again
+            self._preempted.add(data["uid"])
         self.counts["preemptions"] += 1
         self.victims.append((time_ns, data["uid"], data["by_uid"]))
         history = self.pods.get(data["uid"])
         if history is not None:
-            history.facts.append(Fact(time_ns, "preempted", data["node"], by=data["by"], actor=actor))
+            fact = Fact(time_ns, "preempted", data["node"], by=data["by"], actor=actor)
+            fact.reason = "rejected" if how == "rejected" else ""
+            history.facts.append(fact)
 
     def _on_bind(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if not data["ok"]:
@@ -397,6 +403,7 @@ class History:
 
     def _on_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["requests_refused"] += 1
+        self.refused[f"{data['verb']} {data['resource']}: {data['reason']}"] += 1
         if data["reason"] == "Conflict":
             self.counts["write_conflicts"] += 1
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History
-from kemu.checks.results import Result, seconds, several
+from kemu.checks.results import Result, counted, seconds, several
 from kemu.k8s import core_v1_pb2
 from kemu.objects import requests
 
@@ -115,7 +115,7 @@ class NoNodeOvercommitted:
             return Result(self.id, False, several(self._findings))
         if not self._admitted:
             return Result(self.id, True, "no pod ran")
-        return Result(self.id, True, f"{self._admitted} pods ran on {len(self._used)} nodes")
+        return Result(self.id, True, f"{counted(self._admitted, 'pod')} ran on {counted(len(self._used), 'node')}")
 
 
 class PodBoundAtMostOnce:
@@ -139,4 +139,4 @@ class PodBoundAtMostOnce:
                 findings.append(f"{pod.key} was bound to {nodes}")
         if findings:
             return Result(self.id, False, several(findings))
-        return Result(self.id, True, f"{bound} pods bound")
+        return Result(self.id, True, f"{counted(bound, 'pod')} bound")

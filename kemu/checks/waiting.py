@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kemu.checks.history import History, PodHistory
-from kemu.checks.results import Result, several
+from kemu.checks.results import Result, counted, several
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class NoPodStarves:
                 state = "before it was bound" if wait.bound else "and was never bound"
                 findings.append(f"{wait.pod.key} (priority {wait.pod.priority}) waited {wait.seconds:.3f} s {state}")
         findings.extend(
-            f"{wait.pod.key} (priority {wait.pod.priority}) was overtaken {wait.overtaken} times"
+            f"{wait.pod.key} (priority {wait.pod.priority}) was overtaken {counted(wait.overtaken, 'time')}"
             for wait in sorted(found, key=lambda wait: -wait.overtaken)
             if self._max_overtaken is not None and wait.overtaken > self._max_overtaken
         )

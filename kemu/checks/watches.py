@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from google.protobuf.message import Message
 
 from kemu.checks.history import Change, History
-from kemu.checks.results import Result, several
+from kemu.checks.results import Result, counted, several
 from kemu.objects import resources, selectors
 
 
@@ -92,7 +92,9 @@ class WatchHasNoGaps:
                 findings.append(f"{who}: revision {revision} {what}")
         if findings:
             return Result(self.id, False, several(findings))
-        return Result(self.id, True, f"{len(self._sessions)} watches, {delivered} events")
+        return Result(
+            self.id, True, f"{counted(len(self._sessions), 'watch', 'watches')}, {counted(delivered, 'event')}"
+        )
 
 
 def _only_node(session: _Session) -> str | None:

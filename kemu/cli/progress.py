@@ -31,7 +31,8 @@ class Bar:
         filled = round(share * WIDTH)
         bar = "━" * filled + "╌" * (WIDTH - filled)
         bound = kinds.get("sched.bind", 0)
-        text = f"{self._title} {bar} {now_ns / 1e9:.1f} s of {duration_ns / 1e9:g} s, {bound} pods bound"
+        pods = "1 pod" if bound == 1 else f"{bound} pods"
+        text = f"{self._title} {bar} {now_ns / 1e9:.1f} s of {duration_ns / 1e9:g} s, {pods} bound"
         self._stream.write(f"\r\x1b[2K{text}")
         self._stream.flush()
         self._shown = True

@@ -22,6 +22,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def command(options: argparse.Namespace) -> int:
+    from kemu.checks.results import counted
     from kemu.scenario import replays
 
     found = replays.replay(options.run, options.data)
@@ -47,7 +48,7 @@ def command(options: argparse.Namespace) -> int:
     else:
         for each in found:
             if each.difference is None:
-                print(f"{each.folder}: the same, {each.events} events, digest {each.digest}")
+                print(f"{each.folder}: the same, {counted(each.events, 'event')}, digest {each.digest}")
             else:
                 print(f"{each.folder}: {each.difference}")
     return exits.HOLDS if same else exits.FAILS

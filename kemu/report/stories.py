@@ -97,7 +97,10 @@ def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
         why = f"makes room for {by}"
         if preemptor is not None:
             why += f" (priority {preemptor.priority} > {pod.priority})"
-        return Line(fact.time_ns, _preempting(fact), f"{name} is preempted on {fact.node}", why, "bad", 3)
+        phrase = f"{name} is preempted on {fact.node}"
+        if fact.reason == "rejected":
+            phrase = f"{name} is turned away from {fact.node} while it waits for its permit"
+        return Line(fact.time_ns, _preempting(fact), phrase, why, "bad", 3)
     if what == "bound":
         return Line(fact.time_ns, scheduler, f"{name} is bound to {fact.node}", _wants(pod), "good", 1)
     if what == "rejected":
@@ -111,7 +114,7 @@ def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
         tone = "plain" if fact.reason == "Succeeded" else "bad"
         return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} ends: {fact.reason}", fact.message, tone, 1)
     if what == "terminating":
-        if pod.first("preempted") is not None:
+        if any(one.what == "preempted" and one.reason != "rejected" for one in pod.facts):
             return None
         return Line(fact.time_ns, "user", f"{name} is deleted, and shuts down", "", "plain", 1)
     if what == "deleted":
@@ -124,7 +127,7 @@ def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
 def _preempting(fact: Fact) -> str:
     """Who made room: a scheduler, the node's kubelet, or the rescheduler."""
     kind, _, rest = fact.actor.partition("/")
-    return {"kubelet": f"kubelet {fact.node}", "controller": rest}.get(kind, "scheduler")
+    return {"kubelet": f"kubelet {fact.node}", "controller": rest}.get(kind, _scheduler(rest))
 
 
 def _short(key: str) -> str:

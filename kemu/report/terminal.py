@@ -10,9 +10,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from kemu.checks.history import History
+from kemu.checks.results import counted
 from kemu.report import stories
 
 STORY_LINES = 40
+REFUSALS = 6
+"""Kinds of refused requests that are named."""
 
 _MARK = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}
 _WORD = {"holds": "[bold green]holds[/]", "fails": "[bold red]fails[/]", "unknown": "[bold yellow]unknown[/]"}
@@ -57,7 +60,7 @@ def show_story(console: Console, history: History, limit: int = STORY_LINES) -> 
         )
     console.print(table)
     if left_out:
-        console.print(f"[dim]… and {left_out} less telling lines[/]", highlight=False)
+        console.print(f"[dim]… and {counted(left_out, 'less telling line')}[/]", highlight=False)
     console.print()
 
 
@@ -85,6 +88,11 @@ def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
     telling = {name: value for name, value in verdict["counts"].items() if value}
     text = "  ".join(f"{name.replace('_', ' ')} [bold]{value}[/]" for name, value in telling.items())
     console.print(text or "[dim]nothing happened[/]", highlight=False)
+    refused = verdict.get("refused", {})
+    if refused:
+        parts = ", ".join(f"{count} {escape(what)}" for what, count in list(refused.items())[:REFUSALS])
+        more = f", {len(refused) - REFUSALS} more kinds" if len(refused) > REFUSALS else ""
+        console.print(f"[dim]refused: {parts}{more}[/]", highlight=False)
     groups = verdict["waiting"]
     if sum(group["pods"] for group in groups.values()) > 1:
         console.print(waiting_table({"": groups}))

@@ -19,6 +19,7 @@ import hashlib
 import json
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -300,6 +301,7 @@ def judge(scenario: Scenario, folder: Path, end: End) -> tuple[dict[str, Any], H
         "expectations": [verdicts.as_data(judgement) for judgement in judgements],
         "checks": [_check_data(check) for check in checks],
         "counts": counts(history),
+        "refused": dict(history.refused.most_common()),
         "waiting": waiting.summary(waiting.waits(history)),
     }
     return data, history
@@ -377,6 +379,7 @@ def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict
             {**found, "variant": dict(result.variant)} for result in results for found in result.verdict["checks"]
         ],
         "counts": {name: sum(result.verdict["counts"][name] for result in results) for name in COUNTERS},
+        "refused": dict(sum((result.history.refused for result in results), Counter()).most_common()),
         "waiting": waiting.summary(pooled),
         "virtual_s": round(sum(result.verdict["virtual_s"] for result in results), 6),
         "wall_s": round(sum(result.verdict["wall_s"] for result in results), 3),

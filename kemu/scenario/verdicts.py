@@ -12,7 +12,7 @@ from typing import Any
 
 from kemu.checks import waiting
 from kemu.checks.history import Fact, History, PodHistory, counts
-from kemu.checks.results import Result
+from kemu.checks.results import Result, counted
 from kemu.k8s import meta_v1_pb2
 from kemu.objects import convert, selectors
 from kemu.scenario.expectations import (
@@ -237,7 +237,7 @@ def _pods_are(subject: PodsAre, outcome: Outcome) -> _Answer:
     answers = [_statement(pod, subject.statement, outcome) for pod in pods]
     yes = sum(answer[0] is True for answer in answers)
     unknown = sum(answer[0] is None for answer in answers)
-    detail = f"{yes} of {len(pods)} pods" + (f", {unknown} could not be judged" if unknown else "")
+    detail = f"{yes} of {counted(len(pods), 'pod')}" + (f", {unknown} could not be judged" if unknown else "")
     offender = next((pod for pod, answer in zip(pods, answers, strict=True) if answer[0] is False), None)
     if subject.quantifier == "all":
         if offender is not None:

@@ -374,8 +374,11 @@ class SpanBuilder:
             NODE: data["node"],
             REASON: f"preempted by {by} for room on {data['node']}",
         }
+        rejected = data.get("how") == "rejected"
+        if rejected:
+            attributes[REASON] = f"turned away from {data['node']} for {by} while it waited for its permit"
         pod = self._pods.get(data["uid"])
-        if pod is not None and data["ok"]:
+        if pod is not None and data["ok"] and not rejected:
             pod.outcome = f"preempted by {by}"
         self._emit(
             "preempted", data["pod"], data["uid"], actor, data["start"], time_ns, attributes,

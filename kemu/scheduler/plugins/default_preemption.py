@@ -48,6 +48,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
                 result.candidate.node, "", result.candidate, result.candidates, efforts=result.efforts
             )
         message = _NO_CLAIMS + result.message
+        if not policy.nomination:
+            message = message.replace("the nominated node", "the node where it has preempted")
         return PostFilterResult("" if result.clears_nomination else None, message, efforts=result.efforts)
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
