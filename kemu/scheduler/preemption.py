@@ -9,8 +9,8 @@ Most preemptors come from few templates too, so the result of a dry run is kept,
 changes (its generation), as long as no filter that looks beyond the node could make a difference. Where only resources
 matter, which is the usual case, a dry run is a few sums over the node's pods.
 
-The algorithms that Kubernetes rejected have modules of their own: :mod:`kemu.scheduler.cross_node` is asked when no node
-is a candidate, :mod:`kemu.scheduler.lower_priority_affinity` when a node without its lower pods is none.
+The algorithms that Kubernetes rejected have modules of their own: :mod:`kemu.scheduler.cross_node` is asked when no
+node is a candidate, :mod:`kemu.scheduler.lower_priority_affinity` when a node without its lower pods is none.
 """
 
 from __future__ import annotations

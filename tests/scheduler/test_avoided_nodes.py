@@ -90,7 +90,7 @@ def play(policy: dict[str, Any], *, then_fails: str = "") -> Run:
 
 
 def bound_at(run: Run, name: str) -> float:
-    return next(one["at"] for one in run.told("sched.bind", name) if one["ok"])
+    return float(next(one["at"] for one in run.told("sched.bind", name) if one["ok"]))
 
 
 def test_the_replacement_waits_until_the_time_is_over() -> None:
