@@ -26,6 +26,9 @@ from kemu.scheduler.pods import PodInfo, ResourceNames, Templates
 from kemu.scheduler.terms import PodSelector
 
 _FIRST_CAPACITY = 64
+_LABEL_LIMIT = 256
+_SPARE = 64
+"""So many numbers that no node uses any more may stand, beside as many again as there are nodes."""
 
 
 class ImageState:
@@ -90,6 +93,10 @@ class Cluster:
         self._resource_version = (0, 0)
         self._labels: dict[str, LabelColumn] = {}
         self._taint_set_numbers: dict[tuple[Taint, ...], int] = {}
+        self.taint_numbering = 0
+        """Changes when sets of taints get other numbers."""
+        self._label_clock = 0
+        self._label_columns = 0
         self._zones: dict[tuple[str, str], dict[str, None]] = {}
         self._order_is_stale = False
         self._generation = 0
@@ -123,8 +130,13 @@ class Cluster:
             self._zones.setdefault(info.zone, {})[name] = None
             self._order_is_stale = True
         self._remember_attributes(info)
+        many = 2 * len(self.rows) + _SPARE
         for column in self._labels.values():
             column.write(info.row, info.labels)
+            if len(column.values) > many:
+                column.renumber(self.rows)
+        if len(self.taint_sets) > many:
+            self._renumber_taint_sets()
         self._touch(info)
         self.node_changes.append(info.row)
 
@@ -142,8 +154,7 @@ class Cluster:
         self._order_is_stale = True
         self._rows_moved()
         if not info.pods:
-            del self.nodes[name]
-            self.nodes_with_ports.pop(name, None)
+            self._drop(info)
 
     def settle(self) -> None:
         """Put the rows in order, after nodes came, went or changed their zone."""
@@ -157,6 +168,12 @@ class Cluster:
             info = self.nodes[name] = NodeInfo(name, len(self.names.names))
             info.nominated = self.nominator.on(name)
         return info
+
+    def _drop(self, info: NodeInfo) -> None:
+        """Neither an object nor a pod is left of it."""
+        del self.nodes[info.name]
+        self.nodes_with_ports.pop(info.name, None)
+        self.nominator.drop(info.name)
 
     def _leave_zone(self, zone: tuple[str, str], name: str) -> None:
         members = self._zones[zone]
@@ -180,6 +197,14 @@ class Cluster:
             state.nodes[info.name] = None
         if self.images:
             self.images_version += 1
+
+    def _renumber_taint_sets(self) -> None:
+        """Forget the sets of taints that no node has any more."""
+        numbers = self._taint_set_numbers = {}
+        for node in self.rows:
+            self.taint_set_ids[node.row] = numbers.setdefault(node.taints, len(numbers))
+        self.taint_sets = list(numbers)
+        self.taint_numbering += 1
 
     def _forget_attributes(self, info: NodeInfo) -> None:
         self.unschedulable_nodes -= info.unschedulable
@@ -269,10 +294,22 @@ class Cluster:
         """The column of a label; kept up to date from the first time on that somebody asks for it."""
         column = self._labels.get(key)
         if column is None:
-            column = self._labels[key] = LabelColumn(key, self.capacity)
+            if len(self._labels) >= _LABEL_LIMIT:
+                self._forget_labels()
+            self._label_columns += 1
+            column = self._labels[key] = LabelColumn(key, self.capacity, self._label_columns)
             for node in self.rows:
                 column.write(node.row, node.labels)
+        self._label_clock += 1
+        column.used = self._label_clock
         return column
+
+    def _forget_labels(self) -> None:
+        """Drop half of the label columns, those not used for longest."""
+        by_age = sorted(self._labels, key=lambda key: self._labels[key].used)
+        for key in by_age[: _LABEL_LIMIT // 2]:
+            del self._labels[key]
+            self.counts.forget_domains(key)
 
     # Pods -----------------------------------------------------------------------------------------------------------
 
@@ -322,7 +359,7 @@ class Cluster:
         if info.row >= 0:
             self.counts.pod_went(pod, info.row)
         elif not info.pods:
-            del self.nodes[info.name]
+            self._drop(info)
         self._touch(info)
         return pod
 
@@ -360,6 +397,8 @@ class Cluster:
         info = self.nodes.get(node_name)
         if info is not None:
             self._touch(info)
+        else:
+            self.nominator.drop(node_name)
 
     def _touch(self, info: NodeInfo) -> None:
         self._generation += 1

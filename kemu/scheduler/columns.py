@@ -116,13 +116,15 @@ class ResourceColumns:
 class LabelColumn:
     """The values of one label, numbered from 1 in order of their first appearance; 0 stands for "no such label"."""
 
-    __slots__ = ("ids", "key", "values", "version")
+    __slots__ = ("ids", "key", "used", "values", "version")
 
-    def __init__(self, key: str, capacity: int) -> None:
+    def __init__(self, key: str, capacity: int, number: int = 0) -> None:
+        """``number``: how many columns there were before, so that no version comes twice."""
         self.key = key
         self.ids: IntArray = np.zeros(capacity, dtype=np.int64)
         self.values: dict[str, int] = {}
-        self.version = 0
+        self.version = number << 40
+        self.used = 0
 
     @property
     def size(self) -> int:
@@ -142,3 +144,9 @@ class LabelColumn:
     def write(self, row: int, labels: Mapping[str, str]) -> None:
         self.ids[row] = self.number(labels)
         self.version += 1
+
+    def renumber(self, nodes: Sequence[NodeInfo]) -> None:
+        """Forget the values that no node has any more."""
+        self.values.clear()
+        for node in nodes:
+            self.write(node.row, node.labels)

@@ -105,6 +105,11 @@ class Counts:
             if owner.total == 0:
                 del self.owners[kind][signature]
 
+    def forget_domains(self, key: str) -> None:
+        """The column of a label is gone."""
+        for column in self._all():
+            column._domains.pop(key, None)
+
     def grow(self, capacity: int) -> None:
         for column in self._all():
             column.column = columns.grown(column.column, capacity)

@@ -73,5 +73,10 @@ class Nominator:
             pods = self._by_node[node] = []
         return pods
 
+    def drop(self, node: str) -> None:
+        """Nobody shares the list of this node any more: forget it if it is empty."""
+        if not self._by_node.get(node, True):
+            del self._by_node[node]
+
     def __len__(self) -> int:
         return len(self._pods)

@@ -49,6 +49,7 @@ _NOT_HELPFUL = unresolvable("Preemption is not helpful for scheduling")
 _PRIORITY_OFFSET = 2**31
 _QOS_RANK = {"Guaranteed": 2, "Burstable": 1, "BestEffort": 0}
 _NOT_STARTED = 2**62
+_SPARE = 64
 _KEPT_DRY_RUNS = 50_000
 """Results of dry runs that one profile keeps, about."""
 
@@ -222,6 +223,10 @@ class Preemptor:
                 for old in list(self._kept)[: len(self._kept) // 2]:
                     del self._kept[old]
             kept = self._kept[number] = {}
+        elif len(kept) > 2 * filtering.nodes + _SPARE:
+            # Of nodes that are gone.
+            for name in [name for name in kept if name not in self.cluster.nodes]:
+                del kept[name]
         return kept
 
     def dry_run(self, filtering: Filtering, node: NodeInfo, local: bool = False) -> Candidate | Status:

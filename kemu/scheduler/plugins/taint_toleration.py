@@ -20,12 +20,13 @@ from kemu.scheduler.statuses import Status, unresolvable
 _UNTOLERATED = unresolvable("node(s) had untolerated taint(s)")
 _FORBIDDING = ("NoSchedule", "NoExecute")
 _DISCOURAGING = "PreferNoSchedule"
+_MOST_SETS = 4096
 
 
 class _Answers:
     """A number for each set of taints, worked out when a node first has that set."""
 
-    __slots__ = ("by_set", "by_taints", "tolerations", "work_out")
+    __slots__ = ("by_set", "by_taints", "numbering", "tolerations", "work_out")
 
     def __init__(self, tolerations: tuple[Any, ...], work_out: Any) -> None:
         self.tolerations = tolerations
@@ -33,15 +34,21 @@ class _Answers:
         self.by_set: list[int] = []
         """By number of the taint set in the cluster."""
         self.by_taints: dict[tuple[Taint, ...], int] = {}
+        self.numbering = 0
 
     def of(self, taints: tuple[Taint, ...]) -> int:
         answer = self.by_taints.get(taints)
         if answer is None:
+            if len(self.by_taints) >= _MOST_SETS:
+                self.by_taints.clear()
             answer = self.by_taints[taints] = self.work_out(self.tolerations, taints)
         return answer
 
     def column(self, cluster: Cluster) -> IntArray | None:
         """By row; None when the answer is 0 for every set of taints in the cluster."""
+        if self.numbering != cluster.taint_numbering:
+            self.numbering = cluster.taint_numbering
+            self.by_set.clear()
         for taints in cluster.taint_sets[len(self.by_set) :]:
             self.by_set.append(self.of(taints))
         if not any(self.by_set):
