@@ -170,3 +170,33 @@ def test_a_folder_that_cannot_be_made_is_wrong_input(tmp_path: Path, capsys: pyt
     taken.write_text("a file")
     assert main(["run", "races/two-schedulers-one-node", "--out", str(taken)]) == 2
     assert f"kemu: {taken}: File exists" in capsys.readouterr().err
+
+
+def test_trace_says_which_variant_it_shows_and_lets_one_choose(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = str(tmp_path / "run")
+    output(capsys, "run", "seeds/preemption-example-4", "--json", "--out", folder, "--runtime", "sim")
+    names = [f"clearLowerNominations={word}" for word in ("current", "always")]
+    code, out, _ = output(capsys, "trace", folder, "c")
+    assert (code, out.splitlines()[0].startswith(f"variant 0: {names[0]}")) == (0, True)
+    assert "--variant chooses another of 2" in out.splitlines()[0]
+    for wanted in ("1", names[1]):
+        code, out, _ = output(capsys, "trace", folder, "c", "--variant", wanted)
+        assert (code, out.splitlines()[0]) == (0, f"variant 1: {names[1]}")
+    code, _, err = output(capsys, "trace", folder, "c", "--variant", "7")
+    assert code == 2
+    assert "no variant is so; there are" in err
+    assert all(name in err for name in names)
+    code, _, err = output(capsys, "trace", f"{folder}/variant-0", "c", "--variant", "queue=fifo")
+    assert code == 2
+
+
+def test_refused_requests_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(tmp_path / "run")
+    _, out, _ = output(capsys, "run", "races/two-replicas-same-pods", "--json", "--out", folder, "--runtime", "sim")
+    verdict = json.loads(out)
+    assert sum(verdict["refused"].values()) == verdict["counts"]["requests_refused"] > 0
+    assert verdict["refused"]["bind pods: Conflict"] == verdict["counts"]["bind_conflicts"]
+    _, out, _ = output(capsys, "run", "races/two-replicas-same-pods", "--out", folder, "--runtime", "sim")
+    assert f"refused: {verdict['counts']['bind_conflicts']} bind pods: Conflict" in out
