@@ -1,11 +1,13 @@
 """What a kubelet is told: the fields of a KubeletConfiguration that matter here, and how long its work takes.
 
-Kubelets of one cluster mostly share one configuration, so equal ones share one :class:`Settings`.
+Mirrors the defaults and checks of ``pkg/kubelet/apis/config`` (``SetDefaults_KubeletConfiguration``,
+``ValidateKubeletConfiguration``); the eviction settings among the fields are read by
+:mod:`kemu.kubelet.configurations`. Kubelets of one cluster mostly share one configuration, so equal ones share one
+:class:`Settings`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,10 +15,10 @@ from typing import Any
 
 import msgpack
 
+from kemu.kubelet import configurations, durations
 from kemu.runtime import distributions
+from kemu.runtime.env import SECOND_NS
 
-_UNIT_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h)")
 _MAX_RESTART_PERIOD_S = 300.0
 
 
@@ -44,36 +46,62 @@ class Settings:
 
 
 def read(kubelet: Mapping[str, Any], timing: Mapping[str, Any]) -> Settings:
-    """``kubelet``: fields of a KubeletConfiguration. Raises ValueError that names the field."""
+    """``kubelet``: fields of a KubeletConfiguration. Raises ValueError that begins with the path of the field."""
     return _read(msgpack.packb([kubelet, timing]))
 
 
 @lru_cache(1024)
 def _read(packed: bytes) -> Settings:
     kubelet, timing = msgpack.unpackb(packed)
-    crash_loop = kubelet.get("crashLoopBackOff") or {}
     return Settings(
-        max_pods=int(kubelet.get("maxPods") or 110),
-        lease_duration_s=int(kubelet.get("nodeLeaseDurationSeconds") or 40),
+        max_pods=_whole(kubelet, "maxPods", configurations.DEFAULT_MAX_PODS),
+        lease_duration_s=_whole(kubelet, "nodeLeaseDurationSeconds", 40),
         status_update_s=_duration_s(kubelet, "nodeStatusUpdateFrequency", 10.0),
         status_report_s=_duration_s(kubelet, "nodeStatusReportFrequency", 300.0),
-        max_restart_period_s=_duration_s(crash_loop, "maxContainerRestartPeriod", _MAX_RESTART_PERIOD_S),
-        pulls_at_once=1 if kubelet.get("serializeImagePulls", True) else int(kubelet.get("maxParallelImagePulls") or 0),
+        max_restart_period_s=_max_restart_period_s(kubelet.get("crashLoopBackOff") or {}),
+        pulls_at_once=_pulls_at_once(kubelet),
         sync=_distribution(timing, "kubeletSync"),
         pod_start=_distribution(timing, "podStart"),
         image_pull=_distribution(timing, "imagePull"),
     )
 
 
-def _duration_s(fields: Mapping[str, Any], name: str, default_s: float) -> float:
+def _max_restart_period_s(crash_loop: Mapping[str, Any]) -> float:
+    path = "crashLoopBackOff.maxContainerRestartPeriod"
+    period_s = _duration_s(crash_loop, "maxContainerRestartPeriod", _MAX_RESTART_PERIOD_S, path)
+    if not 1 <= period_s <= _MAX_RESTART_PERIOD_S:
+        raise ValueError(f"{path}: must be between 1s and 300s")
+    return period_s
+
+
+def _pulls_at_once(kubelet: Mapping[str, Any]) -> int:
+    """More than one at a time only where that is asked for. As in the kubelet, naming a number is asking for it."""
+    most = kubelet.get("maxParallelImagePulls")
+    if most is not None and (type(most) is not int or most < 1):
+        raise ValueError(f"maxParallelImagePulls: must be a whole number greater than 0, not {most!r}")
+    serial = kubelet.get("serializeImagePulls")
+    if serial is None:
+        serial = most is None or most < 2
+    if serial and most is not None and most > 1:
+        raise ValueError("maxParallelImagePulls: cannot be greater than 1 unless serializeImagePulls is false")
+    return 1 if serial else most or 0
+
+
+def _whole(fields: Mapping[str, Any], name: str, default: int) -> int:
+    """As in the kubelet, 0 stands for the default."""
+    value = fields.get(name) or default
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{name}: must be a whole number that is not negative, not {value!r}")
+    return value
+
+
+def _duration_s(fields: Mapping[str, Any], name: str, default_s: float, path: str = "") -> float:
     """A Go duration, such as ``1m30s``. As in the kubelet, 0 stands for the default."""
-    text = fields.get(name) or "0"
-    if text in ("0", "0s"):
-        return default_s
-    parts = _PART.findall(text)
-    if "".join(number + unit for number, unit in parts) != text:
-        raise ValueError(f"{name}: {text!r} is not a duration, such as 10s or 1m30s")
-    return sum(float(number) * _UNIT_S[unit] for number, unit in parts)
+    try:
+        found_ns = durations.parse_ns(fields.get(name) or "0")
+    except ValueError as error:
+        raise ValueError(f"{path or name}: {error}") from error
+    return found_ns / SECOND_NS if found_ns else default_s
 
 
 def _distribution(timing: Mapping[str, Any], name: str) -> distributions.Distribution:
