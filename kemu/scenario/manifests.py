@@ -29,12 +29,14 @@ START_SECONDS = "kemu.dev/start-seconds"
 RUN_SECONDS = "kemu.dev/run-seconds"
 EXIT_CODE = "kemu.dev/exit-code"
 SHUTDOWN_SECONDS = "kemu.dev/shutdown-seconds"
+PRE_STOP_SECONDS = "kemu.dev/pre-stop-seconds"
+PULL_ERROR = "kemu.dev/image-pull-error"
 FINISH = "kemu.dev/finish"
 """Set on a running pod, it ends its containers with this exit code."""
 USAGE = "kemu.dev/usage"
 
-ANNOTATIONS = (START_SECONDS, RUN_SECONDS, EXIT_CODE, SHUTDOWN_SECONDS)
-"""What a pod may say about its life."""
+ANNOTATIONS = (START_SECONDS, RUN_SECONDS, EXIT_CODE, SHUTDOWN_SECONDS, PRE_STOP_SECONDS, PULL_ERROR)
+"""What a pod may say about its life; with ``.<container>`` behind it, about that of one container."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
         if not container.image:
             container.image = DEFAULT_IMAGE
     if isinstance(message, core_v1_pb2.Pod):
-        if RUN_SECONDS in message.metadata.annotations:
+        if _says_when_it_ends(message):
             ends(message)
         _check_annotations(message, path, report)
     if not message.metadata.name and not message.metadata.generateName:
@@ -145,26 +147,42 @@ def ends(pod: core_v1_pb2.Pod) -> None:
         pod.spec.restartPolicy = "Never"
 
 
+def _says_when_it_ends(pod: core_v1_pb2.Pod) -> bool:
+    """The pod, or every main container of it."""
+    annotations = pod.metadata.annotations
+    if RUN_SECONDS in annotations or not annotations:
+        return RUN_SECONDS in annotations
+    return all(f"{RUN_SECONDS}.{container.name}" in annotations for container in pod.spec.containers)
+
+
 def _check_annotations(pod: core_v1_pb2.Pod, path: Path, report: Report) -> None:
     annotations = pod.metadata.annotations
+    names = [container.name for container in (*pod.spec.initContainers, *pod.spec.containers)]
     for name in sorted(annotations):
         if not name.startswith("kemu.dev/"):
             continue
         where = (*path, "metadata", "annotations", name)
         if name == USAGE:
             report.add(where, unbuilt_text(name), key=True)
-        elif name not in ANNOTATIONS:
+            continue
+        what, dot, container = name.removeprefix("kemu.dev/").partition(".")
+        what = f"kemu.dev/{what}"
+        if what not in ANNOTATIONS:
             report.add(where, "is not an annotation that kemu knows", nearest(name, ANNOTATIONS), key=True)
-        else:
-            complaint = annotation_complaint(name, annotations[name])
-            if complaint:
-                report.add(where, complaint)
+            continue
+        if dot and container not in names:
+            report.add(where, f"the pod has no container named {container!r}", nearest(container, names), key=True)
+        complaint = annotation_complaint(what, annotations[name])
+        if complaint:
+            report.add(where, complaint)
 
 
 def annotation_complaint(name: str, text: str) -> str:
     """What is wrong with the value of one of ANNOTATIONS; empty if nothing."""
     if name == EXIT_CODE:
         return "" if text.isdecimal() and int(text) <= 255 else f"must be a whole number from 0 to 255, not {text!r}"
+    if name == PULL_ERROR:
+        return "" if text else "must say why the image cannot be pulled"
     try:
         seconds = float(text)
     except ValueError:

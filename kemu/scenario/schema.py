@@ -62,6 +62,8 @@ KUBELET_FIELDS: dict[str, Key] = {
     "evictionMaxPodGracePeriod": Key(Whole(0), "Upper bound of the grace period in a soft eviction."),
     "evictionMinimumReclaim": Key(_AMOUNTS, "How far below the threshold an eviction must bring the node."),
     "mergeDefaultEvictionSettings": Key(Switch(), "Signals missing from evictionHard keep their defaults."),
+    "serializeImagePulls": Key(Switch(), "One image after the other; on unless maxParallelImagePulls says otherwise."),
+    "maxParallelImagePulls": Key(Whole(1), "How many images may be pulled at the same time."),
     "crashLoopBackOff": Key(
         Record({"maxContainerRestartPeriod": Key(DURATION, "300s by default.")}), "The longest crash-loop back-off."
     ),
