@@ -39,3 +39,50 @@ def test_a_rule_switched_off_disagrees(policy: dict[str, Any]) -> None:
         timeline.agrees(case.expect, timelines.play(case.question, policy=policy))
         for case in cases.read(DATA / "seeds.jsonl.gz")
     )
+
+
+CASES = [case for family in FAMILIES for case in cases.read(DATA / f"{family}.jsonl.gz")]
+
+
+@pytest.mark.parametrize(("call_ms", "step_ms"), [(1, 1), (2, 1), (5, 1), (3, 0)])
+def test_small_latencies_decide_nothing(call_ms: int, step_ms: int) -> None:
+    """As the record says of itself; but for one case, where the steps of 33 slow attempts in a row add up."""
+    latencies = timelines.Latencies(call_ms / 1000, step_ms / 1000)
+    wrong = [
+        case.id
+        for case in CASES[step_ms + call_ms :: 6]
+        if timeline.agrees(case.expect, timelines.play(case.question, latencies=latencies))
+    ]
+    assert wrong in ([], ["priority-s1101-00044"][: 1 - step_ms])
+
+
+def test_whatever_lot_is_drawn_the_answer_is_among_the_recorded_ones() -> None:
+    """And each of them comes up: the choice between equals is as free as that of the real scheduler."""
+    several = [case for case in CASES if len(case.expect["outcomes"]) > 1]
+    assert several
+    for case in several:
+        missing = set(range(len(case.expect["outcomes"])))
+        for seed in range(25):
+            answer = timelines.play(case.question, seed)
+            equal = {n for n, one in enumerate(case.expect["outcomes"]) if not timeline.difference(answer, one)}
+            assert equal, (case.id, seed)
+            missing -= equal
+        assert not missing, case.id
+
+
+def test_times_are_those_of_the_record() -> None:
+    """Closer than the judgement asks for: every attempt is there, and at most a millisecond off."""
+    for case in CASES[::4]:
+        answer = timeline.answer(case.question)["timeline"]
+        assert any(_to_the_millisecond(answer, one["timeline"]) for one in case.expect["outcomes"]), case.id
+
+
+def _to_the_millisecond(mine: list[dict[str, Any]], recorded: list[dict[str, Any]]) -> bool:
+    ours, theirs = (
+        sorted((one["pod"], place, one["what"], one["t_s"]) for place, one in enumerate(each))
+        for each in (mine, recorded)
+    )
+    return len(ours) == len(theirs) and all(
+        (one[0], one[2]) == (other[0], other[2]) and abs(one[3] - other[3]) < 0.0015
+        for one, other in zip(ours, theirs, strict=True)
+    )

@@ -8,6 +8,7 @@ import pytest
 
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
+from kemu.scheduler import events
 from kemu.scheduler.events import Event
 from kemu.scheduler.framework import PreEnqueuePlugin
 from kemu.scheduler.pods import PodInfo
@@ -23,7 +24,9 @@ class World:
     def __init__(self, **options: Any) -> None:
         registry = options.pop("registry", None)
         profile = options.pop("profile", None)
+        started_s = options.pop("started_s", 0)
         self.clock = HandClock()
+        self.clock.advance_to(started_s)
         self.cluster = objects.cluster_of([objects.node("n1")])
         self.profile = objects.decider(self.cluster, profile, registry=registry).profile
         self.left: list[tuple[str, str, float, str]] = []
@@ -190,6 +193,122 @@ def test_a_gate_hears_only_of_its_own_events() -> None:
     world.queue.move(Event.NODE_ADD, None, objects.node("large"))
     assert world.taken() == []
     world.a_pod_ends()
+    assert world.taken() == ["p"]
+
+
+def test_a_flush_while_a_pod_is_being_tried_wakes_it_too() -> None:
+    """kube-scheduler remembers the flush as an event for everybody."""
+    world = World()
+    world.add("old")
+    world.fail(("NodeAffinity",))
+    world.clock.advance_to(320)
+    world.add("new")
+    tried = world.queue.take()
+    assert tried is not None
+    world.clock.advance_to(331)
+    world.queue.failed(tried, ("NodeAffinity",))
+    assert world.taken() == ["old", "new"]
+
+
+def test_a_flush_that_wakes_nobody_is_no_event() -> None:
+    world = World()
+    world.clock.advance_to(320)
+    world.add("p")
+    tried = world.queue.take()
+    assert tried is not None
+    world.clock.advance_to(331)
+    world.queue.failed(tried, ("NodeAffinity",))
+    assert world.taken() == []
+
+
+def test_flushes_count_from_the_start() -> None:
+    world = World(started_s=12)
+    world.add("p")
+    world.fail(("NodeAffinity",))
+    world.clock.advance_to(341.9)
+    assert world.taken() == []
+    world.clock.advance_to(342)
+    assert world.taken() == ["p"]
+
+
+@pytest.mark.parametrize(("activated", "taken"), [("uid-p", ["p"]), ("uid-q", [])])
+def test_a_pod_activated_while_it_is_being_tried_comes_back(activated: str, taken: list[str]) -> None:
+    world = World()
+    world.add("p")
+    world.add("q")
+    pod, other = world.queue.take(), world.queue.take()
+    assert pod is not None
+    assert other is not None
+    world.queue.activate(activated)
+    world.queue.failed(pod, FIT)
+    assert world.taken() == taken
+
+
+def test_changes_of_another_pod_in_flight_do_not_count() -> None:
+    world = World()
+    world.add("p")
+    world.add("q")
+    pod = world.queue.take()
+    assert pod is not None
+    world.queue.take()
+    other = objects.pod("q")
+    world.queue.update(world.cluster.pending(other), [Event.POD_SCALE_DOWN], other)
+    world.queue.failed(pod, FIT)
+    assert world.taken() == []
+
+
+def test_a_preemptor_waits_for_the_events_of_those_who_rejected_it() -> None:
+    """The end of a pod opens the door of DefaultPreemption, but wakes the preemptor only if it helps."""
+    world = World()
+    world.add("p")
+    preemptor = world.queue.take()
+    assert preemptor is not None
+    world.queue.failed(preemptor, ("NodePorts",))
+    world.profile.handle.is_preempting = lambda uid: True
+    world.queue.activate("uid-p")
+    assert preemptor.gate == "DefaultPreemption"
+    world.profile.handle.is_preempting = lambda uid: False
+    world.a_pod_ends()
+    assert world.taken() == []
+
+
+def test_an_error_behind_the_door_of_preemption_waits_with_the_rejected_ones() -> None:
+    world = World()
+    world.add("p")
+    pod = world.queue.take()
+    assert pod is not None
+    world.profile.handle.is_preempting = lambda uid: True
+    world.queue.failed(pod, ())
+    assert (pod.place, pod.rejectors) == ("unschedulable", ("DefaultPreemption",))
+
+
+def test_who_waits_for_new_nodes_hears_of_all_taints() -> None:
+    class Choosy(PreEnqueuePlugin):
+        def pre_enqueue(self, pod: PodInfo) -> Status | None:
+            return None
+
+        def events(self) -> Any:
+            return [(Event.NODE_ADD, lambda pod, old, new: False)]
+
+    profile = {"plugins": {"preEnqueue": {"enabled": [{"name": "Choosy"}]}}}
+    world = World(profile=profile, registry={"Choosy": Choosy})
+    assert world.profile.hints[Event.NODE_TAINTS]["Choosy"] is None
+
+
+def test_the_end_of_a_nomination_is_no_end_of_a_pod_for_spread_constraints() -> None:
+    world = World()
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": objects.ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+    world.add("p", topologySpreadConstraints=[constraint])
+    world.fail(("PodTopologySpread",))
+    nominated = objects.pod("nominated", labels={"app": "web"})
+    world.queue.move(Event.ASSIGNED_POD_DELETE, nominated, None)
+    assert world.taken() == []
+    world.queue.move(Event.ASSIGNED_POD_DELETE, events.assigned(nominated, "n1"), None)
     assert world.taken() == ["p"]
 
 
