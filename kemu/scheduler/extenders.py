@@ -63,13 +63,16 @@ class Extender:
         """Write the binding. An ApiError or :class:`Refusal` says why it was not."""
         await self.client.bind(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid, node)
 
+    async def consider(self, call: str) -> None:
+        """Before a call (``Filter``, ``Prioritize``, …) is answered: one that takes its time sleeps (``env.clock``)."""
+
     def pods_on(self, node: str) -> list[Any]:
         """In the order of their UIDs."""
         return [pod for _uid, pod in sorted(self.pods.items()) if pod.spec.nodeName == node]
 
 
 class Refusal(KemuError):
-    """Raised by :meth:`Extender.bind`: the pod cannot be bound there after all."""
+    """Raised by a method of an :class:`Extender`: the call fails, with this text. Any other exception ends the run."""
 
 
 def load(name: str) -> type[Extender]:
@@ -129,12 +132,19 @@ class _Mirror:
 
 
 class Servicer(extender_pb2_grpc.ExtenderServicer):
-    """From messages to an :class:`Extender` and back."""
+    """From messages to an :class:`Extender` and back. A :class:`Refusal` is told in the answer, or as INTERNAL."""
 
     def __init__(self, extender: Extender) -> None:
         self._extender = extender
 
     async def Filter(self, request: Any, context: Any) -> Any:
+        await self._extender.consider("Filter")
+        try:
+            return self._filter(request)
+        except Refusal as error:
+            return extender_pb2.ExtenderFilterResult(error=str(error))
+
+    def _filter(self, request: Any) -> Any:
         result = extender_pb2.ExtenderFilterResult()
         by_name = request.HasField("node_names")
         (result.node_names if by_name else result.nodes).SetInParent()
@@ -151,10 +161,14 @@ class Servicer(extender_pb2_grpc.ExtenderServicer):
         return result
 
     async def Prioritize(self, request: Any, context: Any) -> Any:
+        await self._extender.consider("Prioritize")
         result = extender_pb2.HostPriorityList()
-        for name, node in self._nodes(request):
-            if node is not None:
-                result.items.add(host=name, score=self._extender.prioritize(request.pod, node))
+        try:
+            for name, node in self._nodes(request):
+                if node is not None:
+                    result.items.add(host=name, score=self._extender.prioritize(request.pod, node))
+        except Refusal as error:
+            await context.abort(grpc.StatusCode.INTERNAL, str(error))
         return result
 
     def _nodes(self, request: Any) -> list[tuple[str, Any]]:
@@ -164,6 +178,13 @@ class Servicer(extender_pb2_grpc.ExtenderServicer):
         return [(node.metadata.name, node) for node in request.nodes.items]
 
     async def ProcessPreemption(self, request: Any, context: Any) -> Any:
+        await self._extender.consider("ProcessPreemption")
+        try:
+            return self._preempt(request)
+        except Refusal as error:
+            return await context.abort(grpc.StatusCode.INTERNAL, str(error))
+
+    def _preempt(self, request: Any) -> Any:
         result = extender_pb2.ExtenderPreemptionResult()
         whole, meta = request.node_name_to_victims, request.node_name_to_meta_victims
         for name in sorted([*whole, *meta]):
@@ -186,6 +207,7 @@ class Servicer(extender_pb2_grpc.ExtenderServicer):
         return result
 
     async def Bind(self, request: Any, context: Any) -> Any:
+        await self._extender.consider("Bind")
         pod = self._extender.pods.get(request.pod_uid)
         if pod is None:
             return extender_pb2.ExtenderBindingResult(error=f"the extender does not know pod {request.pod_name}")
