@@ -47,10 +47,12 @@ class CrossNodeSearch:
 
     def awaits(self, filtering: Filtering, node: NodeInfo) -> bool:
         """Whether pods that are being preempted on other nodes are all that keeps the pod from its nominated node."""
+        filtering.look_again()
         if filtering.is_local(node):
             return False
         pod = filtering.cycle.pod
-        going = [one for one in self._elsewhere(pod) if one.node is not node and pods.terminates_by_preemption(one.pod)]
+        others = (one for one in self._lower_pods(pod) if one.node is not node)
+        going = [one for one in others if pods.terminates_by_preemption(one.pod)]
         if not going:
             return False
         simulation = Simulation(filtering, node)
@@ -63,12 +65,14 @@ class CrossNodeSearch:
         """The candidates of the first set that makes room anywhere; none when there is no such set, or it is too
         far."""
         places = self._places(filtering, rows)
-        others = self._elsewhere(filtering.cycle.pod)
+        if not places:
+            return []
+        others = self._expendable_first(self._lower_pods(filtering.cycle.pod))
         for size in range(1, len(others) + 1):
             for victims in searches.subsets(others, size):
                 asked = [place for place in places if all(victim.node is not place.original for victim in victims)]
                 # A set that concerns no node costs as well: there may be exponentially many of them.
-                if not places or not self._afford(max(1, len(asked))):
+                if not self._afford(max(1, len(asked))):
                     return []
                 candidates = [place.candidate(victims) for place in asked if place.fits_without(victims)]
                 if candidates:
@@ -101,10 +105,13 @@ class CrossNodeSearch:
                 found.append(place)
         return found
 
-    def _elsewhere(self, pod: PodInfo) -> list[PodInfo]:
-        """All pods of the cluster that may be preempted for another, the ones that are missed least first."""
+    def _lower_pods(self, pod: PodInfo) -> list[PodInfo]:
+        """All pods of the cluster that may be preempted for another."""
         preemptor = self._preemptor
-        lower = [one for node in preemptor.cluster.rows for one in preemptor.lower_pods(node, pod)]
+        return [one for node in preemptor.cluster.rows for one in preemptor.lower_pods(node, pod)]
+
+    def _expendable_first(self, lower: list[PodInfo]) -> list[PodInfo]:
+        preemptor = self._preemptor
         lower.sort(key=preemptor.importance, reverse=True)
         # Those that go anyway cost nobody anything; those under a budget that allows none are spared longest.
         lower.sort(key=lambda one: (not one.terminating, preemptor.violations([one])))

@@ -136,3 +136,25 @@ def test_nobody_is_preempted_on_an_avoided_node() -> None:
     run.play(main, [objects.node("n1")], [{"policy": {"avoidEvictedNode": {"for": 15}}}], running)
     assert [one["pod"] for one in run.told("sched.victim")] == ["default/low"]
     assert bound_at(run, "new") > 21
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_a_kubelet_that_rejects_is_avoided(on: bool) -> None:
+    """Somebody puts a pod on n1 that has no room there; its kubelet says no, and the next ones go to n2."""
+    run = Run()
+
+    async def main(run: Run) -> None:
+        await run.at(1)
+        misplaced = alike("web-0", generateName="web-")
+        misplaced.spec.containers[0].resources.requests["cpu"].string = "9"
+        misplaced.spec.nodeName = "n1"
+        await run.create(misplaced)
+        await run.at(3)
+        assert (await run.get("web-0")).status.reason == "OutOfcpu"
+        await run.create(*(alike(f"web-{number}", generateName="web-") for number in range(1, 5)))
+        await run.at(10)
+
+    nodes = [objects.node("n1"), objects.node("n2")]
+    run.play(main, nodes, [{"policy": {"avoidEvictedNode": on}}], [objects.pod("resident", "2", on="n1")])
+    on_n1 = [name for name, node in run.bound().items() if node == "n1"]
+    assert bool(on_n1) is not on

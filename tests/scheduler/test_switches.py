@@ -1,4 +1,8 @@
-"""Every experiment switch makes a difference in a run: what happens with it, and without."""
+"""Experiment switches make a difference in a run: what happens with each, and without.
+
+``clearLowerNominations`` and ``cooperate`` are in :mod:`tests.scheduler.test_actor`, ``avoidEvictedNode`` in
+:mod:`tests.scheduler.test_avoided_nodes`.
+"""
 
 from __future__ import annotations
 
