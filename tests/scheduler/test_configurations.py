@@ -158,7 +158,7 @@ def test_how_many_nodes_are_looked_for() -> None:
     assert [nodes_to_find(nodes, 0, 50) for nodes in (49, 60, 99, 1000)] == [49, 50, 50, 420]
     assert [nodes_to_find(1000, percentage) for percentage in (1, 30, 100)] == [100, 300, 1000]
     cluster = objects.cluster_of([objects.node(f"n{number}") for number in range(1, 121)])
-    for policy, found in (({}, 100), ({"minFeasibleNodes": 50}, 58)):
+    for policy, found in (({}, 100), ({"minFeasibleNodes": 50}, 60)):
         decision = objects.decider(cluster, {}, policy=policy, percentage=0).decide(cluster.pending(objects.pod("p")))
         assert decision.feasible == found, policy
     own = objects.decider(cluster, {"percentageOfNodesToScore": 100}, percentage=5)
