@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol
 
-from kemu.kubelet import admission, preemption, statuses
+from kemu.kubelet import admission, eviction, preemption, statuses
 from kemu.kubelet.workers import WAITING, Worker
 from kemu.runtime.env import Env
 
@@ -60,6 +60,8 @@ class Arrivals:
         """Pods are being killed. A real kubelet hears nothing meanwhile."""
         self.on_preempted: Callable[[], None] = lambda: None
         """Called when that is over."""
+        self.refuses: Callable[[Any], str] = lambda pod: ""
+        """Why a node under pressure does not take a pod; empty: it does."""
         self._env = env
         self._clock = env.clock
         self._node_name = node_name
@@ -84,6 +86,10 @@ class Arrivals:
         waiting = self._waiting
         while waiting and not self._reading and not self.preempting:
             worker = waiting[0]
+            pressed = self.refuses(worker.pod)
+            if pressed:
+                self._decided(worker, admission.Decision(False, eviction.REASON, pressed), None)
+                continue
             refusal = admission.precheck(self.node, worker.pod)
             if refusal is not None:
                 self._decided(worker, refusal, None)

@@ -113,6 +113,17 @@ class Manager:
         """Whether no pass will ever do anything."""
         return not self.thresholds and not self._local_storage_isolation
 
+    @property
+    def is_changing(self) -> bool:
+        """Whether time alone will change something: a grace period runs, or a condition outlives its cause."""
+        causes = {_CONDITION_OF[ranking.RESOURCE_OF[threshold.signal]] for threshold in self.first_observed_ns}
+        return len(self.met) < len(self.first_observed_ns) or any(one not in causes for one in self.conditions)
+
+    def learn(self, layout: Layout) -> None:
+        """The layout is known, from a pass that came to nothing and need not take place."""
+        self.layout = layout
+        self.thresholds, _ = thresholds.with_container_filesystem(self.thresholds, layout)
+
     def synchronize(self, now_ns: int, active: Sequence[Any], can: Surroundings) -> Outcome:
         """One pass over the pods that run, in the kubelet's order."""
         outcome = Outcome()

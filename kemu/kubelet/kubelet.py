@@ -2,8 +2,9 @@
 
 Config (plain data): ``node`` (a serialised core/v1 Node: what to register), ``apiserver`` (whom to talk to),
 ``kubelet`` (fields of a KubeletConfiguration), ``timing`` (``kubeletSync``, ``podStart``, ``imagePull``: seconds or
-distributions), ``heartbeats`` (False: no leases and no reports of an unchanged node), ``preemptsForAll`` (True: lower
-pods are killed for every pod that does not fit, not for critical ones alone).
+distributions), ``machine`` and ``usage`` (:mod:`kemu.kubelet.machines`, :mod:`kemu.kubelet.usages`), ``heartbeats``
+(False: no leases and no reports of an unchanged node), ``preemptsForAll`` (True: lower pods are killed for every pod
+that does not fit, not for critical ones alone), ``staticPods`` (serialised Pods: the manifests of its static pods).
 
 :mod:`kemu.kubelet.pods` runs the pods, :mod:`kemu.kubelet.nodes` keeps the Node. After a crash the next incarnation
 takes over what the API server says runs here: containers outlive their kubelet.
@@ -19,7 +20,7 @@ from typing import Any
 
 from kemu import errors
 from kemu.client import clients, informers
-from kemu.kubelet import admission, nodes, pods, settings, statuses
+from kemu.kubelet import admission, critical, nodes, pods, pressures, settings, static_pods, statuses
 from kemu.runtime.env import SECOND_NS, Env
 
 
@@ -34,6 +35,9 @@ class Kubelet:
         self.client = clients.Client(env, config.get("apiserver") or "apiserver/0")
         self.node = nodes.OwnNode(env, self.client, self.settings, config["node"])
         self.pods = pods.Pods(env, self.client, self.settings, self.node.name, self.node.read)
+        self.pressures = pressures.Pressures(env, self.node.wanted(), config, self.pods, self.node.set_pressures)
+        self.pods.pressures = self.pressures
+        self.pods.arrivals.refuses = self.pressures.admit
         self._watch = informers.Informer(
             self.client, "pods", field_selector=f"spec.nodeName={self.node.name}", handler=self
         )
@@ -43,18 +47,24 @@ class Kubelet:
         """When the latest piece of news is acted upon: news stay in order however long each takes."""
         self._unheard: deque[tuple[Callable[[Any, int], None], Any, int]] = deque()
         """News that came while the kubelet was busy with killing pods for another."""
+        self.static_pods = static_pods.StaticPods(env, self.client, config.get("staticPods", ()), self.pods)
         self.pods.arrivals.on_preempted = self._listen
         self.pods.arrivals.preempts_for_all = bool(config.get("preemptsForAll", False))
 
     async def run(self) -> None:
         await self.node.register()
         self._refresh_view()
+        self.static_pods.read(self.node.get())
         self._watch.start()
         if self._heartbeats:
             await self._first_lease()
             self.node.start_heartbeats()
         await self._watch.synced()
+        self.pressures.start()
         self.env.ready()
+        await self._clock.started()
+        self._refresh_view()
+        self.static_pods.start()
         await asyncio.get_running_loop().create_future()
 
     async def _first_lease(self) -> None:
@@ -99,13 +109,19 @@ class Kubelet:
             return
         if self.node.view_is_old:
             self._refresh_view()
-        self.pods.observe(pod, seen_ns)
+        if critical.is_mirror(pod):
+            self.static_pods.observe(pod)
+        else:
+            self.pods.observe(pod, seen_ns)
 
     def _forget(self, pod: Any, seen_ns: int) -> None:
         if self.pods.arrivals.preempting:
             self._unheard.append((self._forget, pod, seen_ns))
             return
-        self.pods.forget(pod)
+        if critical.is_mirror(pod):
+            self.static_pods.forget(pod)
+        else:
+            self.pods.forget(pod)
 
     def _listen(self) -> None:
         """To what has happened meanwhile."""

@@ -62,6 +62,18 @@ def _container(pod: Any, usage: stats.PodStats, layout: thresholds.Layout) -> Ex
     return None
 
 
+def least_limit(pod: Any) -> int | None:
+    """The smallest of all limits of local storage, in bytes: below it none can be exceeded. None: there is none."""
+    found = [pod_limit(pod.spec)]
+    found += [_of(one.resources.limits) for one in pod.spec.containers]
+    for volume in pod.spec.volumes:
+        source = volume.volumeSource
+        if source.HasField("emptyDir") and source.emptyDir.HasField("sizeLimit"):
+            found.append(quantities.parse(source.emptyDir.sizeLimit.string))
+    limits = [limit.value for limit in found if limit is not None and limit.nano > 0]
+    return min(limits, default=None)
+
+
 def pod_limit(spec: Any) -> quantities.Quantity | None:
     """The ephemeral storage that a pod may use. None: no container limits it."""
     limit: quantities.Quantity | None = None

@@ -23,12 +23,22 @@ LEASE_NAMESPACE = "kube-node-lease"
 JITTER = 0.04
 """Heartbeats come up to so much later, as a part of their interval (``wait.JitterUntil`` in the kubelet)."""
 
-_CONDITIONS = (
-    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
-    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
-    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
-    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
-)
+_PRESSURES = {
+    "MemoryPressure": (
+        ("False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        ("True", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
+    ),
+    "DiskPressure": (
+        ("False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        ("True", "KubeletHasDiskPressure", "kubelet has disk pressure"),
+    ),
+    "PIDPressure": (
+        ("False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+        ("True", "KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
+    ),
+}
+"""Status, reason and message of each condition without and with its cause."""
+_READY = ("Ready", "True", "KubeletReady", "kubelet is posting ready status")
 
 
 class OwnNode:
@@ -43,7 +53,9 @@ class OwnNode:
         "_given",
         "_informer",
         "_lease",
+        "_news",
         "_phase_ns",
+        "_pressures",
         "_renewing",
         "_status_ns",
         "_status_timer",
@@ -70,10 +82,13 @@ class OwnNode:
         self.name: str = core_v1_pb2.Node.FromString(node).metadata.name
         self.view_is_old = True
         """The Node has changed since somebody last reset this."""
+        self._pressures: tuple[str, ...] = ()
+        self._news = False
+        """The next report brings something new: it is waited for."""
 
     def get(self) -> core_v1_pb2.Node:
         assert self._informer is not None, "the node is not registered yet"
-        return self._informer.store.get(self.name) or self._wanted()
+        return self._informer.store.get(self.name) or self.wanted()
 
     async def read(self) -> core_v1_pb2.Node:
         """From the API server, as it is now; what the watch last brought when it has no such Node."""
@@ -100,12 +115,12 @@ class OwnNode:
     async def _create(self) -> core_v1_pb2.Node | None:
         """None when it is there already."""
         try:
-            return await retries.patiently(self._env, lambda: self._client.create(self._wanted()))
+            return await retries.patiently(self._env, lambda: self._client.create(self.wanted()))
         except errors.AlreadyExists:
             return None
 
     async def _take_over(self) -> core_v1_pb2.Node:
-        wanted = self._wanted()
+        wanted = self.wanted()
         while True:
             node = await self._read()
             for resources, given in (
@@ -118,7 +133,7 @@ class OwnNode:
             with contextlib.suppress(errors.Conflict):
                 return await retries.patiently(self._env, functools.partial(self._client.update_status, node))
 
-    def _wanted(self) -> core_v1_pb2.Node:
+    def wanted(self) -> core_v1_pb2.Node:
         """The Node that this kubelet was given, complete."""
         node = core_v1_pb2.Node.FromString(self._given)
         labels = node.metadata.labels
@@ -137,9 +152,22 @@ class OwnNode:
         self._set_conditions(node)
         return node
 
+    def set_pressures(self, conditions: tuple[str, ...]) -> None:
+        """The eviction manager has found these, and no others."""
+        self._pressures = conditions
+        if self._status_timer is not None:
+            self.report_soon()
+        else:
+            self._env.spawn(self._report(), "report node")
+
+    def _conditions(self) -> list[tuple[str, str, str, str]]:
+        """Type, status, reason and message of each as they are now."""
+        pressures = self._pressures
+        return [(name, *texts[name in pressures]) for name, texts in _PRESSURES.items()] + [_READY]
+
     def _set_conditions(self, node: core_v1_pb2.Node) -> None:
         now_ns = self._epoch_ns + self._clock.now_ns()
-        for condition_type, status, reason, message in _CONDITIONS:
+        for condition_type, status, reason, message in self._conditions():
             meta.set_condition(node.status.conditions, condition_type, status, reason, message, now_ns)
         for condition in node.status.conditions:
             meta.set_time(condition.lastHeartbeatTime, now_ns)
@@ -196,13 +224,14 @@ class OwnNode:
         meta.set_time(lease.spec.renewTime, self._epoch_ns + self._clock.now_ns())
         return lease
 
-    def _report_at(self, when_ns: int) -> None:
+    def _report_at(self, when_ns: int, *, background: bool = True) -> None:
         if self._status_timer is not None:
             self._status_timer.cancel()
         self._status_ns = when_ns
-        self._status_timer = self._clock.call_at_ns(when_ns, self._report_due, background=True)
+        self._status_timer = self._clock.call_at_ns(when_ns, self._report_due, background=background)
 
     def _report_due(self) -> None:
+        self._news = False
         self._report_at(self._clock.now_ns() + int(self._config.status_report_s * SECOND_NS))
         self._env.spawn(self._report(), "report node")
 
@@ -211,8 +240,9 @@ class OwnNode:
         interval_ns = int(self._config.status_update_s * SECOND_NS)
         since_ns = self._clock.now_ns() - self._phase_ns
         next_ns = self._phase_ns + (since_ns // interval_ns + 1) * interval_ns
-        if next_ns < self._status_ns:
-            self._report_at(next_ns)
+        if next_ns < self._status_ns or not self._news:
+            self._news = True
+            self._report_at(min(next_ns, self._status_ns), background=False)
 
     async def _report(self) -> None:
         node = core_v1_pb2.Node()
@@ -235,14 +265,13 @@ class OwnNode:
 
     def on_update(self, old: Any, new: Any) -> None:
         self.view_is_old = True
-        if self._status_timer is not None and not _is_as_reported(new):
+        if self._status_timer is not None and not self._is_as_reported(new):
             self.report_soon()
 
     def on_delete(self, old: Any) -> None:
         """Somebody removed the Node; a kubelet does not register twice."""
 
-
-def _is_as_reported(node: core_v1_pb2.Node) -> bool:
-    """Whether the conditions are those of this kubelet, or another has written over them (node lifecycle: Unknown)."""
-    statuses: Mapping[str, str] = {condition.type: condition.status for condition in node.status.conditions}
-    return all(statuses.get(condition_type) == status for condition_type, status, _, _ in _CONDITIONS)
+    def _is_as_reported(self, node: core_v1_pb2.Node) -> bool:
+        """Whether the conditions are this kubelet's, or another has written over them (node lifecycle: Unknown)."""
+        there: Mapping[str, str] = {condition.type: condition.status for condition in node.status.conditions}
+        return all(there.get(condition_type) == status for condition_type, status, _, _ in self._conditions())

@@ -9,7 +9,7 @@ node from its admission until its containers are gone, however long the API serv
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kemu.client import clients
 from kemu.kubelet import (
@@ -18,6 +18,7 @@ from kemu.kubelet import (
     containers,
     images,
     lives,
+    pressures,
     reports,
     settings,
     starts,
@@ -27,6 +28,9 @@ from kemu.kubelet import (
 from kemu.kubelet.workers import ACTIVE, ENDED, STOPPING, WAITING, Worker
 from kemu.objects import meta
 from kemu.runtime.env import SECOND_NS, Env
+
+if TYPE_CHECKING:
+    from kemu.kubelet.static_pods import Mirror
 
 DEADLINE_EXCEEDED = statuses.Failure(
     "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
@@ -55,14 +59,19 @@ class Pods:
         self._reports = reports.Reports(env, client, self.observe)
         self._starts = starts.Starts(env, config, self.images, self)
         self._terminations = terminations.Terminations(env, self._starts)
+        self.pressures: pressures.Pressures | None = None
+        """Told what may change the node's usage."""
 
     # --- news --------------------------------------------------------------------------------------------------------
 
-    def observe(self, pod: Any, seen_ns: int | None = None) -> None:
-        """The newest state of a pod of this node; older ones than already seen are ignored."""
+    def observe(self, pod: Any, seen_ns: int | None = None, mirror: Mirror | None = None) -> None:
+        """The newest state of a pod of this node; older ones than already seen are ignored.
+
+        ``mirror``: of a static pod, which the API server does not know under its own UID.
+        """
         worker = self.by_uid.get(pod.metadata.uid)
         if worker is None:
-            self._discover(pod, self._clock.now_ns() if seen_ns is None else seen_ns)
+            self._discover(pod, self._clock.now_ns() if seen_ns is None else seen_ns, mirror)
         elif _revision(pod) >= _revision(worker.pod):
             worker.pod = pod
             self._react(worker)
@@ -78,8 +87,9 @@ class Pods:
         elif worker.state != STOPPING:
             self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds)
 
-    def _discover(self, pod: Any, seen_ns: int) -> None:
+    def _discover(self, pod: Any, seen_ns: int, mirror: Mirror | None) -> None:
         worker = Worker(pod, seen_ns)
+        worker.mirror = mirror
         self.by_uid[worker.uid] = worker
         status = pod.status
         if status.phase in statuses.TERMINAL:
@@ -142,6 +152,8 @@ class Pods:
     def _take(self, worker: Worker, claim: admission.Claim) -> None:
         worker.claim = claim
         self.usage.add(claim)
+        if self.pressures is not None:
+            self.pressures.take(worker)
 
     def _release(self, worker: Worker) -> None:
         """Its containers are gone."""
@@ -152,6 +164,8 @@ class Pods:
         if worker.claim is not None:
             self.usage.remove(worker.claim)
             worker.claim = None
+            if self.pressures is not None:
+                self.pressures.release(worker)
         if worker.on_gone:
             told, worker.on_gone = worker.on_gone, []
             for gone in told:
@@ -261,6 +275,8 @@ class Pods:
 
     def report(self, worker: Worker) -> None:
         self._reports.report(worker)
+        if self.pressures is not None:
+            self.pressures.changed(worker)
 
     def has_run(self, worker: Worker) -> None:
         """Somebody may want it to finish, now that it runs."""

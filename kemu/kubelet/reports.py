@@ -59,6 +59,9 @@ class Reports:
                     # Somebody else was faster: once more, on what there is now.
                     worker.dirty = True
                     pod = await retries.patiently(self._env, lambda: self._client.get("pods", name, namespace))
+                if pod is not None and worker.mirror is not None:
+                    worker.mirror.see(pod)
+                    continue
                 if pod is None or pod.metadata.uid != worker.uid:
                     break
                 # What the watch was faster to bring is in the informer's store already: one copy is enough.
@@ -68,10 +71,15 @@ class Reports:
 
     async def _update(self, worker: workers.Worker) -> Any:
         """The pod after its status was written. None: its phase is final, and nothing is written."""
-        if worker.pod.status.phase in statuses.TERMINAL:
+        known = worker.pod
+        if worker.mirror is not None:
+            if worker.refusal is not None:
+                return None  # A static pod that its node does not take gets no mirror.
+            known = await worker.mirror.get()
+        if known is None or known.status.phase in statuses.TERMINAL:
             return None
-        pod = type(worker.pod)()
-        pod.CopyFrom(worker.pod)
+        pod = type(known)()
+        pod.CopyFrom(known)
         self._render(worker, pod)
         return await retries.patiently(self._env, lambda: self._client.update_status(pod))
 

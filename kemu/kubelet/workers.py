@@ -9,10 +9,13 @@ containers (:mod:`kemu.kubelet.containers`), :mod:`kemu.kubelet.reports` tells t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kemu.kubelet import admission, containers, images, statuses
 from kemu.runtime.env import Timer
+
+if TYPE_CHECKING:
+    from kemu.kubelet.static_pods import Mirror
 
 WAITING = "waiting"
 """Not yet admitted."""
@@ -42,6 +45,7 @@ class Worker:
         "has_sandbox",
         "key",
         "mains_to_start",
+        "mirror",
         "on_gone",
         "phase",
         "pod",
@@ -64,6 +68,8 @@ class Worker:
         """The newest that is known of the object."""
         self.uid: str = metadata.uid
         self.key = f"{metadata.namespace}/{metadata.name}"
+        self.mirror: Mirror | None = None
+        """Of a static pod: by what the API server knows it."""
         self.state = WAITING
         self.containers: list[containers.Container] = []
         """From its admission on: init containers in their order, then the others."""

@@ -5,11 +5,14 @@ Role: one step of :mod:`kemu.scenario.loader`.
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Mapping
 from typing import Any
 
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
+from kemu.kubelet import configurations as evictions
+from kemu.kubelet import curves, thresholds, usages
 from kemu.objects import names, quantities
 from kemu.scenario import manifests, scenarios
 from kemu.scenario.documents import Path, follow, nearest
@@ -19,8 +22,6 @@ from kemu.scheduler import extenders as extender_classes
 from kemu.scheduler.cluster import Cluster
 
 DEFAULT_RESOURCES = {"cpu": "8", "ephemeral-storage": "100Gi", "memory": "32Gi", "pods": "110"}
-DEFAULT_EVICTION_MEMORY = "100Mi"
-"""Kubernetes' default of ``evictionHard: {memory.available: …}``."""
 
 SYSTEM_PRIORITY_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """Every cluster has them."""
@@ -55,17 +56,50 @@ def nodes(checked: Mapping[str, Any], raw: Any, path: Path, report: Report) -> l
         return []
     template = node_template(checked, raw, path, report)
     kubelet = raw["kubelet"] if "kubelet" in checked else {}
-    return [named(template, name, kubelet) for name in found]
+    if kubelet:
+        check_kubelet(kubelet, (*path, "kubelet"), report)
+    usage = _usage(checked, path, report)
+    static_pods = _static_pods(kubelet, (*path, "kubelet", "staticPods"), report)
+    made = [named(template, name, kubelet, usage, checked.get("machine", {})) for name in found]
+    return [dataclasses.replace(node, static_pods=static_pods) for node in made] if static_pods else made
 
 
-def named(template: core_v1_pb2.Node, name: str, kubelet: Mapping[str, Any]) -> scenarios.Node:
+def _static_pods(kubelet: Mapping[str, Any], path: Path, report: Report) -> tuple[core_v1_pb2.Pod, ...]:
+    """The manifests of the static pods that every one of these nodes runs."""
+    found: dict[tuple[str, str], core_v1_pb2.Pod] = {}
+    listed = kubelet.get("staticPods")
+    for index, data in enumerate(listed if isinstance(listed, list) else ()):
+        where = (*path, index)
+        pod = manifests.read(data, where, report)
+        if pod is None:
+            continue
+        if not isinstance(pod, core_v1_pb2.Pod):
+            report.add(where, "must be a Pod")
+        elif pod.spec.nodeName:
+            report.add(
+                (*where, "spec", "nodeName"), "a static pod runs on the node whose kubelet has its manifest", key=True
+            )
+        elif (pod.metadata.namespace, pod.metadata.name) in found:
+            report.add((*where, "metadata", "name"), f"a second static pod is called {pod.metadata.name}")
+        else:
+            found[pod.metadata.namespace, pod.metadata.name] = pod
+    return tuple(found.values())
+
+
+def named(
+    template: core_v1_pb2.Node,
+    name: str,
+    kubelet: Mapping[str, Any],
+    usage: Mapping[str, Any] | None = None,
+    machine: Mapping[str, Any] | None = None,
+) -> scenarios.Node:
     """A node made from a template. ``kubelet``: its configuration as written."""
     node = core_v1_pb2.Node()
     node.CopyFrom(template)
     node.metadata.name = name
     labels = node.metadata.labels
     labels["kubernetes.io/hostname"] = name
-    return scenarios.Node(name, node, kubelet)
+    return scenarios.Node(name, node, kubelet, usage or {}, machine or {})
 
 
 def node_template(checked: Mapping[str, Any], raw: Any, path: Path, report: Report) -> core_v1_pb2.Node:
@@ -103,7 +137,7 @@ def node_template(checked: Mapping[str, Any], raw: Any, path: Path, report: Repo
 
 def node_resources(checked: Mapping[str, Any]) -> tuple[dict[str, str], dict[str, str]]:
     """Capacity and allocatable. What is reserved comes off the capacity where only that was given, as in the kubelet:
-    kubeReserved, systemReserved and the hard eviction threshold of memory."""
+    kubeReserved, systemReserved and the hard eviction thresholds of memory and of the disk."""
     kubelet = checked.get("kubelet", {})
     capacity: dict[str, str] = dict(checked.get("capacity", {}))
     allocatable: dict[str, str] = dict(checked.get("allocatable", {}))
@@ -114,11 +148,8 @@ def node_resources(checked: Mapping[str, Any]) -> tuple[dict[str, str], dict[str
     for field in ("kubeReserved", "systemReserved"):
         for name, amount in kubelet.get(field, {}).items():
             reserved.setdefault(name, []).append(amount)
-    if capacity:
-        eviction = kubelet.get("evictionHard", {"memory.available": DEFAULT_EVICTION_MEMORY})
-        threshold = eviction.get("memory.available", "0")
-        if not threshold.endswith("%"):
-            reserved.setdefault("memory", []).append(threshold)
+    for name, amount in _hard_thresholds(kubelet, capacity).items():
+        reserved.setdefault(name, []).append(amount)
     for name, amount in capacity.items():
         if name not in allocatable:
             allocatable[name] = _less(amount, reserved.get(name, []))
@@ -129,6 +160,41 @@ def node_resources(checked: Mapping[str, Any]) -> tuple[dict[str, str], dict[str
             capacity[name] = amount
             allocatable[name] = amount
     return capacity, allocatable
+
+
+_RESOURCE_OF = {thresholds.MEMORY: "memory", thresholds.NODEFS: "ephemeral-storage"}
+"""What a hard threshold takes off (``hardEvictionReservation``)."""
+
+
+def _hard_thresholds(kubelet: Mapping[str, Any], capacity: Mapping[str, str]) -> dict[str, str]:
+    """By resource, of those whose capacity is given."""
+    hard = {name: kubelet[name] for name in ("evictionHard", "mergeDefaultEvictionSettings") if name in kubelet}
+    try:
+        found = evictions.read(hard).thresholds()
+    except ValueError:
+        return {}  # reported by check_kubelet
+    return {
+        resource: str(threshold.value.of(quantities.value(capacity[resource])))
+        for threshold in found
+        if threshold.is_hard and (resource := _RESOURCE_OF.get(threshold.signal, "")) in capacity
+    }
+
+
+def check_kubelet(kubelet: Mapping[str, Any], path: Path, report: Report) -> None:
+    """Complain as the kubelet itself would when it starts."""
+    try:
+        evictions.read(kubelet).thresholds()
+    except ValueError as error:
+        report.add(path, str(error))
+
+
+def _usage(checked: Mapping[str, Any], path: Path, report: Report) -> Mapping[str, Any]:
+    try:
+        usages.parse_node(checked.get("usage", {}))
+    except curves.CurveError as error:
+        report.add((*path, "usage"), str(error))
+        return {}
+    return dict(checked.get("usage", {}))
 
 
 def _less(amount: str, reserved: list[str]) -> str:

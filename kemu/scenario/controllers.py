@@ -144,6 +144,7 @@ def _needed(
         or any(event.what in ("taint", "addNode", "removeNode") for event in events)
         or any(_states_usage(workload.template) for workload in workloads)
         or any(_states_usage(message) for message in objects)
+        or any(node.usage for node in nodes)
         or "DaemonSet" in kinds
     )
     found = [NODE_LIFECYCLE, TAINT_EVICTION, POD_GC] if restless else []

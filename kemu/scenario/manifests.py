@@ -5,13 +5,16 @@ What the API server would refuse is refused here already, with its own reasons, 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
 from google.protobuf.message import Message
 
 from kemu.k8s import core_v1_pb2
+from kemu.kubelet import curves, usages
 from kemu.objects import convert, defaults, resources, validation
 from kemu.scenario.documents import Path, follow, nearest
 from kemu.scenario.shapes import Report, unbuilt_text
@@ -33,7 +36,7 @@ PRE_STOP_SECONDS = "kemu.dev/pre-stop-seconds"
 PULL_ERROR = "kemu.dev/image-pull-error"
 FINISH = "kemu.dev/finish"
 """Set on a running pod, it ends its containers with this exit code."""
-USAGE = "kemu.dev/usage"
+USAGE = usages.USAGE
 
 ANNOTATIONS = (START_SECONDS, RUN_SECONDS, EXIT_CODE, SHUTDOWN_SECONDS, PRE_STOP_SECONDS, PULL_ERROR)
 """What a pod may say about its life; with ``.<container>`` behind it, about that of one container."""
@@ -163,7 +166,7 @@ def _check_annotations(pod: core_v1_pb2.Pod, path: Path, report: Report) -> None
             continue
         where = (*path, "metadata", "annotations", name)
         if name == USAGE:
-            report.add(where, unbuilt_text(name), key=True)
+            _check_usage(annotations[name], where, report)
             continue
         what, dot, container = name.removeprefix("kemu.dev/").partition(".")
         what = f"kemu.dev/{what}"
@@ -175,6 +178,25 @@ def _check_annotations(pod: core_v1_pb2.Pod, path: Path, report: Report) -> None
         complaint = annotation_complaint(what, annotations[name])
         if complaint:
             report.add(where, complaint)
+
+
+def _check_usage(text: str, path: Path, report: Report) -> None:
+    try:
+        usages.parse(yaml.safe_load(text))
+    except curves.CurveError as error:
+        report.add(path, str(error))
+    except yaml.YAMLError as error:
+        report.add(path, f"is not YAML: {error}")
+
+
+def state_usage(pod: core_v1_pb2.Pod, usage: Mapping[str, Any], path: Path, report: Report) -> None:
+    """What all pods of a workload use, as each of them says by its annotation."""
+    try:
+        usages.parse(usage)
+    except curves.CurveError as error:
+        report.add(path, str(error))
+        return
+    pod.metadata.annotations[USAGE] = json.dumps(usage)
 
 
 def annotation_complaint(name: str, text: str) -> str:

@@ -59,8 +59,11 @@ def kubelet(scenario: Scenario, node: Node, index: int) -> ActorSpec:
     config: Mapping[str, Any] = {
         "node": node.message.SerializeToString(deterministic=True),
         "apiserver": apiserver_of(scenario, index),
-        "kubelet": dict(node.kubelet),
+        "kubelet": {name: value for name, value in node.kubelet.items() if name != "staticPods"},
+        "staticPods": [pod.SerializeToString(deterministic=True) for pod in node.static_pods],
         "timing": dict(scenario.timing),
+        "usage": dict(node.usage),
+        "machine": dict(node.machine),
         "preemptsForAll": any(one.policy.get("preemptor") == "kubelet" for one in scenario.schedulers),
     }
     return ActorSpec(f"kubelet/{node.name}", KUBELET_FACTORY, config)

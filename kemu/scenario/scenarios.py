@@ -31,6 +31,12 @@ class Node:
     """Labels, taints, capacity and allocatable; what the kubelet registers."""
     kubelet: Mapping[str, Any] = field(default_factory=dict)
     """Fields of a KubeletConfiguration, as written."""
+    usage: Mapping[str, Any] = field(default_factory=dict)
+    """What it uses besides its pods, as written."""
+    machine: Mapping[str, Any] = field(default_factory=dict)
+    """File systems, inodes and processes, as written."""
+    static_pods: tuple[core_v1_pb2.Pod, ...] = ()
+    """The manifests of its static pods."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,7 @@ KUBELET_FIELDS: dict[str, Key] = {
     "crashLoopBackOff": Key(
         Record({"maxContainerRestartPeriod": Key(DURATION, "300s by default.")}), "The longest crash-loop back-off."
     ),
+    "staticPods": Key(ListOf(Free()), "Manifests of its static pods: in Kubernetes, the files of staticPodPath."),
     "kind": Key(Choice(("KubeletConfiguration",)), "May be written."),
     "apiVersion": Key(Choice(("kubelet.config.k8s.io/v1beta1",)), "May be written."),
 }
@@ -84,6 +85,23 @@ _NODE = {
         "cpu 8, memory 32Gi, ephemeral-storage 100Gi, pods 110.",
     ),
     "kubelet": Key(Record(KUBELET_FIELDS), "Fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."),
+    "usage": Key(Free(), "What it uses besides its pods: memory, disk, images, deadContainers, inodes, pids."),
+    "machine": Key(
+        Record(
+            {
+                "nodefs": Key(Record({"inodes": Key(QUANTITY, "How many.")}), "The file system of logs and volumes."),
+                "imagefs": Key(
+                    Record(
+                        {"capacity": Key(QUANTITY, "Its size.", required=True), "inodes": Key(QUANTITY, "How many.")}
+                    ),
+                    "A file system of their own for images and writable layers.",
+                ),
+                "splitImages": Key(Switch(), "Only images lie on imagefs."),
+                "pids": Key(QUANTITY, "How many processes there can be; 32768 by default."),
+            }
+        ),
+        "What the kubelet measures beside memory and the size of the disk.",
+    ),
 }
 NODE = Named(
     "node",
@@ -235,7 +253,7 @@ WORKLOAD = Record(
             {
                 "pods": Key(Free(), "The template: metadata and spec of a Pod.", required=True),
                 "life": Key(LIFE, "How long its pods start, run and shut down."),
-                "usage": Key(Free(mapping=False), "What its pods use.", built=False),
+                "usage": Key(Free(), "What its pods use over time: cpu, memory, rootfs, logs, volumes, inodes, pids."),
                 "replaceFinished": Key(
                     Switch(), "A pod that is preempted, evicted or rejected comes back under a new name."
                 ),

@@ -166,6 +166,8 @@ class Timeline:
             return
         if life.run_s is not None:
             manifests.ends(template)
+        if "usage" in item:
+            manifests.state_usage(template, item["usage"], (*where, "usage"), self.report)
         self.declared.append(Declared(template, self.report, (*where, "pods"), template=True))
         if arrivals is None:
             return

@@ -181,16 +181,49 @@ def test_a_mistake_in_a_statement_has_its_path(statement: str, path: str, what: 
 
 
 @pytest.mark.parametrize(
+    ("spec", "path", "what"),
+    [
+        (workload("arrivals: {count: 1}, usage: {memory: {ramp: {from: 1Gi, to: 2Gi}}}"), "spec.workloads[0].usage", "memory.ramp: over is missing"),
+        (workload("arrivals: {count: 1}, usage: {memory: {spike: 1Gi}}"), "spec.workloads[0].usage", "memory: must be an amount or one of"),
+        (workload("arrivals: {count: 1}, usage: {mem: 1Gi}"), "spec.workloads[0].usage", "mem: unknown field"),
+        ("manifests: [{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {kemu.dev/usage: 'memory: 1Gi'}}, spec: {containers: [{name: m}]}}, {apiVersion: v1, kind: Pod, metadata: {name: b, annotations: {kemu.dev/usage: x}}, spec: {containers: [{name: m}]}}]", "spec.manifests[1].metadata.annotations[kemu.dev/usage]", "must be a mapping"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_usage_has_its_path(spec: str, path: str, what: str) -> None:
+    (problem,) = problems(spec)
+    assert problem.path == path
+    assert what in problem.message
+
+
+@pytest.mark.parametrize(
+    ("nodes", "path", "what"),
+    [
+        (
+            "kubelet: {evictionHard: {memory.free: 1Gi}}",
+            "spec.nodes[0].kubelet",
+            "unsupported eviction signal 'memory.free'",
+        ),
+        ("kubelet: {evictionSoft: {memory.available: 1Gi}}", "spec.nodes[0].kubelet", "grace period must be specified"),
+        ("kubelet: {evictionHard: {memory.available: 120%}}", "spec.nodes[0].kubelet", "must be <= 100%"),
+        ("usage: {swap: 1Gi}", "spec.nodes[0].usage", "swap: unknown field"),
+        ("usage: {memory: -1}", "spec.nodes[0].usage", "memory: must not be negative"),
+        ("machine: {imagefs: {inodes: 5}}", "spec.nodes[0].machine.imagefs", "capacity is missing"),
+    ],
+)
+def test_a_mistake_about_pressure_has_its_path(nodes: str, path: str, what: str) -> None:
+    (problem,) = problems("seed: 1", nodes=f"  nodes: [{{name: n, {nodes}}}]\n")
+    assert problem.path == path
+    assert what in problem.message
+
+
+@pytest.mark.parametrize(
     ("spec", "path", "name"),
     [
         ("controllers: [pod-gc, deployment]", "spec.controllers[1]", "deployment"),
-        ("controllers: {job: {}}", "spec.controllers.job", "job"),
         ("ablate: [bind-precondition]", "spec.ablate", "ablate"),
-        (workload("arrivals: {count: 1}, usage: {memory: 1Gi}"), "spec.workloads[0].usage", "usage"),
         ("chaos: [{at: 1s, pause: {actor: store}}]", "spec.chaos[0].pause", "pause"),
         ("chaos: [{at: 1s, staleReads: {apiServer: x, by: 5s}}]", "spec.chaos[0].staleReads", "staleReads"),
         ("manifests: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}]", "spec.manifests[0].kind", "Deployment"),
-        ("manifests: [{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {kemu.dev/usage: x}}, spec: {containers: [{name: m}]}}]", "spec.manifests[0].metadata.annotations[kemu.dev/usage]", "kemu.dev/usage"),
     ],
 )  # fmt: skip
 def test_what_is_not_built_yet_is_refused_by_name(spec: str, path: str, name: str) -> None:
