@@ -65,6 +65,12 @@ BENCHMARKS = {
             decisions.settings(),
         ),
         Benchmark(
+            "long",
+            "many pods through one scheduler while everything changes: what it keeps, beside a cache built anew",
+            "kemu.bench.soaks:soak",
+            ({"nodes": 300, "pods": 100_000},),
+        ),
+        Benchmark(
             "schedule",
             "pods created and bound, as kube-scheduler's benchmark: store, API server, scheduler, no kubelets",
             "kemu.bench.scheduling:schedule",

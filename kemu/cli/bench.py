@@ -15,12 +15,22 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="measure kemu on this machine",
         description="Measure kemu on this machine; without a name, everything.",
     )
-    parser.add_argument("name", nargs="*", help="first-pod, sim-pods, ray-pods, store, decide, schedule")
+    parser.add_argument("name", nargs="*", help="first-pod, sim-pods, ray-pods, store, decide, schedule, long")
     parser.add_argument("--workload", help="only this workload, of benchmarks that have several")
-    parser.add_argument("--nodes", type=int, help="only this number of nodes")
+    parser.add_argument("--nodes", type=_numbers, help="only these numbers of nodes, as 1000,5000,15000")
     parser.add_argument("--pods", type=int, help="so many pods")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command)
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        numbers = [int(each) for each in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < 1:
+        raise argparse.ArgumentTypeError(f"not numbers of nodes, separated by commas: {text!r}")
+    return numbers
 
 
 def command(options: argparse.Namespace) -> int:
@@ -53,14 +63,17 @@ def _settings(settings: Any, options: argparse.Namespace) -> list[dict[str, Any]
             raise KemuError(f"no workload {options.workload!r}; there are {', '.join(names)}")
         chosen = [each for each in chosen if each["workload"] == options.workload]
     if options.nodes is not None and any("nodes" in each for each in chosen):
-        # One of each kind, with that number of nodes; better one that has it already.
         chosen = [each for each in chosen if "nodes" in each]
-        chosen.sort(key=lambda each: each["nodes"] != options.nodes)
-        by_kind: dict[tuple[Any, ...], dict[str, Any]] = {}
-        for each in chosen:
-            kind = tuple(value for key, value in each.items() if key not in ("nodes", "pods"))
-            by_kind.setdefault(kind, {**each, "nodes": options.nodes})
-        chosen = list(by_kind.values())
+        chosen = [each for nodes in options.nodes for each in _of_size(chosen, nodes)]
     if options.pods is not None:
         chosen = [{**each, "pods": options.pods} if "pods" in each else each for each in chosen]
     return chosen
+
+
+def _of_size(settings: list[dict[str, Any]], nodes: int) -> list[dict[str, Any]]:
+    """One of each kind with that number of nodes, made from one that has it already if there is one."""
+    by_kind: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for each in sorted(settings, key=lambda each: each["nodes"] != nodes):
+        kind = tuple(value for key, value in each.items() if key not in ("nodes", "pods"))
+        by_kind.setdefault(kind, {**each, "nodes": nodes})
+    return list(by_kind.values())

@@ -149,8 +149,7 @@ class Cluster:
             self.counts.pod_went(pod, info.row)
         self._leave_zone(info.zone, name)
         del self.rows[info.row]
-        info.node = None
-        info.row = -1
+        info.forget_node()
         self._order_is_stale = True
         self._rows_moved()
         if not info.pods:

@@ -85,6 +85,17 @@ class NodeInfo:
         self.allocatable = allocatable
         self.image_sizes = {name: image.sizeBytes for image in node.status.images for name in image.names}
 
+    def forget_node(self) -> None:
+        """The object is gone; the pods may still be there."""
+        self.node = None
+        self.row = -1
+        self.labels = {}
+        self.taints = ()
+        self.unschedulable = False
+        self.allocatable = [0] * len(self.allocatable)
+        self.allowed_pods = 0
+        self.image_sizes = {}
+
     def widen(self, resources: int) -> None:
         """Make room for resources that appeared since."""
         missing = resources - len(self.requested)

@@ -20,6 +20,20 @@ def test_one_workload_in_a_size_of_ones_own(capsys: pytest.CaptureFixture[str]) 
     assert all(one["us_median"] > 0 for one in found)
 
 
+def test_several_numbers_of_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--nodes", "20,40"]
+    assert main(["bench", "schedule", "--workload", "SchedulingBasic", *sizes, "--pods", "3", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["schedule"]
+    assert [(one["nodes"], one["pods"]) for one in found] == [(20, 3), (40, 3)]
+
+
+@pytest.mark.parametrize("text", ["", "5,,6", "many", "0"])
+def test_numbers_of_nodes_that_are_none(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["bench", "decide", "--nodes", text])
+    assert "not numbers of nodes" in capsys.readouterr().err
+
+
 def test_a_workload_that_does_not_exist_names_those_that_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "schedule", "--workload", "Nothing"]) == 2
     assert "SchedulingBasic" in capsys.readouterr().err

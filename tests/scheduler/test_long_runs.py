@@ -1,0 +1,50 @@
+"""Many pods through one scheduler while everything changes: what it keeps is what a cache made anew would hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from kemu.bench import soaks
+from kemu.scheduler import feeds
+from kemu.scheduler.cluster import Cluster
+from kemu.scheduler.counts import Counts
+
+NODES, PODS = 60, 5000
+
+
+def test_after_a_long_run_nothing_differs_and_nothing_has_grown() -> None:
+    found = soaks.soak(NODES, PODS)
+    assert found["differences"] == []
+    assert found["made"] == PODS
+    assert found["sched_bind"] > PODS * 0.8
+    assert found["sched_preemption"] > 10
+    kept = found["reports"][-1]["kept"]
+    most = found["nodes_made"] / 2
+    assert kept["nodes"] < most
+    # 64 may be spare.
+    assert kept["taint_sets"] <= 2 * NODES + 66
+    assert kept["label_values"] <= kept["label_columns"] * (2 * NODES + 66)
+    assert kept["nominated_lists"] < most
+    assert kept["queue_events"] == 0
+    assert kept["queue_heaps"] <= kept["queue"] + 50
+    assert kept["seen_pods"] <= NODES * soaks.PODS_PER_NODE
+    assert kept["preempted_on"] == 0
+
+
+@pytest.mark.parametrize("forgotten", ["sum", "count", "row", "label"])
+def test_what_is_not_kept_up_to_date_is_found(forgotten: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if forgotten == "sum":
+        heard = feeds.PodFeed.on_delete
+
+        def forget(self: feeds.PodFeed, pod: object) -> None:
+            if not pod.metadata.name.endswith("77"):  # type: ignore[attr-defined]
+                heard(self, pod)
+
+        monkeypatch.setattr(feeds.PodFeed, "on_delete", forget)
+    elif forgotten == "count":
+        monkeypatch.setattr(Counts, "pod_went", lambda self, pod, row: None)
+    elif forgotten == "row":
+        monkeypatch.setattr(Cluster, "settle", lambda self: None)
+    else:
+        monkeypatch.setattr("kemu.scheduler.columns.LabelColumn.write", lambda self, row, labels: None)
+    assert soaks.soak(20, 400)["differences"]
