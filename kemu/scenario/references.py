@@ -18,6 +18,9 @@ from kemu.scenario.manifests import Declared
 from kemu.scenario.shapes import Report
 from kemu.scenario.values import duration_text
 
+RESCHEDULER = "rescheduler"
+"""The controller that runs when a scheduler leaves preemption to it."""
+
 
 class Names:
     """What a scenario declares. ``stated``: kind, namespace and name of its objects, also of those with mistakes."""
@@ -52,7 +55,9 @@ class Names:
             elif kind == "Namespace":
                 self.namespaces.append(name)
         kubelets = [node.name for node in nodes]
+        self.pods += _mirror_pods(nodes)
         for event in events:
+            self.pods += _mirror_pods(event.nodes)
             added = [node.name for node in event.nodes]
             self.nodes += added
             kubelets += added
@@ -63,7 +68,10 @@ class Names:
             self.actors += (f"scheduler/{scheduler.name}/{replica}" for replica in range(scheduler.replicas))
         self.actors += (f"extender/{extender.name}" for extender in extenders)
         self.actors += (f"kubelet/{name}" for name in kubelets)
-        self.actors += (f"controller/{name}" for name in controllers)
+        running = [*controllers]
+        if any(scheduler.policy.get("preemptor") == RESCHEDULER for scheduler in schedulers):
+            running += [] if RESCHEDULER in running else [RESCHEDULER]
+        self.actors += (f"controller/{name}" for name in running)
         self._known_pods = set(self.pods)
         self._known_nodes = set(self.nodes)
 
@@ -82,6 +90,11 @@ class Names:
             # A workload with mistakes of its own has had its complaint.
             return found[1] in self.workload_names
         return workload.namespace == namespace and int(found[2]) < most_pods(workload)
+
+
+def _mirror_pods(nodes: Iterable[scenarios.Node]) -> list[str]:
+    """By what the API server knows the static pods of nodes."""
+    return [f"{pod.metadata.namespace}/{pod.metadata.name}-{node.name}" for node in nodes for pod in node.static_pods]
 
 
 def most_pods(workload: scenarios.Workload) -> float:
