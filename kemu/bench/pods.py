@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import resource
 import subprocess
@@ -18,7 +17,7 @@ import yaml
 from kemu.runlog.frames import FILE_NAME, Writer
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runtimes import Runtime
-from kemu.scenario import loader, plans
+from kemu.scenario import loader, runner
 from kemu.scenario.scenarios import Scenario
 
 
@@ -91,18 +90,8 @@ async def _drive(runtime: Runtime, scenario: Scenario, watch: _Stopwatch) -> dic
 
     watch.stop = asyncio.Event()
     begun = time.perf_counter()
-    for stage in (
-        plans.store(scenario),
-        plans.apiservers(scenario),
-        plans.user(scenario),
-        plans.kubelets(scenario),
-        plans.schedulers(scenario),
-    ):
-        await runtime.launch(stage)
+    await runner.launch(runtime, scenario)
     ready = time.perf_counter()
-    # As the runner does: what stands after set-up lives as long as the run.
-    gc.collect()
-    gc.freeze()
     start, start_cpu = time.perf_counter(), time.process_time()
     await runtime.begin()
     await runtime.run_until(3600 * SECOND_NS, stop=watch.stop)

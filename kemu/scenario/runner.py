@@ -215,7 +215,8 @@ def _runtime(
     )
 
 
-async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder) -> End:
+async def launch(runtime: Runtime, scenario: Scenario) -> list[str]:
+    """Set up: start all actors, stage by stage. Returns their names."""
     roster: list[str] = []
     for stage in (
         plans.store(scenario),
@@ -231,6 +232,11 @@ async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder) -> End
     # What stands now lives as long as the run: the collector need not look at it again and again.
     gc.collect()
     gc.freeze()
+    return roster
+
+
+async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder) -> End:
+    roster = await launch(runtime, scenario)
     await runtime.begin()
     recorder.stop = asyncio.Event()
     chaos = Chaos(runtime, scenario.seed, roster)
@@ -401,4 +407,4 @@ def _compare(scenario: Scenario, expectation: Expectation, results: Sequence[Run
     return verdicts.compare(expectation, side(subject.of), side(subject.times_that_of))
 
 
-__all__ = ["Options", "RunResult", "SimulationError", "combine", "judge", "run", "run_all", "variant_name"]
+__all__ = ["Options", "RunResult", "SimulationError", "combine", "judge", "launch", "run", "run_all", "variant_name"]
