@@ -36,6 +36,7 @@ class _Pod:
         "creator",
         "ended_ns",
         "gone_ns",
+        "has_several",
         "instance",
         "key",
         "node",
@@ -64,6 +65,8 @@ class _Pod:
         self.instance = ""
         """The kubelet."""
         self.admitted_ns: int | None = None
+        self.has_several = False
+        """Its containers have runs and restarts of their own."""
         self.starting_ns: int | None = None
         """Admitted, images there, and not yet running."""
         self.running_ns: int | None = None
@@ -106,6 +109,8 @@ class SpanBuilder:
             "kubelet.preempting": self._on_kubelet_preempting,
             "kubelet.pulled": self._on_pulled,
             "kubelet.running": self._on_running,
+            "kubelet.started": self._on_started,
+            "kubelet.exited": self._on_exited,
             "kubelet.restarting": self._on_restarting,
             "kubelet.finished": self._on_finished,
             "kubelet.terminating": self._on_terminating,
@@ -489,8 +494,26 @@ class SpanBuilder:
         self._emit_stay("start", pod, start_ns, time_ns, {})
         pod.starting_ns, pod.running_ns = None, time_ns
 
+    def _on_started(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self._pod(data).has_several = True
+
+    def _on_exited(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        pod, code, container = self._pod(data), data["exit_code"], data["container"]
+        attributes: dict[str, AttributeValue] = {
+            NODE: data["node"],
+            "k8s.container.name": container,
+            "kemu.exit_code": code,
+        }
+        self._emit(
+            spans.CONTAINER, pod.key, pod.uid, actor, data["start"], time_ns, attributes,
+            name=f"container {container}", error=f"exit code {code}" if code else "",
+        )  # fmt: skip
+
     def _on_restarting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         pod = self._pod(data)
+        if pod.has_several:
+            # The pod runs on, or has not come to run yet: its container has a span.
+            return
         pod.node, pod.instance = data["node"], actor
         if pod.running_ns is None:
             pod.running_ns = data["start"]

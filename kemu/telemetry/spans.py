@@ -24,6 +24,7 @@ QUEUE = "queue"
 ATTEMPT = "attempt"
 BIND = "bind"
 RUNNING = "running"
+CONTAINER = "container"
 BACK_OFF = "restart back-off"
 REFUSED = "refused"
 

@@ -168,6 +168,22 @@ def test_restarts_show_runs_and_pauses() -> None:
     ]
 
 
+def test_of_several_containers_each_run_has_a_span() -> None:
+    log = Log()
+    log.scheduled(0, "p")
+    for container in ("web", "log"):
+        log.add(20, KUBELET, "kubelet.started", pod="default/p", uid=uid_of("p"), node="node-1", container=container)
+    log.pod(500, KUBELET, "kubelet.exited", "p", 480, node="node-1", container="log", exit_code=3)
+    log.pod(500, KUBELET, "kubelet.restarting", "p", 480, node="node-1", container="log", exit_code=3, delay_s=10)
+    log.pod(900, KUBELET, "kubelet.finished", "p", 880, node="node-1", phase="Failed", exit_code=3)
+    found = of_pod(spans_of(log.events), "p")
+    one = found["container log"]
+    assert (one.start_ns // MILLISECOND, one.end_ns // MILLISECOND, one.ok, one.message) == (20, 500, False, "exit code 3")
+    assert one.attributes["k8s.container.name"] == "log"
+    # The pod itself ran all the time.
+    assert found["running"].end_ns // MILLISECOND == 900
+
+
 def test_a_pod_that_is_deleted_before_it_was_bound_ends_then() -> None:
     log = Log()
     log.request(2, "create", "p", "user")
