@@ -178,7 +178,12 @@ def test_of_several_containers_each_run_has_a_span() -> None:
     log.pod(900, KUBELET, "kubelet.finished", "p", 880, node="node-1", phase="Failed", exit_code=3)
     found = of_pod(spans_of(log.events), "p")
     one = found["container log"]
-    assert (one.start_ns // MILLISECOND, one.end_ns // MILLISECOND, one.ok, one.message) == (20, 500, False, "exit code 3")
+    assert (one.start_ns // MILLISECOND, one.end_ns // MILLISECOND, one.ok, one.message) == (
+        20,
+        500,
+        False,
+        "exit code 3",
+    )
     assert one.attributes["k8s.container.name"] == "log"
     # The pod itself ran all the time.
     assert found["running"].end_ns // MILLISECOND == 900
