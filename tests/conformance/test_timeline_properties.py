@@ -214,3 +214,18 @@ def test_the_audit_finds_faults(fault: Callable[[timelines.World], None]) -> Non
         return bool(auditors[0].wrong)
 
     assert any(finds(seed) for seed in range(60))
+
+
+def test_a_pod_deleted_while_it_is_being_bound_frees_its_room_at_once() -> None:
+    case = random_timelines.case(0, simple=True)
+    node, pod = case["nodes"][0], case["pods"][-1]
+    node["status"]["allocatable"]["cpu"] = "1"
+    other = {**pod, "metadata": {**pod["metadata"], "name": "other"}}
+    case["nodes"], case["pods"] = [node], [pod]
+    case["events"] = [
+        {"at_s": 1, "do": "deletePod", "name": pod["metadata"]["name"]},
+        {"at_s": 2, "do": "createPod", "pod": other},
+    ]
+    outcome = timelines.play(case, latencies=timelines.Latencies(call_s=5))
+    assert [(one["t_s"], one["pod"]) for one in outcome["timeline"] if one["what"] == "bound"] == [(7, "other")]
+    assert not any(one["what"] == "unschedulable" for one in outcome["timeline"])
