@@ -217,6 +217,23 @@ def test_a_mistake_about_pressure_has_its_path(nodes: str, path: str, what: str)
 
 
 @pytest.mark.parametrize(
+    ("manifest", "path", "what"),
+    [
+        ("{apiVersion: v1, kind: Namespace, metadata: {name: a}}", "", "must be a Pod"),
+        ("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {nodeName: n, containers: [{name: m}]}}", ".spec.nodeName", "whose kubelet has its manifest"),
+        ("{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: []}}", ".spec.containers", "Required"),
+        ("{apiVersion: v1, kind: Pod, metadata: {name: ok}, spec: {containers: [{name: m}]}}", ".metadata.name", "a second static pod is called ok"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_static_pod_has_its_path(manifest: str, path: str, what: str) -> None:
+    right = "{apiVersion: v1, kind: Pod, metadata: {name: ok}, spec: {containers: [{name: m}]}}"
+    nodes = f"  nodes: [{{name: n, kubelet: {{staticPods: [{right}, {manifest}]}}}}]\n"
+    (problem,) = problems("expect: [{pod: ok-n, phase: Running}]", nodes=nodes)
+    assert problem.path == f"spec.nodes[0].kubelet.staticPods[1]{path}"
+    assert what in problem.message
+
+
+@pytest.mark.parametrize(
     ("spec", "path", "name"),
     [
         ("controllers: [pod-gc, deployment]", "spec.controllers[1]", "deployment"),

@@ -18,7 +18,7 @@ SEEDS = {
     "preemption-example-3", "preemption-example-4", "starvation", "victim-choice", "bin-packing", "node-affinity",
     "node-selector", "non-preempting-priority", "pod-affinity", "pod-overhead", "redis-and-web-servers",
     "taints-and-tolerations", "avoid-evicted-node", "cross-node-preemption", "disruption-budgets",
-    "lower-priority-affinity", "preemption-eligibility", "qos-first-victims",
+    "lower-priority-affinity", "preemption-eligibility", "qos-first-victims", "who-preempts", "critical-static-pod",
 }  # fmt: skip
 
 
