@@ -173,7 +173,7 @@ class Engine:
         else:
             self.cluster.freeze()
             decision = await self._extenders.decide(decider, info)
-        if not decision.node and self._overcommitters:
+        if not decision.node and decision.error is None and self._overcommitters:
             self._overcommitters[pod.profile.scheduler_name].choose(decision)
         cost_s = self._timing.cycle_s(self._env.random, decision.evaluated)
         self.cluster.freeze()

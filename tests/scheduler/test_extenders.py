@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from kemu.errors import KemuError, SimulationError
 from kemu.runtime.env import ActorSpec
@@ -312,6 +314,34 @@ def test_the_same_seed_gives_the_same_events() -> None:
         return list(run.recorder.events)
 
     assert events() == events()
+
+
+def test_the_example_of_the_documentation(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text().partition("## An extender")[2]
+    code = text.partition("```python\n")[2].partition("```")[0]
+    written = yaml.safe_load(text.partition("```yaml\n")[2].partition("```")[0])
+    (tmp_path / "licences.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = {
+        "nodes": [{"name": "node-1"}],
+        "duration": "1m",
+        **written,
+        "workloads": [
+            {
+                "name": "job",
+                "arrivals": {"every": "5s", "count": 3},
+                "pods": {"metadata": {"labels": {"licence": "yes"}}, "spec": {"containers": [{"name": "main"}]}},
+            }
+        ],
+        "expect": [
+            {"pods": {"workload": "job"}, "count": {"is": {"bound": {}}, "equals": 2}},
+            {"pod": "job-2", "unschedulable": {}},
+        ],
+    }
+    document = {"apiVersion": "kemu.dev/v1", "kind": "Scenario", "spec": spec}
+    made = loader.loads(yaml.safe_dump(document))
+    result = runner.run(made, runner.Options(out=tmp_path / "run"))
+    assert result.verdict["verdict"] == "holds", result.verdict["expectations"]
 
 
 # Addresses and classes ----------------------------------------------------------------------------------------------
