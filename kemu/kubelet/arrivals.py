@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol
 
+from kemu.client import recorders
 from kemu.kubelet import admission, eviction, preemption, statuses
 from kemu.kubelet.workers import WAITING, Worker
 from kemu.runtime.env import Env
@@ -56,6 +57,8 @@ class Arrivals:
         """What admission goes by; None: not known."""
         self.preempts_for_all = False
         """Whether lower pods are killed for every pod that does not fit, not for critical ones alone."""
+        self.recorder: recorders.Recorder | None = None
+        """For event objects about those that are killed."""
         self.preempting = False
         """Pods are being killed. A real kubelet hears nothing meanwhile."""
         self.on_preempted: Callable[[], None] = lambda: None
@@ -144,6 +147,9 @@ class Arrivals:
                     "grace_s": grace_s,
                 },
             )
+            if self.recorder is not None:
+                reason = preemption.REASON
+                self.recorder.event(victim.pod, recorders.WARNING, reason, reason, preemption.MESSAGE)
             gone = asyncio.Event()
             self._host.kill(victim, _PREEMPTED, gone.set)
             await gone.wait()

@@ -4,7 +4,8 @@ Config (plain data): ``node`` (a serialised core/v1 Node: what to register), ``a
 ``kubelet`` (fields of a KubeletConfiguration), ``timing`` (``kubeletSync``, ``podStart``, ``imagePull``: seconds or
 distributions), ``machine`` and ``usage`` (:mod:`kemu.kubelet.machines`, :mod:`kemu.kubelet.usages`), ``heartbeats``
 (False: no leases and no reports of an unchanged node), ``preemptsForAll`` (True: lower pods are killed for every pod
-that does not fit, not for critical ones alone), ``staticPods`` (serialised Pods: the manifests of its static pods).
+that does not fit, not for critical ones alone), ``staticPods`` (serialised Pods: the manifests of its static pods),
+``events`` (which event objects it writes: :data:`kemu.client.recorders.LEVELS`).
 
 :mod:`kemu.kubelet.pods` runs the pods, :mod:`kemu.kubelet.nodes` keeps the Node. After a crash the next incarnation
 takes over what the API server says runs here: containers outlive their kubelet.
@@ -19,7 +20,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.client import clients, informers
+from kemu.client import clients, informers, recorders
 from kemu.kubelet import admission, critical, nodes, pods, pressures, settings, static_pods, statuses
 from kemu.runtime.env import SECOND_NS, Env
 
@@ -49,6 +50,8 @@ class Kubelet:
         """News that came while the kubelet was busy with killing pods for another."""
         self.static_pods = static_pods.StaticPods(env, self.client, config.get("staticPods", ()), self.pods)
         self.pods.arrivals.on_preempted = self._listen
+        level = config.get("events", recorders.NOTABLE)
+        self.pods.arrivals.recorder = recorders.Recorder(env, self.client, "kubelet", self.node.name, level)
         self.pods.arrivals.preempts_for_all = bool(config.get("preemptsForAll", False))
 
     async def run(self) -> None:

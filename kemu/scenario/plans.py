@@ -64,6 +64,7 @@ def kubelet(scenario: Scenario, node: Node, index: int) -> ActorSpec:
         "timing": dict(scenario.timing),
         "usage": dict(node.usage),
         "machine": dict(node.machine),
+        "events": scenario.event_objects,
         "preemptsForAll": any(one.policy.get("preemptor") == "kubelet" for one in scenario.schedulers),
     }
     return ActorSpec(f"kubelet/{node.name}", KUBELET_FACTORY, config)

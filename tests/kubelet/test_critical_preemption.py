@@ -48,6 +48,10 @@ def test_a_critical_pod_gets_the_room_of_another(cluster: Cluster) -> None:
         # Nobody has deleted it.
         assert not victim.metadata.HasField("deletionTimestamp")
         assert [await cluster.phase(name) for name in ("important", "spared")] == ["Running", "Running"]
+        (event,) = (await cluster.client.list("events", "default")).items
+        assert (event.type, event.reason, event.involvedObject.name) == ("Warning", "Preempting", "victim")
+        assert event.message == "Preempted in order to admit critical pod"
+        assert event.reportingComponent == "kubelet"
 
     cluster.play(main)
     assert cluster.told("preempting", "terminating", "terminated", "admit")[2:] == [
