@@ -171,6 +171,7 @@ class Rescheduler:
                     "node": candidate.node,
                     "start": started_ns,
                     "ok": gone,
+                    "how": "deleted",
                 },
             )
             if not gone:
