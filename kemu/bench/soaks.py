@@ -38,6 +38,9 @@ REPORT_PODS = 10_000
 PODS_PER_NODE = 6
 """So many are there at one time: the cluster is nearly full, so that important pods must preempt others."""
 
+_KEPT = {"compaction_interval_s": 60.0, "event_ttl_s": 60.0, "window_events": 1000}
+"""The past that the API server keeps, on purpose, is kept short, so that what grows can be seen."""
+
 _TEMPLATES = (
     *("plain",) * 4,
     *("low",) * 6,
@@ -168,9 +171,7 @@ def _resident_mib() -> float:
 
 async def _drive(runtime: SimRuntime, nodes: int, pods: int, seed: int) -> dict[str, Any]:
     await runtime.launch([ActorSpec(plans.STORE, plans.STORE_FACTORY, {"fsync": "none"})])
-    await runtime.launch(
-        [ActorSpec("apiserver/0", plans.APISERVER_FACTORY, {"store": plans.STORE, "compaction_interval_s": 60.0})]
-    )
+    await runtime.launch([ActorSpec("apiserver/0", plans.APISERVER_FACTORY, {"store": plans.STORE, **_KEPT})])
     driver = _Driver(clients.Client(runtime.env("user")), nodes, seed)
     await driver.set_up()
     await runtime.launch([ActorSpec(SCHEDULER, "kemu.bench.soaks:KeptScheduler", {"timing": TIMING})])
