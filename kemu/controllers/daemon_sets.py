@@ -105,7 +105,8 @@ class DaemonSetController(workloads.WorkloadController):
         length_s, since_ns = self._backoff.get(key, (0, 0))
         ends_ns = since_ns + length_s * SECOND_NS
         if now_ns < ends_ns:
-            self.queue.add_after(controllers.key_of(owner), (ends_ns - now_ns) / SECOND_NS)
+            # The whole of it from now on, as in Kubernetes, whatever of it is over.
+            self.queue.add_after(controllers.key_of(owner), length_s)
             return True
         if length_s and now_ns - since_ns > 2 * LONGEST_BACKOFF_S * SECOND_NS:
             length_s = 0

@@ -62,7 +62,7 @@ class PodGarbageCollector(controllers.Controller):
             self._by_node.setdefault(node, {})[key] = None
         if obj.status.phase in _TERMINAL:
             self._ended[key] = None
-        elif not node and obj.metadata.HasField("deletionTimestamp"):
+        if not node and obj.metadata.HasField("deletionTimestamp"):
             self._stuck[key] = None
         self._arm()
 
@@ -104,12 +104,18 @@ class PodGarbageCollector(controllers.Controller):
         return [node for node in self._by_node if node not in nodes]
 
     def _surplus(self) -> list[Any]:
-        """The pods that ended longest ago, evicted ones first, beyond the threshold."""
+        """Of the pods that have ended, those beyond the threshold: evicted ones first, then the oldest."""
         too_many = len(self._ended) - self._threshold
         if self._threshold <= 0 or too_many <= 0:
             return []
         pods = [self._pods.store[key] for key in self._ended]
-        pods.sort(key=lambda pod: (pod.status.reason != "Evicted", pod.metadata.creationTimestamp.seconds))
+        pods.sort(
+            key=lambda pod: (
+                pod.status.reason != "Evicted",
+                pod.metadata.creationTimestamp.seconds,
+                pod.metadata.name,
+            )
+        )
         return pods[:too_many]
 
     def _out_of_service(self) -> list[Any]:

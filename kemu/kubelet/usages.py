@@ -258,7 +258,12 @@ class Gauge:
     def _since(self) -> int | None:
         """When the first of its containers started; None: none has."""
         if self._disk_ns is None:
-            started = [one.started_ns for one in self._worker.containers if one.has_started]
+            # A container that has started anew tells only when it did so the last time: then the pod's start serves.
+            started = [
+                self._worker.start_ns if one.restarts else one.started_ns
+                for one in self._worker.containers
+                if one.has_started
+            ]
             self._disk_ns = min(started, default=None)
         return self._disk_ns
 

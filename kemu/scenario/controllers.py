@@ -152,8 +152,11 @@ def _needed(
 
 
 def _states_usage(message: Any) -> bool:
-    """Usage may bring a node under pressure."""
-    return message is not None and manifests.USAGE in message.metadata.annotations
+    """A pod, or the pods that an object is a template of: usage may bring a node under pressure."""
+    if message is None:
+        return False
+    template = getattr(getattr(message, "spec", None), "template", None)
+    return any(manifests.USAGE in one.metadata.annotations for one in (message, template) if one is not None)
 
 
 def settles_ns(scenario: scenarios.Scenario) -> int:

@@ -124,6 +124,8 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
         if _says_when_it_ends(message):
             ends(message)
         _check_annotations(message, path, report)
+    elif spec is not None:
+        _check_annotations(message.spec.template, (*path, "spec", "template"), report)
     if not message.metadata.name and not message.metadata.generateName:
         report.add((*path, "metadata") if "metadata" in data else path, "metadata.name is missing")
         return
@@ -158,7 +160,7 @@ def _says_when_it_ends(pod: core_v1_pb2.Pod) -> bool:
     return all(f"{RUN_SECONDS}.{container.name}" in annotations for container in pod.spec.containers)
 
 
-def _check_annotations(pod: core_v1_pb2.Pod, path: Path, report: Report) -> None:
+def _check_annotations(pod: Any, path: Path, report: Report) -> None:
     annotations = pod.metadata.annotations
     names = [container.name for container in (*pod.spec.initContainers, *pod.spec.containers)]
     for name in sorted(annotations):

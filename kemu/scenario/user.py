@@ -122,8 +122,9 @@ class User:
             created.status.CopyFrom(message.status)
         else:
             return
-        created.metadata.resourceVersion = ""
-        await self._insist(lambda: self._client.update_status(created))
+        # In conflict with nobody but itself, where a first answer was lost.
+        with contextlib.suppress(errors.Conflict):
+            await self._insist(lambda: self._client.update_status(created))
 
     async def _insist(self, request: Callable[[], Awaitable[T]]) -> T:
         """Ask again while the API server, or the store behind it, is away."""
