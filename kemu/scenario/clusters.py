@@ -12,7 +12,7 @@ from typing import Any
 
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.kubelet import configurations as evictions
-from kemu.kubelet import curves, thresholds, usages
+from kemu.kubelet import curves, settings, thresholds, usages
 from kemu.objects import names, quantities
 from kemu.scenario import manifests, scenarios
 from kemu.scenario.documents import Path, follow, nearest
@@ -186,6 +186,11 @@ def check_kubelet(kubelet: Mapping[str, Any], path: Path, report: Report) -> Non
         evictions.read(kubelet).thresholds()
     except ValueError as error:
         report.add(path, str(error))
+    try:
+        settings.read(kubelet, {})
+    except ValueError as error:
+        field, _, message = str(error).partition(": ")
+        report.add((*path, *field.split(".")), message)
 
 
 def _usage(checked: Mapping[str, Any], path: Path, report: Report) -> Mapping[str, Any]:

@@ -56,3 +56,26 @@ def test_a_pod_whose_main_containers_all_end_is_not_restarted(annotation: str, p
     pod = scenario.setup[-1].message
     assert isinstance(pod, core_v1_pb2.Pod)
     assert (pod.spec.restartPolicy or "Always") == policy
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "path", "complaint"),
+    [
+        (
+            "{crashLoopBackOff: {maxContainerRestartPeriod: 6m}}",
+            "crashLoopBackOff.maxContainerRestartPeriod",
+            "must be between 1s and 300s",
+        ),
+        (
+            "{serializeImagePulls: true, maxParallelImagePulls: 2}",
+            "maxParallelImagePulls",
+            "cannot be greater than 1 unless serializeImagePulls is false",
+        ),
+    ],
+)
+def test_settings_that_a_kubelet_would_refuse(kubelet: str, path: str, complaint: str) -> None:
+    text = SCENARIO.format(annotation="").replace("{name: n}", f"{{name: n, kubelet: {kubelet}}}")
+    with pytest.raises(errors.ScenarioError) as caught:
+        loader.loads(text)
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.message) == (f"spec.nodes[0].kubelet.{path}", complaint)
