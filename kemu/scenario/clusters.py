@@ -57,7 +57,9 @@ def nodes(checked: Mapping[str, Any], raw: Any, path: Path, report: Report) -> l
     template = node_template(checked, raw, path, report)
     kubelet = raw["kubelet"] if "kubelet" in checked else {}
     if kubelet:
-        check_kubelet(kubelet, (*path, "kubelet"), report)
+        # What has the wrong form has been reported.
+        well_formed = {name: value for name, value in kubelet.items() if name in checked["kubelet"]}
+        check_kubelet(well_formed, (*path, "kubelet"), report)
     usage = _usage(checked, path, report)
     static_pods = _static_pods(kubelet, (*path, "kubelet", "staticPods"), report)
     made = [named(template, name, kubelet, usage, checked.get("machine", {})) for name in found]
