@@ -306,11 +306,40 @@ class _Loading:
         for index, item in enumerate(spec.get("nodes", [])):
             if item is not INVALID:
                 path: Path = ("spec", "nodes", index)
-                made = clusters.nodes(item, raw["nodes"][index], path, self.report)
+                written = raw["nodes"][index]
+                if "kubeletFile" in item:
+                    configuration = self._kubelet_file(item, path)
+                    if configuration is None:
+                        continue
+                    written = {**written, "kubelet": configuration}
+                made = clusters.nodes(item, written, path, self.report)
                 nodes += made
                 key = "name" if "name" in item else "namePrefix"
                 self._node_names += [(node.name, (*path, key)) for node in made]
         return nodes + timeline.trace_nodes
+
+    def _kubelet_file(self, item: dict[str, Any], path: Path) -> Mapping[str, Any] | None:
+        """What stands in ``kubeletFile`` of a node, also in ``item`` and in the resolved document; None: mistakes."""
+        where = (*path, "kubeletFile")
+        if "kubelet" in item:
+            self.report.add(where, "cannot stand beside kubelet", key=True)
+            return None
+        found = self._read(item["kubeletFile"], where)
+        if len(found) != 1 or not isinstance(found[0].data, dict):
+            if found:
+                self.report.add(where, "must hold one mapping, a KubeletConfiguration")
+            return None
+        data, problems = found[0].data, len(self.report.problems)
+        report = Report(found[0], self.report.problems)
+        item["kubelet"] = schema.KUBELET.check(data, (), report)
+        if len(self.report.problems) == problems:
+            clusters.check_kubelet(data, (), report)
+        if len(self.report.problems) > problems:
+            return None
+        resolved = self.resolved["spec"]["nodes"][path[-1]]
+        del resolved["kubeletFile"]
+        resolved["kubelet"] = data
+        return data
 
     def _scheduler_configs(self, spec: Mapping[str, Any]) -> dict[int, Any]:
         """What stands in ``configFile`` of each scheduler that has one; taken into the resolved document."""

@@ -51,11 +51,16 @@ KUBELET_FIELDS: dict[str, Key] = {
     "maxPods": Key(Whole(0), "How many pods the node takes; 110 by default."),
     "kubeReserved": Key(MapOf(QUANTITY), "Kept from the capacity for Kubernetes itself."),
     "systemReserved": Key(MapOf(QUANTITY), "Kept from the capacity for the operating system."),
-    "enforceNodeAllocatable": Key(ListOf(Text()), "Recorded; it limits nothing here."),
+    "enforceNodeAllocatable": Key(
+        ListOf(Text()), "With pods, as by default, all pods together may hold no more memory than is not reserved."
+    ),
+    "localStorageCapacityIsolation": Key(Switch(), "Whether limits of local storage are enforced; on by default."),
     "nodeLeaseDurationSeconds": Key(Whole(1), "The lease is renewed after a quarter of it; 40 by default."),
     "nodeStatusUpdateFrequency": Key(DURATION, "How often the kubelet looks whether its status has changed."),
     "nodeStatusReportFrequency": Key(DURATION, "How often it reports a status that has not changed."),
-    "evictionHard": Key(_AMOUNTS, "Hard eviction thresholds; memory.available lowers the allocatable memory."),
+    "evictionHard": Key(
+        _AMOUNTS, "Hard eviction thresholds; memory.available and nodefs.available lower what is allocatable."
+    ),
     "evictionSoft": Key(_AMOUNTS, "Soft eviction thresholds."),
     "evictionSoftGracePeriod": Key(MapOf(DURATION), "How long a soft threshold must be crossed."),
     "evictionPressureTransitionPeriod": Key(DURATION, "How long a pressure condition stays."),
@@ -70,8 +75,42 @@ KUBELET_FIELDS: dict[str, Key] = {
     "staticPods": Key(ListOf(Free()), "Manifests of its static pods: in Kubernetes, the files of staticPodPath."),
     "kind": Key(Choice(("KubeletConfiguration",)), "May be written."),
     "apiVersion": Key(Choice(("kubelet.config.k8s.io/v1beta1",)), "May be written."),
-}
-"""The fields of a KubeletConfiguration that matter here, as in kubelet.config.k8s.io/v1beta1."""
+    **{
+        name: Key(Free(mapping=False), "It would make a difference.", built=False)
+        for name in (
+            "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMaximumGCAge", "podPidsLimit",
+            "podsPerCore", "registerNode", "registerWithTaints", "reservedMemory", "staticPodPath", "staticPodURL",
+        )
+    },
+    **{
+        name: Key(Free(mapping=False), "It makes no difference here.")
+        for name in (
+            "address", "allowedUnsafeSysctls", "authentication", "authorization", "cgroupDriver", "cgroupRoot",
+            "cgroupsPerQOS", "clusterDNS", "clusterDomain", "configMapAndSecretChangeDetectionStrategy",
+            "containerLogMaxFiles", "containerLogMaxSize", "containerLogMaxWorkers", "containerLogMonitorInterval",
+            "containerRuntimeEndpoint", "contentType", "cpuCFSQuota", "cpuCFSQuotaPeriod", "cpuManagerPolicy",
+            "cpuManagerPolicyOptions", "cpuManagerReconcilePeriod", "enableContentionProfiling",
+            "enableControllerAttachDetach", "enableDebugFlagsHandler", "enableDebuggingHandlers",
+            "enableProfilingHandler", "enableServer", "enableSystemLogHandler", "enableSystemLogQuery", "eventBurst",
+            "eventRecordQPS", "failCgroupV1", "failSwapOn", "featureGates", "fileCheckFrequency", "hairpinMode",
+            "healthzBindAddress", "healthzPort", "httpCheckFrequency", "imageMinimumGCAge",
+            "imagePullCredentialsVerificationPolicy", "imageServiceEndpoint", "iptablesDropBit",
+            "iptablesMasqueradeBit", "kernelMemcgNotification", "kubeAPIBurst", "kubeAPIQPS", "kubeReservedCgroup",
+            "kubeletCgroups", "logging", "makeIPTablesUtilChains", "maxOpenFiles", "memoryManagerPolicy",
+            "memoryReservationPolicy", "memorySwap", "memoryThrottlingFactor", "nodeStatusMaxImages", "oomScoreAdj",
+            "podCIDR", "podLogsDir", "port", "preloadedImagesVerificationAllowlist", "protectKernelDefaults",
+            "providerID", "qosReserved", "readOnlyPort", "registryBurst", "registryPullQPS", "reservedSystemCPUs",
+            "resolvConf", "rotateCertificates", "runOnce", "runtimeRequestTimeout", "seccompDefault",
+            "serverTLSBootstrap", "showHiddenMetricsForVersion", "singleProcessOOMKill", "staticPodURLHeader",
+            "streamingConnectionIdleTimeout", "syncFrequency", "systemCgroups", "systemReservedCgroup", "tlsCertFile",
+            "tlsCipherSuites", "tlsCurvePreferences", "tlsMinVersion", "tlsPrivateKeyFile", "topologyManagerPolicy",
+            "topologyManagerPolicyOptions", "topologyManagerScope", "tracing", "userNamespaces", "volumePluginDir",
+            "volumeStatsAggPeriod",
+        )
+    },
+}  # fmt: skip
+"""The fields of a KubeletConfiguration, as in kubelet.config.k8s.io/v1beta1: a real file can be taken as it is."""
+KUBELET = Record(KUBELET_FIELDS)
 
 _NODE = {
     "labels": Key(MapOf(Text(".*")), "Labels; kubernetes.io/hostname, os and arch are always set."),
@@ -84,7 +123,8 @@ _NODE = {
         "What pods may request; by default the capacity less what the kubelet reserves. Where neither names them: "
         "cpu 8, memory 32Gi, ephemeral-storage 100Gi, pods 110.",
     ),
-    "kubelet": Key(Record(KUBELET_FIELDS), "Fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."),
+    "kubelet": Key(KUBELET, "Fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."),
+    "kubeletFile": Key(Text(), "The same in a file, relative to the scenario."),
     "usage": Key(Free(), "What it uses besides its pods: memory, disk, images, deadContainers, inodes, pids."),
     "machine": Key(
         Record(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kemu.errors import ScenarioError
 from kemu.objects import convert
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import loader
@@ -220,6 +221,38 @@ def test_files_are_taken_into_the_resolved_document(tmp_path: Path) -> None:
         assert [manifest.message.metadata.name for manifest in each.setup] == ["c", "a", "b", "d"]
         assert each.schedulers[0].config == {"percentageOfNodesToScore": 50}
     assert again.to_yaml() == scenario.to_yaml()
+
+
+def test_a_kubelet_configuration_may_stand_in_a_file(tmp_path: Path) -> None:
+    (tmp_path / "kubelet.yaml").write_text(
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nclusterDNS: [10.0.0.10]\n"
+        "evictionHard: {memory.available: 1Gi}\n"
+    )
+    file = tmp_path / "scenario.yaml"
+    file.write_text(HEAD + "  nodes: [{name: a, capacity: {memory: 8Gi}, kubeletFile: kubelet.yaml}]\n")
+    scenario = loader.load(file)
+    (node,) = scenario.nodes
+    assert node.message.status.allocatable["memory"].string == "7Gi"
+    assert node.kubelet["evictionHard"] == {"memory.available": "1Gi"}
+    assert same(loader.loads(scenario.to_yaml()), scenario)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "what"),
+    [
+        ("maxPods: 5\nmaxPodz: 5\n", 2, "maxPodz"),
+        ("maxPods: 5\npodPidsLimit: 10\n", 2, "podPidsLimit is part of the format"),
+        ("evictionSoft: {memory.available: 1Gi}\n", 1, "grace period must be specified"),
+    ],
+)
+def test_a_mistake_in_a_kubelet_file_is_found_in_it(text: str, line: int, what: str, tmp_path: Path) -> None:
+    (tmp_path / "kubelet.yaml").write_text(text)
+    (tmp_path / "scenario.yaml").write_text(HEAD + "  nodes: [{name: a, kubeletFile: kubelet.yaml}]\n")
+    with pytest.raises(ScenarioError) as caught:
+        loader.load(tmp_path / "scenario.yaml")
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.line) == (str(tmp_path / "kubelet.yaml"), line)
+    assert what in f"{problem.path}: {problem.message}"
 
 
 def same(one: Scenario, other: Scenario) -> bool:
