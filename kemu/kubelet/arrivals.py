@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol
 
 from kemu.client import recorders
-from kemu.kubelet import admission, eviction, preemption, statuses
+from kemu.kubelet import admission, critical, eviction, preemption, statuses
 from kemu.kubelet.workers import WAITING, Worker
 from kemu.runtime.env import Env
 
@@ -79,6 +79,21 @@ class Arrivals:
         """A pod to judge; it is WAITING. The verdict may come before this returns."""
         self._waiting.append(worker)
         self._judge()
+
+    def readmit(self, worker: Worker) -> admission.Decision | None:
+        """A kubelet that has restarted judges the pods anew that run already, the oldest first: None if it keeps this
+        one. Critical pods, and those that are on their way out, stay."""
+        pod = worker.pod
+        if critical.is_critical(pod) or pod.metadata.HasField("deletionTimestamp"):
+            return None
+        decision = admission.precheck(self.node, pod)
+        if decision is None:
+            assert self.node is not None
+            found = admission.failures(self.node, self._usage, pod, admission.claim_of(pod))
+            decision = admission.decide(found) if found else None
+        if decision is not None:
+            self._log(worker, decision)
+        return decision
 
     def remove(self, worker: Worker) -> None:
         """A pod that waits shall not be judged any more."""
@@ -162,6 +177,14 @@ class Arrivals:
         """On the first of those that wait."""
         self._waiting.remove(worker)
         worker.start_ns = self._clock.now_ns()
+        self._log(worker, decision)
+        if decision.admitted:
+            assert claim is not None
+            self._host.admitted(worker, claim)
+        else:
+            self._host.refused(worker, decision)
+
+    def _log(self, worker: Worker, decision: admission.Decision) -> None:
         self._env.log(
             "kubelet.admit",
             {
@@ -174,8 +197,3 @@ class Arrivals:
                 "message": decision.message,
             },
         )
-        if decision.admitted:
-            assert claim is not None
-            self._host.admitted(worker, claim)
-        else:
-            self._host.refused(worker, decision)

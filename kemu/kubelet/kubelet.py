@@ -92,8 +92,14 @@ class Kubelet:
     def on_batch_end(self) -> None:
         listed, self._first_list = self._first_list, None
         if listed:
-            # First those that run already, then the others, oldest first as in the kubelet.
-            listed.sort(key=lambda pod: (pod.status.phase != statuses.RUNNING, pod.metadata.creationTimestamp.seconds))
+            # Oldest first, as in the kubelet; what runs when the clock starts was there before.
+            begins = self._clock.now_ns() == 0
+            listed.sort(
+                key=lambda pod: (
+                    begins and pod.status.phase != statuses.RUNNING,
+                    pod.metadata.creationTimestamp.seconds,
+                )
+            )
             for pod in listed:
                 self._act(self._observe, pod)
 

@@ -121,10 +121,16 @@ class Pods:
         pod, now_ns = worker.pod, self._clock.now_ns()
         status, metadata = pod.status, pod.metadata
         worker.start_ns = worker.begun_ns = self._ns(status.startTime) if status.HasField("startTime") else now_ns
-        self._take(worker, admission.claim_of(pod, running=True))
+        refusal = self.arrivals.readmit(worker) if now_ns > 0 else None
+        if refusal is None:
+            self._take(worker, admission.claim_of(pod, running=True))
         worker.state = ACTIVE
         self._starts.adopt(worker)
-        if metadata.HasField("deletionTimestamp"):
+        if refusal is not None:
+            worker.refusal = refusal
+            self._reports.report(worker)
+            self._stop(worker, pod.spec.terminationGracePeriodSeconds)
+        elif metadata.HasField("deletionTimestamp"):
             grace_s = metadata.deletionGracePeriodSeconds
             asked_ns = self._ns(metadata.deletionTimestamp) - grace_s * SECOND_NS
             begun_ns = max((one.started_ns for one in worker.containers), default=worker.start_ns)

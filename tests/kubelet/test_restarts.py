@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.kubelet.cluster import Cluster, pod
+from tests.kubelet.cluster import Cluster, node, pod
 
 KUBELET = "kubelet/n1"
 
@@ -136,3 +136,51 @@ def test_the_same_seed_tells_the_same_story() -> None:
         logs.append(cluster.recorder.events)
     assert logs[0] == logs[1]
     assert logs[0] != logs[2]
+
+
+def test_a_restarted_kubelet_judges_anew_what_runs(cluster: Cluster) -> None:
+    """Labels of the node have changed meanwhile: who demands the old ones is refused, and its containers stop."""
+
+    async def main(cluster: Cluster) -> None:
+        choosy = pod("choosy", shutdown=5)
+        choosy.spec.nodeSelector["disk"] = "ssd"
+        await cluster.create(pod("plain"), choosy)
+        await cluster.at(3)
+        await cluster.runtime.crash(KUBELET)
+        await cluster.client.patch("nodes", "n1", "", {"metadata": {"labels": {"disk": "hdd"}}})
+        await cluster.at(10)
+        await cluster.runtime.restart(KUBELET)
+        await cluster.at(12)
+        found = await cluster.get("choosy")
+        assert found is not None
+        assert (found.status.phase, found.status.reason) == ("Failed", "NodeAffinity")
+        assert await cluster.phase("plain") == "Running"
+        # Its cpu is free at once for the kubelet, although its containers take a while to stop.
+        await cluster.create(pod("next", cpu="3"))
+        await cluster.at(20)
+        assert await cluster.phase("next") == "Running"
+
+    cluster.play(main, [node(labels={"disk": "ssd"})])
+    assert cluster.told("terminated") == [(15.0, "terminated", "choosy")]
+    assert [one["reason"] for one in cluster.data("admit", "choosy")] == ["", "NodeAffinity"]
+
+
+def test_the_oldest_is_judged_first_after_a_restart(cluster: Cluster) -> None:
+    """A node that has become smaller keeps those that came first."""
+
+    async def main(cluster: Cluster) -> None:
+        for second, name in enumerate(("first", "second", "third")):
+            await cluster.at(second + 1)
+            await cluster.create(pod(name, cpu="1"))
+        await cluster.at(5)
+        await cluster.runtime.crash(KUBELET)
+        spec = cluster.kubelet(node(cpu="2"))
+        cluster.runtime._specs[KUBELET] = spec
+        await cluster.at(8)
+        await cluster.runtime.restart(KUBELET)
+        await cluster.at(12)
+        phases = [await cluster.phase(name) for name in ("first", "second", "third")]
+        assert phases == ["Running", "Running", "Failed"]
+
+    cluster.play(main)
+    assert [one["reason"] for one in cluster.data("admit", "third")] == ["", "OutOfcpu"]
