@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import requests
+from kemu.objects import meta, requests
 from kemu.runlog.frames import Event
 
 POD_PREFIX = "/registry/pods/"
 NODE_PREFIX = "/registry/nodes/"
 EVICTED = "Evicted"
 """The reason in the status of a pod that its kubelet has evicted."""
+WORKLOAD_LABEL = "kemu.dev/workload"
+"""On the pods of a scenario's workload."""
 
 
 @dataclass(slots=True)
@@ -69,6 +71,8 @@ class PodHistory:
     gone_ns: int | None = None
     attempts: int = 0
     workload: str = ""
+    owner: str = ""
+    """Whose pod it is: ``<kind>/<name>`` of its controller, its scenario's workload, else its own name."""
     replaces: str = ""
     evicted: bool = False
 
@@ -104,6 +108,19 @@ class Fault:
     data: Mapping[str, Any]
     """As in the run log: ``actors``, ``between``."""
     end_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Something that happened once more."""
+
+    time_ns: int
+    who: str
+    """The owner to whose pod it happened."""
+    where: str
+    """The node, or the owner that did it."""
+    times: int
+    """How often by now, the first time not counted."""
 
 
 @dataclass(slots=True)
@@ -142,7 +159,16 @@ class History:
         self.victims: list[tuple[int, str, str]] = []
         """(time, victim's UID, preemptor's UID)."""
         self.faults: list[Fault] = []
+        self.eviction_returns: list[Return] = []
+        """Evictions by a kubelet that had evicted a pod of the same owner before: the scheduler, who sees no usage, had
+        put the next one there again."""
+        self.preemption_returns: list[Return] = []
+        """Preemptions of an owner's pod by one whose own pods it had preempted before."""
         self._preempted: set[str] = set()
+        self._evictions: Counter[tuple[str, str]] = Counter()
+        """By owner and node."""
+        self._preemptions: Counter[tuple[str, str]] = Counter()
+        """By owners of preemptor and victim."""
         self.values: dict[str, bytes] = {}
         self.replayed_revisions: list[tuple[int, int]] = []
         """(time, revision) at which a store recovered."""
@@ -159,6 +185,7 @@ class History:
             "kubelet.admit": self._on_admit,
             "kubelet.preempting": self._on_preempting,
             "kubelet.oom_killed": self._on_oom_killed,
+            "kubelet.collected": self._on_collected,
             "user.pod": self._on_user_pod,
             "api.refused": self._on_refused,
             "chaos.begin": self._on_fault,
@@ -281,6 +308,7 @@ class History:
             preset_node=bool(spec.nodeName),
         )
         history.node = spec.nodeName
+        history.owner = _owner(pod, key)
         history.facts.append(Fact(time_ns, "created"))
         self.pods[metadata.uid] = history
         self.names.setdefault(key, []).append(metadata.uid)
@@ -303,6 +331,15 @@ class History:
             fact = Fact(time_ns, "evicted", history.node, reason=reasons[0], message=message, also=tuple(reasons[1:]))
             history.facts.append(fact)
             self.counts["evictions"] += 1
+            if reasons[0] == EVICTED:
+                self._count_eviction(time_ns, history.owner, history.node)
+
+    def _count_eviction(self, time_ns: int, owner: str, node: str) -> None:
+        times = self._evictions[owner, node]
+        self._evictions[owner, node] += 1
+        if times:
+            self.counts["eviction_returns"] += 1
+            self.eviction_returns.append(Return(time_ns, owner, node, times))
 
     def _node_changed(self, time_ns: int, key: str, value: bytes | None) -> None:
         name = key.removeprefix(NODE_PREFIX)
@@ -319,7 +356,10 @@ class History:
             history.present = True
             history.facts.append(Fact(time_ns, "added", name))
         for condition in node.status.conditions:
-            if history.conditions.get(condition.type) != condition.status:
+            known = history.conditions.get(condition.type)
+            if known != condition.status:
+                if known is not None:
+                    self.counts["condition_changes"] += 1
                 history.conditions[condition.type] = condition.status
                 fact = Fact(time_ns, "condition", name, reason=condition.type, status=condition.status)
                 history.facts.append(fact)
@@ -360,11 +400,20 @@ class History:
             self._preempted.add(data["uid"])
         self.counts["preemptions"] += 1
         self.victims.append((time_ns, data["uid"], data["by_uid"]))
-        history = self.pods.get(data["uid"])
+        history, preemptor = self.pods.get(data["uid"]), self.pods.get(data["by_uid"])
+        if history is not None and preemptor is not None and history.owner != preemptor.owner:
+            self._count_preemption(time_ns, preemptor.owner, history.owner)
         if history is not None:
             fact = Fact(time_ns, "preempted", data["node"], by=data["by"], actor=actor)
             fact.reason = "rejected" if how == "rejected" else ""
             history.facts.append(fact)
+
+    def _count_preemption(self, time_ns: int, preemptor: str, victim: str) -> None:
+        self._preemptions[preemptor, victim] += 1
+        if self._preemptions[victim, preemptor]:
+            self.counts["preemption_returns"] += 1
+            times = self._preemptions[preemptor, victim]
+            self.preemption_returns.append(Return(time_ns, victim, preemptor, times))
 
     def _on_bind(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if not data["ok"]:
@@ -395,6 +444,9 @@ class History:
         if history is not None:
             history.facts.append(Fact(time_ns, "oomKilled", data["node"], reason=data.get("container", "")))
 
+    def _on_collected(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["reclaims"] += 1
+
     def _on_user_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         history = self.pods.get(data["uid"])
         if history is not None:
@@ -418,11 +470,22 @@ class History:
                 break
 
 
+def _owner(pod: core_v1_pb2.Pod, key: str) -> str:
+    metadata = pod.metadata
+    controller = meta.controller_of(pod)
+    if controller is not None:
+        return f"{controller.kind}/{controller.name}"
+    if WORKLOAD_LABEL in metadata.labels:
+        return f"workload/{metadata.labels[WORKLOAD_LABEL]}"
+    return f"{metadata.namespace}/{metadata.generateName}" if metadata.generateName else key
+
+
 COUNTERS = (
     "pods_created", "pods_bound", "pods_running", "pods_succeeded", "pods_failed", "pods_deleted", "preemptions",
-    "evictions", "oom_kills", "nominations", "nominations_cleared", "admissions", "admissions_rejected",
-    "bind_conflicts", "bind_errors", "scheduling_attempts", "attempts_unschedulable", "write_conflicts",
-    "requests_refused", "faults", "search_evaluations", "searches_given_up",
+    "evictions", "oom_kills", "eviction_returns", "preemption_returns", "condition_changes", "reclaims", "nominations",
+    "nominations_cleared", "admissions", "admissions_rejected", "bind_conflicts", "bind_errors", "scheduling_attempts",
+    "attempts_unschedulable", "write_conflicts", "requests_refused", "faults", "search_evaluations",
+    "searches_given_up",
 )  # fmt: skip
 """Counters that every verdict carries and ``expect: {counter: …}`` may name."""
 

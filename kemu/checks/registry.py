@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable
 
 from kemu.checks.caches import CacheAgreesWithStore
 from kemu.checks.history import History
+from kemu.checks.identities import NoNameRunsTwice
+from kemu.checks.loops import NoEvictionLoop, NoPreemptionLoop
 from kemu.checks.nodes import NoNodeOvercommitted, PodBoundAtMostOnce
 from kemu.checks.results import Check, Result
 from kemu.checks.waiting import NoPodStarves
@@ -16,13 +18,14 @@ from kemu.runlog.frames import Event
 ALWAYS: tuple[type[Check], ...] = (
     NoNodeOvercommitted,
     PodBoundAtMostOnce,
+    NoNameRunsTwice,
     WatchHasNoGaps,
     AcknowledgedWritesSurvive,
     CacheAgreesWithStore,
 )
 """Asked in every run."""
 
-IDS = (*(check.id for check in ALWAYS), NoPodStarves.id)
+IDS = (*(check.id for check in ALWAYS), NoPodStarves.id, NoEvictionLoop.id, NoPreemptionLoop.id)
 """All ids that a scenario may name."""
 
 
@@ -32,11 +35,17 @@ def judge(
     disabled: Collection[str] = (),
     max_wait_ns: int | None = None,
     max_overtaken: int | None = None,
+    max_eviction_returns: int | None = None,
+    max_preemption_returns: int | None = None,
 ) -> tuple[History, list[Result]]:
     """Fold the log and ask every check that is not disabled."""
     checks: list[Check] = [check() for check in ALWAYS if check.id not in disabled]
     if (max_wait_ns is not None or max_overtaken is not None) and NoPodStarves.id not in disabled:
         checks.append(NoPodStarves(max_wait_ns, max_overtaken))
+    if max_eviction_returns is not None and NoEvictionLoop.id not in disabled:
+        checks.append(NoEvictionLoop(max_eviction_returns))
+    if max_preemption_returns is not None and NoPreemptionLoop.id not in disabled:
+        checks.append(NoPreemptionLoop(max_preemption_returns))
     listeners: dict[str, list[Check]] = {}
     for check in checks:
         for kind in check.kinds:

@@ -454,7 +454,14 @@ class _Loading:
         for index, check in enumerate(disabled):
             references.check_id(check, ("spec", "checks", "disable", index), self.report)
         starvation = checks.get("starvation", {})
-        return scenarios.Checks(starvation.get("maxWait"), starvation.get("maxOvertaken"), tuple(disabled))
+        loops = checks.get("loops", {})
+        return scenarios.Checks(
+            max_wait_ns=starvation.get("maxWait"),
+            max_overtaken=starvation.get("maxOvertaken"),
+            max_eviction_returns=loops.get("evictions"),
+            max_preemption_returns=loops.get("preemptions"),
+            disabled=tuple(disabled),
+        )
 
     # --- expectations ------------------------------------------------------------------------------------------------
 

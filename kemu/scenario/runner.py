@@ -293,6 +293,8 @@ def judge(scenario: Scenario, folder: Path, end: End) -> tuple[dict[str, Any], H
             disabled=scenario.checks.disabled,
             max_wait_ns=scenario.checks.max_wait_ns,
             max_overtaken=scenario.checks.max_overtaken,
+            max_eviction_returns=scenario.checks.max_eviction_returns,
+            max_preemption_returns=scenario.checks.max_preemption_returns,
         )
     history.now_ns = max(history.now_ns, end.now_ns)
     outcome = verdicts.Outcome(

@@ -186,6 +186,8 @@ class Checks:
 
     max_wait_ns: int | None = None
     max_overtaken: int | None = None
+    max_eviction_returns: int | None = None
+    max_preemption_returns: int | None = None
     disabled: tuple[str, ...] = ()
 
 

@@ -672,6 +672,17 @@ SPEC: dict[str, Key] = {
                     ),
                     "Limits of the check no-pod-starves.",
                 ),
+                "loops": Key(
+                    Record(
+                        {
+                            "evictions": Key(
+                                Whole(0), "A workload may be evicted so often from a node that had evicted it before."
+                            ),
+                            "preemptions": Key(Whole(0), "Two workloads may preempt each other in turn so often."),
+                        }
+                    ),
+                    "Limits of the checks no-eviction-loop and no-preemption-loop.",
+                ),
                 "disable": Key(ListOf(Text()), "Ids of checks that do not count."),
             }
         ),

@@ -1,0 +1,111 @@
+"""What a name stands for: the containers of one pod at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from kemu.checks.history import POD_PREFIX, History
+from kemu.checks.results import Result, counted, seconds, several
+from kemu.k8s import core_v1_pb2
+
+
+class NoNameRunsTwice:
+    """Two pods of one name never run at the same time, on whatever nodes.
+
+    A StatefulSet stands on this: an object stays in the API until its own kubelet has seen its containers end, so that
+    the name is free only then. A pod runs from the report of its kubelet (or since it was seen Running) until that
+    kubelet says that its containers are gone; the crash of a kubelet does not end them. Kubernetes promises nothing
+    once somebody has removed an object by force: the user, the garbage collector of pods, or whoever deletes a pod
+    without a grace period.
+    """
+
+    id: ClassVar[str] = "no-name-runs-twice"
+    kinds: ClassVar[tuple[str, ...]] = (
+        "store.txn", "api.request", "kubelet.running", "kubelet.terminated", "kubelet.finished", "actor.stopped",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self._running: dict[str, dict[str, str]] = {}
+        """By name: UID → node of the pods that run."""
+        self._ended: set[str] = set()
+        self._objects: dict[str, tuple[str, str, bool]] = {}
+        """By key in the store: UID, node, and whether the pod has no grace period."""
+        self._removed: dict[int, tuple[str, str, str]] = {}
+        """By revision: name, UID and node of a pod that ran when its object was removed."""
+        self._ran = 0
+        self._names: set[str] = set()
+        self._findings: list[str] = []
+
+    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        if kind == "store.txn":
+            for op, key, value, _create, _version in data["changes"]:
+                if key.startswith(POD_PREFIX):
+                    self._changed(time_ns, data["rev"], key, value if op == 0 else None)
+        elif kind == "api.request":
+            self._requested(data)
+        elif kind == "kubelet.running":
+            self._begin(time_ns, data["pod"], data["uid"], data["node"])
+        elif kind == "actor.stopped":
+            who, _, node = actor.partition("/")
+            if who == "kubelet":
+                self._node_is_gone(node)
+        else:
+            self._end(data["pod"], data["uid"])
+
+    def _changed(self, time_ns: int, revision: int, key: str, value: bytes | None) -> None:
+        name = key.removeprefix(POD_PREFIX)
+        if value is None:
+            uid, node, has_no_grace = self._objects.pop(key, ("", "", False))
+            if uid in self._running.get(name, {}):
+                if has_no_grace:
+                    self._end(name, uid)
+                else:
+                    self._removed[revision] = (name, uid, node)
+            return
+        pod = core_v1_pb2.Pod.FromString(value)
+        uid, node, spec = pod.metadata.uid, pod.spec.nodeName, pod.spec
+        no_grace = spec.HasField("terminationGracePeriodSeconds") and not spec.terminationGracePeriodSeconds
+        self._objects[key] = (uid, node, no_grace)
+        if pod.status.phase == "Running":
+            self._begin(time_ns, name, uid, node)
+
+    def _requested(self, data: Mapping[str, Any]) -> None:
+        """Who removed it, and was it theirs to remove?"""
+        found = self._removed.pop(data["rev"], None) if data["verb"] == "delete" else None
+        if found is not None and data["by"] in ("user", "controller/pod-gc"):
+            self._end(found[0], found[1])
+
+    def _begin(self, time_ns: int, name: str, uid: str, node: str) -> None:
+        if uid in self._ended or not node:
+            return
+        running = self._running.setdefault(name, {})
+        if uid in running:
+            return
+        self._ran += 1
+        self._names.add(name)
+        self._findings.extend(
+            f"{seconds(time_ns)}: {name} runs on {node} while an older pod of that name still runs on {other}"
+            for other in running.values()
+        )
+        running[uid] = node
+
+    def _end(self, name: str, uid: str) -> None:
+        self._ended.add(uid)
+        running = self._running.get(name)
+        if running is not None:
+            running.pop(uid, None)
+            if not running:
+                del self._running[name]
+
+    def _node_is_gone(self, node: str) -> None:
+        """The machine, and all that ran on it."""
+        for name, running in list(self._running.items()):
+            for uid in [uid for uid, where in running.items() if where == node]:
+                self._end(name, uid)
+
+    def result(self, history: History) -> Result:
+        if self._findings:
+            return Result(self.id, False, several(self._findings))
+        pods, names = counted(self._ran, "pod"), counted(len(self._names), "name")
+        return Result(self.id, True, f"{pods} ran under {names}" if self._ran else "no pod ran")

@@ -1,0 +1,70 @@
+"""What goes round in circles: pods that are evicted where others of theirs were before, and mutual preemption.
+
+A workload here is a controller's, or a scenario's, or a pod that always comes back under its own name
+(:attr:`kemu.checks.history.PodHistory.owner`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from kemu.checks.history import History, Return
+from kemu.checks.results import Result, counted, seconds, several
+
+
+class NoEvictionLoop:
+    """No workload comes back to a node, only to be evicted there again, more often than allowed
+    (``checks: loops: {evictions}``)."""
+
+    id: ClassVar[str] = "no-eviction-loop"
+    kinds: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Needs nothing but the history."""
+
+    def result(self, history: History) -> Result:
+        if not history.counts["pods_bound"] and not history.counts["pods_running"]:
+            return Result(self.id, None, "no pod ran")
+        return _judged(
+            self.id,
+            history.eviction_returns,
+            self._most,
+            "evicted again from",
+            "came back to a node to be evicted there",
+        )
+
+
+class NoPreemptionLoop:
+    """No two workloads preempt each other in turn, more often than allowed (``checks: loops: {preemptions}``)."""
+
+    id: ClassVar[str] = "no-preemption-loop"
+    kinds: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+
+    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Needs nothing but the history."""
+
+    def result(self, history: History) -> Result:
+        if not history.counts["scheduling_attempts"]:
+            return Result(self.id, None, "no pod had to be scheduled")
+        return _judged(
+            self.id, history.preemption_returns, self._most, "preempted in turn by", "preempted what had preempted it"
+        )
+
+
+def _judged(check: str, found: list[Return], most: int, how: str, nobody: str) -> Result:
+    worst: dict[tuple[str, str], Return] = {(one.who, one.where): one for one in found}
+    findings = [
+        f"{one.who} was {how} {one.where} {counted(one.times, 'time')}, the last at {seconds(one.time_ns)}"
+        for one in sorted(worst.values(), key=lambda one: -one.times)
+        if one.times > most
+    ]
+    if findings:
+        return Result(check, False, several(findings))
+    return Result(check, True, counted(len(found), "return") if found else f"nobody {nobody}")
