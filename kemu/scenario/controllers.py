@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.controllers import node_lifecycle, pod_gc
+from kemu.k8s import policy_v1_pb2
 from kemu.objects import resources
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import manifests, scenarios
@@ -35,7 +36,7 @@ class Kind:
 _LAG = Key(Named("time", Distribution(SECONDS)), "From what it hears until it acts.")
 
 NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "pod-gc"
-RESCHEDULER = "rescheduler"
+RESCHEDULER, DISRUPTION = "rescheduler", "disruption"
 DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 
 _DOCS = {
@@ -83,6 +84,9 @@ KINDS: dict[str, Kind] = {
     REPLICA_SET: Kind(
         "kemu.controllers.replica_sets:ReplicaSetController", "Sees that a ReplicaSet has its number of pods.", {}
     ),
+    DISRUPTION: Kind(
+        "kemu.controllers.disruption:DisruptionController", "Keeps the status of PodDisruptionBudgets.", {}
+    ),
     RESCHEDULER: Kind(
         "kemu.scheduler.rescheduler:Rescheduler",
         "Preempts for schedulers with preemptor: rescheduler; runs if there are such. Its lag is 1s by default.",
@@ -91,7 +95,7 @@ KINDS: dict[str, Kind] = {
 }
 """By the names that a scenario uses, in the order in which they are launched."""
 
-NOT_BUILT = ("deployment", "job", "disruption", "resourcequota", "cluster-autoscaler")
+NOT_BUILT = ("deployment", "job", "resourcequota", "cluster-autoscaler")
 _NEEDED_BY = {"DaemonSet": DAEMON_SET, "StatefulSet": STATEFUL_SET, "ReplicaSet": REPLICA_SET}
 """Kinds of objects that need a controller."""
 
@@ -148,7 +152,10 @@ def _needed(
         or "DaemonSet" in kinds
     )
     found = [NODE_LIFECYCLE, TAINT_EVICTION, POD_GC] if restless else []
-    return found + [name for kind, name in _NEEDED_BY.items() if kind in kinds]
+    found += [name for kind, name in _NEEDED_BY.items() if kind in kinds]
+    # A budget whose status is stated shall keep it.
+    budgets = [one for one in objects if isinstance(one, policy_v1_pb2.PodDisruptionBudget)]
+    return found + [DISRUPTION] * any(not budget.HasField("status") for budget in budgets)
 
 
 def _states_usage(message: Any) -> bool:
