@@ -32,11 +32,19 @@ REPLICAS = """\
       spec:
         replicas: 5
         selector: {matchLabels: {app: x}}
-        template: {metadata: {labels: {app: x}, annotations: {kemu.dev/start-seconds: "10"}}, spec: {containers: [{name: m}]}}
+        template:
+          metadata: {labels: {app: x}, annotations: {kemu.dev/start-seconds: "10"}}
+          spec: {containers: [{name: m}]}
 """
 PODS = """\
-    - {apiVersion: v1, kind: Pod, metadata: {name: a, labels: {app: x}}, spec: {nodeName: node-1, containers: [{name: m}]}}
-    - {apiVersion: v1, kind: Pod, metadata: {name: b, labels: {app: x}}, spec: {nodeName: node-2, containers: [{name: m}]}}
+    - apiVersion: v1
+      kind: Pod
+      metadata: {name: a, labels: {app: x}}
+      spec: {nodeName: node-1, containers: [{name: m}]}
+    - apiVersion: v1
+      kind: Pod
+      metadata: {name: b, labels: {app: x}}
+      spec: {nodeName: node-2, containers: [{name: m}]}
 """
 
 
