@@ -96,7 +96,7 @@ def test_evictions_ask_the_budget(tmp_path: Path) -> None:
     statuses, verdict = play(text, tmp_path)
     assert verdict["verdict"] == "holds"
     assert verdict["counts"]["requests_refused"] == 2
-    assert [list(status.disruptedPods) for at_s, status in statuses if at_s > 30][0] == ["a"]
+    assert next(list(status.disruptedPods) for at_s, status in statuses if at_s > 30) == ["a"]
     assert list(statuses[-1][1].disruptedPods) == []
 
 
