@@ -184,6 +184,8 @@ class _Reading:
         self.document = document
         self.problems = problems
         self.open: list[yaml.Node] = []
+        self.keys: dict[yaml.Node, list[tuple[yaml.Node, yaml.Node]]] = {}
+        """Of mappings that are merged into others."""
 
     def problem(self, node: yaml.Node, path: Path, message: str, suggestion: str = "") -> None:
         mark = node.start_mark
@@ -215,12 +217,7 @@ class _Reading:
         merged: list[tuple[yaml.Node, yaml.Node]] = []
         for key, item in node.value:
             if key.tag == f"{_TAG}merge":
-                sources = item.value if isinstance(item, yaml.SequenceNode) else [item]
-                for source in sources:
-                    if isinstance(source, yaml.MappingNode):
-                        merged.extend(source.value)
-                    else:
-                        self.problem(source, path, "only mappings can be merged with <<")
+                merged += self.merged(item, path, [node])
                 continue
             if not isinstance(key, yaml.ScalarNode):
                 self.problem(key, path, "a key must be a plain word")
@@ -235,6 +232,32 @@ class _Reading:
             if isinstance(key, yaml.ScalarNode) and key.value not in result:
                 result[key.value] = self.value(item, (*path, key.value), key)
         return result
+
+    def merged(self, item: yaml.Node, path: Path, around: list[yaml.Node]) -> list[tuple[yaml.Node, yaml.Node]]:
+        """The keys that ``<<: item`` brings, those that count first; ``around``: the mappings that they go into."""
+        found: list[tuple[yaml.Node, yaml.Node]] = []
+        for source in item.value if isinstance(item, yaml.SequenceNode) else [item]:
+            if not isinstance(source, yaml.MappingNode):
+                self.problem(source, path, "only mappings can be merged with <<")
+            elif any(source is one for one in around):
+                self.problem(source, path, "a mapping cannot be merged into itself")
+            else:
+                found += self.all_keys(source, path, around)
+        return found
+
+    def all_keys(self, source: yaml.Node, path: Path, around: list[yaml.Node]) -> list[tuple[yaml.Node, yaml.Node]]:
+        """Those of a mapping, and those that are merged into it; each once."""
+        known = self.keys.get(source)
+        if known is None:
+            pairs = [pair for pair in source.value if pair[0].tag != f"{_TAG}merge"]
+            for key, item in source.value:
+                if key.tag == f"{_TAG}merge":
+                    pairs += self.merged(item, path, [*around, source])
+            first: dict[Any, tuple[yaml.Node, yaml.Node]] = {}
+            for key, item in pairs:
+                first.setdefault(key.value if isinstance(key, yaml.ScalarNode) else key, (key, item))
+            known = self.keys[source] = [*first.values()]
+        return known
 
     def scalar(self, node: yaml.ScalarNode, path: Path) -> Any:
         text: str = node.value

@@ -45,9 +45,12 @@ class Names:
         self.pods: list[str] = []
         self.priority_classes = [*clusters.SYSTEM_PRIORITY_CLASSES, *priority_classes]
         self.namespaces = [*clusters.NAMESPACES]
+        self.stateful_sets: set[str] = set()
         for kind, namespace, name in stated:
             if kind == "Pod":
                 self.pods.append(f"{namespace}/{name}")
+            elif kind == "StatefulSet":
+                self.stateful_sets.add(f"{namespace}/{name}")
             elif kind == "Node":
                 self.nodes.append(name)
             elif kind == "PriorityClass":
@@ -85,6 +88,8 @@ class Names:
         found = re.fullmatch(r"(.+)-(0|[1-9][0-9]*)", name)
         if found is None:
             return False
+        if f"{namespace}/{found[1]}" in self.stateful_sets:
+            return True
         workload = self.workloads.get(found[1])
         if workload is None:
             # A workload with mistakes of its own has had its complaint.

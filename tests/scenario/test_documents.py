@@ -104,6 +104,21 @@ def test_anchors_and_merges_work() -> None:
     assert read("base: &b {x: 1, y: 2}\nother: {<<: *b, y: 3}\n").data["other"] == {"y": 3, "x": 1}
 
 
+def test_what_is_merged_may_merge_itself() -> None:
+    text = "a: &a {x: 1, y: 1, z: 1}\nb: &b {<<: *a, y: 2}\nc: {<<: [*b, {w: 4, x: 9}], z: 3}\n"
+    assert read(text).data["c"] == {"z": 3, "y": 2, "x": 1, "w": 4}
+
+
+def test_nothing_is_merged_into_itself() -> None:
+    assert "into itself" in only_problem("a: &a {x: 1, <<: *a}\n").message
+
+
+def test_merges_of_merges_do_not_explode() -> None:
+    text = "a0: &a0 {x: 1}\n"
+    text += "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 10)}]}}\n" for n in range(1, 30))
+    assert read(text).data["a29"] == {"x": 1}
+
+
 def test_an_explosion_of_aliases_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "MAX_VALUES", 1000)
     text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"

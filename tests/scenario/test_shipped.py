@@ -19,6 +19,10 @@ SEEDS = {
     "node-selector", "non-preempting-priority", "pod-affinity", "pod-overhead", "redis-and-web-servers",
     "taints-and-tolerations", "avoid-evicted-node", "cross-node-preemption", "disruption-budgets",
     "lower-priority-affinity", "preemption-eligibility", "qos-first-victims", "who-preempts", "critical-static-pod",
+    "preemption-then-eviction", "eviction-ping-pong", "soft-eviction-threshold", "hard-eviction-threshold",
+    "node-condition-oscillation", "minimum-eviction-reclaim", "node-level-reclaim", "disk-inode-and-pid-pressure",
+    "local-storage-limits", "out-of-memory-order", "out-of-memory-limit", "toleration-seconds", "no-execute-taint",
+    "system-reserved", "daemonset-under-pressure", "lost-node-replacements",
 }  # fmt: skip
 
 
