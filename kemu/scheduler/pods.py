@@ -174,13 +174,13 @@ class Templates:
         self._by_key: dict[tuple[str, bytes], Template] = {}
         self._limit = limit
         self._made = 0
-        self._scratch = core_v1_pb2.PodSpec()
 
     def of(self, pod: Any, *, keep_node_name: bool = False) -> Template:
         """``keep_node_name``: the node name is a demand of a pending pod, not where the pod runs."""
         spec = pod.spec
         if spec.hostname or (spec.nodeName and not keep_node_name):
-            scratch = self._scratch
+            # A new one each time: what is copied into a message takes memory until the message itself goes.
+            scratch = core_v1_pb2.PodSpec()
             scratch.CopyFrom(spec)
             scratch.ClearField("hostname")
             if not keep_node_name:
