@@ -183,6 +183,15 @@ class _Node:
         self.taints: set[lifecycles.Taint] = {(taint.key, taint.effect) for taint in node.spec.taints}
         self.written: Json = {}
 
+    def taint(self, taints: set[lifecycles.Taint]) -> None:
+        """Taints are written as a patch, by which the times in the object lose what is less than a second.
+
+        So the heartbeat becomes another one, which the controller takes for news. Posted conditions keep their times.
+        """
+        if taints != self.taints:
+            self.taints = taints
+            self.heartbeat_ns -= self.heartbeat_ns % readings.SECOND_NS
+
 
 class _Cluster:
     """Nodes, pods, and the two controllers."""
@@ -243,7 +252,7 @@ class _Cluster:
         for change in changes:
             node = self._nodes[change.name]
             node.conditions.update(dict.fromkeys(change.unknown, lifecycles.UNKNOWN))
-            node.taints = node.taints.difference(change.remove).union(change.add)
+            node.taint(node.taints.difference(change.remove).union(change.add))
             self._retaint(node, now_ns)
             if change.pods_not_ready:
                 for name, pod in self._pods.items():
@@ -255,7 +264,7 @@ class _Cluster:
         kept = {
             taint for taint in node.taints if taint[1] != lifecycles.NO_SCHEDULE or taint[0] not in _CONDITION_TAINTS
         }
-        node.taints = kept.union(lifecycles.condition_taints(node.conditions))
+        node.taint(kept.union(lifecycles.condition_taints(node.conditions)))
         taints = [core_v1_pb2.Taint(key=key, effect=effect) for key, effect in sorted(node.taints)]
         self._evictions.set_node(node.name, taints, now_ns)
 

@@ -10,8 +10,9 @@ the nodes as they are and return what to write. Times are in ns since any origin
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from kemu.controllers import taint_queues
 
@@ -41,6 +42,7 @@ _PARTIAL_MORE_THAN = 2
 
 Taint = tuple[str, str]
 """Key and effect."""
+_NOBODY: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class Change:
 
 
 @dataclass(slots=True)
-class _Health:
+class Health:
     """What is remembered of a node."""
 
     heartbeat_ns: int | None
@@ -100,6 +102,12 @@ class _Zone:
     state: str = _INITIAL
     ready: list[bool] = field(default_factory=list)
     """Of the nodes seen in this pass."""
+    steady: int = 0
+    """So many more are ready."""
+
+    @property
+    def size(self) -> int:
+        return len(self.ready) + self.steady
 
 
 def condition_taints(conditions: Mapping[str, str]) -> tuple[Taint, ...]:
@@ -116,7 +124,7 @@ class NodeLifecycle:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._health: dict[str, _Health] = {}
+        self._health: dict[str, Health] = {}
         self._zones: dict[str, _Zone] = {}
 
     @property
@@ -124,12 +132,14 @@ class NodeLifecycle:
         """Whether a node is to be tainted, so that :meth:`taint_next` has something to do."""
         return any(len(zone.queue) for zone in self._zones.values())
 
-    def monitor(self, now_ns: int, nodes: Sequence[NodeView]) -> list[Change]:
-        """One look at all nodes."""
+    def monitor(self, now_ns: int, nodes: Sequence[NodeView], steady: Mapping[str, int] = _NOBODY) -> list[Change]:
+        """One look at all nodes but those that were released; of those there are ``steady`` in each zone."""
         changes: list[Change] = []
-        for zone in self._zones.values():
+        for name, zone in self._zones.items():
             zone.ready.clear()
-        for gone in [name for name in self._health if name not in {node.name: None for node in nodes}]:
+            zone.steady = steady.get(name, 0)
+        seen = {node.name for node in nodes}
+        for gone in [name for name in self._health if name not in seen]:
             del self._health[gone]
         for node in nodes:
             if node.zone not in self._zones:
@@ -163,6 +173,16 @@ class NodeLifecycle:
                     _swap(node, status, changes)
         return changes
 
+    def release(self, name: str) -> Health:
+        """Forget a node that is ready and stays so: whoever calls this sees to it that news of it keep coming."""
+        return self._health.pop(name)
+
+    def resume(self, name: str, health: Health, looks: Iterable[tuple[int, NodeView]]) -> None:
+        """A node that was released is looked at again. ``looks``: times, and how it looked, since ``health`` held."""
+        self._health[name] = health
+        for when_ns, node in looks:
+            self._check(node, when_ns)
+
     def _check(self, node: NodeView, now_ns: int) -> tuple[str, ...]:
         """The conditions that become Unknown because nothing was heard of the node for too long."""
         is_new_to_cluster = READY not in node.conditions
@@ -171,7 +191,7 @@ class NodeLifecycle:
         health = self._health.get(node.name)
         if health is None:
             probe_ns = node.created_ns if is_new_to_cluster else now_ns
-            health = self._health[node.name] = _Health(heartbeat_ns, None, probe_ns)
+            health = self._health[node.name] = Health(heartbeat_ns, None, probe_ns)
         known_lease_ns = health.lease_ns
         if heartbeat_ns is not None and health.heartbeat_ns != heartbeat_ns:
             # With a heartbeat the real controller forgets the lease that it knew, so the same lease is news once more.
@@ -180,10 +200,10 @@ class NodeLifecycle:
             health.lease_ns, health.probe_ns = node.lease_ns, now_ns
         if now_ns - health.probe_ns <= grace_ns:
             return ()
-        unknown = tuple(condition for condition in MONITORED if node.conditions.get(condition) != UNKNOWN)
-        if READY in unknown:
-            health.lease_ns = node.lease_ns
-        return unknown
+        if node.conditions.get(READY) == UNKNOWN:
+            return ()  # It is known to be lost: nothing is written, whatever its other conditions say.
+        health.lease_ns = node.lease_ns
+        return tuple(condition for condition in MONITORED if node.conditions.get(condition) != UNKNOWN)
 
     def _process(self, node: NodeView, status: str, now_ns: int, changes: list[Change]) -> None:
         """The NoExecute taint of a node: at once where it only changes its kind, else through the queue."""
@@ -206,8 +226,8 @@ class NodeLifecycle:
         self._zones[node.zone].queue.remove(node.name)
 
     def _judge_zones(self, now_ns: int, nodes: Sequence[NodeView], changes: list[Change]) -> None:
-        zones = {name: zone for name, zone in self._zones.items() if zone.ready}
-        states = {name: self._state(zone.ready) for name, zone in zones.items()}
+        zones = {name: zone for name, zone in self._zones.items() if zone.size}
+        states = {name: self._state(zone) for name, zone in zones.items()}
         all_are_lost = all(state == _FULL for state in states.values())
         all_were_lost = all(zone.state == _FULL for zone in zones.values())
         if all_are_lost and all_were_lost:
@@ -225,14 +245,14 @@ class NodeLifecycle:
                 health.probe_ns = now_ns
         for name, zone in zones.items():
             if all_were_lost or zone.state != states[name]:
-                zone.queue.set_rate(self._rate(states[name], len(zone.ready)), now_ns)
+                zone.queue.set_rate(self._rate(states[name], zone.size), now_ns)
                 zone.state = states[name]
 
-    def _state(self, ready: Sequence[bool]) -> str:
-        lost = ready.count(False)
-        if lost == len(ready):
+    def _state(self, zone: _Zone) -> str:
+        lost = zone.ready.count(False)
+        if lost == zone.size:
             return _FULL
-        if lost > _PARTIAL_MORE_THAN and _float32(lost / len(ready)) >= _float32(self._settings.unhealthy_zone_share):
+        if lost > _PARTIAL_MORE_THAN and _float32(lost / zone.size) >= _float32(self._settings.unhealthy_zone_share):
             return _PARTIAL
         return _NORMAL
 

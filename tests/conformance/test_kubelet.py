@@ -24,18 +24,12 @@ FAMILIES = [
     "node-failure",
 ]
 
-NOT_YET = {"node-failure-103": "a node is lost in this look or the next: by how long the real controller took to write"}
-"""Cases that do not agree yet, and why. One that agrees after all has to leave this list."""
-
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_case_agrees(family: str) -> None:
     report = reports.judge(registry.kind("kubelet"), cases.read(DATA / f"{family}.jsonl.gz"))
     assert report.total >= 100
-    disagreements = {one.id: one.differences for one in report.disagreements}
-    unexpected = {identifier: disagreements[identifier] for identifier in disagreements if identifier not in NOT_YET}
-    assert not unexpected
-    assert disagreements.keys() == {identifier for identifier in NOT_YET if identifier.startswith(f"{family}-")}
+    assert {one.id: one.differences for one in report.disagreements} == {}
 
 
 def test_no_family_is_left_out() -> None:
