@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
+
+from google.protobuf.message import Message
 
 from kemu.k8s import core_v1_pb2
 from kemu.kubelet import preemption, thresholds
 from kemu.objects import convert
+
+M = TypeVar("M", bound=Message)
 
 Json = dict[str, Any]
 SECOND_NS = 1_000_000_000
 
 
 def pod(data: Json) -> core_v1_pb2.Pod:
-    return convert.from_json(core_v1_pb2.Pod, _bare(data))
+    return _read(core_v1_pb2.Pod, data)
 
 
 def pods(data: Iterable[Json] | None) -> list[core_v1_pb2.Pod]:
@@ -22,17 +27,37 @@ def pods(data: Iterable[Json] | None) -> list[core_v1_pb2.Pod]:
 
 
 def node(data: Json) -> core_v1_pb2.Node:
-    return convert.from_json(core_v1_pb2.Node, _bare(data))
+    return _read(core_v1_pb2.Node, data)
 
 
-def _bare(data: Json) -> Json:
-    return {key: value for key, value in data.items() if key not in ("apiVersion", "kind")}
+def _read(message_class: type[M], data: Json) -> M:
+    """Fields that kemu's objects lack bear on none of these decisions, and are left out."""
+    bare = {key: value for key, value in data.items() if key not in ("apiVersion", "kind")}
+    try:
+        return convert.from_json(message_class, bare)
+    except convert.ConversionError as error:
+        unknown = [problem.steps for problem in error.problems if problem.message.startswith("unknown field")]
+        if len(unknown) < len(error.problems):
+            raise
+    known = copy.deepcopy(bare)
+    for *steps, name in unknown:
+        place: Any = known
+        for step in steps:
+            place = place[step]
+        del place[name]
+    return convert.from_json(message_class, known)
+
+
+def seconds(ns: int) -> float:
+    """As Go states a duration in seconds: the whole ones and the rest apart, which is not always the nearest float."""
+    whole, rest = divmod(abs(ns), SECOND_NS)
+    return (whole + rest / SECOND_NS) * (1 if ns >= 0 else -1)
 
 
 def threshold_json(threshold: thresholds.Threshold) -> Json:
     written: Json = {
         "signal": threshold.signal,
-        "gracePeriodSeconds": threshold.grace_ns / SECOND_NS,
+        "gracePeriodSeconds": seconds(threshold.grace_ns),
         **_amount_json(threshold.value),
     }
     if threshold.minimum_reclaim is not None:

@@ -16,6 +16,7 @@ from kemu.objects import selectors
 NO_EXECUTE = "NoExecute"
 FOREVER = -1
 _SECOND_NS = 1_000_000_000
+_LONGEST_S = (2**63 - 1) // _SECOND_NS
 
 
 def shortest_toleration_s(tolerations: Sequence[Any]) -> int:
@@ -23,7 +24,11 @@ def shortest_toleration_s(tolerations: Sequence[Any]) -> int:
     if not tolerations:
         return 0
     limits = [one.tolerationSeconds for one in tolerations if one.HasField("tolerationSeconds")]
-    return max(0, min(limits)) if limits else FOREVER
+    if not limits:
+        return FOREVER
+    least = max(0, min(limits))
+    # In Go the nanoseconds of more than 292 years overflow, and a negative duration is no limit.
+    return least if least <= _LONGEST_S else FOREVER
 
 
 def tolerated_s(tolerations: Iterable[Any], taints: Iterable[Any]) -> int:

@@ -1,7 +1,7 @@
 """Whether a node takes a pod: the checks of the kubelet of v1.36, in their order, with its reasons and texts.
 
 Mirrors ``pkg/kubelet/lifecycle`` (``predicateAdmitHandler.Admit``, ``generalFilter``). Pure functions over what
-:mod:`kemu.kubelet.pods` knows; the test of this module compares them with recorded answers of the real kubelet.
+:mod:`kemu.kubelet.pods` knows; ``kemu conformance kubelet`` compares them with recorded answers of the real kubelet.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.objects import requests, selectors
+from kemu.objects import quantities, requests, selectors
 
 OS = "linux"
 OS_LABEL = "kubernetes.io/os"
@@ -21,6 +21,7 @@ CRITICAL_PRIORITY = 2_000_000_000
 _FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 """Looked at in this order, before all others."""
 _NATIVE_PREFIX = "kubernetes.io/"
+_VOLUMES_PREFIX = "attachable-volumes-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +241,15 @@ def _check_resources(node: NodeView, usage: Usage, pod: Any, claim: Claim, found
     wanted = claim.requests
     for resource in _FIRST_RESOURCES:
         amount = wanted.get(resource, 0)
-        if amount:
+        if amount > 0:
             _check_amount(resource, amount, usage, allocatable, found)
-    if len(wanted) > len(_FIRST_RESOURCES) or any(resource not in _FIRST_RESOURCES for resource in wanted):
+    others = [resource for resource in wanted if resource not in _FIRST_RESOURCES and _is_counted(resource)]
+    if others:
         unknown = _unknown_extended(pod, allocatable)
-        for resource, amount in wanted.items():
-            if amount and resource not in _FIRST_RESOURCES and resource != "pods" and resource not in unknown:
+        for resource in others:
+            # Only what the containers request is overlooked, not what the pod costs on top of them.
+            amount = _overhead(pod, resource) if resource in unknown else wanted[resource]
+            if amount:
                 _check_amount(resource, amount, usage, allocatable, found)
 
 
@@ -265,6 +269,20 @@ def _unknown_extended(pod: Any, allocatable: dict[str, int]) -> list[str]:
         for name in sorted(container.resources.requests)
         if name not in allocatable and is_extended_resource(name)
     ]
+
+
+def _overhead(pod: Any, resource: str) -> int:
+    overhead = pod.spec.overhead
+    return quantities.value(overhead[resource].string) if resource in overhead else 0
+
+
+def _is_counted(name: str) -> bool:
+    """Whether a node keeps account of a resource: one of a domain, huge pages, volumes that can be attached."""
+    return (
+        is_extended_resource(name)
+        or _NATIVE_PREFIX in name
+        or name.startswith((requests.HUGE_PAGES_PREFIX, _VOLUMES_PREFIX))
+    )
 
 
 def is_extended_resource(name: str) -> bool:

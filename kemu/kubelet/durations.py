@@ -18,6 +18,17 @@ _PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
 _MAX_NS = 2**63 - 1
 
 
+def _fraction_ns(digits: str, unit: int) -> int:
+    """With the floats of Go, which may cut off one nanosecond more than the exact number does."""
+    number, scale = 0, 1.0
+    for digit in digits:
+        longer = number * 10 + int(digit)
+        if number > _MAX_NS // 10 or longer > _MAX_NS + 1:
+            break  # Further digits do not count.
+        number, scale = longer, scale * 10
+    return int(float(number) * (float(unit) / scale))
+
+
 def parse_ns(text: str) -> int:
     """Nanoseconds, fractions of them cut off. Raises ValueError."""
     sign, rest = (-1, text[1:]) if text[:1] == "-" else (1, text.removeprefix("+"))
@@ -29,8 +40,7 @@ def parse_ns(text: str) -> int:
         if part is None or not (part[1] or part[2]):
             break
         unit = _UNIT_NS[part[3]]
-        fraction = part[2] or ""
-        total += int(part[1] or "0") * unit + int(fraction or "0") * unit // 10 ** len(fraction)
+        total += int(part[1] or "0") * unit + _fraction_ns(part[2] or "", unit)
         position = part.end()
     if not rest or position < len(rest):
         raise ValueError(f"invalid duration {text!r}: expected something like 10s or 1m30s")

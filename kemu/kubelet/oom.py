@@ -40,8 +40,8 @@ def score(pod: Any, container: Any, memory_capacity: int) -> int:
 
 
 def _burstable(request: int, memory_capacity: int) -> int:
-    used = 1000 * request
-    # Go divides towards zero.
+    # As an int64 wraps around, and divided towards zero, as in Go.
+    used = (1000 * request + 2**63) % 2**64 - 2**63
     part = abs(used) // memory_capacity if memory_capacity else 0
     return 1000 - (part if used >= 0 else -part)
 

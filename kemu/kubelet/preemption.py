@@ -76,8 +76,8 @@ def choose(pod: Any, active: Iterable[Any], missing: Sequence[Requirement]) -> l
     """The victims, best-effort ones first. As few guaranteed pods as possible, then as few burstable ones."""
     groups: dict[str, list[Any]] = {qos.BEST_EFFORT: [], qos.BURSTABLE: [], qos.GUARANTEED: []}
     for other in active:
-        if critical.preemptable(pod, other):
-            groups[qos.qos_class(other)].append(other)
+        if critical.preemptable(pod, other) and (group := groups.get(qos.qos_class(other))) is not None:
+            group.append(other)
     best_effort, burstable, guaranteed = groups.values()
     left = _subtract(missing, [*best_effort, *burstable, *guaranteed])
     if left:

@@ -75,20 +75,20 @@ def read_summary(node: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> 
 
 def read_pod(pod: Mapping[str, Any]) -> PodStats:
     return PodStats(
-        uid=pod["podRef"]["uid"],
+        uid=(pod.get("podRef") or {}).get("uid", ""),
         working_set_bytes=_number(pod, "memory", "workingSetBytes"),
         processes=_number(pod, "process_stats", "process_count"),
         ephemeral_storage_bytes=_number(pod, "ephemeral-storage", "usedBytes"),
         containers=tuple(
             ContainerStats(
-                container["name"],
+                container.get("name", ""),
                 _number(container, "memory", "workingSetBytes"),
                 _disk(container.get("rootfs")),
                 _disk(container.get("logs")),
             )
             for container in pod.get("containers") or ()
         ),
-        volumes=tuple((volume["name"], _disk(volume) or Disk()) for volume in pod.get("volume") or ()),
+        volumes=tuple((volume.get("name", ""), _disk(volume) or Disk()) for volume in pod.get("volume") or ()),
     )
 
 

@@ -225,13 +225,14 @@ def _quantity(text: str) -> quantities.Quantity:
 
 _DECIMAL = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]+))?", re.ASCII)
 _HEX = re.compile(r"([+-]?)0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP]([+-]?[0-9]+)", re.ASCII)
+_UNDERSCORE = re.compile(r"(?<=[0-9])_(?=[0-9])", re.ASCII)
 _MAX_EXPONENT = 400
 """Beyond it, a number of ordinary length is 0 or too large in 32 bits."""
 _MIN_INT64 = -(2**63)
 
 
 def _percentage(text: str) -> float:
-    number = text.rstrip("%")
+    number = _UNDERSCORE.sub("", text.rstrip("%"))
     unsigned = number.lower().lstrip("+-") if number[:2] not in ("++", "--", "+-", "-+") else ""
     if unsigned in ("inf", "infinity"):
         return float("-inf") if number.startswith("-") else float("inf")
