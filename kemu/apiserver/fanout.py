@@ -271,8 +271,8 @@ class Fanout:
             if selection.only_index:
                 is_in, was_in = now, before
             else:
-                is_in = now and selection.matches(parsed.new)
-                was_in = before and selection.matches(parsed.old)
+                is_in = now and parsed.is_selected(selection)
+                was_in = before and parsed.was_selected(selection)
             if is_in:
                 assert change.new is not None
                 kind, wire = _MODIFIED if was_in else _ADDED, change.new.wire
@@ -327,16 +327,20 @@ class _Parsed:
         self._new = new
         self._old: Any = None
 
-    @property
-    def new(self) -> Any:
+    def is_selected(self, selection: Selection) -> bool:
+        """Whether the new object is; the entry remembers, for it will be the old one soon."""
+        entry = self._change.new
+        assert entry is not None
         if self._new is None:
-            assert self._change.new is not None
-            self._new = self._collection.resource.message.FromString(self._change.new.wire)
-        return self._new
+            self._new = self._collection.resource.message.FromString(entry.wire)
+        entry.judged_by, entry.selected = selection, selection.matches(self._new)
+        return entry.selected
 
-    @property
-    def old(self) -> Any:
+    def was_selected(self, selection: Selection) -> bool:
+        entry = self._change.old
+        assert entry is not None
+        if entry.judged_by is selection:
+            return entry.selected
         if self._old is None:
-            assert self._change.old is not None
-            self._old = self._collection.resource.message.FromString(self._change.old.wire)
-        return self._old
+            self._old = self._collection.resource.message.FromString(entry.wire)
+        return selection.matches(self._old)

@@ -22,7 +22,7 @@ class Entry:
     A parsed pod takes ten times the memory of its bytes, and parsing takes less than a microsecond.
     """
 
-    __slots__ = ("fields", "key", "revision", "size", "wire")
+    __slots__ = ("fields", "judged_by", "key", "revision", "selected", "size", "wire")
 
     def __init__(self, key: bytes, revision: int, value: bytes) -> None:
         self.key = key
@@ -34,6 +34,10 @@ class Entry:
         self.wire = b"%b\x0a%c\x32%c%b" % (value, len(digits) + 2, len(digits), digits)
         self.fields: tuple[str, ...] = ()
         """Values of the fields that the watch cache has an index of."""
+        self.judged_by: object = None
+        """The selection that the object was held against last."""
+        self.selected = False
+        """What came of that."""
 
     @property
     def value(self) -> bytes:

@@ -256,5 +256,7 @@ def _reference(obj: Any) -> core_v1_pb2.ObjectReference:
     )
 
 
-def _key(reference: core_v1_pb2.ObjectReference) -> tuple[str, ...]:
-    return reference.kind, reference.namespace, reference.name, reference.uid, reference.resourceVersion
+def _key(reference: core_v1_pb2.ObjectReference) -> str:
+    """In one string, which takes a third of the memory of a tuple of them."""
+    parts = reference.kind, reference.namespace, reference.name, reference.uid, reference.resourceVersion
+    return "/".join(parts)

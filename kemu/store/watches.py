@@ -166,6 +166,8 @@ class Hub:
         """The last revision that watchers may know of."""
         self._space = space
         self._header = header
+        self._response = rpc_pb2.WatchResponse(header=header)
+        """Only its revision is ever changed, which takes no memory."""
         self._max_queue_bytes = max_queue_bytes
         self._streams: dict[Stream, None] = {}
         self._groups: dict[tuple[bytes, bytes], Group] = {}
@@ -424,10 +426,9 @@ class Hub:
         stream.push(None, response.SerializeToString())
 
     def _header_bytes(self, revision: int) -> bytes:
-        response = rpc_pb2.WatchResponse()
-        header = response.header
-        header.CopyFrom(self._header)
-        header.revision = revision
+        """A ``WatchResponse`` of nothing but the header."""
+        response = self._response
+        response.header.revision = revision
         data: bytes = response.SerializeToString()
         return data
 
