@@ -98,6 +98,10 @@ class Pressures:
         )
         self._looks_ns = 0
         """When the manager last looked; the next ones follow every 10 s."""
+        self._next_look_ns: int | None = None
+        self._asked_ns = -1
+        """When the kernel was last asked."""
+        self._next_kill_ns: int | None = None
         self._look_timer: Timer | None = None
         self._kill_timer: Timer | None = None
         self._evicting = False
@@ -160,8 +164,11 @@ class Pressures:
             self._plan_look(now_ns, end_ns, settled_ns)
 
     def _plan_look(self, now_ns: int, end_ns: int, settled_ns: int | None) -> None:
+        if self._next_look_ns is not None and self._next_look_ns <= now_ns:
+            return  # It is due, and will come.
         since_ns = self._looks_ns
-        number = (now_ns - since_ns) // INTERVAL_NS + 1
+        # One that falls on this very instant has not been yet.
+        number = max(1, -(-(now_ns - since_ns) // INTERVAL_NS))
         if not self.leaves_out:
             self._set_look(since_ns + number * INTERVAL_NS, background=True)
             return
@@ -184,7 +191,14 @@ class Pressures:
 
     def _plan_kill(self, now_ns: int, end_ns: int, endless: bool) -> None:
         """The next whole second at which memory can have run out."""
-        begin, end = now_ns // SECOND_NS + 1, -(-end_ns // SECOND_NS) + 1
+        if self._next_kill_ns is not None and self._next_kill_ns <= now_ns:
+            return
+        begin, end = -(-now_ns // SECOND_NS), -(-end_ns // SECOND_NS) + 1
+        if self._asked_ns == begin * SECOND_NS:
+            begin += 1
+        if not self.leaves_out:
+            self._set_kill(begin * SECOND_NS, background=True)
+            return
         found = curves.first_second(
             lambda first, last: self._may_run_out(first * SECOND_NS, last * SECOND_NS), begin, end
         )
@@ -198,16 +212,36 @@ class Pressures:
     def _set_look(self, when_ns: int | None, *, background: bool = False) -> None:
         if self._look_timer is not None:
             self._look_timer.cancel()
+        self._next_look_ns = when_ns
         self._look_timer = (
-            None if when_ns is None else self._clock.call_at_ns(when_ns, self._look, background=background)
+            None if when_ns is None else self._clock.call_at_ns(when_ns, self._look_is_due, background=background)
         )
 
     def _set_kill(self, when_ns: int | None, *, background: bool = False) -> None:
         if self._kill_timer is not None:
             self._kill_timer.cancel()
+        self._next_kill_ns = when_ns
         self._kill_timer = (
-            None if when_ns is None else self._clock.call_at_ns(when_ns, self._memory_ran_out, background=background)
+            None if when_ns is None else self._clock.call_at_ns(when_ns, self._kill_is_due, background=background)
         )
+
+    def _kill_is_due(self) -> None:
+        """After whatever else happens in this instant …"""
+        self._kill_timer = self._clock.call_at_ns(self._clock.now_ns(), self._memory_ran_out)
+
+    def _look_is_due(self) -> None:
+        """… and the manager looks when the kernel has been at it."""
+        self._look_timer = self._clock.call_at_ns(self._clock.now_ns(), self._look_last)
+
+    def _look_last(self) -> None:
+        now_ns = self._clock.now_ns()
+        if self._is_planned:
+            self._look_is_due()
+            return
+        if self._next_kill_ns is not None and self._next_kill_ns <= now_ns:
+            self._set_kill(None)
+            self._memory_ran_out()
+        self._look()
 
     def _is_pressed(self) -> bool:
         return bool(self._manager.first_observed_ns or self._manager.conditions)
@@ -241,7 +275,7 @@ class Pressures:
 
     def _look(self) -> None:
         manager, now_ns = self._manager, self._clock.now_ns()
-        self._looks_ns = now_ns
+        self._looks_ns, self._next_look_ns = now_ns, None
         # Those that terminate as well: they use what they use until they are gone.
         workers = {worker.uid: worker for worker in self._host.active() if worker.state in (ACTIVE, STOPPING)}
         active = [worker.pod for worker in workers.values()]
@@ -318,6 +352,7 @@ class Pressures:
     def _memory_ran_out(self) -> None:
         """First who passed a limit of its own, then for all pods together, then for the whole machine."""
         now_ns, killed = self._clock.now_ns(), dict[tuple[str, str], None]()
+        self._asked_ns, self._next_kill_ns = now_ns, None
         for gauge in list(self._gauges.values()):
             for container, limit in gauge.memory_limits():
                 if container.is_up and gauge.memory(container, now_ns, now_ns) > limit:
