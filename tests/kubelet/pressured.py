@@ -1,5 +1,5 @@
-"""A node under pressure without the rest of its kubelet: :class:`kemu.kubelet.pressures.Pressures`, and a host that says
-how long its pods take to be killed, to be cleaned up, and to start again."""
+"""A node under pressure without the rest of its kubelet: :class:`kemu.kubelet.pressures.Pressures`, and a host that
+says how long its pods take to be killed, to be cleaned up, and to start again."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class TestRecordedLoops:
         self, leaves_out: bool, part: int, looks: list[tuple[int, Any]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(pressures.Pressures, "leaves_out", leaves_out)
-        for one in recorded()[part::8]:
+        for one in recorded()[part :: 8 if leaves_out else 24]:
             case, expected = one["case"], one["expect"]
             looks.clear()
             found = self.play(case)
@@ -116,7 +116,7 @@ class TestRecordedLoops:
 
 
 def growth(data: dict[str, Any]) -> Any:
-    """``min(max, start + growth × seconds)``, exactly."""
+    """``min(max, start + growth * seconds)``, exactly."""
     start, step, most = data.get("usageAtStart", 0), data.get("growthPerSecond", 0), data.get("usageMax", 0)
     if not step or start >= most:
         return str(min(start, most))
@@ -237,9 +237,9 @@ class TestLooksLeftOut:
         assert found == RandomNode(seed).play()
 
     def test_something_happens_on_most_of_those_nodes(self) -> None:
-        kinds = [{kind for _, kind, _ in RandomNode(seed).play()} for seed in range(20)]
+        kinds = [{kind for _, kind, _ in RandomNode(seed).play()} for seed in range(10)]
         for kind in ("kubelet.pressure", "kubelet.evicting", "oom"):
-            assert sum(kind in some for some in kinds) >= 5, kind
+            assert sum(kind in some for some in kinds) >= 3, kind
 
     def test_are_nearly_all(self, looks: list[tuple[int, Any]]) -> None:
         """Nothing until an hour has passed, then the one that matters."""
