@@ -15,14 +15,15 @@ class NoNameRunsTwice:
 
     A StatefulSet stands on this: an object stays in the API until its own kubelet has seen its containers end, so that
     the name is free only then. A pod runs from the report of its kubelet (or since it was seen Running) until that
-    kubelet says that its containers are gone; the crash of a kubelet does not end them. Kubernetes promises nothing
-    once somebody has removed an object by force: the user, the garbage collector of pods, or whoever deletes a pod
-    without a grace period.
+    kubelet says that its containers are gone, or its machine is off; the crash of a kubelet alone ends nothing.
+    Kubernetes promises nothing once somebody has removed an object by force: the user, the garbage collector of pods,
+    or whoever deletes a pod without a grace period.
     """
 
     id: ClassVar[str] = "no-name-runs-twice"
     kinds: ClassVar[tuple[str, ...]] = (
         "store.txn", "api.request", "kubelet.running", "kubelet.terminated", "kubelet.finished", "actor.stopped",
+        "machine.off",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -46,6 +47,8 @@ class NoNameRunsTwice:
             self._requested(data)
         elif kind == "kubelet.running":
             self._begin(time_ns, data["pod"], data["uid"], data["node"])
+        elif kind == "machine.off":
+            self._machine_is_off(data["node"])
         elif kind == "actor.stopped":
             who, _, node = actor.partition("/")
             if who == "kubelet":
@@ -103,6 +106,11 @@ class NoNameRunsTwice:
         for name, running in list(self._running.items()):
             for uid in [uid for uid, where in running.items() if where == node]:
                 self._end(name, uid)
+
+    def _machine_is_off(self, node: str) -> None:
+        """Its pods may run again when it is back."""
+        for name, running in list(self._running.items()):
+            self._running[name] = {uid: where for uid, where in running.items() if where != node}
 
     def result(self, history: History) -> Result:
         if self._findings:

@@ -9,6 +9,7 @@ from kemu.checks.history import History
 from kemu.checks.identities import NoNameRunsTwice
 from kemu.checks.loops import NoEvictionLoop, NoPreemptionLoop
 from kemu.checks.nodes import NoNodeOvercommitted, PodBoundAtMostOnce
+from kemu.checks.rates import USUAL_RATE, NodeEvictionsKeepTheirRate
 from kemu.checks.results import Check, Result
 from kemu.checks.waiting import NoPodStarves
 from kemu.checks.watches import WatchHasNoGaps
@@ -25,7 +26,13 @@ ALWAYS: tuple[type[Check], ...] = (
 )
 """Asked in every run."""
 
-IDS = (*(check.id for check in ALWAYS), NoPodStarves.id, NoEvictionLoop.id, NoPreemptionLoop.id)
+IDS = (
+    *(check.id for check in ALWAYS),
+    NodeEvictionsKeepTheirRate.id,
+    NoPodStarves.id,
+    NoEvictionLoop.id,
+    NoPreemptionLoop.id,
+)
 """All ids that a scenario may name."""
 
 
@@ -37,9 +44,12 @@ def judge(
     max_overtaken: int | None = None,
     max_eviction_returns: int | None = None,
     max_preemption_returns: int | None = None,
+    node_eviction_rate: float = USUAL_RATE,
 ) -> tuple[History, list[Result]]:
     """Fold the log and ask every check that is not disabled."""
     checks: list[Check] = [check() for check in ALWAYS if check.id not in disabled]
+    if NodeEvictionsKeepTheirRate.id not in disabled:
+        checks.append(NodeEvictionsKeepTheirRate(node_eviction_rate))
     if (max_wait_ns is not None or max_overtaken is not None) and NoPodStarves.id not in disabled:
         checks.append(NoPodStarves(max_wait_ns, max_overtaken))
     if max_eviction_returns is not None and NoEvictionLoop.id not in disabled:

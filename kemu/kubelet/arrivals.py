@@ -65,6 +65,8 @@ class Arrivals:
         """Called when that is over."""
         self.refuses: Callable[[Any], str] = lambda pod: ""
         """Why a node under pressure does not take a pod; empty: it does."""
+        self.closed: admission.Decision | None = None
+        """Set: what would be admitted is refused all the same, for this reason."""
         self._env = env
         self._clock = env.clock
         self._node_name = node_name
@@ -175,6 +177,8 @@ class Arrivals:
 
     def _decided(self, worker: Worker, decision: admission.Decision, claim: admission.Claim | None) -> None:
         """On the first of those that wait."""
+        if decision.admitted and self.closed is not None:
+            decision = self.closed
         self._waiting.remove(worker)
         worker.start_ns = self._clock.now_ns()
         self._log(worker, decision)

@@ -15,6 +15,7 @@ from kemu.client import clients
 from kemu.kubelet import (
     admission,
     arrivals,
+    boots,
     containers,
     images,
     lives,
@@ -47,6 +48,7 @@ class Pods:
         config: settings.Settings,
         node_name: str,
         fresh_node: Callable[[], Awaitable[Any]],
+        boot: boots.Boot = boots.BEFORE,
     ) -> None:
         self.usage = admission.Usage()
         self.arrivals = arrivals.Arrivals(env, node_name, self.usage, self, fresh_node)
@@ -57,7 +59,7 @@ class Pods:
         self._clock = env.clock
         self._node_name = node_name
         self._reports = reports.Reports(env, client, self.observe)
-        self._starts = starts.Starts(env, config, self.images, self)
+        self._starts = starts.Starts(env, config, self.images, self, boot)
         self._terminations = terminations.Terminations(env, self._starts)
         self.pressures: pressures.Pressures | None = None
         """Told what may change the node's usage."""

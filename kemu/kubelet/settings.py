@@ -15,7 +15,7 @@ from typing import Any
 
 import msgpack
 
-from kemu.kubelet import configurations, durations
+from kemu.kubelet import configurations, durations, shutdowns
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
 
@@ -35,6 +35,8 @@ class Settings:
     """How often an unchanged one is reported."""
     max_restart_period_s: float
     """The longest crash-loop back-off."""
+    shutdown: tuple[shutdowns.Group, ...]
+    """By which the pods end when the machine is shut down; empty: it does not wait for them."""
     pulls_at_once: int
     """How many images may be pulled at the same time; 0: any number."""
     sync: distributions.Distribution
@@ -59,6 +61,7 @@ def _read(packed: bytes) -> Settings:
         status_update_s=_duration_s(kubelet, "nodeStatusUpdateFrequency", 10.0),
         status_report_s=_duration_s(kubelet, "nodeStatusReportFrequency", 300.0),
         max_restart_period_s=_max_restart_period_s(kubelet.get("crashLoopBackOff") or {}),
+        shutdown=shutdowns.read(kubelet),
         pulls_at_once=_pulls_at_once(kubelet),
         sync=_distribution(timing, "kubeletSync"),
         pod_start=_distribution(timing, "podStart"),

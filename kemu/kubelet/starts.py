@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from kemu.kubelet import containers, images, lives, settings, statuses
+from kemu.kubelet import boots, containers, images, lives, settings, statuses
 from kemu.kubelet.containers import (
     BACKING_OFF,
     DONE,
@@ -64,12 +64,15 @@ class Host(Protocol):
 
 
 class Starts:
-    def __init__(self, env: Env, config: settings.Settings, pulls: images.Images, host: Host) -> None:
+    def __init__(
+        self, env: Env, config: settings.Settings, pulls: images.Images, host: Host, boot: boots.Boot = boots.BEFORE
+    ) -> None:
         self._env = env
         self._clock = env.clock
         self._config = config
         self._images = pulls
         self._host = host
+        self._boot = boot
         self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
         self._wanting: dict[Container, Worker] = {}
         """Those that must not pull, and wait until somebody else has."""
@@ -91,10 +94,12 @@ class Starts:
         runs = status.phase == statuses.RUNNING
         for container in worker.containers:
             self._restore(worker, container, known.get(container.name), runs and not known)
-        mains = [one for one in worker.containers if one.kind == MAIN]
-        worker.mains_to_start = sum(not one.has_started for one in mains)
-        worker.has_run = not worker.mains_to_start
         worker.has_sandbox = any(one.has_started for one in worker.containers)
+        if self._boot.has_ended(worker.start_ns):
+            self._find_ended(worker)
+        mains = [one for one in worker.containers if one.kind == MAIN]
+        worker.mains_to_start = sum(not one.has_started and one.state != DONE for one in mains)
+        worker.has_run = not worker.mains_to_start
         if runs and not known:
             self._host.report(worker)
         for container in worker.containers:
@@ -108,6 +113,33 @@ class Starts:
             self._host.completed(worker, statuses.last_phase(pod, worker.containers))
         else:
             self.go_on(worker)
+
+    def _find_ended(self, worker: Worker) -> None:
+        """The pod was there before the machine was off. Its sandbox is gone, unless it has started again since: what is
+        not finished starts from the beginning, its init containers too. A pod that never restarts has failed, if any
+        of it had run."""
+        boot, pod = self._boot, worker.pod
+        up = [one for one in worker.containers if one.is_up]
+        if any(not boot.has_ended(one.started_ns) for one in up):
+            return
+        now_unix_ns = self._epoch_ns + self._clock.now_ns()
+        for container in up:
+            container.before = container.last
+            container.last = boot.exit(self._epoch_ns + container.started_ns, now_unix_ns)
+            container.crashes += 1
+            data = {"start": container.started_ns, "exit_code": container.last.code, "container": container.name}
+            self._host.log("kubelet.found_ended", worker, data)
+        starts_anew = boot.is_new or _starts_anew(worker)
+        for container in worker.containers:
+            container.has_started = False
+            last = container.last
+            finished = (
+                container.kind == MAIN and last is not None and not containers.restarts(pod, container, last.code)
+            )
+            container.state = IDLE if starts_anew and (boot.is_new or not finished) else DONE
+        worker.has_sandbox = False
+        worker.begun_ns = self._clock.now_ns()
+        self._host.report(worker)
 
     def _restore(self, worker: Worker, container: Container, status: Any, runs: bool) -> None:
         """``status`` None: there is none; ``runs``: the whole pod runs nevertheless."""
@@ -267,7 +299,7 @@ class Starts:
             worker.mains_to_start -= 1
             if not worker.mains_to_start:
                 worker.has_run = True
-                self._host.log("kubelet.running", worker, {"start": worker.start_ns})
+                self._host.log("kubelet.running", worker, {"start": max(worker.start_ns, self._boot.at_ns)})
         if worker.has_run or worker.has_several:
             self._host.report(worker)
         self.until_exit(worker, container)
@@ -364,6 +396,17 @@ class Starts:
                 cancel(container)
                 container.state = DONE
                 self._wanting.pop(container, None)
+
+
+def _starts_anew(worker: Worker) -> bool:
+    """Whether a pod that has lost its sandbox gets another (``computePodActions``)."""
+    if worker.pod.spec.restartPolicy == "Never":
+        return all(one.last is None for one in worker.containers)
+    return any(
+        one.last is None or containers.restarts(worker.pod, one, one.last.code)
+        for one in worker.containers
+        if one.kind == MAIN
+    )
 
 
 def _exit_of(terminated: Any) -> containers.Exit:

@@ -48,7 +48,8 @@ def tell(history: History, limit: int) -> tuple[list[Line], int]:
 
 def _of_fault(fault: Fault) -> list[Line]:
     if fault.what == "crash":
-        whom = ", ".join(fault.data["actors"])
+        machines = [f"the machine of {node}" for node in fault.data.get("nodes", ())]
+        whom = ", ".join(machines or fault.data["actors"])
         begin, end = f"{whom} crashes", f"{whom} is started again"
     else:
         a, b = (_some(side) for side in fault.data["between"])

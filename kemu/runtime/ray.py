@@ -442,10 +442,10 @@ class RayRuntime:
         self._addresses.pop(name, None)
         await self._configure_all()
 
-    async def restart(self, name: str) -> None:
-        spec = self._specs[name]
+    async def restart(self, name: str, spec: ActorSpec | None = None) -> None:
         if self._is_running(name):
             raise ValueError(f"{name} is running")
+        spec = self._specs[name] = spec or self._specs[name]
         remote = self._cell_of(name)
         if remote is None:
             self._enlist([name])

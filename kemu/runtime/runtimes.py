@@ -59,8 +59,9 @@ class Runtime(Protocol):
         """End the actor as by SIGKILL: none of its code runs any more. What it did not fsync may be lost."""
         ...
 
-    async def restart(self, name: str) -> None:
-        """Start a stopped or crashed actor again: same spec, same disk, a new incarnation. Does not wait for ready."""
+    async def restart(self, name: str, spec: ActorSpec | None = None) -> None:
+        """Start a stopped or crashed actor again: same disk, a new incarnation, and the same spec unless there is
+        another one. Does not wait for ready."""
         ...
 
     async def pause(self, name: str) -> None:

@@ -241,10 +241,12 @@ class SimRuntime:
         self.loop.bury(env)
         self.network.leave(env.host)
 
-    async def restart(self, name: str) -> None:
+    async def restart(self, name: str, spec: ActorSpec | None = None) -> None:
         env = self._envs[name]
         if env.condition is not Condition.DEAD:
             raise ValueError(f"{name} is running")
+        if spec is not None:
+            self._specs[name] = spec
         self._start(self._specs[name], env.incarnation + 1, self._disks.pop(name))
 
     async def pause(self, name: str) -> None:

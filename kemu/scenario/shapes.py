@@ -256,6 +256,16 @@ POSITIVE_SECONDS = Named(
 )
 RATE = Reading(values.rate_per_s, {"type": "string", "pattern": values.RATE_PATTERN})
 """Events a unit of time, per second."""
+SHARE = Reading(
+    values.share,
+    {
+        "anyOf": [
+            {"type": "string", "pattern": values.PERCENT_PATTERN},
+            {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+        ]
+    },
+)
+"""A part of a whole: ``10%`` or ``0.1``."""
 
 
 def _quantity(value: Any) -> str:

@@ -27,6 +27,8 @@ _PART = re.compile(rf"([0-9]+\.?[0-9]*|\.[0-9]+)({_UNIT})")
 DURATION_PATTERN = rf"^(0|(([0-9]+\.?[0-9]*|\.[0-9]+)({_UNIT}))+)$"
 RATE_PATTERN = rf"^([0-9]+\.?[0-9]*|\.[0-9]+)/({_UNIT})$"
 _RATE = re.compile(RATE_PATTERN)
+PERCENT_PATTERN = r"^([0-9]+\.?[0-9]*|\.[0-9]+)%$"
+_PERCENT = re.compile(PERCENT_PATTERN)
 
 MAX_DURATION_NS = 2**63 - 1
 """As in Go: 292 years."""
@@ -74,6 +76,20 @@ def rate_per_s(value: object) -> float:
     if rate <= 0:
         raise ValueError("must be more than 0")
     return float(rate)
+
+
+def share(value: object) -> float:
+    """``10%`` or ``0.1``, as a number above 0 and not above 1."""
+    match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+    if match is not None:
+        found = float(Fraction(match[1].rstrip(".")) / 100)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        found = float(value)
+    else:
+        raise ValueError(f"{value!r} is not a share; write 10% or 0.1")
+    if not 0 < found <= 1:
+        raise ValueError("must be more than 0 and not more than 100%")
+    return found
 
 
 def duration_text(duration_ns: int) -> str:

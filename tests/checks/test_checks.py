@@ -239,7 +239,7 @@ def test_a_disabled_check_is_not_asked() -> None:
     _, results = registry.judge([], disabled=("watch-has-no-gaps",))
     assert [result.id for result in results] == [
         "no-node-overcommitted", "pod-bound-at-most-once", "no-name-runs-twice", "acknowledged-writes-survive",
-        "cache-agrees-with-store",
+        "cache-agrees-with-store", "node-evictions-keep-their-rate",
     ]  # fmt: skip
 
 
