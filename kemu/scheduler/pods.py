@@ -248,7 +248,9 @@ class PodInfo:
     def labels(self) -> dict[str, str]:
         labels = self._labels
         if labels is None:
-            labels = self._labels = dict(self.pod.metadata.labels)
+            # Many pods have none, and dict() asks a map of protobuf for its keys by a detour.
+            found = self.pod.metadata.labels
+            labels = self._labels = {key: found[key] for key in found} if found else {}
         return labels
 
     def __repr__(self) -> str:

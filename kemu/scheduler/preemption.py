@@ -91,7 +91,6 @@ class Preemptor:
         self.random = rng
         self._kept: dict[int, dict[str, tuple[int, Candidate | Status]]] = {}
         """By template, then by node: the generation of the node and the result."""
-        self._kept_results = 0
         self.candidates: list[Candidate] = []
         """Those of the latest preemption, for extenders to look at."""
         self._budgets: list[_Budget] = []
