@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from kemu.cli import catalog, exits
-from kemu.errors import Problem, ScenarioError
+from kemu.errors import KemuError, Problem, ScenarioError
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,16 +42,28 @@ def list_command(options: argparse.Namespace) -> int:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column(overflow="fold", style="dim")
-    for name, text in rows:
-        first_sentence = text.partition(". ")[0].removesuffix(".")
-        table.add_row(escape(name), escape(first_sentence))
     console = Console()
+    width = max(len(name) for name, _ in rows)
+    if not console.is_terminal:
+        for name, text in rows:
+            print(f"{name:{width}}  {_first_sentence(text)}")
+        return 0
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
+    table.add_column(no_wrap=True, style="bold", min_width=width)
+    table.add_column(no_wrap=True, overflow="ellipsis", style="dim")
+    folder = ""
+    for name, text in rows:
+        if folder and not name.startswith(folder):
+            table.add_row()
+        folder = f"{name.rpartition('/')[0]}/"
+        table.add_row(escape(name), escape(_first_sentence(text)))
     console.print(table)
     console.print("[dim]kemu scenarios show NAME prints one, kemu run NAME runs it[/]", highlight=False)
     return 0
+
+
+def _first_sentence(text: str) -> str:
+    return text.partition(". ")[0].removesuffix(".")
 
 
 def show_command(options: argparse.Namespace) -> int:
@@ -64,11 +76,14 @@ def validate_command(options: argparse.Namespace) -> int:
 
     problems: list[Problem] = []
     for name in options.scenario:
-        path = catalog.find(name)
         try:
+            path = catalog.find(name)
             loader.load(path, options.data)
         except ScenarioError as error:
             problems.extend(error.problems)
+        except KemuError as error:
+            # The others are looked at all the same.
+            problems.append(Problem(name, 1, 1, "", str(error).removeprefix(f"{name}: ")))
         else:
             if not options.json:
                 print(f"{path}: valid")
