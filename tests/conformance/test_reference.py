@@ -1,0 +1,309 @@
+"""kemu's decisions against :mod:`tests.conformance.reference` on cases of which there is no record.
+
+The cases are mixed from the parts of recorded ones, so their features are as frequent as there but meet in other ways.
+The reference itself is held against the record first.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import itertools
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kemu.conformance import cases, kubelet
+from kemu.kubelet import thresholds
+from tests.conformance import reference
+
+Json = dict[str, Any]
+DATA = Path(__file__).parent / "data" / "kubelet"
+SEED = 20261121
+
+
+@functools.cache
+def recorded(family: str) -> list[cases.Case]:
+    return list(cases.read(DATA / f"{family}.jsonl.gz"))
+
+
+@functools.cache
+def some_pods() -> list[Json]:
+    found: list[Json] = []
+    for family in ("admission", "critical-preemption", "eviction-rank", "qos", "critical"):
+        for case in recorded(family):
+            question = case.question
+            found += [*(question.get("pods") or ()), *([question["pod"]] if "pod" in question else ())]
+    return found
+
+
+def named(draw: random.Random, count: int, pool: list[Json] | None = None) -> list[Json]:
+    pods = [copy.copy(pod) for pod in draw.choices(pool or some_pods(), k=count)]
+    for number, pod in enumerate(pods):
+        pod["metadata"] = {**pod["metadata"], "name": f"p{number:02}", "uid": f"uid-p{number:02}"}
+    return pods
+
+
+# Admission and preemption --------------------------------------------------------------------------------------------
+
+
+def admissions(count: int) -> Iterator[Json]:
+    draw = random.Random(SEED)
+    questions = [one.question for one in recorded("admission")]
+    nodes = [one for question in questions for one in (question["node"], question.get("freshNode")) if one]
+    nodes += [one.question["node"] for one in recorded("critical-preemption") if "node" in one.question]
+    for number in range(count):
+        case = {"id": f"admission-{number}", "mode": "predicate", "node": draw.choice(nodes)}
+        case["pod"] = draw.choice(draw.choice((questions, some_pods_as_questions())))["pod"]
+        case["pods"] = named(draw, draw.choice((0, 1, 2, 3, 5, 8, 13)))
+        if draw.random() < 0.3:
+            case["freshNode"] = draw.choice(nodes)
+        yield case
+
+
+@functools.cache
+def some_pods_as_questions() -> list[Json]:
+    return [{"pod": pod} for pod in some_pods()]
+
+
+def admission_differences(case: Json, outcome: Json) -> list[str]:
+    """``outcome``: kemu's, or the record's."""
+    node, pod, others = case["node"], case["pod"], case.get("pods") or []
+    label = (pod["metadata"].get("labels") or {}).get("kubernetes.io/os", "linux")
+    operating_system = (pod["spec"].get("os") or {}).get("name") or "linux"
+    policy = (pod["spec"].get("securityContext") or {}).get("supplementalGroupsPolicy")
+    features = (node.get("status") or {}).get("features") or {}
+    early = (
+        ("InvalidNodeInfo", bool(case.get("nodeError"))),
+        ("PodOSSelectorNodeLabelDoesNotMatch", label != "linux"),
+        ("PodOSNotSupported", operating_system != "linux"),
+        ("SupplementalGroupsPolicyNotSupported", policy == "Strict" and not features.get("supplementalGroupsPolicy")),
+        ("UnexpectedAdmissionError", bool(case.get("pluginError"))),
+    )
+    wanted: Json = {"admit": False, "failureReasons": [], "preempted": []}
+    refused = next((reason for reason, holds in early if holds), None)
+    if refused is not None:
+        wanted["reason"] = refused
+    else:
+        labels = node["metadata"].get("labels") or {}
+        patched = {**labels, "kubernetes.io/os": "linux"} if labels else {}
+        found = reference.failures(node, patched, pod, others)
+        fresh = case.get("freshNode")
+        if fresh and found and all(one.get("predicate") == "NodeAffinity" for one in found):
+            found = reference.failures(fresh, fresh["metadata"].get("labels") or {}, pod, others)
+        recovery = reference.preempt(pod, found, others)
+        left = recovery["remainingReasons"]
+        wanted["failureReasons"], wanted["preempted"] = found, recovery["preempted"]
+        wanted["admit"] = not left and not recovery["error"]
+        if recovery["error"]:
+            wanted["reason"] = "UnexpectedAdmissionError"
+        elif left:
+            wanted["reason"] = left[0].get("predicate") or f"OutOf{left[0]['resource']}"
+    here: Json = {
+        "admit": bool(outcome.get("admit")),
+        "failureReasons": [{**one} for one in outcome.get("failureReasons") or ()],
+        "preempted": [one["pod"] for one in outcome.get("preempted") or ()],
+    }
+    if "reason" in wanted:
+        here["reason"] = outcome["reason"]
+    for reasons in (here["failureReasons"], wanted["failureReasons"]):
+        for one in reasons:
+            if "resource" in one:
+                for name in ("requested", "used", "capacity"):
+                    one.setdefault(name, 0)
+    return [f"{key}: {wanted[key]} {here[key]}" for key in wanted if wanted[key] != here[key]]
+
+
+def preemptions(count: int) -> Iterator[Json]:
+    draw = random.Random(SEED + 1)
+    direct = [one.question for one in recorded("critical-preemption") if one.question["mode"] == "direct"]
+    for number in range(count):
+        base = draw.choice(direct)
+        pods = named(draw, draw.choice((1, 2, 4, 7, 12)), draw.choice((None, base["pods"])))
+        reasons = []
+        for resource in draw.sample(
+            ("pods", "cpu", "memory", "ephemeral-storage", "example.com/gpu", "hugepages-2Mi"),
+            draw.choice((1, 2, 3, 4)),
+        ):
+            # From what one pod has to what all have, and beyond.
+            sizes = [reference.whole(resource, reference.request(pod, resource)) for pod in pods]
+            need = draw.choice((max(sizes), sum(sizes) // 2, sum(sizes), draw.randint(0, sum(sizes) + 1)))
+            capacity = draw.randint(0, 4) * need
+            reasons.append({"resource": resource, "requested": need, "used": capacity, "capacity": capacity})
+        yield {**base, "id": f"critical-preemption-{number}", "pods": pods, "reasons": reasons, "killErrors": []}
+
+
+def preemption_differences(case: Json, outcome: Json) -> list[str]:
+    wanted = reference.preempt(case["pod"], case.get("reasons") or [], case.get("pods") or [])
+    preempted = [one["pod"] for one in outcome.get("preempted") or ()]
+    found = []
+    if wanted["preempted"] != preempted:
+        found.append(f"{wanted['preempted']} {preempted}")
+    if not (outcome.get("error") or "").endswith(wanted["error"]) or bool(wanted["error"]) != bool(
+        outcome.get("error")
+    ):
+        found.append(f"{wanted['error']} {outcome.get('error')}")
+    if len(wanted["remainingReasons"]) != len(outcome.get("remainingReasons") or ()):
+        found.append(f"{wanted['remainingReasons']} {outcome.get('remainingReasons')}")
+    return found
+
+
+def differences(case: Json, outcome: Json) -> list[str]:
+    return (preemption_differences if case["mode"] == "direct" else admission_differences)(case, outcome)
+
+
+@pytest.mark.parametrize("family", ["admission", "critical-preemption"])
+def test_the_reference_agrees_with_the_record_on_admission(family: str) -> None:
+    for one in recorded(family):
+        found = [differences(one.question, outcome) for outcome in one.expect["outcomes"]]
+        assert [] in found, (one.id, found)
+
+
+def test_admission() -> None:
+    preempted = refused = 0
+    for case in admissions(1200):
+        (outcome,) = kubelet.answer(case)["outcomes"]
+        assert admission_differences(case, outcome) == [], case
+        preempted += bool(outcome["preempted"])
+        refused += not outcome["admit"]
+    assert preempted > 10
+    assert refused > 100
+
+
+def test_preemption() -> None:
+    several = 0
+    for case in preemptions(1000):
+        (outcome,) = kubelet.answer(case)["outcomes"]
+        assert preemption_differences(case, outcome) == [], case
+        several += len(outcome["preempted"]) > 2
+    assert several > 100
+
+
+# Ranking -------------------------------------------------------------------------------------------------------------
+
+
+def ranking_differences(case: Json, rankings: Json) -> list[str]:
+    stats = {(one.get("podRef") or {}).get("uid", ""): one for one in case.get("stats") or ()}
+    layout, pods, found = case.get("filesystem") or {}, case.get("pods") or [], []
+    by_name = {pod["metadata"]["name"]: pod for pod in pods}
+    for signal in thresholds.SIGNALS:
+        order = [by_name[name] for name in rankings[signal].get("order") or ()]
+        if len(order) != len(pods):
+            found.append(f"{signal}: {len(order)} of {len(pods)}")
+        for first, second in itertools.pairwise(order):
+            if reference.ranks_before(signal, layout, first, second, stats) > 0:
+                found.append(f"{signal}: {first['metadata']['name']} before {second['metadata']['name']}")
+    return found
+
+
+def rankings(count: int) -> Iterator[Json]:
+    draw = random.Random(SEED + 2)
+    questions = [one.question for one in recorded("eviction-rank")]
+    stats = [one for question in questions for one in question.get("stats") or ()]
+    pods = [one for question in questions for one in question.get("pods") or ()]
+    for number in range(count):
+        some = named(draw, draw.choice((0, 1, 2, 5, 11, 20)), pods)
+        measured = [
+            {**draw.choice(stats), "podRef": {"uid": pod["metadata"]["uid"]}} for pod in some if draw.random() < 0.85
+        ]
+        layout = draw.choice(questions).get("filesystem")
+        yield {"id": f"eviction-rank-{number}", "pods": some, "stats": measured, "filesystem": layout}
+
+
+def test_the_reference_agrees_with_the_record_on_ranking() -> None:
+    for one in recorded("eviction-rank"):
+        assert ranking_differences(one.question, one.expect["rankings"]) == [], one.id
+
+
+def test_ranking() -> None:
+    for case in rankings(600):
+        assert ranking_differences(case, kubelet.answer(case)["rankings"]) == [], case
+
+
+# Thresholds ----------------------------------------------------------------------------------------------------------
+
+
+def test_amounts_of_thresholds() -> None:
+    draw = random.Random(SEED + 3)
+    for number in range(4000):
+        text = draw.choice(
+            (
+                f"{draw.randint(1, 10000) / draw.choice((100, 1000)):g}%",
+                f"{draw.randint(1, 100)}{draw.choice(('%', '%%'))}",
+                f"{draw.randint(1, 99)}e{draw.choice((-1, 0, -7))}%",
+                f"{draw.randint(1, 9999)}{draw.choice(('', 'm', 'u', 'k', 'Ki', 'Mi', 'G', 'Gi'))}",
+                f"{draw.randint(1, 99)}.{draw.randint(0, 999)}{draw.choice(('Mi', 'Gi', 'k', 'M', ''))}",
+            )
+        )
+        if text == "100%" or (text.endswith("%") and float(text.rstrip("%")) > 100):
+            continue
+        capacities = [draw.randint(0, 2 ** draw.choice((10, 30, 40, 52, 60))) for _ in range(5)]
+        case = {"id": f"thresholds-{number}", "evictionHard": {"nodefs.available": text}, "capacities": capacities}
+        (outcome,) = kubelet.answer(case)["outcomes"]
+        wanted = [reference.threshold_amount(text, capacity) for capacity in capacities]
+        assert outcome.get("amounts") == {"nodefs.available": [wanted]}, (text, capacities)
+
+
+# Taints --------------------------------------------------------------------------------------------------------------
+
+
+def taint_cases(count: int) -> Iterator[Json]:
+    """Times of events and of tolerations never meet: those end in other milliseconds."""
+    draw = random.Random(SEED + 4)
+    questions = [one.question for one in recorded("taint-eviction")]
+    pods = [pod for question in questions for pod in question["pods"] or ()]
+    nodes = [node for question in questions for node in question["nodes"] or ()]
+    events = [event for question in questions for event in question.get("events") or ()]
+    for number in range(count):
+        some = [{**node, "metadata": {"name": f"n{index}"}} for index, node in enumerate(draw.choices(nodes, k=3))]
+        named_pods = named(draw, draw.randint(1, 8), pods)
+        added: list[Json] = []
+        for index, pod in enumerate(named_pods):
+            pod["spec"] = {**pod["spec"], "nodeName": draw.choice(("n0", "n1", "n2", ""))}
+            added.append({"do": "addPod", "newPod": pod}) if index > 5 else None
+        happen: list[Json] = [*added]
+        for event in draw.choices(events, k=draw.randint(0, 14)):
+            if event["do"] == "addPod":
+                continue
+            changed = dict(event)
+            if "node" in changed:
+                changed["node"] = draw.choice(("n0", "n1", "n2"))
+            if "pod" in changed:
+                changed["pod"] = f"p{draw.randint(0, 7):02}"
+            happen.append(changed)
+        draw.shuffle(happen)
+        times = sorted(draw.sample(range(1, 900), len(happen)))
+        # No two of these times differ by whole seconds.
+        happen = [
+            {**one, "atMs": at * 1000 + index + 1} for index, (one, at) in enumerate(zip(happen, times, strict=True))
+        ]
+        yield {
+            "id": f"taint-eviction-{number}",
+            "nodes": some,
+            "pods": named_pods[:6],
+            "events": happen,
+            "horizonMs": 1_000_500,
+        }
+
+
+def taint_differences(case: Json, answer: Json) -> list[str]:
+    wanted = reference.deletions(case)
+    found = sorted((one["atMs"], one["pod"]) for one in answer.get("deletions") or ())
+    return [] if wanted == found else [f"{wanted} {found}"]
+
+
+def test_the_reference_agrees_with_the_record_on_taints() -> None:
+    for one in recorded("taint-eviction"):
+        assert taint_differences(one.question, one.expect) == [], one.id
+
+
+def test_taints() -> None:
+    deleted = 0
+    for case in taint_cases(2500):
+        answer = kubelet.answer(case)
+        assert taint_differences(case, answer) == [], case
+        deleted += len(answer["deletions"])
+    assert deleted > 1000
