@@ -2,6 +2,8 @@
 
 ``resource_version`` "" is linearizable, "0" takes whatever the cache has, N waits until the cache is not older than N.
 A list in pages is one snapshot: its continue token holds the revision of the first page, and the store has the others.
+Leases and nodes are shown with the heartbeats that their kubelets state instead of sending them
+(:mod:`kemu.objects.heartbeats`).
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kemu import errors as kemu_errors
@@ -17,11 +20,13 @@ from kemu.apiserver.cache import WatchCache
 from kemu.apiserver.feed import Feed
 from kemu.apiserver.selections import Selection
 from kemu.apiserver.storage import Entry, Storage, prefix_end
-from kemu.objects import resources
+from kemu.objects import heartbeats, resources
 from kemu.v1 import api_pb2
 
 SCAN_PAGE = 1_000
 """Keys read at a time where a selector may leave only a few of them."""
+
+_WITH_HEARTBEATS = ("leases", "nodes")
 
 EXPIRED_CONTINUE = (
     "The provided continue parameter is too old to display a consistent list result. "
@@ -32,12 +37,13 @@ EXPIRED_CONTINUE = (
 class Reader:
     """Answers Get and List."""
 
-    def __init__(self, storage: Storage, cache: WatchCache, feed: Feed) -> None:
+    def __init__(self, storage: Storage, cache: WatchCache, feed: Feed, unix_now_ns: Callable[[], int]) -> None:
         self._storage = storage
         self._cache = cache
         self._feed = feed
+        self._unix_now_ns = unix_now_ns
 
-    async def get(self, request: api_pb2.GetRequest) -> Entry:
+    async def get(self, request: api_pb2.GetRequest) -> bytes:
         """Raises :class:`kemu.errors.NotFound`."""
         resource = selections.find_resource(request.resource.resource)
         name, namespace = request.name, request.resource.namespace
@@ -55,7 +61,7 @@ class Reader:
             entry = self._cache.collections[resource.plural].entries.get(key)
         if entry is None:
             raise errors.not_found(resource, name)
-        return entry
+        return self._shown(resource, [entry.wire])[0]
 
     async def list(self, request: api_pb2.ListRequest) -> api_pb2.ListResponse:
         """Raises :class:`kemu.errors.Gone` for an expired continue token, BadRequest for a bad selector or token."""
@@ -98,7 +104,7 @@ class Reader:
             if selection.only_namespace:
                 response.remaining_item_count = len(entries) - limit
             del entries[limit:]
-        response.items.extend([entry.wire for entry in entries])
+        response.items.extend(self._shown(selection.resource, [entry.wire for entry in entries]))
         return response
 
     async def _list_store(
@@ -130,12 +136,19 @@ class Reader:
             start = last + b"\0"
             if not more or (limit and len(wires) == limit):
                 break
-        result = api_pb2.ListResponse(resource_version=str(revision), items=wires)
+        result = api_pb2.ListResponse(resource_version=str(revision), items=self._shown(resource, wires))
         if more:
             setattr(result, "continue", _token(revision, start))
             if parse is None:
                 result.remaining_item_count = response.count - len(response.kvs)
         return result
+
+    def _shown(self, resource: resources.Resource, wires: Sequence[bytes]) -> Sequence[bytes]:
+        """Of a past revision, too, with the heartbeats up to now: nobody reads those for the past."""
+        if resource.plural not in _WITH_HEARTBEATS:
+            return wires
+        now, message = self._unix_now_ns(), resource.message
+        return [heartbeats.show(message, wire, now) for wire in wires]
 
 
 def parse_version(text: str) -> int | None:

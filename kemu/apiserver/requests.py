@@ -73,7 +73,7 @@ class Requests:
         )
 
     async def _get(self, request: api_pb2.GetRequest, by: str, start_ns: int) -> bytes:
-        return (await self._reader.get(request)).wire
+        return await self._reader.get(request)
 
     async def _list(self, request: api_pb2.ListRequest, by: str, start_ns: int) -> api_pb2.ListResponse:
         return await self._reader.list(request)

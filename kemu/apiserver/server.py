@@ -64,7 +64,8 @@ class ApiServer:
         check = settings["bind_check"] == "capacity"
         capacity = CapacityCheck(self.storage, self.cache, self.feed) if check else None
         self.registry = Registry(env, self.storage, self.cache, chain, settings["ablate"], capacity)
-        requests = Requests(env, self.registry, Reader(self.storage, self.cache, self.feed))
+        reader = Reader(self.storage, self.cache, self.feed, self.registry.unix_now_ns)
+        requests = Requests(env, self.registry, reader)
         self._service = Service(env, requests, self.storage, self.cache, self.feed, self.fanout)
         env.serve(api_pb2_grpc.add_ApiServicer_to_server, self._service)
 

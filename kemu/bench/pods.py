@@ -17,7 +17,9 @@ import yaml
 from kemu.runlog.frames import FILE_NAME, Writer
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runtimes import Runtime
+from kemu.runtime.sim import SimRuntime
 from kemu.scenario import loader, runner
+from kemu.scenario.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 
 
@@ -90,7 +92,7 @@ async def _drive(runtime: Runtime, scenario: Scenario, watch: _Stopwatch) -> dic
 
     watch.stop = asyncio.Event()
     begun = time.perf_counter()
-    await runner.launch(runtime, scenario)
+    await runner.launch(runtime, scenario, Heartbeats(scenario, "sim" if type(runtime) is SimRuntime else "ray"))
     ready = time.perf_counter()
     start, start_cpu = time.perf_counter(), time.process_time()
     await runtime.begin()
@@ -116,8 +118,6 @@ def _measure(runtime: Runtime, scenario: Scenario, watch: _Stopwatch, pods: int)
 
 def sim_pods(nodes: int, pods: int) -> dict[str, Any]:
     """In virtual time, in this process, run log and journal in memory and on disk as in ``kemu run``."""
-    from kemu.runtime.sim import SimRuntime
-
     scenario = loader.loads(scenario_text(nodes, pods))
     with tempfile.TemporaryDirectory(prefix="kemu-bench-") as folder:
         writer = Writer(Path(folder) / FILE_NAME, {})

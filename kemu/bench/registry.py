@@ -48,6 +48,12 @@ BENCHMARKS = {
             ({"nodes": 100, "pods": 2000},),
         ),
         Benchmark(
+            "idle",
+            "a cluster in which nothing happens; exact: with every heartbeat a message",
+            "kemu.bench.idles:idle",
+            ({"nodes": 5000, "minutes": 60},),
+        ),
+        Benchmark(
             "store",
             "acknowledged writes by fsync policy, on a real disk; watch fan-out",
             "kemu.bench.stores:store",

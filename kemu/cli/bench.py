@@ -15,7 +15,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="measure kemu on this machine",
         description="Measure kemu on this machine; without a name, everything.",
     )
-    parser.add_argument("name", nargs="*", help="first-pod, sim-pods, ray-pods, store, decide, schedule, long")
+    parser.add_argument("name", nargs="*", help="first-pod, sim-pods, ray-pods, idle, store, decide, schedule, long")
     parser.add_argument("--workload", help="only this workload, of benchmarks that have several")
     parser.add_argument("--nodes", type=_numbers, help="only these numbers of nodes, as 1000,5000,15000")
     parser.add_argument("--pods", type=int, help="so many pods")

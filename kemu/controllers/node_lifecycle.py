@@ -2,7 +2,9 @@
 
 What it decides is in :mod:`kemu.controllers.node_health`; here it looks every ``nodeMonitorPeriod`` and writes.
 Further config: the fields of a KubeControllerManagerConfiguration's ``nodeLifecycleController`` (:data:`FIELDS`), and
-``settles_ns``: until then the cluster may be disturbed, so that the run must not end for want of anything to happen.
+``settles_ns``: until then the cluster may be disturbed, so that the run must not end for want of anything to happen;
+and ``watch_ns``: how long news take in a watch. Healthy nodes that state their heartbeats are left out of its looks
+(:mod:`kemu.controllers.steady_nodes`).
 
 Mirrors ``pkg/controller/nodelifecycle`` (``Controller.Run``).
 """
@@ -15,8 +17,9 @@ from typing import Any
 
 from kemu import errors
 from kemu.client import informers, retries, workqueues
-from kemu.controllers import controllers, node_health
+from kemu.controllers import controllers, node_health, steady_nodes
 from kemu.controllers.node_health import Change, NodeView, Taint
+from kemu.controllers.steady_nodes import Known
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta
 from kemu.runtime.env import SECOND_NS, Env
@@ -48,9 +51,10 @@ class NodeLifecycleController(controllers.Controller):
         given = {name: config.get(name, default) for name, default in FIELDS.items()}
         self._period_s = float(given["nodeMonitorPeriod"])
         self._settles_ns = int(config.get("settles_ns", 0))
+        grace_ns = int(given["nodeMonitorGracePeriod"] * SECOND_NS)
         self._health = node_health.NodeLifecycle(
             node_health.Settings(
-                grace_ns=int(given["nodeMonitorGracePeriod"] * SECOND_NS),
+                grace_ns=grace_ns,
                 startup_grace_ns=int(given["nodeStartupGracePeriod"] * SECOND_NS),
                 eviction_rate=given["nodeEvictionRate"],
                 secondary_eviction_rate=given["secondaryNodeEvictionRate"],
@@ -58,10 +62,15 @@ class NodeLifecycleController(controllers.Controller):
                 unhealthy_zone_share=given["unhealthyZoneThreshold"],
             )
         )
-        self._leases = informers.Informer(self.client, "leases", namespace=LEASE_NAMESPACE)
+        self._steady = steady_nodes.SteadyNodes(self._health, grace_ns)
+        self._leases = informers.Informer(
+            self.client, "leases", namespace=LEASE_NAMESPACE, handler=steady_nodes.Leases(self._steady.wake)
+        )
         self._nodes = informers.Informer(self.client, "nodes", handler=self)
-        self._views: dict[str, tuple[Any, Any, NodeView]] = {}
-        """By name: of the Node and the Lease that it was made from."""
+        self._watch_ns = int(config.get("watch_ns", 0))
+        self._known: dict[str, Known] = {}
+        """By name."""
+        self._looked_ns = 0
         self._queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
         """Nodes whose NoSchedule taints are to be looked at."""
         self._somebody_waits = asyncio.Event()
@@ -71,8 +80,7 @@ class NodeLifecycleController(controllers.Controller):
         self.env.spawn(self.work(self._queue, self._follow_conditions), "taints by condition")
         self.env.spawn(self._taint_lost_nodes(), "taints of lost nodes")
         while True:
-            changes = self._health.monitor(self.clock.now_ns(), self._look())
-            await self._carry_out(changes)
+            await self._carry_out(self._look())
             if self._health.is_waiting:
                 self._somebody_waits.set()
             await self.clock.sleep(self._period_s, background=not self._is_awake())
@@ -83,22 +91,32 @@ class NodeLifecycleController(controllers.Controller):
 
     # --- what it sees ------------------------------------------------------------------------------------------------
 
-    def _look(self) -> list[NodeView]:
-        views = self._views
-        if len(views) > len(self._nodes.store):
-            for gone in [name for name in views if name not in self._nodes.store]:
-                del views[gone]
-        return [self._view(name, node) for name, node in self._nodes.store.items()]
+    def _look(self) -> list[Change]:
+        now_ns, known, nodes, steady = self.clock.now_ns(), self._known, self._nodes.store, self._steady
+        if len(known) > len(nodes):
+            for gone in [name for name in known if name not in nodes]:
+                del known[gone]
+        self._looked_ns = now_ns
+        steady.begin(now_ns)
+        views = [self._view(name, node) for name, node in nodes.items() if name not in steady]
+        changes = self._health.monitor(now_ns, views, steady.by_zone)
+        for view in views:
+            steady.settle(view, known[view.name])
+        return changes
 
     def _find(self, name: str) -> NodeView | None:
         node = self._nodes.store.get(name)
         return None if node is None else self._view(name, node)
 
     def _view(self, name: str, node: core_v1_pb2.Node) -> NodeView:
+        return self._know(name, node).seen(self.clock.now_ns())
+
+    def _know(self, name: str, node: core_v1_pb2.Node) -> Known:
         lease = self._leases.store.get(f"{LEASE_NAMESPACE}/{name}")
-        known = self._views.get(name)
-        if known is not None and known[0] is node and known[1] is lease:
-            return known[2]
+        known = self._known.get(name)
+        if known is not None and known.node is node and known.lease is lease:
+            return known
+        epoch_ns = self.clock.epoch_unix_s * SECOND_NS
         labels = node.metadata.labels
         region, zone = labels.get(_REGION, ""), labels.get(_ZONE, "")
         ready = meta.get_condition(node.status.conditions, node_health.READY)
@@ -109,19 +127,21 @@ class NodeLifecycleController(controllers.Controller):
             meta.unix_ns(ready.lastHeartbeatTime) if ready is not None else 0,
             meta.unix_ns(lease.spec.renewTime) if lease is not None and lease.spec.HasField("renewTime") else None,
             tuple((taint.key, taint.effect) for taint in node.spec.taints),
-            meta.unix_ns(node.metadata.creationTimestamp) - self.clock.epoch_unix_s * SECOND_NS,
+            meta.unix_ns(node.metadata.creationTimestamp) - epoch_ns,
         )
-        self._views[name] = (node, lease, view)
-        return view
+        known = self._known[name] = Known(node, lease, view, epoch_ns, self._watch_ns)
+        return known
 
     def on_add(self, obj: Any) -> None:
+        self._steady.wake(obj.metadata.name)
         if _changes_for_conditions(obj) is not None:
             self._queue.add_after(obj.metadata.name, self.lag_s())
 
     def on_update(self, old: Any, new: Any) -> None:
         self.on_add(new)
 
-    def on_delete(self, old: Any) -> None: ...
+    def on_delete(self, old: Any) -> None:
+        self._steady.wake(old.metadata.name)
 
     # --- what it does ------------------------------------------------------------------------------------------------
 
@@ -157,7 +177,8 @@ class NodeLifecycleController(controllers.Controller):
 
     async def _set_unknown(self, name: str, conditions: tuple[str, ...]) -> None:
         """Nothing was heard of the node for too long. Not if something has come meanwhile."""
-        heard_ns = self._views[name][2].heartbeat_ns if name in self._views else 0
+        known = self._known.get(name)
+        heard_ns = known.seen(self._looked_ns).heartbeat_ns if known is not None else 0
         while True:
             node = await self._get(name)
             if node is None:

@@ -3,30 +3,41 @@
 Config (plain data): ``node`` (a serialised core/v1 Node: what to register), ``apiserver`` (whom to talk to),
 ``kubelet`` (fields of a KubeletConfiguration), ``timing`` (``kubeletSync``, ``podStart``, ``imagePull``: seconds or
 distributions), ``machine`` and ``usage`` (:mod:`kemu.kubelet.machines`, :mod:`kemu.kubelet.usages`), ``heartbeats``
-(False: no leases and no reports of an unchanged node), ``preemptsForAll`` (True: lower pods are killed for every pod
+(False: no leases and no reports of an unchanged node), ``standing`` (when it may state heartbeats instead of sending
+them: :class:`kemu.kubelet.leases.Calms`), ``preemptsForAll`` (True: lower pods are killed for every pod
 that does not fit, not for critical ones alone), ``staticPods`` (serialised Pods: the manifests of its static pods),
-``events`` (which event objects it writes: :data:`kemu.client.recorders.LEVELS`).
+``events`` (which event objects it writes: :data:`kemu.client.recorders.LEVELS`), ``boot`` (since when its machine
+runs: :mod:`kemu.kubelet.boots`).
 
 :mod:`kemu.kubelet.pods` runs the pods, :mod:`kemu.kubelet.nodes` keeps the Node. After a crash the next incarnation
-takes over what the API server says runs here: containers outlive their kubelet.
+takes over what the API server says runs here: containers outlive their kubelet, though not their machine.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kemu import errors
 from kemu.client import clients, informers, recorders
-from kemu.kubelet import admission, critical, nodes, pods, pressures, settings, static_pods, statuses
+from kemu.kubelet import (
+    admission,
+    boots,
+    critical,
+    nodes,
+    pods,
+    pressures,
+    settings,
+    shutdowns,
+    static_pods,
+    statuses,
+)
 from kemu.runtime.env import SECOND_NS, Env
 
 
 class Kubelet:
-    """See the module. Serves nothing: it is a client of the API server alone."""
+    """See the module. A client of the API server; it serves nothing but :mod:`kemu.kubelet.shutdowns`."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         self.env = env
@@ -34,8 +45,9 @@ class Kubelet:
         self._heartbeats = bool(config.get("heartbeats", True))
         self.settings = settings.read(config.get("kubelet") or {}, config.get("timing") or {})
         self.client = clients.Client(env, config.get("apiserver") or "apiserver/0")
-        self.node = nodes.OwnNode(env, self.client, self.settings, config["node"])
-        self.pods = pods.Pods(env, self.client, self.settings, self.node.name, self.node.read)
+        boot = boots.read(config)
+        self.node = nodes.OwnNode(env, self.client, self.settings, config["node"], config.get("standing"), boot)
+        self.pods = pods.Pods(env, self.client, self.settings, self.node.name, self.node.read, boot)
         self.pressures = pressures.Pressures(env, self.node.wanted(), config, self.pods, self.node.set_pressures)
         self.pods.pressures = self.pressures
         self.pods.arrivals.refuses = self.pressures.admit
@@ -52,17 +64,23 @@ class Kubelet:
         self.pods.arrivals.on_preempted = self._listen
         level = config.get("events", recorders.NOTABLE)
         self.pods.arrivals.recorder = recorders.Recorder(env, self.client, "kubelet", self.node.name, level)
+        self._shutdowns = shutdowns.Shutdowns(
+            env, self.settings.shutdown, self.node.wanted, self.pods.arrivals.recorder, self.pods, self._close
+        )
         self.pods.arrivals.preempts_for_all = bool(config.get("preemptsForAll", False))
 
     async def run(self) -> None:
+        if self._heartbeats:
+            self.node.plan_heartbeats()
         await self.node.register()
         self._refresh_view()
         self.static_pods.read(self.node.get())
         self._watch.start()
         if self._heartbeats:
-            await self._first_lease()
+            await self.node.lease.renew()
             self.node.start_heartbeats()
         await self._watch.synced()
+        self._shutdowns.offer()
         self.pressures.start()
         self.env.ready()
         await self._clock.started()
@@ -70,10 +88,10 @@ class Kubelet:
         self.static_pods.start()
         await asyncio.get_running_loop().create_future()
 
-    async def _first_lease(self) -> None:
-        # Whatever keeps it from that, the heartbeats will try again.
-        with contextlib.suppress(errors.ApiError):
-            await self.node.renew_lease()
+    def _close(self) -> None:
+        """The machine is about to go off."""
+        self.pods.arrivals.closed = shutdowns.NOT_ADMITTED
+        self.node.set_not_ready(shutdowns.NOT_READY_MESSAGE)
 
     # --- news of pods, from the informer -----------------------------------------------------------------------------
 

@@ -1,8 +1,9 @@
-"""The kubelet's own Node: registers it, reports its status, and renews its lease.
+"""The kubelet's own Node: registers it, reports its status, and keeps its lease (:mod:`kemu.kubelet.leases`).
 
-An idle node wakes up for its lease alone (every 10 s by default) and every 5 minutes for its status. Nothing polls: a
-changed status is reported at the next of the moments at which a real kubelet would look. Heartbeats are background
-timers, so they do not keep a run alive.
+Heartbeats are the renewals of the lease (every 10 s by default) and the reports of an unchanged status (every 5
+minutes). An idle node states them (:mod:`kemu.objects.heartbeats`) and sleeps, where it may. Nothing polls: a changed
+status is reported at the next of the moments at which a real kubelet would look. Heartbeats that are sent are
+background timers, so they do not keep a run alive.
 """
 
 from __future__ import annotations
@@ -14,14 +15,10 @@ from typing import Any
 
 from kemu import errors
 from kemu.client import clients, informers, retries
-from kemu.k8s import coordination_v1_pb2, core_v1_pb2
-from kemu.kubelet import settings
-from kemu.objects import meta
+from kemu.k8s import core_v1_pb2
+from kemu.kubelet import boots, leases, settings
+from kemu.objects import heartbeats, meta
 from kemu.runtime.env import SECOND_NS, Env
-
-LEASE_NAMESPACE = "kube-node-lease"
-JITTER = 0.04
-"""Heartbeats come up to so much later, as a part of their interval (``wait.JitterUntil`` in the kubelet)."""
 
 _PRESSURES = {
     "MemoryPressure": (
@@ -39,12 +36,15 @@ _PRESSURES = {
 }
 """Status, reason and message of each condition without and with its cause."""
 _READY = ("Ready", "True", "KubeletReady", "kubelet is posting ready status")
+_NOT_READY = ("Ready", "False", "KubeletNotReady")
 
 
 class OwnNode:
     """``get()`` is the Node as the watch last brought it."""
 
     __slots__ = (
+        "_boot",
+        "_calms",
         "_client",
         "_clock",
         "_config",
@@ -52,39 +52,58 @@ class OwnNode:
         "_epoch_ns",
         "_given",
         "_informer",
-        "_lease",
         "_news",
         "_phase_ns",
         "_pressures",
-        "_renewing",
+        "_ready",
+        "_reports",
+        "_started",
+        "_statement",
         "_status_ns",
         "_status_timer",
+        "lease",
         "name",
         "view_is_old",
     )
 
-    def __init__(self, env: Env, client: clients.Client, config: settings.Settings, node: bytes) -> None:
-        """``node``: a serialised Node, what shall be registered."""
+    def __init__(
+        self,
+        env: Env,
+        client: clients.Client,
+        config: settings.Settings,
+        node: bytes,
+        standing: Mapping[str, Any] | None = None,
+        boot: boots.Boot = boots.BEFORE,
+    ) -> None:
+        """``node``: a serialised Node, what shall be registered. ``standing``: see :class:`leases.Calms`."""
         self._env = env
         self._clock = env.clock
         self._client = client
         self._config = config
         self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
         self._given = node
-        self._lease: bytes = b""
-        self._renewing = False
+        self._boot = boot
+        self._calms = leases.Calms(standing, self._epoch_ns)
         self._phase_ns = 0
         """At which point of its interval this node looks at its status."""
+        self._reports: heartbeats.Schedule | None = None
+        """Of a status that does not change; None: it is not reported."""
+        self._statement: heartbeats.Statement | None = None
+        """What the latest report says of the next ones."""
         self._status_ns = 0
-        """When the status is reported next."""
+        """When the timer is set to."""
         self._status_timer: Any = None
+        self._started = False
+        """Heartbeats have begun."""
         self._informer: informers.Informer | None = None
         self.name: str = core_v1_pb2.Node.FromString(node).metadata.name
         self.view_is_old = True
         """The Node has changed since somebody last reset this."""
         self._pressures: tuple[str, ...] = ()
+        self._ready = _READY
         self._news = False
         """The next report brings something new: it is waited for."""
+        self.lease = leases.OwnLease(env, client, config, self.name, self._calms, self.get)
 
     def get(self) -> core_v1_pb2.Node:
         assert self._informer is not None, "the node is not registered yet"
@@ -115,7 +134,9 @@ class OwnNode:
     async def _create(self) -> core_v1_pb2.Node | None:
         """None when it is there already."""
         try:
-            return await retries.patiently(self._env, lambda: self._client.create(self.wanted()))
+            wanted = self.wanted()
+            self._state(wanted)
+            return await retries.patiently(self._env, lambda: self._client.create(wanted))
         except errors.AlreadyExists:
             return None
 
@@ -129,7 +150,9 @@ class OwnNode:
             ):
                 for name in sorted(given):
                     resources[name].CopyFrom(given[name])
+            self._set_boot(node)
             self._set_conditions(node)
+            self._state(node)
             with contextlib.suppress(errors.Conflict):
                 return await retries.patiently(self._env, functools.partial(self._client.update_status, node))
 
@@ -149,21 +172,31 @@ class OwnNode:
             for name in sorted(there):
                 if name not in here:
                     here[name].CopyFrom(there[name])
+        self._set_boot(node)
         self._set_conditions(node)
         return node
+
+    def _set_boot(self, node: core_v1_pb2.Node) -> None:
+        if self._boot.id:
+            node.status.nodeInfo.bootID = self._boot.id
 
     def set_pressures(self, conditions: tuple[str, ...]) -> None:
         """The eviction manager has found these, and no others."""
         self._pressures = conditions
-        if self._status_timer is not None:
+        if self._started:
             self.report_soon()
         else:
             self._env.spawn(self._report(), "report node")
 
+    def set_not_ready(self, message: str) -> None:
+        """For the rest of this kubelet's life; reported at once."""
+        self._ready = (*_NOT_READY, message)
+        self._env.spawn(self._report(), "report node")
+
     def _conditions(self) -> list[tuple[str, str, str, str]]:
         """Type, status, reason and message of each as they are now."""
         pressures = self._pressures
-        return [(name, *texts[name in pressures]) for name, texts in _PRESSURES.items()] + [_READY]
+        return [(name, *texts[name in pressures]) for name, texts in _PRESSURES.items()] + [self._ready]
 
     def _set_conditions(self, node: core_v1_pb2.Node) -> None:
         now_ns = self._epoch_ns + self._clock.now_ns()
@@ -174,75 +207,70 @@ class OwnNode:
 
     # --- heartbeats --------------------------------------------------------------------------------------------------
 
+    def plan_heartbeats(self) -> None:
+        """Each node has moments of its own. Comes before :meth:`register`, which may state them."""
+        self._phase_ns = self._clock.now_ns() + int(
+            self._env.random.random() * self._config.status_update_s * SECOND_NS
+        )
+        self._expect_reports(self._phase_ns)
+        self.lease.plan()
+
     def start_heartbeats(self) -> None:
-        """From now on, each node at moments of its own."""
-        random, now_ns = self._env.random, self._clock.now_ns()
-        self._phase_ns = now_ns + int(random.random() * self._config.status_update_s * SECOND_NS)
-        self._report_at(self._phase_ns + int(self._config.status_report_s * SECOND_NS))
-        self._renew_in(random.random() * self._config.lease_duration_s / 4)
+        """From now on."""
+        self._started = True
+        self._wait_for_reports()
+        self.lease.start()
 
-    def _renew_in(self, delay_s: float) -> None:
-        when_ns = self._clock.now_ns() + int(delay_s * SECOND_NS)
-        self._clock.call_at_ns(when_ns, self._renew_due, background=True)
+    def _expect_reports(self, latest_ns: int) -> None:
+        """``latest_ns``: of the latest report."""
+        every = int(self._config.status_report_s * SECOND_NS)
+        self._reports = heartbeats.Schedule(self._epoch_ns + latest_ns + every, every)
 
-    def _renew_due(self) -> None:
-        interval_s = self._config.lease_duration_s / 4
-        self._renew_in(interval_s * (1 + JITTER * self._env.random.random()))
-        if not self._renewing:
-            self._renewing = True
-            self._env.spawn(self._renew(), "renew lease")
+    def _state(self, node: core_v1_pb2.Node) -> None:
+        if self._reports is not None:
+            self._statement = self._calms.statement(self._reports, self._clock.now_ns())
+        heartbeats.state(node, self._statement)
 
-    async def _renew(self) -> None:
-        """One attempt; the next one comes with the next heartbeat."""
-        try:
-            await self.renew_lease()
-        except errors.ApiError:
-            # Whatever it is, a kubelet goes on: the node's lease just grows older.
-            self._lease = b""
-        self._renewing = False
-
-    async def renew_lease(self) -> None:
-        """Create the lease or renew it. Raises :class:`kemu.errors.ApiError`."""
-        if self._lease:
-            lease = await self._client.update(self._renewed(coordination_v1_pb2.Lease.FromString(self._lease)))
-        else:
-            lease = coordination_v1_pb2.Lease()
-            lease.metadata.name = self.name
-            lease.metadata.namespace = LEASE_NAMESPACE
-            lease.metadata.ownerReferences.append(meta.owner_reference(self.get(), "v1", "Node", controller=False))
-            try:
-                lease = await self._client.create(self._renewed(lease))
-            except errors.AlreadyExists:
-                there = await self._client.get("leases", self.name, LEASE_NAMESPACE)
-                lease = await self._client.update(self._renewed(there))
-        # Kept as bytes: they take a tenth of the memory, and there is one for every node.
-        self._lease = lease.SerializeToString(deterministic=True)
-
-    def _renewed(self, lease: coordination_v1_pb2.Lease) -> coordination_v1_pb2.Lease:
-        lease.spec.holderIdentity = self.name
-        lease.spec.leaseDurationSeconds = self._config.lease_duration_s
-        meta.set_time(lease.spec.renewTime, self._epoch_ns + self._clock.now_ns())
-        return lease
+    def _wait_for_reports(self) -> None:
+        """Until the next report of an unchanged status that has to be sent."""
+        if self._reports is None:
+            return
+        begin = self._epoch_ns + self._clock.now_ns()
+        if self._statement is not None:
+            if self._statement.until is None:
+                self._stop_timer()
+                return
+            begin = max(begin, self._statement.until)
+        self._report_at(self._reports.next_from(begin) - self._epoch_ns)
 
     def _report_at(self, when_ns: int, *, background: bool = True) -> None:
-        if self._status_timer is not None:
-            self._status_timer.cancel()
+        self._stop_timer()
         self._status_ns = when_ns
         self._status_timer = self._clock.call_at_ns(when_ns, self._report_due, background=background)
 
+    def _stop_timer(self) -> None:
+        if self._status_timer is not None:
+            self._status_timer.cancel()
+            self._status_timer = None
+
     def _report_due(self) -> None:
         self._news = False
-        self._report_at(self._clock.now_ns() + int(self._config.status_report_s * SECOND_NS))
+        if self._reports is not None:
+            self._expect_reports(self._clock.now_ns())
+        self._statement = None
+        self._wait_for_reports()
         self._env.spawn(self._report(), "report node")
 
     def report_soon(self) -> None:
         """The status has changed, or somebody else has written what is not so: report at the next look."""
         interval_ns = int(self._config.status_update_s * SECOND_NS)
-        since_ns = self._clock.now_ns() - self._phase_ns
-        next_ns = self._phase_ns + (since_ns // interval_ns + 1) * interval_ns
-        if next_ns < self._status_ns or not self._news:
+        now_ns = self._clock.now_ns()
+        next_ns = self._phase_ns + ((now_ns - self._phase_ns) // interval_ns + 1) * interval_ns
+        if not self._news or next_ns < self._status_ns:
             self._news = True
-            self._report_at(min(next_ns, self._status_ns), background=False)
+            if self._reports is not None:
+                next_ns = min(next_ns, self._reports.next_from(self._epoch_ns + now_ns) - self._epoch_ns)
+            self._report_at(next_ns, background=False)
 
     async def _report(self) -> None:
         node = core_v1_pb2.Node()
@@ -250,13 +278,17 @@ class OwnNode:
         try:
             while True:
                 self._set_conditions(node)
+                self._state(node)
                 try:
                     await self._client.update_status(node)
-                    return
+                    break
                 except errors.Conflict:
                     node = await self._client.get("nodes", self.name)
         except errors.ApiError:
             self.report_soon()
+            return
+        if self._statement is not None and not self._news:
+            self._wait_for_reports()
 
     # --- called by the informer --------------------------------------------------------------------------------------
 
@@ -265,7 +297,7 @@ class OwnNode:
 
     def on_update(self, old: Any, new: Any) -> None:
         self.view_is_old = True
-        if self._status_timer is not None and not self._is_as_reported(new):
+        if self._started and not self._is_as_reported(new):
             self.report_soon()
 
     def on_delete(self, old: Any) -> None:

@@ -11,7 +11,9 @@ from typing import Any
 
 from kemu.runtime.env import ActorSpec
 from kemu.scenario import controllers as table
+from kemu.scenario import machines
 from kemu.scenario import user as users
+from kemu.scenario.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Node, Scenario
 
 STORE = "store"
@@ -55,7 +57,7 @@ def user(scenario: Scenario) -> list[ActorSpec]:
     return [users.spec(scenario, USER, apiserver_of(scenario, 0))]
 
 
-def kubelet(scenario: Scenario, node: Node, index: int) -> ActorSpec:
+def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> ActorSpec:
     config: Mapping[str, Any] = {
         "node": node.message.SerializeToString(deterministic=True),
         "apiserver": apiserver_of(scenario, index),
@@ -66,12 +68,14 @@ def kubelet(scenario: Scenario, node: Node, index: int) -> ActorSpec:
         "machine": dict(node.machine),
         "events": scenario.event_objects,
         "preemptsForAll": any(one.policy.get("preemptor") == "kubelet" for one in scenario.schedulers),
+        "standing": beats.standing(node.name),
+        "boot": {"id": machines.boot_id(scenario.seed, node.name, 0)},
     }
     return ActorSpec(f"kubelet/{node.name}", KUBELET_FACTORY, config)
 
 
-def kubelets(scenario: Scenario) -> list[ActorSpec]:
-    return [kubelet(scenario, node, index) for index, node in enumerate(scenario.nodes)]
+def kubelets(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
+    return [kubelet(scenario, node, index, beats) for index, node in enumerate(scenario.nodes)]
 
 
 def extenders(scenario: Scenario) -> list[ActorSpec]:
@@ -103,7 +107,7 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
     return specs
 
 
-def controllers(scenario: Scenario) -> list[ActorSpec]:
+def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
     specs = []
     chosen = dict(scenario.controllers)
     rescheduled = [one for one in scenario.schedulers if one.policy.get("preemptor") == "rescheduler"]
@@ -117,5 +121,6 @@ def controllers(scenario: Scenario) -> list[ActorSpec]:
             ]
         if name == table.NODE_LIFECYCLE:
             config["settles_ns"] = table.settles_ns(scenario)
+            config["watch_ns"] = beats.watch_ns
         specs.append(ActorSpec(f"controller/{name}", table.KINDS[name].factory, config))
     return specs

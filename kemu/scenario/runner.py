@@ -37,6 +37,7 @@ from kemu.runtime.runtimes import Runtime
 from kemu.scenario import clusters, loader, plans, verdicts
 from kemu.scenario.expectations import Comparison, Expectation
 from kemu.scenario.faults import CHAOS, Chaos
+from kemu.scenario.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Event, Scenario
 
 OPERATOR = "operator"
@@ -156,7 +157,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     runtime: Runtime | None = None
     try:
         runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
-        end = runtime.run(drive(runtime, scenario, recorder))
+        end = runtime.run(drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name)))
     except ActorFailed as error:
         # A manifest that the API server refuses is a mistake in the scenario, whoever stumbled over it.
         if isinstance(error.__cause__, ScenarioError):
@@ -215,17 +216,17 @@ def _runtime(
     )
 
 
-async def launch(runtime: Runtime, scenario: Scenario) -> list[str]:
+async def launch(runtime: Runtime, scenario: Scenario, beats: Heartbeats) -> list[str]:
     """Set up: start all actors, stage by stage. Returns their names."""
     roster: list[str] = []
     for stage in (
         plans.store(scenario),
         plans.apiservers(scenario),
         plans.user(scenario),
-        plans.kubelets(scenario),
+        plans.kubelets(scenario, beats),
         plans.extenders(scenario),
         plans.schedulers(scenario),
-        plans.controllers(scenario),
+        plans.controllers(scenario, beats),
     ):
         await runtime.launch(stage)
         roster.extend(spec.name for spec in stage)
@@ -235,8 +236,8 @@ async def launch(runtime: Runtime, scenario: Scenario) -> list[str]:
     return roster
 
 
-async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder) -> End:
-    roster = await launch(runtime, scenario)
+async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder, beats: Heartbeats) -> End:
+    roster = await launch(runtime, scenario, beats)
     await runtime.begin()
     recorder.stop = asyncio.Event()
     chaos = Chaos(runtime, scenario.seed, roster)
@@ -244,7 +245,7 @@ async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder) -> End
     operator = runtime.env(OPERATOR)
     client = Client(operator, plans.apiserver_of(scenario, 0))
     tasks += [
-        operator.spawn(_node_event(runtime, scenario, event, roster, chaos, client), f"event {event.index}")
+        operator.spawn(_node_event(runtime, scenario, event, roster, chaos, client, beats), f"event {event.index}")
         for event in scenario.events
         if event.what in ("addNode", "removeNode")
     ]
@@ -259,13 +260,19 @@ async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder) -> End
 
 
 async def _node_event(
-    runtime: Runtime, scenario: Scenario, event: Event, roster: list[str], chaos: Chaos, client: Client
+    runtime: Runtime,
+    scenario: Scenario,
+    event: Event,
+    roster: list[str],
+    chaos: Chaos,
+    client: Client,
+    beats: Heartbeats,
 ) -> None:
     """Nodes come and go with their kubelets; everything else that a scenario does is the user's business."""
     await runtime.clock.sleep_until_ns(event.at_ns)
     operator = runtime.env(OPERATOR)
     if event.what == "addNode":
-        specs = [plans.kubelet(scenario, node, len(roster) + index) for index, node in enumerate(event.nodes)]
+        specs = [plans.kubelet(scenario, node, len(roster) + index, beats) for index, node in enumerate(event.nodes)]
         known = [spec.name for spec in specs if spec.name in roster]
         if known:
             refused = {"index": event.index, "what": event.what, "reason": "AlreadyExists", "names": known}

@@ -217,6 +217,8 @@ class Scenario:
     event_ttl_s: float
     event_objects: str
     """Which Event objects actors write: ``notable all none``."""
+    heartbeats: str
+    """``standing``: kubelets state theirs where nobody can tell; ``exact``: they send them."""
     store_fsync: str
     store_etcd: str
     """``host:port`` of a real etcd, or empty for kemu's own store."""

@@ -638,6 +638,10 @@ SPEC: dict[str, Key] = {
     "eventObjects": Key(
         Choice(("notable", "all", "none")), "Which Event objects are written; notable: not one for every binding."
     ),
+    "heartbeats": Key(
+        Choice(("standing", "exact")),
+        "exact: every heartbeat of a kubelet is a message; standing: not where nobody can tell.",
+    ),
     "controllers": Key(controllers.SHAPE, "Which controllers run; by default those that the scenario needs."),
     "timing": Key(Record(TIMING), "How long things take; each a value or a distribution."),
     "priorityClasses": Key(

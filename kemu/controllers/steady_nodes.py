@@ -1,0 +1,150 @@
+"""Nodes that the node lifecycle controller need not look at: ready ones that state their heartbeats.
+
+Of such a node (:mod:`kemu.objects.heartbeats`) it is known when which news will come, so that every look would find
+it well. :mod:`kemu.controllers.node_lifecycle` leaves it out of its looks until its Node or its Lease changes, or until
+its statement ends. What the looks would have left in memory is worked out then.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kemu.controllers import node_health
+from kemu.controllers.node_health import Health, NodeLifecycle, NodeView
+from kemu.objects import heartbeats
+
+_LOST_TAINTS = tuple((key, node_health.NO_EXECUTE) for key in (node_health.NOT_READY, node_health.UNREACHABLE))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the watches have brought of a node."""
+
+    node: Any
+    lease: Any
+    """None: there is none."""
+    written: NodeView
+    """As the objects say."""
+    epoch_ns: int
+    """Unix time of virtual time 0."""
+    later_ns: int
+    """How much later than in the API server's cache things are seen here."""
+
+    def seen(self, now_ns: int) -> NodeView:
+        """With the heartbeats that would have been seen by now."""
+        written, now = self.written, self.epoch_ns + now_ns
+        if node_health.READY not in written.conditions:
+            heartbeat_ns = written.heartbeat_ns
+        else:
+            heartbeat_ns = heartbeats.reported_ns(self.node, written.heartbeat_ns, now, self.later_ns)
+        lease_ns = self.renewed_ns(now_ns)
+        if heartbeat_ns == written.heartbeat_ns and lease_ns == written.lease_ns:
+            return written
+        return replace(written, heartbeat_ns=heartbeat_ns, lease_ns=lease_ns)
+
+    def renewed_ns(self, now_ns: int) -> int | None:
+        if self.lease is None:
+            return None
+        return heartbeats.renewed_ns(self.lease, self.epoch_ns + now_ns, self.later_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class _Steady:
+    known: Known
+    health: Health
+    """As it was when the node became steady."""
+    look: int
+    """The number of that look."""
+    until_ns: int | None
+
+
+class SteadyNodes:
+    """``by_zone``: how many there are."""
+
+    def __init__(self, health: NodeLifecycle, grace_ns: int) -> None:
+        self.by_zone: dict[str, int] = {}
+        self._health = health
+        self._grace_ns = grace_ns
+        self._steady: dict[str, _Steady] = {}
+        self._looks: list[int] = []
+        """Times of all looks."""
+        self._ends: list[tuple[int, str]] = []
+        """A heap of when statements end; some are out of date."""
+        self._longest_ns = 0
+        """Pause between two heartbeats of a steady node."""
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._steady
+
+    def begin(self, now_ns: int) -> None:
+        """A look begins: wake those that it has to see."""
+        while self._ends and self._ends[0][0] <= now_ns:
+            self.wake(heapq.heappop(self._ends)[1])
+        if self._looks and now_ns - self._looks[-1] + self._longest_ns > self._grace_ns:
+            # The looks come too seldom for anything to be certain.
+            for name in list(self._steady):
+                self.wake(name)
+        self._looks.append(now_ns)
+
+    def settle(self, view: NodeView, known: Known) -> None:
+        """A node has just been looked at: perhaps it need not be for a while."""
+        if view.conditions.get(node_health.READY) != node_health.TRUE or known.lease is None:
+            return
+        if any(taint in view.taints for taint in _LOST_TAINTS):
+            return
+        renewals, reports = heartbeats.stated(known.lease), heartbeats.stated(known.node)
+        if renewals is None or reports is None:
+            return
+        longest_ns = renewals.schedule.every + renewals.schedule.jitter
+        now_ns = self._looks[-1]
+        period_ns = now_ns - self._looks[-2] if len(self._looks) > 1 else 0
+        ends = [one.until - known.epoch_ns for one in (renewals, reports) if one.until is not None]
+        until_ns = min(ends, default=None)
+        if longest_ns + period_ns > self._grace_ns or (until_ns is not None and until_ns <= now_ns):
+            return
+        self._longest_ns = max(self._longest_ns, longest_ns)
+        self._steady[view.name] = _Steady(known, self._health.release(view.name), len(self._looks) - 1, until_ns)
+        self.by_zone[view.zone] = self.by_zone.get(view.zone, 0) + 1
+        if until_ns is not None:
+            heapq.heappush(self._ends, (until_ns, view.name))
+
+    def wake(self, name: str) -> None:
+        """Something is new, or will be: look at this node again, if it was steady."""
+        steady = self._steady.pop(name, None)
+        if steady is None:
+            return
+        known, health, looks = steady.known, steady.health, self._looks
+        self.by_zone[known.written.zone] -= 1
+        # What is remembered follows from the look that saw the latest renewal for the first time.
+        number = len(looks)
+        while number - 1 > steady.look:
+            number -= 1
+            renewed_ns = known.renewed_ns(looks[number])
+            if renewed_ns != known.renewed_ns(looks[number - 1]):
+                health = Health(known.seen(looks[number]).heartbeat_ns, renewed_ns, looks[number])
+                break
+        else:
+            number = steady.look
+        self._health.resume(name, health, ((when_ns, known.seen(when_ns)) for when_ns in looks[number + 1 :]))
+
+
+Wake = Callable[[str], None]
+
+
+class Leases:
+    """News of leases, told by the name of their node."""
+
+    def __init__(self, wake: Wake) -> None:
+        self._wake = wake
+
+    def on_add(self, obj: Any) -> None:
+        self._wake(obj.metadata.name)
+
+    def on_update(self, old: Any, new: Any) -> None:
+        self._wake(new.metadata.name)
+
+    def on_delete(self, old: Any) -> None:
+        self._wake(old.metadata.name)
