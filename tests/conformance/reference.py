@@ -289,7 +289,7 @@ def expression_suits(expression: Json, labels: Json) -> bool:
     if operator == "NotIn":
         return here not in values
     if operator in ("Exists", "DoesNotExist"):
-        return (here is not None) == (operator == "Exists")
+        return bool((here is not None) == (operator == "Exists"))
     if here is None or not here.isdigit() or not values[0].isdigit():
         return False
     return int(here) > int(values[0]) if operator == "Gt" else int(here) < int(values[0])
