@@ -105,6 +105,12 @@ def _only_node(session: _Session) -> str | None:
     return node if field_name == "spec.nodeName" and "," not in node and node else None
 
 
+def _only_name(field_selector: str) -> str:
+    """The name, if that is all that is asked for."""
+    field_name, _, name = field_selector.partition("=")
+    return name if field_name == "metadata.name" and "," not in name and not name.startswith("=") else ""
+
+
 def _revisions_by_node(changes: list[Change]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     message: Any = resources.BY_PLURAL["pods"].message
@@ -124,6 +130,11 @@ def _matching(
     changes: list[Change], resource: str, namespace: str, label_selector: str, field_selector: str
 ) -> list[int]:
     """Revisions at which an object matched before or after."""
+    if not label_selector and (name := _only_name(field_selector)):
+        # A kubelet's watch of its own node: of those there are many, and nothing has to be read for them.
+        end = f"/{name}"
+        prefix = f"/registry/{resource}/{namespace}/" if namespace else ""
+        return [change.revision for change in changes if change.key.endswith(end) and change.key.startswith(prefix)]
     message = resources.BY_PLURAL[resource].message
     matches: Callable[[Message], bool] | None = None
     if label_selector or field_selector:

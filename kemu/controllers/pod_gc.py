@@ -39,6 +39,10 @@ class PodGarbageCollector(controllers.Controller):
         self._ended: dict[str, None] = {}
         self._stuck: dict[str, None] = {}
         """Terminating, and bound to no node."""
+        self._lost: dict[str, None] = {}
+        """Nodes that pods name and that are not there."""
+        self._out: dict[str, None] = {}
+        """Nodes that are declared out of service."""
         self._missing_ns: dict[str, int] = {}
         """Nodes that pods name and that are not there, and since when that is known."""
         self._timer: Timer | None = None
@@ -60,6 +64,8 @@ class PodGarbageCollector(controllers.Controller):
         key, node = controllers.key_of(obj), obj.spec.nodeName
         if node:
             self._by_node.setdefault(node, {})[key] = None
+            if node not in self._nodes.store:
+                self._lost[node] = None
         if obj.status.phase in _TERMINAL:
             self._ended[key] = None
         if not node and obj.metadata.HasField("deletionTimestamp"):
@@ -78,10 +84,23 @@ class PodGarbageCollector(controllers.Controller):
             pods.pop(key, None)
             if not pods:
                 del self._by_node[old.spec.nodeName]
+                self._lost.pop(old.spec.nodeName, None)
 
     # --- when --------------------------------------------------------------------------------------------------------
 
-    def nodes_changed(self) -> None:
+    def node_changed(self, node: Any) -> None:
+        name = node.metadata.name
+        self._lost.pop(name, None)
+        if any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints):
+            self._out[name] = None
+            self._arm()
+        else:
+            self._out.pop(name, None)
+
+    def node_gone(self, name: str) -> None:
+        self._out.pop(name, None)
+        if name in self._by_node:
+            self._lost[name] = None
         self._arm()
 
     def _has_work(self) -> bool:
@@ -100,8 +119,7 @@ class PodGarbageCollector(controllers.Controller):
     # --- what --------------------------------------------------------------------------------------------------------
 
     def _missing(self) -> list[str]:
-        nodes = self._nodes.store
-        return [node for node in self._by_node if node not in nodes]
+        return [node for node in self._by_node if node in self._lost] if self._lost else []
 
     def _surplus(self) -> list[Any]:
         """Of the pods that have ended, those beyond the threshold: evicted ones first, then the oldest."""
@@ -122,9 +140,9 @@ class PodGarbageCollector(controllers.Controller):
         """Pods that terminate on nodes that their operators have declared out of service and that are not ready."""
         return [
             pod
-            for node in self._nodes.store.values()
-            if node.spec.taints and _is_out_of_service(node)
-            for pod in (self._pods.store[key] for key in self._by_node.get(node.metadata.name, ()))
+            for name in self._out
+            if not meta.has_condition(self._nodes.store[name].status.conditions, "Ready")
+            for pod in (self._pods.store[key] for key in self._by_node.get(name, ()))
             if pod.metadata.HasField("deletionTimestamp")
         ]
 
@@ -193,17 +211,10 @@ class _Nodes:
         self._collector = collector
 
     def on_add(self, obj: Any) -> None:
-        if obj.spec.taints:
-            self._collector.nodes_changed()
+        self._collector.node_changed(obj)
 
     def on_update(self, old: Any, new: Any) -> None:
-        self.on_add(new)
+        self._collector.node_changed(new)
 
     def on_delete(self, old: Any) -> None:
-        self._collector.nodes_changed()
-
-
-def _is_out_of_service(node: Any) -> bool:
-    return any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints) and not meta.has_condition(
-        node.status.conditions, "Ready"
-    )
+        self._collector.node_gone(old.metadata.name)
