@@ -97,6 +97,7 @@ _SAMPLE_MS = 600
 """Into each second, when the state is written down."""
 _TOLERANCE_S = 1
 _WRITE_NS = 1_000_000
+"""What the controller takes to write that nodes are lost. Only that it is more than nothing decides anything."""
 _REGION, _ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 
 

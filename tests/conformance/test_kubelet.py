@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kemu.conformance import cases, registry, reports
+from kemu.conformance import cases, failures, registry, reports
 
 DATA = Path(__file__).parent / "data" / "kubelet"
 
@@ -34,3 +34,11 @@ def test_every_case_agrees(family: str) -> None:
 
 def test_no_family_is_left_out() -> None:
     assert {path.name.removesuffix(".jsonl.gz") for path in DATA.glob("*.jsonl.gz")} == {*FAMILIES}
+
+
+@pytest.mark.parametrize("write_ns", [1, 60_000_000])
+def test_how_long_a_write_takes_decides_nothing(write_ns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as it takes any time at all."""
+    monkeypatch.setattr(failures, "_WRITE_NS", write_ns)
+    report = reports.judge(registry.kind("kubelet"), cases.read(DATA / "node-failure.jsonl.gz"))
+    assert [one.id for one in report.disagreements] == []

@@ -1,0 +1,124 @@
+"""Edges of the kubelet's and the node controllers' decisions that no recorded case reaches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kemu.conformance import kubelet, readings
+from kemu.controllers import taint_timers
+from kemu.k8s import core_v1_pb2
+from kemu.kubelet import durations, thresholds
+from tests.conformance import reference, test_reference
+
+Json = dict[str, Any]
+
+
+def pod(name: str = "p", requests: Json | None = None, **spec: Any) -> Json:
+    container = {"name": "c", "resources": {"requests": requests or {}}}
+    return {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
+
+
+def admitted(incoming: Json, allocatable: Json, *others: Json) -> Json:
+    node = {"metadata": {"name": "n"}, "status": {"allocatable": {"pods": "10", **allocatable}}}
+    case = {"id": "admission-0", "mode": "predicate", "node": node, "pod": incoming, "pods": list(others)}
+    (outcome,) = kubelet.answer(case)["outcomes"]
+    return dict(outcome)
+
+
+def test_a_negative_request_is_none() -> None:
+    assert admitted(pod(requests={"cpu": "-1"}), {"cpu": "0"}, pod(requests={"cpu": "5"}))["admit"]
+
+
+def test_the_node_keeps_no_account_of_native_resources_that_it_does_not_know() -> None:
+    assert admitted(pod(requests={"storage": "5Gi", "something": "1"}), {})["admit"]
+    outcome = admitted(pod(requests={"kubernetes.io/thing": "1"}), {})
+    assert outcome["reason"] == "OutOfkubernetes.io/thing"
+
+
+def test_overhead_of_an_extended_resource_counts_where_the_request_is_overlooked() -> None:
+    incoming = pod(requests={"example.com/gpu": "2"})
+    assert admitted(incoming, {})["admit"]
+    incoming["spec"]["overhead"] = {"example.com/gpu": "1"}
+    assert admitted(incoming, {})["failureReasons"] == [
+        {"resource": "example.com/gpu", "requested": 1, "used": 0, "capacity": 0}
+    ]
+
+
+def test_a_pod_of_a_class_that_there_is_not_is_no_victim() -> None:
+    victim = {**pod("victim", {"cpu": "1"}), "status": {"qosClass": "Platinum"}}
+    case = {
+        "id": "critical-preemption-0",
+        "mode": "direct",
+        "pod": pod(priority=2_000_000_000),
+        "pods": [victim],
+        "reasons": [{"resource": "cpu", "requested": 1000, "used": 1000, "capacity": 1000}],
+    }
+    (outcome,) = kubelet.answer(case)["outcomes"]
+    assert not outcome["preempted"]
+    assert "no set of running pods" in outcome["error"]
+
+
+def test_a_thousand_times_the_request_wraps_around() -> None:
+    case = {"id": "qos-0", "pod": pod(requests={"memory": "10Pi"}), "memoryCapacity": 1 << 40}
+    used = (1000 * 10 * (1 << 50) + 2**63) % 2**64 - 2**63
+    assert used < 0
+    assert kubelet.answer(case)["oomScoreAdj"] == {"c": 1000 + -used // (1 << 40)}
+
+
+def test_fields_that_kemu_lacks_are_left_out() -> None:
+    data = pod(priority=7, somethingNew={"a": 1})
+    data["spec"]["containers"][0]["alsoNew"] = [1]
+    read = readings.pod(data)
+    assert (read.spec.priority, read.spec.containers[0].name) == (7, "c")
+    assert "somethingNew" in data["spec"]
+    with pytest.raises(ValueError, match="priority"):
+        readings.pod(pod(priority="high", somethingNew=1))
+
+
+def test_stats_without_a_reference_or_names() -> None:
+    case = {"id": "eviction-rank-0", "pods": [pod()], "stats": [{"containers": [{}], "volume": [{}]}]}
+    assert kubelet.answer(case)["rankings"]["memory.available"]["order"] == ["p"]
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("0.3s", 300_000_000),
+        ("1.0000000019s", 1_000_000_001),
+        ("9223372036.854775807s", 2**63 - 1),
+        ("0.100000000000000000000h", 360_000_000_000),
+        ("-1.5h", -5_400_000_000_000),
+    ],
+)
+def test_fractions_of_durations(text: str, ns: int) -> None:
+    assert durations.parse_ns(text) == ns
+
+
+@pytest.mark.parametrize(("text", "same"), [("1_0%", "10%"), ("1_2.5_0%", "12.5%"), ("1e0_1%", "10%")])
+def test_digits_may_be_parted_by_underscores(text: str, same: str) -> None:
+    read, plain = (thresholds.parse({"memory.available": one}, {}, {}, {}) for one in (text, same))
+    assert read == plain
+
+
+@pytest.mark.parametrize("text", ["_1%", "1_%", "1__0%", "1_.5%"])
+def test_but_nowhere_else(text: str) -> None:
+    with pytest.raises(thresholds.ThresholdError):
+        thresholds.parse({"memory.available": text}, {}, {}, {})
+
+
+def test_to_tolerate_for_more_than_292_years_is_for_ever() -> None:
+    for seconds, stays in ((9_223_372_036, 9_223_372_036), (9_223_372_037, -1), (2**63 - 1, -1), (-5, 0)):
+        toleration = core_v1_pb2.Toleration(operator="Exists", tolerationSeconds=seconds)
+        assert taint_timers.shortest_toleration_s([toleration]) == stays
+
+
+def test_requests_and_classes_of_every_recorded_pod() -> None:
+    """With the status and without it."""
+    pods = test_reference.some_pods()[::3]
+    for data in (*pods, *({key: one[key] for key in one if key != "status"} for one in pods)):
+        answered = kubelet.answer({"id": "qos-0", "pod": data, "memoryCapacity": 1 << 33})
+        assert answered["qosClass"] == reference.qos(data)
+        for resource, amount in answered["requests"].items():
+            assert amount == reference.whole(resource, reference.request(data, resource)), resource
