@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kemu.checks.history import Fact, Fault, History, PodHistory
+from kemu.checks.history import Fact, Fault, History, NodeHistory, PodHistory
 from kemu.objects import quantities
 
 
@@ -37,6 +37,7 @@ def tell(history: History, limit: int) -> tuple[list[Line], int]:
         if (line := _line(history, pod, fact)) is not None
     ]
     lines += [line for fault in history.faults for line in _of_fault(fault)]
+    lines += [line for node in history.nodes.values() for line in _of_node(node)]
     order = sorted(range(len(lines)), key=lambda i: lines[i].time_ns)
     lines = [lines[i] for i in order]
     if len(lines) <= limit:
@@ -59,6 +60,56 @@ def _of_fault(fault: Fault) -> list[Line]:
     if fault.end_ns is not None:
         lines.append(Line(fault.end_ns, "chaos", end, "", "good", 4))
     return lines
+
+
+_PRESSURES = {"MemoryPressure": "memory", "DiskPressure": "disk", "PIDPressure": "process ids"}
+_BUILT_IN_TAINTS = "node.kubernetes.io/"
+
+
+def _of_node(node: NodeHistory) -> list[Line]:
+    """What became of it, but not how it came to be as it was at first."""
+    lines = []
+    added_ns = -1
+    before: dict[str, str] = {}
+    for fact in node.facts:
+        if fact.what == "added":
+            if added_ns >= 0 or fact.time_ns:
+                lines.append(Line(fact.time_ns, f"kubelet {node.name}", f"{node.name} joins", "", "good", 2))
+            added_ns = fact.time_ns
+        elif fact.what == "removed":
+            lines.append(Line(fact.time_ns, "user", f"{node.name} is removed", "", "bad", 3))
+        elif fact.time_ns != added_ns:
+            if fact.what == "condition":
+                line = _of_condition(node.name, fact, before.get(fact.reason, ""))
+            else:
+                line = _of_taint(node.name, fact)
+            lines += [line] if line is not None else []
+        if fact.what == "condition":
+            before[fact.reason] = fact.status
+    return lines
+
+
+def _of_condition(node: str, fact: Fact, before: str) -> Line | None:
+    """``before``: its status until then."""
+    short, status = _PRESSURES.get(fact.reason), fact.status
+    if short is not None:
+        if status == "Unknown" or "True" not in (status, before):
+            return None
+        phrase = f"{node} runs short of {short}" if status == "True" else f"{node} has enough {short}"
+        return Line(fact.time_ns, f"kubelet {node}", phrase, fact.reason, "bad" if status == "True" else "good", 3)
+    if fact.reason != "Ready":
+        return None
+    if status == "Unknown":
+        return Line(fact.time_ns, "node-lifecycle", f"nothing is heard of {node} any more", "", "bad", 3)
+    phrase, tone = (f"{node} is ready", "good") if status == "True" else (f"{node} is not ready", "bad")
+    return Line(fact.time_ns, f"kubelet {node}", phrase, "", tone, 3)
+
+
+def _of_taint(node: str, fact: Fact) -> Line | None:
+    who = "node-lifecycle" if fact.reason.startswith(_BUILT_IN_TAINTS) else "user"
+    taint = f"{fact.reason.removeprefix(_BUILT_IN_TAINTS)}:{fact.status}"
+    phrase, tone = (f"{node} is tainted", "bad") if fact.what == "tainted" else (f"{node} loses its taint", "good")
+    return Line(fact.time_ns, who, f"{phrase} {taint}", "", tone, 2)
 
 
 def _some(names: Sequence[str]) -> str:
@@ -109,13 +160,21 @@ def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
         return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} is rejected: {fact.reason}", why, "bad", 3)
     if what == "running":
         return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} runs", "", "good", 1)
+    if what == "evicted":
+        return Line(fact.time_ns, _evicting(fact), f"{name} is evicted from {fact.node}", _low(fact.message), "bad", 3)
+    if what == "oomKilled":
+        whom = f"{fact.reason} of {name}" if fact.reason else name
+        return Line(fact.time_ns, f"kernel of {fact.node}", f"{whom} is killed", "memory ran out", "bad", 3)
     if what == "finished":
-        if pod.first("rejected") is not None:
+        evicted = pod.first("evicted")
+        if pod.first("rejected") is not None or (evicted is not None and evicted.time_ns == fact.time_ns):
             return None
         tone = "plain" if fact.reason == "Succeeded" else "bad"
         return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} ends: {fact.reason}", fact.message, tone, 1)
     if what == "terminating":
         if any(one.what == "preempted" and one.reason != "rejected" for one in pod.facts):
+            return None
+        if pod.first("evicted") is not None:
             return None
         return Line(fact.time_ns, "user", f"{name} is deleted, and shuts down", "", "plain", 1)
     if what == "deleted":
@@ -129,6 +188,23 @@ def _preempting(fact: Fact) -> str:
     """Who made room: a scheduler, the node's kubelet, or the rescheduler."""
     kind, _, rest = fact.actor.partition("/")
     return {"kubelet": f"kubelet {fact.node}", "controller": rest}.get(kind, _scheduler(rest))
+
+
+_EVICTORS = {
+    "EvictionByEvictionAPI": "API server",
+    "DeletionByTaintManager": "taint-eviction",
+    "DeletionByPodGC": "pod-gc",
+}
+
+
+def _evicting(fact: Fact) -> str:
+    """Who evicts, by the reason."""
+    return _EVICTORS.get(fact.reason, f"kubelet {fact.node}")
+
+
+def _low(message: str) -> str:
+    """A kubelet's message without its first words, which are always the same."""
+    return message.strip().replace("The node was low on resource: ", "low on ").removesuffix(".")
 
 
 def _short(key: str) -> str:

@@ -107,6 +107,10 @@ class SpanBuilder:
             "sched.bind": self._on_bind,
             "kubelet.admit": self._on_admit,
             "kubelet.preempting": self._on_kubelet_preempting,
+            "kubelet.evicting": self._on_evicting,
+            "kubelet.oom_killed": self._on_oom_killed,
+            "taint.eviction": self._on_removed,
+            "podgc.deleted": self._on_removed,
             "kubelet.pulled": self._on_pulled,
             "kubelet.running": self._on_running,
             "kubelet.started": self._on_started,
@@ -406,6 +410,44 @@ class SpanBuilder:
             "preempted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes,
             name=f"preempted by {by}", links=(_to_pod("preempted by", by, data["by_uid"]),),
         )  # fmt: skip
+
+    def _on_evicting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """What follows is the termination; the span says when the kubelet chose the pod, and why."""
+        attributes: dict[str, AttributeValue] = {
+            NODE: data["node"],
+            "kemu.signal": data["signal"],
+            "kemu.grace_period_s": data["grace_s"],
+            REASON: data["message"].strip(),
+        }
+        self._end_by(data, f"evicted from {data['node']}")
+        self._emit("evicted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes, name="evicted")
+
+    def _on_oom_killed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        attributes: dict[str, AttributeValue] = {
+            NODE: data["node"],
+            "k8s.container.name": data["container"],
+            REASON: "memory ran out",
+        }
+        self._emit(
+            "oom", data["pod"], data["uid"], actor, time_ns, time_ns, attributes,
+            name=f"OOM kill of {data['container']}", error="memory ran out",
+        )  # fmt: skip
+
+    def _on_removed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """By a controller, because of the pod's node: ``start`` is when that was due."""
+        why = data.get("why") or f"does not tolerate a taint of {data['node']}"
+        attributes: dict[str, AttributeValue] = {NODE: data["node"], REASON: why}
+        if data["ok"]:
+            self._end_by(data, f"evicted from {data['node']}" if data["node"] else why)
+        self._emit(
+            "evicted", data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
+            name="evicted", error="" if data["ok"] else "it was gone",
+        )  # fmt: skip
+
+    def _end_by(self, data: Mapping[str, Any], outcome: str) -> None:
+        pod = self._pods.get(data["uid"])
+        if pod is not None:
+            pod.outcome = outcome
 
     def _on_nominated(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         node = data["node"]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from kemu.checks.history import History
 from kemu.report import stories
+from tests.checks.logs import Log
 from tests.scheduler import objects
 from tests.scheduler.runs import Run
 from tests.scheduler.test_actor import lasting
@@ -76,3 +79,66 @@ def test_without_nominations_nobody_speaks_of_a_nominated_node() -> None:
     run.play(main, [objects.node("n1")], [{"policy": {"nomination": False}}], victims)
     (_, again, *_) = [one["message"] for one in run.told("sched.attempt", "high")]
     assert again.endswith("not eligible due to a terminating pod on the node where it has preempted.")
+
+
+class TestTrouble:
+    """Who evicts, kills, taints, falls silent."""
+
+    def told(self, log: Log) -> list[tuple[str, str, str]]:
+        history = History()
+        for event in log.events:
+            history.feed(*event)
+        return [(line.who, line.what, line.why) for line in stories.tell(history, 100)[0]]
+
+    def test_a_kubelet_evicts_and_that_is_said_once(self) -> None:
+        log = Log()
+        log.pod(0, "a", node="n1")
+        log.pods["a"].status.message = "The node was low on resource: memory. Threshold quantity: 1Gi. "
+        log.pod(5, "a", phase="Failed", reason="Evicted")
+        assert self.told(log) == [
+            ("kubelet n1", "a is evicted from n1", "low on memory. Threshold quantity: 1Gi"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("reason", "who"),
+        [
+            ("DeletionByTaintManager", "taint-eviction"),
+            ("DeletionByPodGC", "pod-gc"),
+            ("EvictionByEvictionAPI", "API server"),
+        ],
+    )
+    def test_so_do_others(self, reason: str, who: str) -> None:
+        log = Log()
+        log.pod(0, "a", node="n1")
+        log.pod(5, "a", disruption=reason)
+        log.pod(6, "a", deleting=6)
+        assert (who, "a is evicted from n1", "") in self.told(log)
+        assert "user" not in [found[0] for found in self.told(log)[1:]]
+
+    def test_the_kernel_kills(self) -> None:
+        log = Log()
+        log.pod(0, "a", node="n1")
+        log.add(5, "kubelet/n1", "kubelet.oom_killed", pod="default/a", uid="uid-a", node="n1", container="main")
+        assert ("kernel of n1", "main of a is killed", "memory ran out") in self.told(log)
+
+    def test_nodes(self) -> None:
+        well = {"Ready": "True", "MemoryPressure": "False"}
+        log = Log()
+        log.node_status(0, "n1", well, [])
+        log.node_status(5, "n1", {**well, "MemoryPressure": "True"}, [])
+        log.node_status(
+            6, "n1", {**well, "MemoryPressure": "True"}, [("node.kubernetes.io/memory-pressure", "NoSchedule")]
+        )
+        log.node_status(9, "n1", well, [])
+        log.node_status(20, "n1", {"Ready": "Unknown", "MemoryPressure": "Unknown"}, [("mine", "NoExecute")])
+        log.node_status(30, "n1", well, [])
+        assert [(who, what) for who, what, _ in self.told(log)] == [
+            ("kubelet n1", "n1 runs short of memory"),
+            ("node-lifecycle", "n1 is tainted memory-pressure:NoSchedule"),
+            ("kubelet n1", "n1 has enough memory"),
+            ("node-lifecycle", "n1 loses its taint memory-pressure:NoSchedule"),
+            ("node-lifecycle", "nothing is heard of n1 any more"),
+            ("user", "n1 is tainted mine:NoExecute"),
+            ("kubelet n1", "n1 is ready"),
+            ("user", "n1 loses its taint mine:NoExecute"),
+        ]

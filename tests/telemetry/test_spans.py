@@ -248,3 +248,28 @@ def test_any_part_of_a_log_makes_spans(data: st.DataObject) -> None:
     found: list[Span] = spans_of(kept)
     assert len({(span.trace_id, span.span_id) for span in found}) == len(found)
     assert all(span.end_ns >= span.start_ns for span in found)
+
+
+def test_who_evicts_and_why() -> None:
+    log = Log()
+    log.request(0, "create", "a", "user")
+    log.request(0, "create", "b", "user")
+    log.add(
+        5_000, KUBELET, "kubelet.evicting", pod="default/a", uid=uid_of("a"), node="node-1", signal="memory.available",
+        grace_s=1, message="The node was low on resource: memory. ",
+    )  # fmt: skip
+    log.add(
+        4_000, KUBELET, "kubelet.oom_killed", pod="default/a", uid=uid_of("a"), node="node-1", container="main"
+    )  # fmt: skip
+    log.add(
+        9_000, "controller/taint-eviction", "taint.eviction", pod="default/b", uid=uid_of("b"), node="node-1",
+        start=8_000 * MILLISECOND, ok=True,
+    )  # fmt: skip
+    found = spans_of(log.events)
+    a, b = of_pod(found, "a"), of_pod(found, "b")
+    assert a["evicted"].attributes[REASON] == "The node was low on resource: memory."
+    assert a["evicted"].service == "kubelet"
+    assert a["pod default/a"].attributes["kemu.outcome"] == "evicted from node-1"
+    assert a["OOM kill of main"].attributes["k8s.container.name"] == "main"
+    assert b["evicted"].end_ns - b["evicted"].start_ns == 1_000 * MILLISECOND
+    assert b["pod default/b"].attributes["kemu.outcome"] == "evicted from node-1"
