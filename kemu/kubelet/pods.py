@@ -127,9 +127,9 @@ class Pods:
         if refusal is None:
             self._take(worker, admission.claim_of(pod, running=True))
         worker.state = ACTIVE
+        worker.refusal = refusal
         self._starts.adopt(worker)
         if refusal is not None:
-            worker.refusal = refusal
             self._reports.report(worker)
             self._stop(worker, pod.spec.terminationGracePeriodSeconds)
         elif metadata.HasField("deletionTimestamp"):

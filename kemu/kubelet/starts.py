@@ -129,7 +129,8 @@ class Starts:
             container.crashes += 1
             data = {"start": container.started_ns, "exit_code": container.last.code, "container": container.name}
             self._host.log("kubelet.found_ended", worker, data)
-        starts_anew = boot.is_new or _starts_anew(worker)
+        is_wanted = worker.refusal is None and not pod.metadata.HasField("deletionTimestamp")
+        starts_anew = is_wanted and (boot.is_new or _starts_anew(worker))
         for container in worker.containers:
             container.has_started = False
             last = container.last

@@ -145,7 +145,7 @@ def _needed(
     restless = (
         is_chaotic
         or tainted
-        or any(event.what in ("taint", "addNode", "removeNode") for event in events)
+        or any(event.what in ("taint", *scenarios.OF_MACHINES) for event in events)
         or any(_states_usage(workload.template) for workload in workloads)
         or any(_states_usage(message) for message in objects)
         or any(node.usage for node in nodes)
@@ -166,9 +166,15 @@ def _states_usage(message: Any) -> bool:
     return any(manifests.USAGE in one.metadata.annotations for one in (message, template) if one is not None)
 
 
+def node_eviction_rate(scenario: scenarios.Scenario) -> float:
+    """How many lost nodes of a zone may be tainted, per second: the faster one of the two rates."""
+    given = {**node_lifecycle.FIELDS, **scenario.controllers.get(NODE_LIFECYCLE, {})}
+    return max(float(given["nodeEvictionRate"]), float(given["secondaryNodeEvictionRate"]))
+
+
 def settles_ns(scenario: scenarios.Scenario) -> int:
     """Until then a node may fall silent, or be found to have: the run must not end because nothing is heard."""
-    last_ns = 0
+    last_ns = max((each.at_ns + SETTLES_AFTER_NS for each in scenario.events if each.what == "shutdownNode"), default=0)
     for fault in scenario.chaos:
         begins_ns = fault.until_ns if fault.until_ns is not None else fault.at_ns
         if begins_ns is None:

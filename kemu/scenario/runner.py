@@ -29,19 +29,17 @@ import kemu
 from kemu.checks import registry, waiting
 from kemu.checks.history import COUNTERS, History, counts
 from kemu.checks.results import Result
-from kemu.client.clients import Client
-from kemu.errors import ActorFailed, KemuError, NotFound, ScenarioError, SimulationError
+from kemu.errors import ActorFailed, KemuError, ScenarioError, SimulationError
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
 from kemu.runtime.runtimes import Runtime
-from kemu.scenario import clusters, loader, plans, verdicts
+from kemu.scenario import clusters, controllers, loader, plans, verdicts
 from kemu.scenario.expectations import Comparison, Expectation
 from kemu.scenario.faults import CHAOS, Chaos
 from kemu.scenario.heartbeats import Heartbeats
-from kemu.scenario.scenarios import Event, Scenario
+from kemu.scenario.operators import OPERATOR, Operator
+from kemu.scenario.scenarios import OF_MACHINES, Scenario
 
-OPERATOR = "operator"
-"""Who adds and removes nodes."""
 SCENARIO_FILE = "scenario.yaml"
 VERDICT_FILE = "verdict.json"
 
@@ -240,14 +238,13 @@ async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder, beats:
     roster = await launch(runtime, scenario, beats)
     await runtime.begin()
     recorder.stop = asyncio.Event()
-    chaos = Chaos(runtime, scenario.seed, roster)
+    operator = Operator(runtime, scenario, roster, beats)
+    chaos = Chaos(runtime, scenario.seed, roster, operator.machines)
     tasks = [runtime.env(CHAOS).spawn(chaos.carry_out(fault), fault.id) for fault in scenario.chaos]
-    operator = runtime.env(OPERATOR)
-    client = Client(operator, plans.apiserver_of(scenario, 0))
     tasks += [
-        operator.spawn(_node_event(runtime, scenario, event, roster, chaos, client, beats), f"event {event.index}")
+        runtime.env(OPERATOR).spawn(operator.carry_out(event), f"event {event.index}")
         for event in scenario.events
-        if event.what in ("addNode", "removeNode")
+        if event.what in OF_MACHINES
     ]
     try:
         reason = await runtime.run_until(scenario.duration_ns, stop=recorder.stop, until_idle=True)
@@ -257,39 +254,6 @@ async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder, beats:
     now_ns = runtime.clock.now_ns()
     await runtime.shutdown()
     return End(reason, now_ns)
-
-
-async def _node_event(
-    runtime: Runtime,
-    scenario: Scenario,
-    event: Event,
-    roster: list[str],
-    chaos: Chaos,
-    client: Client,
-    beats: Heartbeats,
-) -> None:
-    """Nodes come and go with their kubelets; everything else that a scenario does is the user's business."""
-    await runtime.clock.sleep_until_ns(event.at_ns)
-    operator = runtime.env(OPERATOR)
-    if event.what == "addNode":
-        specs = [plans.kubelet(scenario, node, len(roster) + index, beats) for index, node in enumerate(event.nodes)]
-        known = [spec.name for spec in specs if spec.name in roster]
-        if known:
-            refused = {"index": event.index, "what": event.what, "reason": "AlreadyExists", "names": known}
-            operator.log("user.refused", refused)
-            return
-        roster.extend(spec.name for spec in specs)
-        await runtime.launch(specs)
-        return
-    name = f"kubelet/{event.name}"
-    if name in roster:
-        roster.remove(name)
-        chaos.forget(name)
-        await runtime.stop(name)
-    try:
-        await client.delete("nodes", event.name)
-    except NotFound:
-        operator.log("user.refused", {"index": event.index, "what": event.what, "reason": "NotFound"})
 
 
 def judge(scenario: Scenario, folder: Path, end: End) -> tuple[dict[str, Any], History]:
@@ -302,6 +266,7 @@ def judge(scenario: Scenario, folder: Path, end: End) -> tuple[dict[str, Any], H
             max_overtaken=scenario.checks.max_overtaken,
             max_eviction_returns=scenario.checks.max_eviction_returns,
             max_preemption_returns=scenario.checks.max_preemption_returns,
+            node_eviction_rate=controllers.node_eviction_rate(scenario),
         )
     history.now_ns = max(history.now_ns, end.now_ns)
     outcome = verdicts.Outcome(

@@ -130,6 +130,10 @@ class Workload:
     replace_finished: bool = False
 
 
+OF_MACHINES = ("addNode", "removeNode", "shutdownNode", "startNode")
+"""Events that are not the user's business."""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """Something that happens at a time."""
@@ -138,7 +142,8 @@ class Event:
     """Its place in the list of events."""
     at_ns: int
     what: str
-    """``create apply delete patch evict finish cordon uncordon taint untaint addNode removeNode``."""
+    """``create apply delete patch evict finish cordon uncordon taint untaint addNode removeNode shutdownNode
+    startNode``."""
     object: Message | None = None
     """``create``, ``apply``."""
     resource: str = ""
@@ -153,6 +158,20 @@ class Event:
     taint: core_v1_pb2.Taint | None = None
     nodes: tuple[Node, ...] = ()
     """``addNode``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How many of those that match a pattern a fault takes; which, the seed decides."""
+
+    count: int = 1
+    share: float | None = None
+    """Instead: this part of them, between 0 and 1; 1: all."""
+
+    def of(self, matching: int) -> int:
+        """Of so many. A share is rounded, halves up, but it is one at least, where there is one."""
+        wanted = self.count if self.share is None else max(1, int(matching * self.share + 0.5))
+        return min(wanted, matching)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +190,15 @@ class Fault:
     for_ns: int | None = None
     """When it ends by itself, counted from its beginning."""
     actor: str = ""
-    """``crash``: a name or a pattern."""
+    """``crash``: a name or a pattern; of a machine, that of its kubelet."""
+    machine: bool = False
+    """``crash``: the machine of the kubelet crashes, and takes its containers along."""
     restart: bool = True
     between: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """``partition``: names or patterns of either side."""
     one_way: bool = False
-    all: bool = False
-    """All actors that match; else one, drawn from the seed."""
+    choice: Choice = Choice()
+    """How many of the actors that match each pattern."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from kemu.scenario.shapes import (
     QUANTITY,
     RATE,
     SECONDS,
+    SHARE,
     Choice,
     Free,
     Key,
@@ -71,6 +72,19 @@ KUBELET_FIELDS: dict[str, Key] = {
     "maxParallelImagePulls": Key(Whole(1), "How many images may be pulled at the same time."),
     "crashLoopBackOff": Key(
         Record({"maxContainerRestartPeriod": Key(DURATION, "300s by default.")}), "The longest crash-loop back-off."
+    ),
+    "shutdownGracePeriod": Key(DURATION, "How long a shutdown of the machine waits for its pods; 0 by default."),
+    "shutdownGracePeriodCriticalPods": Key(DURATION, "How much of that is for the critical pods, which end last."),
+    "shutdownGracePeriodByPodPriority": Key(
+        ListOf(
+            Record(
+                {
+                    "priority": Key(Whole(-(2**31), 2**31 - 1), "From this priority up."),
+                    "shutdownGracePeriodSeconds": Key(Whole(0), "How long a shutdown waits for these pods."),
+                }
+            )
+        ),
+        "Instead of both: groups of pods, which end from the lowest to the highest.",
     ),
     "staticPods": Key(ListOf(Free()), "Manifests of its static pods: in Kubernetes, the files of staticPodPath."),
     "kind": Key(Choice(("KubeletConfiguration",)), "May be written."),
@@ -375,6 +389,11 @@ EVENT = Record(
         ),
         "addNode": Key(NODE, "A node and its kubelet come up."),
         "removeNode": Key(Record({"node": _NODE_NAME}), "The kubelet stops and the Node is deleted."),
+        "shutdownNode": Key(
+            Record({"node": _NODE_NAME}),
+            "The machine is shut down, gracefully if its kubelet is configured so; the Node stays.",
+        ),
+        "startNode": Key(Record({"node": _NODE_NAME}), "A machine that is off boots, and its kubelet starts."),
     },
     noun="action",
 )
@@ -384,6 +403,12 @@ _ACTOR = Text(
     "an actor: store, apiserver/0, scheduler/<name>/<replica>, extender/<name>, kubelet/<node>, controller/<name>, "
     "or a pattern",
 )
+_NODES = Text(r"[^\s/]+", "a node, or a pattern")
+_CHOICE = {
+    "all": Key(Switch(), "All that match a pattern."),
+    "count": Key(Whole(1), "So many of those that match a pattern, picked by the seed."),
+    "share": Key(SHARE, "Such a part of those that match a pattern, picked by the seed: 10%."),
+}
 CHAOS = Record(
     {
         "at": Key(DURATION, "When the fault happens."),
@@ -396,13 +421,16 @@ CHAOS = Record(
     choices={
         "crash": Key(
             Record(
-                {
-                    "actor": Key(_ACTOR, "Who; a pattern such as kubelet/* picks one by the seed.", required=True),
-                    "all": Key(Switch(), "All that match the pattern."),
-                    "restart": Key(Switch(), "Whether it comes back; true by default."),
-                }
+                {**_CHOICE, "restart": Key(Switch(), "Whether it comes back; true by default.")},
+                choices={
+                    "actor": Key(_ACTOR, "Who; a pattern such as kubelet/* picks one by the seed."),
+                    "node": Key(
+                        _NODES, "The machine of a node, with its kubelet and all its containers; or a pattern."
+                    ),
+                },
+                noun="victim",
             ),
-            "An actor dies without a word; what it has fsynced survives.",
+            "An actor or a machine dies without a word; what it has fsynced survives.",
         ),
         "partition": Key(
             Record(
@@ -411,7 +439,7 @@ CHAOS = Record(
                         ListOf(ListOr(_ACTOR), 2), "Two sides, each an actor, a pattern or a list.", required=True
                     ),
                     "oneWay": Key(Switch(), "Only messages from the first side to the second are lost."),
-                    "all": Key(Switch(), "All that match the patterns."),
+                    **_CHOICE,
                 }
             ),
             "Messages between two sides are lost and connections break.",

@@ -21,7 +21,7 @@ from kemu.scenario.shapes import INVALID, Report
 from kemu.scenario.values import duration_text
 
 POD_ACTIONS = ("evict", "finish")
-NODE_ACTIONS = ("cordon", "uncordon", "taint", "untaint", "removeNode")
+NODE_ACTIONS = ("cordon", "uncordon", "taint", "untaint", "removeNode", "shutdownNode", "startNode")
 
 
 class Timeline:
@@ -273,6 +273,8 @@ class Timeline:
         if what == "crash":
             if "actor" in detail:
                 self._match(detail["actor"], (*where, "actor"), actors)
+            elif "node" in detail:
+                self._match(f"kubelet/{detail['node']}", (*where, "node"), actors)
         else:
             between = detail.get("between", [])
             if len(between) > 2:
@@ -296,15 +298,28 @@ class Timeline:
                 item.get("from", 0),
                 item.get("until"),
                 item.get("for"),
-                detail.get("actor", ""),
+                f"kubelet/{detail['node']}" if "node" in detail else detail.get("actor", ""),
+                "node" in detail,
                 detail.get("restart", True),
                 (sides[0], sides[1]) if len(sides) == 2 else ((), ()),
                 detail.get("oneWay", False),
-                detail.get("all", False),
+                self._choice(detail, where),
             )
         )
+
+    def _choice(self, detail: Mapping[str, Any], path: Path) -> scenarios.Choice:
+        said = [key for key in ("all", "count", "share") if detail.get(key)]
+        for key in said[1:]:
+            self.report.add((*path, key), f"cannot stand beside {said[0]}", key=True)
+        if detail.get("all"):
+            return scenarios.Choice(share=1.0)
+        return scenarios.Choice(detail.get("count", 1), detail.get("share"))
 
     def _match(self, pattern: str, path: Path, actors: Sequence[str]) -> None:
         if not any(fnmatch.fnmatchcase(actor, pattern) for actor in actors):
             shown = actors if len(actors) <= 200 else actors[:200]
-            self.report.add(path, f"no actor is called {pattern}", nearest(pattern, shown))
+            if path[-1] == "node":
+                name, nodes = pattern.removeprefix("kubelet/"), [actor.removeprefix("kubelet/") for actor in shown]
+                self.report.add(path, f"no node with a kubelet is called {name}", nearest(name, nodes))
+            else:
+                self.report.add(path, f"no actor is called {pattern}", nearest(pattern, shown))

@@ -26,7 +26,7 @@ from kemu.kubelet import statuses
 from kemu.objects import convert, meta, resources
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
 from kemu.scenario import manifests, workloads
-from kemu.scenario.scenarios import Event, Manifest, Scenario
+from kemu.scenario.scenarios import OF_MACHINES, Event, Manifest, Scenario
 
 FACTORY = "kemu.scenario.user:User"
 
@@ -44,7 +44,7 @@ def spec(scenario: Scenario, name: str, apiserver: str) -> ActorSpec:
         "apiserver": apiserver,
         "seed": scenario.seed,
         "setup": [_plain_manifest(manifest) for manifest in scenario.setup],
-        "events": [_plain_event(event) for event in scenario.events if event.what not in ("addNode", "removeNode")],
+        "events": [_plain_event(event) for event in scenario.events if event.what not in OF_MACHINES],
         "workloads": [workloads.plain(workload) for workload in scenario.workloads],
     }
     return ActorSpec(name, FACTORY, config)

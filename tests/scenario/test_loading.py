@@ -10,7 +10,7 @@ from kemu.errors import ScenarioError
 from kemu.objects import convert
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import loader
-from kemu.scenario.scenarios import Arrivals, Scenario
+from kemu.scenario.scenarios import Arrivals, Choice, Scenario
 from tests.scenario.texts import HEAD, NODES, load, pod
 
 
@@ -190,13 +190,36 @@ def test_faults() -> None:
         " partition: {between: [store, [apiserver/0, 'scheduler/*']], oneWay: yes, all: yes}}\n"
     )
     crash, partition = scenario.chaos
-    assert (crash.id, crash.what, crash.at_ns, crash.for_ns, crash.actor, crash.restart, crash.all) == (
-        "crash-0", "crash", 5 * SECOND_NS, 10 * SECOND_NS, "kubelet/*", True, False,
+    assert (crash.id, crash.what, crash.at_ns, crash.for_ns, crash.actor, crash.restart, crash.choice) == (
+        "crash-0", "crash", 5 * SECOND_NS, 10 * SECOND_NS, "kubelet/*", True, Choice(),
     )  # fmt: skip
     assert (partition.id, partition.at_ns, partition.every) == ("x", None, {"exponential": {"mean": 30.0}})
     assert partition.between == (("store",), ("apiserver/0", "scheduler/*"))
     assert partition.one_way
-    assert partition.all
+    assert partition.choice == Choice(share=1.0)
+
+
+def test_faults_of_machines_and_of_some() -> None:
+    scenario = load(
+        "chaos:\n"
+        "- {at: 5s, crash: {node: 'node-*', share: 10%, restart: no}}\n"
+        "- {at: 5s, crash: {actor: 'kubelet/*', count: 3}}\n"
+        "- {at: 5s, partition: {between: ['kubelet/*', store], share: 0.25}}\n"
+    )
+    machines, kubelets, cut = scenario.chaos
+    assert (machines.actor, machines.machine, machines.choice) == ("kubelet/node-*", True, Choice(share=0.1))
+    assert (kubelets.machine, kubelets.choice, cut.choice) == (False, Choice(3), Choice(share=0.25))
+
+
+@pytest.mark.parametrize(
+    ("choice", "matching", "taken"),
+    [
+        (Choice(), 0, 0), (Choice(), 5, 1), (Choice(3), 5, 3), (Choice(9), 5, 5), (Choice(share=1.0), 7, 7),
+        (Choice(share=0.1), 1000, 100), (Choice(share=0.1), 4, 1), (Choice(share=0.5), 5, 3), (Choice(share=0.1), 0, 0),
+    ],
+)  # fmt: skip
+def test_how_many_a_fault_takes(choice: Choice, matching: int, taken: int) -> None:
+    assert choice.of(matching) == taken
 
 
 def test_overrides_are_as_if_written() -> None:
