@@ -221,7 +221,9 @@ class Preemptor:
             if len(self._kept) >= max(8, _KEPT_DRY_RUNS // max(1, filtering.nodes)):
                 for old in list(self._kept)[: len(self._kept) // 2]:
                     del self._kept[old]
-            kept = self._kept[number] = {}
+            # Maybe no other pod comes of this template: what would be kept holds victims in memory that are long gone.
+            self._kept[number] = {}
+            return {}
         elif len(kept) > 2 * filtering.nodes + _SPARE:
             # Of nodes that are gone.
             for name in [name for name in kept if name not in self.cluster.nodes]:
