@@ -317,7 +317,9 @@ class History:
 
     def _look_for_eviction(self, time_ns: int, history: PodHistory, status: core_v1_pb2.PodStatus) -> None:
         """By whomever: a kubelet, the eviction API, the taint manager, the garbage collector of pods."""
-        reasons = [status.reason] if status.reason == EVICTED else []
+        # One that is refused under pressure has the same reason, and has never run.
+        evicted = status.reason == EVICTED and history.first("rejected") is None
+        reasons = [EVICTED] if evicted else []
         message = status.message
         for condition in status.conditions:
             if condition.type != "DisruptionTarget" or condition.status != "True":
