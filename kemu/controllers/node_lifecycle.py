@@ -98,7 +98,9 @@ class NodeLifecycleController(controllers.Controller):
                 del known[gone]
         self._looked_ns = now_ns
         steady.begin(now_ns)
-        views = [self._view(name, node) for name, node in nodes.items() if name not in steady]
+        # All are steady, as a rule; of the others, the order in which they came counts.
+        some = nodes.items() if len(steady) < len(nodes) else ()
+        views = [self._view(name, node) for name, node in some if name not in steady]
         changes = self._health.monitor(now_ns, views, steady.by_zone)
         for view in views:
             steady.settle(view, known[view.name])

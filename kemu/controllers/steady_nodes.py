@@ -79,6 +79,9 @@ class SteadyNodes:
     def __contains__(self, name: str) -> bool:
         return name in self._steady
 
+    def __len__(self) -> int:
+        return len(self._steady)
+
     def begin(self, now_ns: int) -> None:
         """A look begins: wake those that it has to see."""
         while self._ends and self._ends[0][0] <= now_ns:

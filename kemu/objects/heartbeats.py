@@ -13,7 +13,7 @@ renewal is found at once, however many came before.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -81,7 +81,8 @@ class Statement:
 
     def encode(self) -> str:
         """The annotation."""
-        return json.dumps({**asdict(self.schedule), "until": self.until, "arrives": self.arrives})
+        data = {field: getattr(self.schedule, field) for field in Schedule.__slots__}
+        return json.dumps({**data, "until": self.until, "arrives": self.arrives})
 
 
 @lru_cache(1 << 15)

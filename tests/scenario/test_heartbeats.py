@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim import SimRuntime
 from kemu.scenario import loader, runner
 from kemu.scenario.heartbeats import Heartbeats
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 LIVELY = """
 apiVersion: kemu.dev/v1
@@ -103,12 +105,7 @@ class Play:
 
     def told(self) -> list[Any]:
         """What actors did, with its times; what the scheduler's cache holds bears revisions."""
-        return [
-            (time_ns, actor, kind, _without_revisions(data))
-            for time_ns, actor, kind, data in self.events
-            if kind.startswith(("node.", "taint.", "kubelet.", "sched.", "chaos.", "user.", "gc.", "actor.", "api."))
-            and kind != "sched.cache"
-        ]
+        return _told(self.events)
 
     def writes(self, pattern: str, since_s: float = 0) -> list[float]:
         """Times of writes, in seconds, of keys that match."""
@@ -119,6 +116,15 @@ class Play:
             for change in data["changes"]
             if re.search(pattern, change[1])
         ]
+
+
+def _told(events: Iterable[tuple[int, str, str, Any]]) -> list[Any]:
+    return [
+        (time_ns, actor, kind, _without_revisions(data))
+        for time_ns, actor, kind, data in events
+        if kind.startswith(("node.", "taint.", "kubelet.", "sched.", "chaos.", "user.", "gc.", "actor.", "api."))
+        and kind != "sched.cache"
+    ]
 
 
 def _without_revisions(data: Any) -> Any:
@@ -139,6 +145,27 @@ def test_standing_and_exact_heartbeats_show_the_same(tmp_path: Path) -> None:
     assert not {"node-8", "node-1"} & set(unknown)
     assert any(kind == "taint.eviction" for _, _, kind, _ in standing.events)
     assert len(standing.writes("/leases/")) * 4 < len(exact.writes("/leases/"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "chaos/kubelet-partition",
+        "chaos/store-crash",
+        "seeds/lost-node-replacements",
+        "seeds/node-condition-oscillation",
+        "seeds/soft-eviction-threshold",
+    ],
+)
+def test_shipped_scenarios_run_the_same(name: str, tmp_path: Path) -> None:
+    told = []
+    for mode in ("standing", "exact"):
+        scenario = loader.load(SCENARIOS / f"{name}.yaml", overrides={"heartbeats": mode})
+        folder = tmp_path / mode
+        runner.run(scenario, runner.Options(out=folder))
+        with Reader(folder / FILE_NAME) as log:
+            told.append(_told((event.time_ns, event.actor, event.kind, event.data) for event in log))
+    assert told[0] == told[1]
 
 
 def _standing(node: str, text: str, runtime: str = "sim") -> dict[str, Any] | None:
