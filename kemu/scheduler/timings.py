@@ -2,7 +2,8 @@
 
 ``timing.schedulingCycle`` is a value or distribution for a whole attempt, or ``{base, perNode, perEvaluation}`` where
 ``perNode`` counts each node that was looked at and ``perEvaluation`` each set of pods that a search of the experiment
-switches (:mod:`kemu.scheduler.searches`) tried on a node; ``timing.bind`` is what a binding takes before its API call. In seconds.
+switches (:mod:`kemu.scheduler.searches`) tried on a node; ``timing.bind`` is what a binding takes before its API call.
+In seconds.
 
 The defaults are fitted to kube-scheduler v1.36 in process: 0.7 ms a cycle at 1,000 nodes and 1.0 ms at 5,000 with
 sampling, 7.4 ms at 5,000 nodes without.
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 DEFAULT_BASE_S = 0.0003
 DEFAULT_PER_NODE_S = 0.0000014
 DEFAULT_PER_EVALUATION_S = 0.00002
-"""One run of the filters on one node, by itself: kube-scheduler asks 16 nodes at a time, which ``perNode`` has in it."""
+"""One run of the filters on one node, by itself; ``perNode`` has in it that kube-scheduler asks 16 nodes at a time."""
 
 
 class Timing:
