@@ -17,6 +17,9 @@ from kemu.scenario import loader, replays, runner
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 SCENARIOS = {name: path for name, path in catalog.shipped().items() if not name.startswith("traces/")}
 
+LARGE = "chaos/thousand-nodes"
+"""Half a minute of computing."""
+
 
 def run(name: str, out: Path, seed: int | None = None) -> dict:
     overrides = {} if seed is None else {"seed": seed}
@@ -30,7 +33,7 @@ def failures(verdict: dict) -> list[str]:
 
 
 @pytest.mark.parametrize("seed", [None, 2, 3, 4, 5])
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if name != LARGE])
 def test_holds_in_virtual_time(name: str, seed: int | None, tmp_path: Path) -> None:
     verdict = run(name, tmp_path, seed)
     assert verdict["verdict"] == "holds", failures(verdict)
@@ -50,6 +53,14 @@ def test_repeats_in_fresh_processes_under_other_hash_seeds(name: str, tmp_path: 
         )
         digests.add(json.loads(done.stdout)["digest"])
     assert len(digests) == 1
+
+
+@pytest.mark.slow
+def test_a_thousand_nodes_hold_and_repeat(tmp_path: Path) -> None:
+    first, again, other = (run(LARGE, tmp_path / str(n), seed) for n, seed in enumerate((None, None, 2)))
+    assert (first["verdict"], other["verdict"]) == ("holds", "holds"), [*failures(first), *failures(other)]
+    assert first["digest"] == again["digest"]
+    assert first["counts"]["pods_created"] > 2500
 
 
 def test_other_seeds_give_other_runs(tmp_path: Path) -> None:
