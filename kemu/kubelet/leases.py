@@ -37,13 +37,13 @@ class Calms:
             self._arrives_ns = standing["arrives_ns"]
 
     def statement(self, schedule: heartbeats.Schedule, now_ns: int) -> heartbeats.Statement | None:
-        """None: heartbeats must be sent now, or so soon that nothing is gained."""
+        """None: heartbeats must be sent now."""
         if self._restless is None:
             return None
         until: int | None = None
         for begin, end in self._restless:
             if end is None or now_ns < end:
-                if begin - now_ns <= 2 * schedule.every:
+                if begin <= now_ns:
                     return None
                 until = begin + self._epoch_ns
                 break

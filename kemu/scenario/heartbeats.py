@@ -1,10 +1,10 @@
 """Which kubelets may state their heartbeats instead of sending them, and when (:mod:`kemu.objects.heartbeats`).
 
 Role: one step of :mod:`kemu.scenario.plans`. Whatever may come between a kubelet and those who watch over it stands in
-the scenario with its time: from a minute before until a minute after, heartbeats are sent as messages. Faults of a
-kubelet, or of its connection, concern that kubelet; those of the store, of API servers and of the node lifecycle
-controller concern all, from then on. On Ray, with latencies that vary and with a lag of the watch caches heartbeats are
-always sent: what the cluster knows at a time would then not be known beforehand.
+the scenario with its time: from ten seconds before until ten seconds after, heartbeats are sent as messages. Faults of
+a kubelet, or of its connection, concern that kubelet and all others that their patterns may mean; those of the store,
+of API servers and of the node lifecycle controller concern all, from then on. On Ray, with latencies that vary and with
+a lag of the watch caches heartbeats are always sent: what the cluster knows at a time would not be known beforehand.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ from kemu.objects import resources
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.networks import DEFAULT_LATENCY_S
-from kemu.scenario import faults
 from kemu.scenario.scenarios import Event, Fault, Scenario
 
-MARGIN_NS = 60 * SECOND_NS
+MARGIN_NS = 10 * SECOND_NS
 """What is under way when something happens, and what must find together again afterwards, is done with by then."""
 
 _WATCHERS = "store", "controller/node-lifecycle"
@@ -46,7 +45,7 @@ class Heartbeats:
             if api_ns is not None and store_ns is not None and watch_ns is not None:
                 self.arrives_ns, self.watch_ns = api_ns + 2 * store_ns, watch_ns
         self._servers = [f"apiserver/{index}" for index in range(scenario.apiserver_replicas)]
-        self._faults = scenario.chaos
+        self._faults = [(fault, self._times(fault, scenario.duration_ns)) for fault in scenario.chaos]
         self._events = [event for event in scenario.events if event.what not in _HARMLESS]
 
     def standing(self, node: str) -> dict[str, Any] | None:
@@ -57,12 +56,25 @@ class Heartbeats:
         return {"restless": [list(times) for times in _merged(restless)], "arrives_ns": self.arrives_ns}
 
     def _of_faults(self, kubelet: str) -> Iterable[Times]:
-        for fault in self._faults:
-            begin_ns = fault.at_ns if fault.at_ns is not None else fault.from_ns
-            if self._concerns_all(fault):
-                yield begin_ns - MARGIN_NS, None
-            elif _matches([kubelet], _patterns(fault)):
-                yield begin_ns - MARGIN_NS, _end_ns(fault)
+        for fault, times in self._faults:
+            if _matches([kubelet], _patterns(fault)) or self._concerns_all(fault):
+                yield from times
+
+    def _times(self, fault: Fault, duration_ns: int) -> list[Times]:
+        """Around every time at which it comes."""
+        lasts_ns = 0 if fault.what == "crash" else fault.for_ns
+        first_ns = fault.at_ns if fault.at_ns is not None else fault.from_ns
+        if lasts_ns is None or self._concerns_all(fault):
+            return [(first_ns - MARGIN_NS, None)]
+        if fault.at_ns is not None:
+            return [(first_ns - MARGIN_NS, first_ns + lasts_ns + MARGIN_NS)]
+        end_ns = duration_ns if fault.until_ns is None else min(duration_ns, fault.until_ns)
+        every = distributions.parse(fault.every).constant
+        if every is None or every * SECOND_NS <= 2 * MARGIN_NS:
+            return [(first_ns - MARGIN_NS, end_ns + lasts_ns + MARGIN_NS)]
+        every_ns = round(every * SECOND_NS)
+        comes = range(first_ns + every_ns, end_ns + 1, every_ns)
+        return [(when_ns - MARGIN_NS, when_ns + lasts_ns + MARGIN_NS) for when_ns in comes]
 
     def _concerns_all(self, fault: Fault) -> bool:
         if fault.what == "crash":
@@ -98,13 +110,6 @@ def _patterns(fault: Fault) -> list[str]:
 
 def _matches(names: Iterable[str], patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in patterns)
-
-
-def _end_ns(fault: Fault) -> int | None:
-    """When a kubelet is itself again. What recurs may come late, as one begins when the one before is over."""
-    if fault.at_ns is None or (fault.what == "partition" and fault.for_ns is None):
-        return None
-    return fault.at_ns + (fault.for_ns or faults.RESTART_AFTER_NS) + MARGIN_NS
 
 
 def _merged(all_times: Iterable[Times]) -> list[Times]:

@@ -200,17 +200,20 @@ def test_how_long_a_heartbeat_takes_to_arrive() -> None:
 @pytest.mark.parametrize(
     ("fault", "n1", "n2"),
     [
-        ("{at: 200s, crash: {actor: kubelet/n1}}", [[140, 261]], []),
-        ("{at: 200s, for: 40s, crash: {actor: kubelet/n1}}", [[140, 300]], []),
-        ("{at: 200s, crash: {actor: kubelet/*}}", [[140, 261]], [[140, 261]]),
-        ("{every: 200s, until: 300s, crash: {actor: kubelet/n1}}", [[-60, None]], []),
-        ("{at: 200s, for: 9s, partition: {between: [kubelet/n1, apiserver/0]}}", [[140, 269]], []),
-        ("{at: 200s, partition: {between: [kubelet/n1, apiserver/0]}}", [[140, None]], []),
+        ("{at: 200s, crash: {actor: kubelet/n1}}", [[190, 210]], []),
+        ("{at: 200s, for: 40s, crash: {actor: kubelet/n1}}", [[190, 210]], []),
+        ("{at: 200s, crash: {actor: kubelet/*}}", [[190, 210]], [[190, 210]]),
+        ("{at: 200s, crash: {node: n1}}", [[190, 210]], []),
+        ("{every: 200s, until: 500s, crash: {actor: kubelet/n1}}", [[190, 210], [390, 410]], []),
+        ("{every: 15s, from: 60s, until: 500s, crash: {actor: kubelet/n1}}", [[50, 510]], []),
+        ("{every: {exponential: {mean: 99s}}, crash: {actor: kubelet/n1}}", [[-10, 3610]], []),
+        ("{at: 200s, for: 9s, partition: {between: [kubelet/n1, apiserver/0]}}", [[190, 219]], []),
+        ("{at: 200s, partition: {between: [kubelet/n1, apiserver/0]}}", [[190, None]], []),
         ("{at: 200s, for: 9s, partition: {between: [scheduler/*, apiserver/0]}}", [], []),
-        ("{at: 200s, for: 9s, partition: {between: [store, apiserver/0]}}", [[140, None]], [[140, None]]),
-        ("{at: 200s, crash: {actor: apiserver/0}}", [[140, None]], [[140, None]]),
+        ("{at: 200s, for: 9s, partition: {between: [store, apiserver/0]}}", [[190, None]], [[190, None]]),
+        ("{at: 200s, crash: {actor: apiserver/0}}", [[190, None]], [[190, None]]),
         ("{at: 200s, crash: {actor: scheduler/*}}", [], []),
-        ("{at: 200s, crash: {actor: controller/*, all: true}}", [[140, None]], [[140, None]]),
+        ("{at: 200s, crash: {actor: controller/*, all: true}}", [[190, None]], [[190, None]]),
     ],
 )
 def test_heartbeats_are_sent_around_faults(fault: str, n1: list[Any], n2: list[Any]) -> None:
@@ -235,10 +238,10 @@ def test_heartbeats_are_sent_around_events_of_the_node() -> None:
         assert standing is not None
         return [[None if ns is None else ns / SECOND_NS for ns in one] for one in standing["restless"]]
 
-    assert restless("n1") == [[140, 260]]
-    assert restless("n2") == [[340, None]]
+    assert restless("n1") == [[190, 210]]
+    assert restless("n2") == [[390, None]]
     assert restless("n3") == []
-    assert restless("n4") == [[540, None]]
+    assert restless("n4") == [[590, 610], [630, None]]
 
 
 def test_an_idle_kubelet_writes_nothing_until_something_may_happen_to_it(tmp_path: Path) -> None:
@@ -255,7 +258,7 @@ spec:
     play = Play(text, "standing", tmp_path / "run")
     assert play.writes("/(leases/.*/node-[23]|minions/node-[23])", 1) == []
     written = play.writes("/leases/.*/node-1$", 1)
-    # A minute before the crash, then once, for its return, and until the end of its restlessness.
-    assert [540 <= at <= 600 or 660 <= at <= 740 for at in written] == [True] * len(written)
-    assert 6 <= sum(at < 600 for at in written) <= 7
-    assert written[-1] > 700
+    # Just before the crash, and once at its return.
+    assert all(590 <= at <= 600 or 660 <= at < 661 for at in written), written
+    assert len(written) in (1, 2, 3)
+    assert written[-1] >= 660
