@@ -22,6 +22,10 @@ def drop(task: asyncio.Task[Any], context: contextvars.Context) -> None:
     if task.done():
         return
     task._log_destroy_pending = False  # type: ignore[attr-defined]
+    awaited = task._fut_waiter  # type: ignore[attr-defined]
+    if awaited is not None:
+        # It may have failed in this very instant: there is nobody left to hear of it.
+        awaited._log_traceback = False
     coroutine: Any = task.get_coro()
     for _ in range(_MAX_CLOSES):
         try:

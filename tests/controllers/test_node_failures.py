@@ -321,3 +321,34 @@ def test_out_of_service_and_removal_free_the_names(tmp_path: Path) -> None:
     (stuck,) = [pod for pod in played.pods.values() if pod.metadata.HasField("deletionTimestamp")]
     assert stuck.spec.nodeName == "n3"
     assert played.complete("db") == 8
+
+
+MIXED = (
+    "nodes: [{namePrefix: n-, count: 6, kubelet: {shutdownGracePeriod: 20s}}]\n"
+    "duration: 9m\n"
+    "controllers: [node-lifecycle, taint-eviction, pod-gc, replicaset, statefulset]\n"
+    "manifests:\n" + owner("ReplicaSet", "web", 20) + owner("StatefulSet", "db", 8) + "events:\n"
+    "- {at: 30s, shutdownNode: {node: n-1}}\n"
+    "- {at: 31s, shutdownNode: {node: n-1}}\n"
+    "- {at: 35s, removeNode: {node: n-1}}\n"
+    "- {at: 60s, addNode: {name: n-1}}\n"
+    "- {at: 90s, shutdownNode: {node: n-2}}\n"
+    "- {at: 91s, startNode: {node: n-2}}\n"
+    "- {at: 130s, startNode: {node: n-2}}\n"
+    "- {at: 200s, removeNode: {node: n-3}}\n"
+    "- {at: 210s, addNode: {name: n-3}}\n"
+    "chaos:\n"
+    "- {every: 7s, from: 60s, until: 4m, for: 9s, crash: {node: 'n-*'}}\n"
+    "- {every: 11s, from: 60s, until: 4m, for: 12s, crash: {actor: 'kubelet/n-*'}}\n"
+    "- {every: 50s, from: 60s, until: 4m, for: 5s, partition: {between: ['kubelet/n-*', apiserver/0], share: 50%}}\n"
+)
+
+
+@pytest.mark.parametrize("seed", range(1, 7))
+def test_everything_at_once(seed: int, tmp_path: Path) -> None:
+    """Machines, kubelets and connections fail while nodes come and go: no check is broken, and all come together."""
+    played = play(tmp_path, MIXED, seed)
+    assert sorted(played.nodes) == [f"n-{n}" for n in range(1, 7)]
+    assert all(meta.has_condition(node.status.conditions, "Ready") for node in played.nodes.values())
+    assert played.complete("web") == 20
+    assert played.complete("db") == 8

@@ -253,3 +253,30 @@ class ReadyAtSecond:
         if ReadyAtSecond.starts > 1:
             self.env.ready()
         await asyncio.Event().wait()
+
+
+def test_who_crashes_in_the_instant_of_bad_news_does_not_hear_of_it() -> None:
+    """The future that it waited for has failed, and nobody asks it why: that is no failure of the run."""
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([ActorSpec("waiter", f"{__name__}:WaitsForBadNews")])
+        await runtime.clock.sleep(1)
+        WaitsForBadNews.news.set_exception(ConnectionError("lost"))
+        del WaitsForBadNews.news
+        await runtime.crash("waiter")
+        gc.collect()
+        await runtime.clock.sleep(1)
+
+    sim(main)
+
+
+class WaitsForBadNews:
+    news: asyncio.Future[None]
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        self.env = env
+
+    async def run(self) -> None:
+        self.env.ready()
+        WaitsForBadNews.news = asyncio.get_running_loop().create_future()
+        await WaitsForBadNews.news
