@@ -9,6 +9,9 @@ from kemu.checks.history import POD_PREFIX, History
 from kemu.checks.results import Result, counted, seconds, several
 from kemu.k8s import core_v1_pb2
 
+MIRROR = "kubernetes.io/config.mirror"
+"""Annotation of the objects that stand for static pods."""
+
 
 class NoNameRunsTwice:
     """Two pods of one name never run at the same time, on whatever nodes.
@@ -67,6 +70,8 @@ class NoNameRunsTwice:
                     self._removed[revision] = (name, uid, node)
             return
         pod = core_v1_pb2.Pod.FromString(value)
+        if MIRROR in pod.metadata.annotations:
+            return  # It comes and goes while its static pod, which has another UID, runs on.
         uid, node, spec = pod.metadata.uid, pod.spec.nodeName, pod.spec
         no_grace = spec.HasField("terminationGracePeriodSeconds") and not spec.terminationGracePeriodSeconds
         self._objects[key] = (uid, node, no_grace)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.checks import registry
+from kemu.checks import identities, registry
 from kemu.checks.history import WORKLOAD_LABEL, History
 from kemu.checks.results import Result
 from tests.checks.logs import Log
@@ -124,6 +124,16 @@ class TestNoNameRunsTwice:
         log.pod(0, "db-0", uid="old")
         log.pods["db-0"].spec.terminationGracePeriodSeconds = 0
         assert self.play(log).holds is True
+
+    def test_a_mirror_pod_is_no_pod_of_its_own(self) -> None:
+        log = Log()
+        log.add(1, "kubelet/n1", "kubelet.running", pod="default/proxy-n1", uid="static", node="n1", start=0)
+        for second, uid in ((2, "mirror"), (4, "next")):
+            log.pod(second, "proxy-n1", node="n1", uid=uid)
+            log.pods["proxy-n1"].metadata.annotations[identities.MIRROR] = "static"
+            log.pod(second, "proxy-n1", phase="Running")
+            log.gone(second + 1, "proxy-n1")
+        assert judge(log)[1]["no-name-runs-twice"].holds is True
 
     def test_a_machine_that_is_gone_runs_nothing(self) -> None:
         assert self.play(Log(), by="controller/statefulset", ends="stopped").holds is True
