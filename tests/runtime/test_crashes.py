@@ -277,6 +277,10 @@ class WaitsForBadNews:
         self.env = env
 
     async def run(self) -> None:
-        self.env.ready()
         WaitsForBadNews.news = asyncio.get_running_loop().create_future()
+        self.env.spawn(self.wait(), "wait")
+        self.env.ready()
+        await asyncio.Event().wait()
+
+    async def wait(self) -> None:
         await WaitsForBadNews.news
