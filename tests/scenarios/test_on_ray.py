@@ -13,7 +13,7 @@ from tests.scenarios.test_shipped import failures
 SCENARIOS = {
     name: path
     for name, path in catalog.shipped().items()
-    if name.startswith(("seeds/", "races/", "extenders/", "chaos/graceful-"))
+    if name.startswith(("seeds/", "races/", "extenders/", "chaos/graceful-", "chaos/machine-"))
 }  # fmt: skip
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
