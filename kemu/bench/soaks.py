@@ -182,23 +182,24 @@ async def _drive(runtime: SimRuntime, nodes: int, pods: int, seed: int) -> dict[
 
     async def live() -> None:
         clock = runtime.env("user").clock
-        begun = time.process_time()
+        begun, begun_cpu = time.perf_counter(), time.process_time()
         reported = 0
         while driver.made < pods:
             await driver.step(min(BATCH, pods - driver.made))
             await clock.sleep(STEP_S)
             if driver.made - reported >= min(REPORT_PODS, max(1, pods // 5)):
-                spent = time.process_time() - begun
+                spent = time.process_time() - begun_cpu
                 sizes = rebuilds.sizes(engine)
                 reports.append(
                     {
                         "pods": driver.made,
+                        "wall_s": round(time.perf_counter() - begun, 1),
                         "cpu_us_per_pod": round(spent / (driver.made - reported) * 1e6),
                         "rss_mib": _resident_mib(),
                         "kept": sizes,
                     }
                 )
-                reported, begun = driver.made, time.process_time()
+                reported, begun, begun_cpu = driver.made, time.perf_counter(), time.process_time()
         await clock.sleep(SETTLE_S)
         over.set()
 
@@ -228,6 +229,7 @@ def soak(nodes: int, pods: int, seed: int = 1) -> dict[str, Any]:
 
     runtime = SimRuntime(seed, sink, TIMING)
     figures = runtime.run(_drive(runtime, nodes, pods, seed))
-    half = [report["rss_mib"] for report in figures["reports"]][len(figures["reports"]) // 2 :]
+    half = [report["rss_mib"] for report in figures["reports"]][(len(figures["reports"]) - 1) // 2 :]
     figures["rss_growth_mib"] = round(half[-1] - half[0], 1) if half else 0.0
+    figures["rss_growth_percent"] = round(100 * (half[-1] / half[0] - 1), 1) if half else 0.0
     return {**figures, **{kind.replace(".", "_"): number for kind, number in kinds.items()}}

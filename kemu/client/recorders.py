@@ -98,6 +98,8 @@ class Recorder:
         self._controller = controller
         self._instance = f"{controller}-{host}"[:INSTANCE_BYTES]
         self._level = level
+        self.writes_routine = level == ALL
+        """Whether events of the usual life of an object are worth making."""
         self._known: dict[tuple[Any, ...], _Known] = {}
         """Events of the last minutes, by what makes them equal; those that came again are series."""
         self._waiting = 0

@@ -415,7 +415,8 @@ class Engine:
         bind_s = self._timing.bind_s(self._env.random)
         if bind_s:
             await self._clock.sleep(bind_s)
-        await self._reporter.settled(cycle.pod.uid)
+        if self._reporter.in_background:
+            await self._reporter.settled(cycle.pod.uid)
         answer = SKIP if self._extenders is None else await self._extenders.bind(cycle.pod, node)
         if not isinstance(answer, Skip):
             return answer, ""

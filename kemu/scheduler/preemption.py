@@ -80,6 +80,24 @@ class Preemption(NamedTuple):
     """What was spent on searches that Kubernetes does not do."""
 
 
+class _Results(dict[str, "tuple[int, Candidate | Status]"]):
+    """By node, of one template: the generation of the node, and what a dry run came to."""
+
+    __slots__ = ("_prune_at",)
+
+    def __init__(self) -> None:
+        self._prune_at = _SPARE
+
+    def prune(self, nodes: Mapping[str, NodeInfo]) -> None:
+        """Now and then, drop what is void: its victims may be long gone."""
+        if len(self) > self._prune_at:
+            for name, (generation, _result) in list(self.items()):
+                node = nodes.get(name)
+                if node is None or node.generation != generation:
+                    del self[name]
+            self._prune_at = 2 * len(self) + _SPARE
+
+
 class Preemptor:
     """Chooses victims for the pods of one profile."""
 
@@ -89,8 +107,8 @@ class Preemptor:
         self.cluster = cluster
         self.policy = policy
         self.random = rng
-        self._kept: dict[int, dict[str, tuple[int, Candidate | Status]]] = {}
-        """By template, then by node: the generation of the node and the result."""
+        self._kept: dict[int, _Results] = {}
+        """By template."""
         self.candidates: list[Candidate] = []
         """Those of the latest preemption, for extenders to look at."""
         self._budgets: list[_Budget] = []
@@ -209,7 +227,7 @@ class Preemptor:
                 failures[name] = result
         return candidates, failures
 
-    def _kept_of(self, filtering: Filtering) -> dict[str, tuple[int, Candidate | Status]]:
+    def _kept_of(self, filtering: Filtering) -> _Results:
         """The results known for the pod's template, of nodes that alone decide."""
         if self._budgets_version != self.cluster.budgets_version:
             self._budgets_version = self.cluster.budgets_version
@@ -221,13 +239,10 @@ class Preemptor:
             if len(self._kept) >= max(8, _KEPT_DRY_RUNS // max(1, filtering.nodes)):
                 for old in list(self._kept)[: len(self._kept) // 2]:
                     del self._kept[old]
-            # Maybe no other pod comes of this template: what would be kept holds victims in memory that are long gone.
-            self._kept[number] = {}
-            return {}
-        elif len(kept) > 2 * filtering.nodes + _SPARE:
-            # Of nodes that are gone.
-            for name in [name for name in kept if name not in self.cluster.nodes]:
-                del kept[name]
+            # Maybe no other pod comes of this template: nothing is kept of the first one.
+            self._kept[number] = _Results()
+            return _Results()
+        kept.prune(self.cluster.nodes)
         return kept
 
     def dry_run(self, filtering: Filtering, node: NodeInfo, local: bool = False) -> Candidate | Status:

@@ -29,7 +29,7 @@ class Reporter:
         self._env = env
         self._api = api
         self._recorders = recorders
-        self._in_background = policy.statusWrites == "background"
+        self.in_background = policy.statusWrites == "background"
         self._next: dict[str, tuple[Any, Patch]] = {}
         """By UID: what comes after the write under way."""
         self._under_way: dict[str, asyncio.Task[Any]] = {}
@@ -61,13 +61,16 @@ class Reporter:
         return self._nominations.get(pod.metadata.uid, nominated) if self._nominations else nominated
 
     async def settled(self, uid: str) -> None:
-        """Before a binding: what was to be written about the pod is void, what is being written comes first."""
+        """Before a binding, with writes in the background: what was to be written of the pod is void.
+
+        What is being written comes first.
+        """
         self._next.pop(uid, None)
         if uid in self._under_way:
             await self._under_way[uid]
 
     async def _write(self, pod: Any, patch: Patch) -> None:
-        if not self._in_background:
+        if not self.in_background:
             await self._patch(pod, patch)
             return
         uid = pod.metadata.uid
@@ -101,9 +104,10 @@ class Reporter:
     # Events ---------------------------------------------------------------------------------------------------------
 
     def bound(self, pod: Any, node: str) -> None:
-        metadata = pod.metadata
-        note = f"Successfully assigned {metadata.namespace}/{metadata.name} to {node}"
-        self._event(pod.spec.schedulerName, pod, NORMAL, "Scheduled", "Binding", note, routine=True)
+        recorder = self._recorders.get(pod.spec.schedulerName)
+        if recorder is not None and recorder.writes_routine:
+            note = f"Successfully assigned {meta.namespaced_name(pod)} to {node}"
+            recorder.event(pod, NORMAL, "Scheduled", "Binding", note, routine=True)
 
     def preempted(self, victim: Any, preemptor: Any, node: str) -> None:
         note = f"Preempted by pod {preemptor.metadata.uid} on node {node}"
@@ -115,20 +119,11 @@ class Reporter:
         self._event(pod.spec.schedulerName, pod, WARNING, "FailedScheduling", "Scheduling", note)
 
     def _event(
-        self,
-        scheduler: str,
-        pod: Any,
-        event_type: str,
-        reason: str,
-        action: str,
-        note: str,
-        related: Any = None,
-        *,
-        routine: bool = False,
+        self, scheduler: str, pod: Any, event_type: str, reason: str, action: str, note: str, related: Any = None
     ) -> None:
         recorder = self._recorders.get(scheduler)
         if recorder is not None:
-            recorder.event(pod, event_type, reason, action, note, related, routine=routine)
+            recorder.event(pod, event_type, reason, action, note, related)
 
 
 def condition_patch(env: Env, pod: Any, condition_type: str, status: str, reason: str, message: str) -> Patch | None:
