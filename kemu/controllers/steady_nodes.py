@@ -98,14 +98,14 @@ class SteadyNodes:
             return
         if any(taint in view.taints for taint in _LOST_TAINTS):
             return
-        renewals, reports = heartbeats.stated(known.lease), heartbeats.stated(known.node)
-        if renewals is None or reports is None:
+        # Reports of its status may be sent: they change the Node, which wakes it.
+        renewals = heartbeats.stated(known.lease)
+        if renewals is None:
             return
         longest_ns = renewals.schedule.every + renewals.schedule.jitter
         now_ns = self._looks[-1]
         period_ns = now_ns - self._looks[-2] if len(self._looks) > 1 else 0
-        ends = [one.until - known.epoch_ns for one in (renewals, reports) if one.until is not None]
-        until_ns = min(ends, default=None)
+        until_ns = None if renewals.until is None else renewals.until - known.epoch_ns
         if longest_ns + period_ns > self._grace_ns or (until_ns is not None and until_ns <= now_ns):
             return
         self._longest_ns = max(self._longest_ns, longest_ns)
