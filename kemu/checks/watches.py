@@ -68,6 +68,7 @@ class WatchHasNoGaps:
             changes.setdefault(change.key.split("/", 3)[2], []).append(change)
         expected: dict[tuple[str, str, str, str], list[int]] = {}
         by_node = _revisions_by_node(changes.get("pods", []))
+        by_name: dict[str, dict[str, list[Change]]] = {}
         for session in self._sessions:
             got = session.revisions
             delivered += len(got)
@@ -83,7 +84,12 @@ class WatchHasNoGaps:
             else:
                 signature = (session.resource, session.namespace, session.label_selector, session.field_selector)
                 if signature not in expected:
-                    expected[signature] = _matching(changes.get(session.resource, []), *signature)
+                    some = changes.get(session.resource, [])
+                    if name := _only_name(session.field_selector):
+                        if session.resource not in by_name:
+                            by_name[session.resource] = _by_name(some)
+                        some = by_name[session.resource].get(name, [])
+                    expected[signature] = _matching(some, *signature)
                 wanted = expected[signature]
             missing = {r for r in wanted if session.since < r <= got[-1]}.symmetric_difference(got)
             if missing:
@@ -109,6 +115,13 @@ def _only_name(field_selector: str) -> str:
     """The name, if that is all that is asked for."""
     field_name, _, name = field_selector.partition("=")
     return name if field_name == "metadata.name" and "," not in name and not name.startswith("=") else ""
+
+
+def _by_name(changes: list[Change]) -> dict[str, list[Change]]:
+    found: dict[str, list[Change]] = {}
+    for change in changes:
+        found.setdefault(change.key.rpartition("/")[2], []).append(change)
+    return found
 
 
 def _revisions_by_node(changes: list[Change]) -> dict[str, list[int]]:
