@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kemu.runlog.frames import FILE_NAME, Writer
-from kemu.scenario import loader, runner
+from kemu.scenario import heartbeats, loader, runner
 from tests.scenarios.test_shipped import failures
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
@@ -104,7 +104,7 @@ def test_killed_cells_come_back_and_nothing_acknowledged_is_lost(cluster: Any, t
             await kill("control")
 
         breaking = asyncio.create_task(break_things())
-        end = await runner.drive(runtime, scenario, recorder)
+        end = await runner.drive(runtime, scenario, recorder, heartbeats.Heartbeats(scenario, "ray"))
         await breaking
         return end
 
