@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History
-from kemu.checks.results import Result, seconds, several
+from kemu.checks.results import Result, counted, seconds, several
 from kemu.k8s import core_v1_pb2
 from kemu.objects import fingerprints, requests
 
@@ -252,4 +252,4 @@ class CacheAgreesWithStore:
             return Result(self.id, False, several(self._findings))
         if not self._compared:
             return Result(self.id, True, "no scheduler reported what it counts")
-        return Result(self.id, True, f"{self._compared} reports compared")
+        return Result(self.id, True, f"{counted(self._compared, 'report')} compared")

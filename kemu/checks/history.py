@@ -71,6 +71,10 @@ class PodHistory:
     gone_ns: int | None = None
     attempts: int = 0
     workload: str = ""
+    created_by: str = ""
+    """The actor that had it created; empty where the API server did not come to say so."""
+    deleted_by: list[str] = field(default_factory=list)
+    """The actors whose requests to delete it were granted, in order: the last one ended it."""
     owner: str = ""
     """Whose pod it is: ``<kind>/<name>`` of its controller, its scenario's workload, else its own name."""
     replaces: str = ""
@@ -187,6 +191,7 @@ class History:
             "kubelet.oom_killed": self._on_oom_killed,
             "kubelet.collected": self._on_collected,
             "user.pod": self._on_user_pod,
+            "api.request": self._on_request,
             "api.refused": self._on_refused,
             "chaos.begin": self._on_fault,
             "chaos.end": self._on_fault_ended,
@@ -454,6 +459,15 @@ class History:
         if history is not None:
             history.workload = data["workload"]
             history.replaces = data.get("replaces") or ""
+
+    def _on_request(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        history = self.pods.get(data["uid"])
+        if history is None:
+            return
+        if data["verb"] == "create":
+            history.created_by = data["by"]
+        elif data["verb"] == "delete":
+            history.deleted_by.append(data["by"])
 
     def _on_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["requests_refused"] += 1

@@ -27,7 +27,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("scenario", help="a scenario file, or the name of a shipped one (kemu scenarios list)")
     parser.add_argument("--runtime", choices=("sim", "ray"), default="", help="default: as the scenario says, or sim")
     parser.add_argument("--seed", type=int, help="the seed of every random draw; overrides the scenario's")
-    parser.add_argument("--out", type=Path, help="the run folder; default: runs/NAME")
+    parser.add_argument("--out", type=Path, help="the run folder; default: runs/NAME-RUNTIME-SEED")
     parser.add_argument("--speed", type=_positive, default=0.0, help="virtual seconds for each real one (ray)")
     parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
     parser.add_argument(

@@ -36,7 +36,7 @@ def tell(history: History, limit: int) -> tuple[list[Line], int]:
         for fact in _notable(pod)
         if (line := _line(history, pod, fact)) is not None
     ]
-    lines += [line for fault in history.faults for line in _of_fault(fault)]
+    lines += _of_faults(history.faults)
     lines += [line for node in history.nodes.values() for line in _of_node(node)]
     order = sorted(range(len(lines)), key=lambda i: lines[i].time_ns)
     lines = [lines[i] for i in order]
@@ -47,20 +47,42 @@ def tell(history: History, limit: int) -> tuple[list[Line], int]:
     return [lines[i] for i in sorted(ranked)], len(lines) - len(ranked)
 
 
-def _of_fault(fault: Fault) -> list[Line]:
-    if fault.what == "crash":
-        machines = [f"the machine of {node}" for node in fault.data.get("nodes", ())]
-        whom = ", ".join(machines or fault.data["actors"])
-        begin, end = f"{whom} crashes", f"{whom} is started again"
-    else:
-        a, b = (_some(side) for side in fault.data["between"])
-        begin = f"{a} cannot reach {b}" + ("" if fault.data["oneWay"] else ", nor the other way")
-        end = f"{a} and {b} can talk again"
-    lines = [Line(fault.begin_ns, "chaos", begin, "", "bad", 4)]
-    if fault.end_ns is not None:
-        lines.append(Line(fault.end_ns, "chaos", end, "", "good", 4))
+def _of_faults(faults: Sequence[Fault]) -> list[Line]:
+    """What crashes in one instant is told in one line, and so is what comes back in one."""
+    lines = []
+    begun: dict[int, list[Fault]] = {}
+    ended: dict[int, list[Fault]] = {}
+    for fault in faults:
+        if fault.what == "crash":
+            begun.setdefault(fault.begin_ns, []).append(fault)
+            if fault.end_ns is not None:
+                ended.setdefault(fault.end_ns, []).append(fault)
+        else:
+            lines += _of_partition(fault)
+    endings = ("is started again", "are started again")
+    for groups, verbs, tone in ((begun, ("crashes", "crash"), "bad"), (ended, endings, "good")):
+        for time_ns, group in groups.items():
+            machines = [node for fault in group for node in fault.data.get("nodes", ())]
+            actors = [actor for fault in group if not fault.data.get("nodes") for actor in fault.data["actors"]]
+            if machines:
+                whom = f"the machine{'s' * (len(machines) > 1)} of {_some(machines)}"
+                lines.append(Line(time_ns, "chaos", f"{whom} {verbs[len(machines) > 1]}", "", tone, 4))
+            if actors:
+                lines.append(Line(time_ns, "chaos", f"{_some(actors)} {verbs[len(actors) > 1]}", "", tone, 4))
     return lines
 
+
+def _of_partition(fault: Fault) -> list[Line]:
+    a, b = (_some(side) for side in fault.data["between"])
+    begin = f"{a} cannot reach {b}" + ("" if fault.data["oneWay"] else ", nor the other way")
+    lines = [Line(fault.begin_ns, "chaos", begin, "", "bad", 4)]
+    if fault.end_ns is not None:
+        lines.append(Line(fault.end_ns, "chaos", f"{a} and {b} can talk again", "", "good", 4))
+    return lines
+
+
+NAMED = 3
+"""Of so many who go through the same each one is named."""
 
 _PRESSURES = {"MemoryPressure": "memory", "DiskPressure": "disk", "PIDPressure": "process ids"}
 _BUILT_IN_TAINTS = "node.kubernetes.io/"
@@ -113,7 +135,9 @@ def _of_taint(node: str, fact: Fact) -> Line | None:
 
 
 def _some(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more" if names else "nobody"
+    if len(names) > NAMED:
+        return f"{', '.join(names[: NAMED - 1])} and {len(names) - NAMED + 1} more"
+    return ", ".join(names) or "nobody"
 
 
 def _notable(pod: PodHistory) -> Sequence[Fact]:
@@ -136,7 +160,7 @@ def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
     scheduler = _scheduler(fact.by or pod.scheduler_name)
     what = fact.what
     if what == "created":
-        return Line(fact.time_ns, "user", f"{name} is created", _wants(pod), "plain", 1)
+        return Line(fact.time_ns, _actor(pod.created_by), f"{name} is created", _wants(pod), "plain", 1)
     if what == "unschedulable":
         return Line(fact.time_ns, scheduler, f"{name} fits nowhere", _reason(fact.message), "plain", 2)
     if what == "nominated":
@@ -176,18 +200,23 @@ def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
             return None
         if pod.first("evicted") is not None:
             return None
-        return Line(fact.time_ns, "user", f"{name} is deleted, and shuts down", "", "plain", 1)
+        who = _actor(pod.deleted_by[0] if pod.deleted_by else "")
+        return Line(fact.time_ns, who, f"{name} is deleted, and shuts down", "", "plain", 1)
     if what == "deleted":
-        return Line(
-            fact.time_ns, f"kubelet {fact.node}" if fact.node else "API server", f"{name} is gone", "", "plain", 2
-        )
+        who = _actor(pod.deleted_by[-1]) if pod.deleted_by else f"kubelet {fact.node}" if fact.node else "API server"
+        return Line(fact.time_ns, who, f"{name} is gone", "", "plain", 2)
     return None
+
+
+def _actor(name: str) -> str:
+    """``kubelet/node-1`` is kubelet node-1, ``controller/replicaset`` replicaset; if nobody is named, the user."""
+    kind, _, rest = name.partition("/")
+    return {"kubelet": f"kubelet {rest}", "controller": rest, "scheduler": _scheduler(rest)}.get(kind, kind or "user")
 
 
 def _preempting(fact: Fact) -> str:
     """Who made room: a scheduler, the node's kubelet, or the rescheduler."""
-    kind, _, rest = fact.actor.partition("/")
-    return {"kubelet": f"kubelet {fact.node}", "controller": rest}.get(kind, _scheduler(rest))
+    return _actor(fact.actor)
 
 
 _EVICTORS = {
@@ -232,7 +261,8 @@ def _wants(pod: PodHistory) -> str:
         if resource == "cpu":
             parts.append(f"{quantities.format_milli(amount)} cpu")
         elif resource in ("memory", "ephemeral-storage"):
-            parts.append(f"{quantities.format_value(amount, quantities.Format.BINARY_SI)} {resource}")
+            formats = (quantities.Format.BINARY_SI, quantities.Format.DECIMAL_SI)
+            parts.append(f"{min((quantities.format_value(amount, one) for one in formats), key=len)} {resource}")
         else:
             parts.append(f"{amount} {resource}")
     wants = f"wants {', '.join(parts)}" if parts else "wants nothing"

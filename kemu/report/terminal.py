@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -49,7 +50,7 @@ def show_story(console: Console, history: History, limit: int = STORY_LINES) -> 
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
     table.add_column(justify="right", no_wrap=True, style="dim")
     table.add_column(no_wrap=True, style="cyan")
-    table.add_column(overflow="fold")
+    table.add_column(overflow="fold", width=_width_of_phrases(lines, console.width))
     table.add_column(overflow="fold", style="dim")
     for line in lines:
         table.add_row(
@@ -62,6 +63,14 @@ def show_story(console: Console, history: History, limit: int = STORY_LINES) -> 
     if left_out:
         console.print(f"[dim]… and {counted(left_out, 'less telling line')}[/]", highlight=False)
     console.print()
+
+
+def _width_of_phrases(lines: Sequence[stories.Line], width: int) -> int:
+    """Half of what times and names leave: less where that is not needed, more where a word or the reasons allow it."""
+    left = width - max(len(f"{line.time_ns / 1e9:.3f} s  {line.who}  ") for line in lines) - len("  ")
+    longest_word = max(len(word) for line in lines for word in line.what.split())
+    whole = max(len(line.what) for line in lines)
+    return max(1, min(whole, left, max(left // 2, longest_word, left - max(len(line.why) for line in lines))))
 
 
 def show_judgements(console: Console, verdict: Mapping[str, Any], *, passed: int = 20) -> None:
@@ -77,11 +86,19 @@ def show_judgements(console: Console, verdict: Mapping[str, Any], *, passed: int
             table.add_row(_MARK[found["holds"]], escape(found["text"]), f"[dim]{escape(found['detail'])}[/]")
         console.print(table)
     console.print("[bold]checked[/]", highlight=False)
+    broken = _expected_to_fail(judged)
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
     for found in verdict["checks"]:
-        table.add_row(_MARK[found["holds"]], escape(found["id"]), f"[dim]{escape(found['detail'])}[/]")
+        detail = found["detail"] + (", as expected" if found["id"] in broken else "")
+        table.add_row(_MARK[found["holds"]], escape(found["id"]), f"[dim]{escape(detail)}[/]")
     console.print(table)
     console.print()
+
+
+def _expected_to_fail(judged: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Ids of the checks that were expected not to hold, and do not: ``{check: id, holds: false}``."""
+    found = [re.match(r"\{check: ([a-z-]+), holds: false", one["text"]) for one in judged if one["holds"] is True]
+    return [match[1] for match in found if match is not None]
 
 
 def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
@@ -102,7 +119,7 @@ def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
 def waiting_table(by_variant: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Table:
     """Waiting times by variant (if any) and priority."""
     named = any(by_variant)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table = Table(box=None, padding=(0, 1 if named else 2, 0, 0), pad_edge=False, header_style="dim")
     if named:
         table.add_column("variant", overflow="fold")
     for title in ("priority", "pods", "unbound", "wait p50", "p99", "max", "overtaken"):
@@ -145,7 +162,7 @@ def show_matrix(
         for name, history in zip(names, histories, strict=True):
             console.print(f"[bold]{escape(name)}[/]", highlight=False)
             show_story(console, history)
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("variant", overflow="fold")
     telling = [name for name in _TELLING if len({found["counts"][name] for found in variants}) > 1][:4]
     for title in ("verdict", *(name.replace("_", " ") for name in telling)):

@@ -108,6 +108,7 @@ class SpanBuilder:
             "kubelet.admit": self._on_admit,
             "kubelet.preempting": self._on_kubelet_preempting,
             "kubelet.evicting": self._on_evicting,
+            "kubelet.shutting_down": self._on_shutting_down,
             "kubelet.oom_killed": self._on_oom_killed,
             "taint.eviction": self._on_removed,
             "podgc.deleted": self._on_removed,
@@ -401,7 +402,7 @@ class SpanBuilder:
         attributes: dict[str, AttributeValue] = {
             "kemu.preemptor": by,
             NODE: node,
-            REASON: f"killed by the kubelet of {node} for room for {by}",
+            REASON: f"killed by the kubelet of {node} to make room for {by}",
         }
         pod = self._pods.get(data["uid"])
         if pod is not None:
@@ -418,6 +419,16 @@ class SpanBuilder:
             "kemu.signal": data["signal"],
             "kemu.grace_period_s": data["grace_s"],
             REASON: data["message"].strip(),
+        }
+        self._end_by(data, f"evicted from {data['node']}")
+        self._emit("evicted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes, name="evicted")
+
+    def _on_shutting_down(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """What follows is the termination."""
+        attributes: dict[str, AttributeValue] = {
+            NODE: data["node"],
+            "kemu.grace_period_s": data["grace_s"],
+            REASON: "the machine is being shut down",
         }
         self._end_by(data, f"evicted from {data['node']}")
         self._emit("evicted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes, name="evicted")

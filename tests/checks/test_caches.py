@@ -66,7 +66,7 @@ def report_of(events: list[Event]) -> dict[str, Any]:
 
 def test_it_holds_of_a_run(log: list[Event]) -> None:
     result = judged(log)
-    assert (result.holds, result.detail) == (True, "1 reports compared")
+    assert (result.holds, result.detail) == (True, "1 report compared")
     report = report_of(log)
     assert report["nodes"] == 2
     assert report["pods"] > 0

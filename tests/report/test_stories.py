@@ -142,3 +142,30 @@ class TestTrouble:
             ("kubelet n1", "n1 is ready"),
             ("user", "n1 loses its taint mine:NoExecute"),
         ]
+
+    def test_who_creates_and_deletes(self) -> None:
+        log = Log()
+        log.pod(5, "a")
+        log.add(5, "apiserver/0", "api.request", verb="create", uid="uid-a", by="controller/replicaset")
+        log.pod(6, "a", deleting=6)
+        log.add(6, "apiserver/0", "api.request", verb="delete", uid="uid-a", by="user")
+        log.gone(7, "a")
+        log.add(7, "apiserver/0", "api.request", verb="delete", uid="uid-a", by="kubelet/n1")
+        assert [(who, what) for who, what, _ in self.told(log)] == [
+            ("replicaset", "a is created"),
+            ("user", "a is deleted, and shuts down"),
+            ("kubelet n1", "a is gone"),
+        ]
+
+    def test_crashes_of_one_instant_are_told_in_one_line(self) -> None:
+        log = Log()
+        for place in range(4):
+            log.add(5, "chaos", "chaos.begin", id=f"m{place}", what="crash", nodes=[f"n{place}"])
+        for place in range(2):
+            log.add(5, "chaos", "chaos.begin", id=f"k{place}", what="crash", actors=[f"kubelet/k{place}"])
+        log.add(9, "chaos", "chaos.end", id="m1")
+        assert [what for _, what, _ in self.told(log)] == [
+            "the machines of n0, n1 and 2 more crash",
+            "kubelet/k0, kubelet/k1 crash",
+            "the machine of n1 is started again",
+        ]

@@ -265,8 +265,14 @@ def test_who_evicts_and_why() -> None:
         9_000, "controller/taint-eviction", "taint.eviction", pod="default/b", uid=uid_of("b"), node="node-1",
         start=8_000 * MILLISECOND, ok=True,
     )  # fmt: skip
+    log.request(0, "create", "c", "user")
+    log.add(
+        6_000, KUBELET, "kubelet.shutting_down", pod="default/c", uid=uid_of("c"), node="node-1", priority=0, grace_s=20
+    )
     found = spans_of(log.events)
-    a, b = of_pod(found, "a"), of_pod(found, "b")
+    a, b, c = of_pod(found, "a"), of_pod(found, "b"), of_pod(found, "c")
+    assert c["evicted"].attributes[REASON] == "the machine is being shut down"
+    assert c["pod default/c"].attributes["kemu.outcome"] == "evicted from node-1"
     assert a["evicted"].attributes[REASON] == "The node was low on resource: memory."
     assert a["evicted"].service == "kubelet"
     assert a["pod default/a"].attributes["kemu.outcome"] == "evicted from node-1"
