@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kemu.cli import catalog
+from kemu.runtime.ray_clusters import RayCluster
 from kemu.scenario import loader, runner
 from tests.scenarios.test_shipped import failures
 
@@ -17,6 +19,13 @@ SCENARIOS = {
 }  # fmt: skip
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _one_ray_for_all() -> Iterator[None]:
+    """Each run has cells of its own; only Ray itself is shared, as it takes seconds to start."""
+    with RayCluster(workers=3):
+        yield
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
