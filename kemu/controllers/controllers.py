@@ -12,7 +12,7 @@ from typing import Any
 
 from kemu import errors
 from kemu.client import clients, informers, retries, workqueues
-from kemu.objects import meta, times
+from kemu.objects import meta
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS, Env
 
@@ -88,13 +88,7 @@ class Controller:
 
 def disruption_patch(pod: Any, reason: str, message: str, now_unix_ns: int) -> dict[str, Any] | None:
     """A strategic patch of a pod's status with its condition DisruptionTarget; None when it is as wanted already."""
-    known = meta.get_condition(pod.status.conditions, DISRUPTION_TARGET)
-    if known is not None and (known.status, known.reason, known.message) == ("True", reason, message):
-        return None
-    condition = {"type": DISRUPTION_TARGET, "status": "True", "reason": reason, "message": message}
-    if known is None or known.status != "True":
-        condition["lastTransitionTime"] = times.format_time(now_unix_ns // SECOND_NS)
-    return {"status": {"conditions": [condition]}}
+    return meta.condition_patch(pod.status.conditions, DISRUPTION_TARGET, "True", reason, message, now_unix_ns)
 
 
 def key_of(obj: Any) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kemu.k8s import meta_v1_pb2
+from kemu.objects import times
 
 SECOND_NS = 1_000_000_000
 
@@ -82,6 +83,19 @@ def has_condition(conditions: Sequence[Any], condition_type: str, status: str = 
     """Whether the condition of that type is there with that status."""
     condition = get_condition(conditions, condition_type)
     return condition is not None and condition.status == status
+
+
+def condition_patch(
+    conditions: Sequence[Any], condition_type: str, status: str, reason: str, message: str, now_unix_ns: int
+) -> dict[str, Any] | None:
+    """A strategic patch that sets one condition of an object's status; None when it is as wanted already."""
+    known = get_condition(conditions, condition_type)
+    if known is not None and (known.status, known.reason, known.message) == (status, reason, message):
+        return None
+    condition = {"type": condition_type, "status": status, "reason": reason, "message": message}
+    if known is None or known.status != status:
+        condition["lastTransitionTime"] = times.format_time(now_unix_ns // 1_000_000_000)
+    return {"status": {"conditions": [condition]}}
 
 
 def set_condition(

@@ -34,11 +34,6 @@ class Event(NamedTuple):
     data: dict[str, Any]
 
 
-def pack_event(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> bytes:
-    payload: bytes = msgpack.packb((time_ns, actor, kind, data), use_bin_type=True)
-    return payload
-
-
 def unpack_event(payload: bytes) -> Event:
     return Event(*msgpack.unpackb(payload, raw=False, strict_map_key=False))
 

@@ -163,12 +163,6 @@ class Link(abc.ABC):
         """The server's end of a call has come into being."""
         self.contexts[context] = None
 
-    def break_now(self, details: str) -> None:
-        """Both ends learn at once that the connection is lost."""
-        self.broken = True
-        self.break_client(details)
-        self.break_server()
-
     def break_client(self, details: str) -> None:
         status = Status(grpc.StatusCode.UNAVAILABLE, details)
         for call in list(self.calls):

@@ -133,7 +133,7 @@ class Comparison:
     """One of METRICS, or a counter."""
     priority: int | None
     of: Mapping[str, Any]
-    """Path → value: exactly one variant has them; see :func:`kemu.scenario.matrices.select`."""
+    """Path → value: exactly one variant has them; see :func:`kemu.scenario.matrices.matches`."""
     times_that_of: Mapping[str, Any]
     at_least: float | None
     at_most: float | None

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu.errors import ApiError, Conflict, NotFound
-from kemu.runtime.env import Env
+from kemu.objects import meta
+from kemu.runtime.env import SECOND_NS, Env
 from kemu.scheduler.cluster import Cluster
 from kemu.scheduler.framework import Api
 from kemu.scheduler.pods import PodInfo
 from kemu.scheduler.policies import Policy
 from kemu.scheduler.preemption import Candidate
-from kemu.scheduler.reports import Reporter, condition_patch
+from kemu.scheduler.reports import Reporter
 
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
@@ -128,4 +129,9 @@ class Evictor:
     def _disruption_patch(self, victim: PodInfo, preemptor: PodInfo) -> Mapping[str, Any] | None:
         scheduler = preemptor.pod.spec.schedulerName
         message = f"{scheduler}: preempting to accommodate a higher priority pod"
-        return condition_patch(self._env, victim.pod, DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, message)
+        clock = self._env.clock
+        now_unix_ns = clock.epoch_unix_s * SECOND_NS + clock.now_ns()
+        conditions = victim.pod.status.conditions
+        return meta.condition_patch(
+            conditions, DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, message, now_unix_ns
+        )

@@ -39,9 +39,6 @@ _UNSEEN = Status(UNRESOLVABLE)
 """Of nodes that the search did not come to, or that an extender left out without a word."""
 
 
-_NO_CANDIDATE = "no new claims to deallocate, preemption: no candidate node for preemption"
-
-
 class ExtenderError(KemuError):
     """A call failed, or was answered with nonsense."""
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from kemu.client.recorders import NORMAL, WARNING, Recorder
 from kemu.errors import ApiError
-from kemu.objects import meta, times
+from kemu.objects import meta
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.scheduler.framework import Api
 from kemu.scheduler.policies import Policy
@@ -45,7 +45,9 @@ class Reporter:
         self._event(pod.spec.schedulerName, pod, WARNING, "FailedScheduling", "Scheduling", message)
         if not writes_status:
             return
-        patch = condition_patch(self._env, pod, "PodScheduled", "False", reason, message)
+        clock = self._env.clock
+        now_unix_ns = clock.epoch_unix_s * SECOND_NS + clock.now_ns()
+        patch = meta.condition_patch(pod.status.conditions, "PodScheduled", "False", reason, message, now_unix_ns)
         if nominate is not None and nominate != self.nomination(pod):
             patch = patch or {"status": {}}
             patch["status"]["nominatedNodeName"] = nominate or None
@@ -124,15 +126,3 @@ class Reporter:
         recorder = self._recorders.get(scheduler)
         if recorder is not None:
             recorder.event(pod, event_type, reason, action, note, related)
-
-
-def condition_patch(env: Env, pod: Any, condition_type: str, status: str, reason: str, message: str) -> Patch | None:
-    """A strategic patch that sets one condition of a pod's status; None when it is as wanted already."""
-    known = meta.get_condition(pod.status.conditions, condition_type)
-    if known is not None and (known.status, known.reason, known.message) == (status, reason, message):
-        return None
-    condition = {"type": condition_type, "status": status, "reason": reason, "message": message}
-    if known is None or known.status != status:
-        now_s = env.clock.epoch_unix_s + env.clock.now_ns() // SECOND_NS
-        condition["lastTransitionTime"] = times.format_time(now_s)
-    return {"status": {"conditions": [condition]}}
