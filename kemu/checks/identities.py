@@ -120,5 +120,5 @@ class NoNameRunsTwice:
     def result(self, history: History) -> Result:
         if self._findings:
             return Result(self.id, False, several(self._findings))
-        pods, names = counted(self._ran, "pod"), counted(len(self._names), "name")
-        return Result(self.id, True, f"{pods} ran under {names}" if self._ran else "no pod ran")
+        starts, names = counted(self._ran, "start"), counted(len(self._names), "name")
+        return Result(self.id, True, f"{starts} of pods under {names}" if self._ran else "no pod ran")

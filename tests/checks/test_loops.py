@@ -106,7 +106,7 @@ class TestNoNameRunsTwice:
 
     def test_one_after_the_other(self) -> None:
         found = self.play(Log(), by="kubelet/n1", ends="terminated")
-        assert (found.holds, found.detail) == (True, "2 pods ran under 1 name")
+        assert (found.holds, found.detail) == (True, "2 starts of pods under 1 name")
 
     @pytest.mark.parametrize("by", ["kubelet/n1", "controller/taint-eviction", "scheduler/default-scheduler/0"])
     @pytest.mark.parametrize("ends", ["", "crash"])
