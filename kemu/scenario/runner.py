@@ -306,6 +306,8 @@ def variant_name(variant: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_plain(each)}" for key, each in value.items()) + "}"
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 

@@ -117,6 +117,7 @@ class SpanBuilder:
             "kubelet.started": self._on_started,
             "kubelet.exited": self._on_exited,
             "kubelet.restarting": self._on_restarting,
+            "kubelet.found_ended": self._on_exited,
             "kubelet.finished": self._on_finished,
             "kubelet.terminating": self._on_terminating,
             "kubelet.terminated": self._on_terminated,
@@ -557,8 +558,10 @@ class SpanBuilder:
             "k8s.container.name": container,
             "kemu.exit_code": code,
         }
+        # What a kubelet finds ended it knows from the pod's status, where times are whole seconds.
+        start_ns = max(data["start"], pod.created_ns or 0)
         self._emit(
-            spans.CONTAINER, pod.key, pod.uid, actor, data["start"], time_ns, attributes,
+            spans.CONTAINER, pod.key, pod.uid, actor, start_ns, time_ns, attributes,
             name=f"container {container}", error=f"exit code {code}" if code else "",
         )  # fmt: skip
 

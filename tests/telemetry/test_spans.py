@@ -250,6 +250,18 @@ def test_any_part_of_a_log_makes_spans(data: st.DataObject) -> None:
     assert all(span.end_ns >= span.start_ns for span in found)
 
 
+def test_a_container_that_was_found_ended_began_no_sooner_than_its_pod() -> None:
+    log = Log()
+    log.request(1_500, "create", "a", "user")
+    log.add(
+        30_000, KUBELET, "kubelet.found_ended", pod="default/a", uid=uid_of("a"), node="node-1",
+        start=1_000 * MILLISECOND, container="main", exit_code=255,
+    )  # fmt: skip
+    found = of_pod(spans_of(log.events), "a")
+    ended, root = found["container main"], found["pod default/a"]
+    assert (ended.start_ns, ended.attributes["kemu.exit_code"]) == (root.start_ns, 255)
+
+
 def test_who_evicts_and_why() -> None:
     log = Log()
     log.request(0, "create", "a", "user")
