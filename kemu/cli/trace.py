@@ -28,12 +28,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def command(options: argparse.Namespace) -> int:
+    from kemu.runlog.frames import FILE_NAME
     from kemu.scenario.replays import folders
 
     if not options.pod and not options.otlp:
         raise KemuError("name a pod to show, or --otlp HOST:PORT to send all traces to")
     exit_code = exits.HOLDS
     found = folders(options.run)
+    if not (found[0] / FILE_NAME).is_file():
+        raise KemuError(f"{options.run}: not a run folder: it has no {FILE_NAME}")
     if options.variant is not None:
         found = [_variant(found, options.variant)]
     if options.otlp:
