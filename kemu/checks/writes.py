@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from kemu.checks.history import History
-from kemu.checks.results import Result, seconds, several
+from kemu.checks.results import Result, counted, seconds, several
 
 
 class AcknowledgedWritesSurvive:
@@ -56,5 +56,5 @@ class AcknowledgedWritesSurvive:
                 findings.append(f"revision {revision}, acknowledged to {who} at {seconds(when)}, is not in the store")
         if findings:
             return Result(self.id, False, several(findings))
-        recoveries = f", {self._recoveries} recoveries" if self._recoveries else ""
-        return Result(self.id, True, f"{len(self._acknowledged)} acknowledged writes{recoveries}")
+        recoveries = f", {counted(self._recoveries, 'recovery', 'recoveries')}" if self._recoveries else ""
+        return Result(self.id, True, f"{counted(len(self._acknowledged), 'acknowledged write')}{recoveries}")

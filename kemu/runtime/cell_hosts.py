@@ -8,7 +8,6 @@ its control service), ``ray`` (the driver).
 from __future__ import annotations
 
 import asyncio
-import importlib
 import random
 import traceback
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -27,10 +26,11 @@ from kemu.runtime import (
     channels,
     disks,
     networks,
+    runtimes,
     servers,
     streams,
 )
-from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, Env, LogSink
+from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 
 OnFailure = Callable[[str, str], None]
 """Told of an actor that failed: its name, and a text with the traceback."""
@@ -113,7 +113,7 @@ class Host:
         resident = self.residents[spec.name] = Resident(self, spec.name, incarnation)
         resident.log("actor.started", {"incarnation": incarnation})
         try:
-            actor = resolve(spec.factory)(resident, spec.config)
+            actor = runtimes.resolve(spec.factory)(resident, spec.config)
         except Exception as error:
             self.failed(resident, f"its factory {spec.factory}", error)
         else:
@@ -378,15 +378,6 @@ class ActorDisk(disks.FileDisk):
 def file_name(actor: str) -> str:
     """``kubelet/node-1`` as the name of a directory."""
     return actor.replace("%", "%25").replace("/", "%2F")
-
-
-def resolve(factory: str) -> Callable[[Env, Mapping[str, Any]], Actor]:
-    """``module:callable``. Raises ValueError, ImportError or AttributeError."""
-    module, separator, name = factory.partition(":")
-    if not separator:
-        raise ValueError(f"not module:callable: {factory!r}")
-    found: Callable[[Env, Mapping[str, Any]], Actor] = getattr(importlib.import_module(module), name)
-    return found
 
 
 def _retrieve(future: asyncio.Future[None]) -> None:

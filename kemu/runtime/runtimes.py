@@ -6,15 +6,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+import importlib
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
-from kemu.runtime.env import ActorSpec, Clock, Env
+from kemu.runtime.env import Actor, ActorSpec, Clock, Env
 
 T = TypeVar("T")
 
 Ending = Literal["deadline", "stopped", "idle"]
 """Why ``run_until`` returned: the time is up, it was told to stop, or nothing can happen any more."""
+
+
+def resolve(factory: str) -> Callable[[Env, Mapping[str, Any]], Actor]:
+    """``module:callable``. Raises ValueError, ImportError or AttributeError."""
+    module, separator, name = factory.partition(":")
+    if not separator:
+        raise ValueError(f"not module:callable: {factory!r}")
+    found: Callable[[Env, Mapping[str, Any]], Actor] = getattr(importlib.import_module(module), name)
+    return found
 
 
 class Runtime(Protocol):

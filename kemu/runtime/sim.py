@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import importlib
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
@@ -18,11 +17,11 @@ from kemu.runtime import guards, streams
 from kemu.runtime.channels import Channel
 from kemu.runtime.clocks import ActorClock, Master
 from kemu.runtime.disks import MemoryDisk
-from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, Env, LogSink
+from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink
 from kemu.runtime.loops import VirtualLoop
 from kemu.runtime.networks import Host, Network
 from kemu.runtime.owners import OWNER, Condition, Owner
-from kemu.runtime.runtimes import Ending
+from kemu.runtime.runtimes import Ending, resolve
 from kemu.runtime.servers import Server
 
 T = TypeVar("T")
@@ -161,7 +160,7 @@ class SimRuntime:
     def _start(self, spec: ActorSpec, incarnation: int, disk: MemoryDisk) -> None:
         env = self._envs[spec.name] = SimEnv(self, spec.name, incarnation, disk)
         self._log(spec.name, "actor.started", {"incarnation": incarnation})
-        factory = _resolve(spec.factory)
+        factory = resolve(spec.factory)
         try:
             actor: Actor = env.context.run(factory, env, spec.config)
         except Exception as error:
@@ -330,12 +329,3 @@ class SimRuntime:
 async def _after(event: asyncio.Event, finish: Callable[[Ending], None]) -> None:
     await event.wait()
     finish("stopped")
-
-
-def _resolve(factory: str) -> Callable[[Env, Mapping[str, Any]], Actor]:
-    """``module:callable``. Raises ValueError, ImportError or AttributeError."""
-    module, separator, name = factory.partition(":")
-    if not separator:
-        raise ValueError(f"not module:callable: {factory!r}")
-    found: Callable[[Env, Mapping[str, Any]], Actor] = getattr(importlib.import_module(module), name)
-    return found

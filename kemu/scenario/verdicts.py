@@ -12,7 +12,7 @@ from typing import Any
 
 from kemu.checks import waiting
 from kemu.checks.history import Fact, History, PodHistory, counts
-from kemu.checks.results import Result, counted
+from kemu.checks.results import Result, counted, seconds
 from kemu.k8s import meta_v1_pb2
 from kemu.objects import convert, selectors
 from kemu.scenario.expectations import (
@@ -152,11 +152,11 @@ def _happened(facts: Sequence[Fact], statement: Statement, outcome: Outcome) -> 
             return False, _tell(fitting[0])
         return (
             True if _window_is_over(statement, outcome) else None
-        ), f"never {_PHRASES[statement.what]}, until {_s(outcome.end_ns)}"
+        ), f"never {_PHRASES[statement.what]}, until {seconds(outcome.end_ns)}"
     if fitting:
         return True, _tell(fitting[0])
     if not _window_is_over(statement, outcome):
-        return None, f"not {_PHRASES[statement.what]} when the run ended at {_s(outcome.end_ns)}"
+        return None, f"not {_PHRASES[statement.what]} when the run ended at {seconds(outcome.end_ns)}"
     if facts:
         return False, "instead: " + "; ".join(_tell(fact) for fact in facts[:3])
     return False, f"never {_PHRASES[statement.what]}"
@@ -202,15 +202,15 @@ def _tell(fact: Fact) -> str:
         text += f" {'to' if fact.what in ('bound', 'nominated') else 'on'} {fact.node}"
     if fact.by:
         text += f" by {fact.by.removeprefix('default/')}"
-    return f"{text} at {_s(fact.time_ns)}"
+    return f"{text} at {seconds(fact.time_ns)}"
 
 
 def _phase(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answer:
     if pod.gone_ns is not None:
-        return False, f"it is gone since {_s(pod.gone_ns)}"
+        return False, f"it is gone since {seconds(pod.gone_ns)}"
     holds = pod.phase == statement.phase
     if holds and not outcome.finished:
-        return None, f"{pod.phase} at {_s(outcome.end_ns)}, where the run ended too early"
+        return None, f"{pod.phase} at {seconds(outcome.end_ns)}, where the run ended too early"
     return holds, f"{pod.phase} at the end"
 
 
@@ -220,7 +220,7 @@ def _waited(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answer:
     if until is None:
         until = pod.deleting_ns if pod.deleting_ns is not None else outcome.end_ns
     waited = until - pod.created_ns
-    text = f"waited {_s(waited)}" + ("" if bound else " and was never bound")
+    text = f"waited {seconds(waited)}" + ("" if bound else " and was never bound")
     if statement.at_most_ns is not None and waited > statement.at_most_ns:
         return False, text
     if not bound and pod.deleting_ns is None and not outcome.finished:
@@ -283,10 +283,6 @@ def _select(selection: Selection, history: History) -> list[PodHistory]:
     message = convert.from_json(meta_v1_pb2.LabelSelector, dict(selection.selector or {}))
     compiled = selectors.compile_labels(message)
     return [pod for pod in pods if compiled.matches(pod.labels)]
-
-
-def _s(time_ns: int) -> str:
-    return f"{time_ns / 1e9:.3f} s"
 
 
 # Nodes --------------------------------------------------------------------------------------------------------------

@@ -184,7 +184,7 @@ class TestAcknowledgedWritesSurvive:
         log.add(3, "user", "client.acked", revs=[1, 2])
         log.add(4, "store", "store.recovered", rev=3, replayed=3, torn_bytes=0)
         result = judged(log, "acknowledged-writes-survive")
-        assert (result.holds, "1 recoveries" in result.detail) == (True, True)
+        assert (result.holds, "1 recovery" in result.detail) == (True, True)
 
     def test_a_crash_that_loses_an_acknowledged_write(self) -> None:
         log = Log()
