@@ -163,6 +163,8 @@ class History:
         self.victims: list[tuple[int, str, str]] = []
         """(time, victim's UID, preemptor's UID)."""
         self.faults: list[Fault] = []
+        self.shutdowns: list[tuple[int, str, bool]] = []
+        """(time, node, whether its machine goes off or is on again) of machines that were shut down."""
         self.eviction_returns: list[Return] = []
         """Evictions by a kubelet that had evicted a pod of the same owner before: the scheduler, who sees no usage, had
         put the next one there again."""
@@ -178,6 +180,8 @@ class History:
         """(time, revision) at which a store recovered."""
         self._keep_changes = keep_changes
         self._uid_of_key: dict[str, str] = {}
+        self._shut_down: dict[str, None] = {}
+        """Nodes whose machines are."""
         self._handlers = {
             "store.txn": self._on_txn,
             "store.recovered": self._on_recovered,
@@ -192,6 +196,8 @@ class History:
             "kubelet.collected": self._on_collected,
             "user.pod": self._on_user_pod,
             "api.request": self._on_request,
+            "machine.off": self._on_machine_off,
+            "machine.on": self._on_machine_on,
             "api.refused": self._on_refused,
             "chaos.begin": self._on_fault,
             "chaos.end": self._on_fault_ended,
@@ -459,6 +465,16 @@ class History:
         if history is not None:
             history.workload = data["workload"]
             history.replaces = data.get("replaces") or ""
+
+    def _on_machine_off(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["why"] == "shutdown":
+            self._shut_down[data["node"]] = None
+            self.shutdowns.append((time_ns, data["node"], True))
+
+    def _on_machine_on(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["node"] in self._shut_down:
+            del self._shut_down[data["node"]]
+            self.shutdowns.append((time_ns, data["node"], False))
 
     def _on_request(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         history = self.pods.get(data["uid"])

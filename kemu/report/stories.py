@@ -37,7 +37,10 @@ def tell(history: History, limit: int) -> tuple[list[Line], int]:
         if (line := _line(history, pod, fact)) is not None
     ]
     lines += _of_faults(history.faults)
-    lines += [line for node in history.nodes.values() for line in _of_node(node)]
+    for time_ns, node, is_off in history.shutdowns:
+        phrase, tone = ("is off, shut down", "bad") if is_off else ("boots", "good")
+        lines.append(Line(time_ns, "user", f"the machine of {node} {phrase}", "", tone, 3))
+    lines += [line for one in history.nodes.values() for line in _of_node(one)]
     order = sorted(range(len(lines)), key=lambda i: lines[i].time_ns)
     lines = [lines[i] for i in order]
     if len(lines) <= limit:

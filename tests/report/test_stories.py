@@ -169,3 +169,14 @@ class TestTrouble:
             "kubelet/k0, kubelet/k1 crash",
             "the machine of n1 is started again",
         ]
+
+    def test_machines_that_are_shut_down(self) -> None:
+        log = Log()
+        log.add(5, "operator", "machine.off", node="n1", why="shutdown")
+        log.add(6, "operator", "machine.off", node="n2", why="crash")
+        log.add(9, "operator", "machine.on", node="n1", boot="b")
+        log.add(9, "operator", "machine.on", node="n2", boot="c")
+        assert [what for _, what, _ in self.told(log)] == [
+            "the machine of n1 is off, shut down",
+            "the machine of n1 boots",
+        ]
