@@ -20,6 +20,8 @@ class Nominator:
         self._by_node: dict[str, list[PodInfo]] = {}
         self.nodes: dict[str, list[PodInfo]] = {}
         """The nodes that pods are nominated to, by name."""
+        self.repelling: dict[str, None] = {}
+        """UIDs of nominated pods with anti-affinity: they may keep others away."""
 
     def nominate(self, pod: PodInfo, node: str) -> None:
         """Replaces an earlier nomination of the same pod."""
@@ -27,7 +29,7 @@ class Nominator:
         if not node:
             return
         pod.nominated = node
-        self._pods[pod.uid] = pod
+        self._know(pod)
         pods = self.nodes[node] = self.on(node)
         pods.append(pod)
         self._on_change(node)
@@ -44,14 +46,21 @@ class Nominator:
         elif known is not pod:
             pods = self._by_node[wanted]
             pods[pods.index(known)] = pod
-            self._pods[pod.uid] = pod
+            self._know(pod)
             pod.nominated = wanted
+
+    def _know(self, pod: PodInfo) -> None:
+        self._pods[pod.uid] = pod
+        self.repelling.pop(pod.uid, None)
+        if pod.template.anti_affinity_terms:
+            self.repelling[pod.uid] = None
 
     def remove(self, uid: str) -> str:
         """Returns the node that the pod was nominated to, or ""."""
         pod = self._pods.pop(uid, None)
         if pod is None:
             return ""
+        self.repelling.pop(uid, None)
         node = pod.nominated
         pod.nominated = ""
         # The list stays, empty, where a NodeInfo shares it.

@@ -20,7 +20,7 @@ from kemu.scheduler.counts import PREFERRED, REQUIRED_AFFINITY, REQUIRED_ANTI_AF
 from kemu.scheduler.events import Event, Hint
 from kemu.scheduler.framework import MAX_SCORE, SKIP, ArgumentError, Cycle, FilterPlugin, Handle, ScorePlugin
 from kemu.scheduler.nodes import NodeInfo
-from kemu.scheduler.pods import PodInfo
+from kemu.scheduler.pods import PodInfo, Template
 from kemu.scheduler.statuses import Status, unresolvable, unschedulable
 from kemu.scheduler.terms import AffinityTerm, PodSelector
 
@@ -212,9 +212,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     def passes_anyway(self, state: _State, node: NodeInfo) -> bool:
         """Fewer pods are never in the way; they may be missed where the domain has few others that are wanted."""
         template = state.cycle.template
-        if node.nominated and (
-            template.anti_affinity_terms or any(other.template.anti_affinity_terms for other in node.nominated)
-        ):
+        if _may_repel(template, node):
             return False
         # A pod counts once for each term of the same key.
         most = len(node.pods) * len(template.affinity_terms)
@@ -234,9 +232,11 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
                 passing &= state.affinity.column(key) > most
         if template.anti_affinity_terms or state.existing.by_key:
             passing &= self.verdicts(state, cluster) == 0
-        for node in cluster.nominated_nodes():
-            if passing[node.row]:
-                passing[node.row] = self.passes_anyway(state, node)
+        if template.anti_affinity_terms or cluster.nominator.repelling:
+            # Nominated pods are added before the filters are asked: those may keep others away, or be kept away.
+            for node in cluster.nominated_nodes():
+                if passing[node.row] and _may_repel(template, node):
+                    passing[node.row] = False
         return passing
 
     # Score ----------------------------------------------------------------------------------------------------------
@@ -362,3 +362,10 @@ def _key_changed(pod: PodInfo, old: Any, new: Any) -> bool:
     return any(
         term.key in before and before[term.key] != after.get(term.key) for term in pod.template.anti_affinity_terms
     )
+
+
+def _may_repel(template: Template, node: NodeInfo) -> bool:
+    """Whether the pods nominated to a node may keep this one away, or it them."""
+    if not node.nominated:
+        return False
+    return bool(template.anti_affinity_terms) or any(other.template.anti_affinity_terms for other in node.nominated)
