@@ -68,12 +68,11 @@ class Controller:
         elif coroutines:
             await asyncio.gather(*(self.env.spawn(one, name) for one in coroutines))
 
-    async def disrupt(self, pod: Any, reason: str, message: str, *, grace_s: int | None = None) -> bool:
-        """Put the condition DisruptionTarget on a pod, then delete it. False: it is gone, or another of its name."""
+    async def remove(self, pod: Any, patch: Mapping[str, Any] | None, grace_s: int | None = None) -> bool:
+        """Delete a pod, after this strategic patch of its status. False: it is gone, or another of its name."""
         metadata = pod.metadata
         name, namespace, uid = metadata.name, metadata.namespace, metadata.uid
         client = self.client
-        patch = disruption_patch(pod, reason, message, self.unix_ns())
         try:
             if patch is not None:
                 await retries.patiently(

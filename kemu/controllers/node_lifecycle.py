@@ -241,23 +241,16 @@ class NodeLifecycleController(controllers.Controller):
 
     async def _mark_pod(self, pod: Any) -> None:
         metadata = pod.metadata
-        changed = type(pod)()
-        changed.CopyFrom(pod)
-        meta.set_condition(changed.status.conditions, node_health.READY, node_health.FALSE, "", "", self.unix_ns())
-        condition = meta.get_condition(changed.status.conditions, node_health.READY)
-        assert condition is not None
-        while True:
-            if await self._written(self.client.update_status(changed)):
-                return
+        while meta.set_condition(
+            pod.status.conditions, node_health.READY, node_health.FALSE, "", "", self.unix_ns()
+        ) and not await self._written(self.client.update_status(pod)):
             try:
-                changed = await retries.patiently(
+                pod = await retries.patiently(
                     self.env, lambda: self.client.get("pods", metadata.name, metadata.namespace)
                 )
             except errors.NotFound:
                 return
-            if changed.metadata.uid != metadata.uid or not meta.set_condition(
-                changed.status.conditions, node_health.READY, node_health.FALSE, "", "", self.unix_ns()
-            ):
+            if pod.metadata.uid != metadata.uid:
                 return
 
     async def _get(self, name: str) -> Any | None:

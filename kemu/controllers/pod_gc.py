@@ -13,7 +13,7 @@ from typing import Any
 
 from kemu import errors
 from kemu.client import informers, retries
-from kemu.controllers import controllers
+from kemu.controllers import controllers, workloads
 from kemu.objects import meta
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
@@ -24,7 +24,6 @@ TERMINATED_PODS = 12_500
 
 REASON = "DeletionByPodGC"
 OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
-_TERMINAL = ("Succeeded", "Failed")
 
 
 class PodGarbageCollector(controllers.Controller):
@@ -66,7 +65,7 @@ class PodGarbageCollector(controllers.Controller):
             self._by_node.setdefault(node, {})[key] = None
             if node not in self._nodes.store:
                 self._lost[node] = None
-        if obj.status.phase in _TERMINAL:
+        if obj.status.phase in workloads.TERMINAL:
             self._ended[key] = None
         if not node and obj.metadata.HasField("deletionTimestamp"):
             self._stuck[key] = None
@@ -177,25 +176,18 @@ class PodGarbageCollector(controllers.Controller):
         started_ns, metadata = self.clock.now_ns(), pod.metadata
         if lag_s := self.lag_s():
             await self.clock.sleep(lag_s)
-        name, namespace, uid = metadata.name, metadata.namespace, metadata.uid
-        client = self.client
-        ok = True
-        try:
-            if pod.status.phase not in _TERMINAL:
-                patch = controllers.disruption_patch(pod, REASON, disruption, self.unix_ns()) if disruption else None
-                patch = patch or {"status": {}}
-                patch["status"]["phase"] = "Failed"
-                await retries.patiently(
-                    self.env, lambda: client.patch("pods", name, namespace, patch, "status", "strategic", uid)
-                )
-            await retries.patiently(self.env, lambda: client.delete("pods", name, namespace, 0, uid))
-        except (errors.NotFound, errors.Conflict):
-            ok = False
+        patch = None
+        if pod.status.phase not in workloads.TERMINAL:
+            if disruption:
+                patch = controllers.disruption_patch(pod, REASON, disruption, self.unix_ns())
+            patch = patch or {"status": {}}
+            patch["status"]["phase"] = "Failed"
+        ok = await self.remove(pod, patch, 0)
         self.env.log(
             "podgc.deleted",
             {
-                "pod": f"{namespace}/{name}",
-                "uid": uid,
+                "pod": controllers.key_of(pod),
+                "uid": metadata.uid,
                 "node": pod.spec.nodeName,
                 "start": started_ns,
                 "ok": ok,

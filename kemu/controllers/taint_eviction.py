@@ -77,7 +77,7 @@ class TaintEvictionController(controllers.Controller):
     async def _delete(self, pod: Any, due_ns: int) -> None:
         if lag_s := self.lag_s():
             await self.clock.sleep_until_ns(self.clock.now_ns() + int(lag_s * SECOND_NS))
-        done = await self.disrupt(pod, REASON, MESSAGE)
+        done = await self.remove(pod, controllers.disruption_patch(pod, REASON, MESSAGE, self.unix_ns()))
         metadata = pod.metadata
         self.env.log(
             "taint.eviction",

@@ -8,6 +8,7 @@ work in Kubernetes.
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -23,7 +24,7 @@ EXPECTED_S = 5 * 60
 """How long news of what was done are waited for (``ExpectationsTimeout``)."""
 
 
-class WorkloadController(controllers.Controller):
+class WorkloadController(controllers.Controller, abc.ABC):
     """Subclasses name their ``resource``, ``kind`` and say in :meth:`sync` what to do."""
 
     resource: ClassVar[str]
@@ -45,9 +46,9 @@ class WorkloadController(controllers.Controller):
         await self.begin(self.pods, self.owners)
         await self.work(self.queue, self._reconcile)
 
+    @abc.abstractmethod
     async def sync(self, owner: Any, pods: list[Any]) -> None:
         """Bring the pods of one owner closer to what it wants. Raises ApiError to be called again later."""
-        raise NotImplementedError
 
     # --- news --------------------------------------------------------------------------------------------------------
 
