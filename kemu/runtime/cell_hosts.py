@@ -29,6 +29,7 @@ from kemu.runtime import (
     runtimes,
     servers,
     streams,
+    tasks,
 )
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 
@@ -204,7 +205,7 @@ class Resident:
         self.calls = cell_servers.Calls(self)
         self.is_ready: asyncio.Future[None] = host.loop.create_future()
         # Nobody need ever ask.
-        self.is_ready.add_done_callback(_retrieve)
+        self.is_ready.add_done_callback(tasks.retrieve)
         self.main: asyncio.Task[Any] | None = None
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._streams: dict[Any, str] = {}
@@ -378,8 +379,3 @@ class ActorDisk(disks.FileDisk):
 def file_name(actor: str) -> str:
     """``kubelet/node-1`` as the name of a directory."""
     return actor.replace("%", "%25").replace("/", "%2F")
-
-
-def _retrieve(future: asyncio.Future[None]) -> None:
-    if not future.cancelled():
-        future.exception()

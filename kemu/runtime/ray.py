@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import grpc.aio
 
 from kemu.errors import ActorFailed, SimulationError
-from kemu.runtime import cell, cell_clocks, cell_hosts, ray_cells, ray_clusters, ray_events, ray_plans
+from kemu.runtime import cell, cell_clocks, cell_hosts, ray_cells, ray_clusters, ray_events, ray_plans, tasks
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray_cells import RemoteCell
 from kemu.runtime.runtimes import Ending
@@ -106,7 +106,7 @@ class RayRuntime:
         self._faults: dict[str, cell_pb2.Fault] = {}
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._failure: asyncio.Future[None] = self._loop.create_future()
-        self._failure.add_done_callback(_retrieve)
+        self._failure.add_done_callback(tasks.retrieve)
         self._closing: asyncio.Task[None] | None = None
 
     # Driving
@@ -494,8 +494,3 @@ async def _all(coroutines: Iterable[Awaitable[Any]]) -> None:
     for result in await asyncio.gather(*coroutines, return_exceptions=True):
         if isinstance(result, BaseException):
             raise result
-
-
-def _retrieve(future: asyncio.Future[None]) -> None:
-    if not future.cancelled():
-        future.exception()

@@ -39,6 +39,12 @@ def drop(task: asyncio.Task[Any], context: contextvars.Context) -> None:
         return
 
 
+def retrieve(future: asyncio.Future[Any]) -> None:
+    """As a callback: its exception, if it has one, has been seen."""
+    if not future.cancelled():
+        future.exception()
+
+
 def describe(tasks: Iterable[asyncio.Task[Any]]) -> str:
     """A line for each task: its name, and the place where it waits. Equal places are counted."""
     places: dict[str, list[str]] = {}
