@@ -49,7 +49,7 @@ class Evictor:
                 writes.check_deletion(PODS, entry, pod.metadata, deletion)
                 budget = "" if _needs_no_budget(pod) else await self._spend(pod)
                 # It must not become ready, and count, between our look and its deletion.
-                unchanged = not deletion.resource_version and not _is_over(pod) and not registry.is_ready(pod)
+                unchanged = not deletion.resource_version and not _is_over(pod) and not meta.is_ready(pod)
                 if unchanged:
                     deletion.resource_version = str(entry.revision)
                 try:
@@ -74,7 +74,7 @@ class Evictor:
         budget = found[0]
         name: str = budget.metadata.name
         status = budget.status
-        if not registry.is_ready(pod):
+        if not meta.is_ready(pod):
             # A pod that is not ready disrupts nobody as long as there are enough others, or if the budget says so.
             enough = status.currentHealthy >= status.desiredHealthy > 0
             if enough or budget.spec.unhealthyPodEvictionPolicy == "AlwaysAllow":

@@ -444,10 +444,6 @@ def place(resource: resources.Resource, metadata: Any, namespace: str) -> None:
         )
 
 
-def is_ready(pod: Any) -> bool:
-    return meta.has_condition(pod.status.conditions, "Ready")
-
-
 def _keep_system_fields(new: Any, old: Any, has_generation: bool) -> None:
     """What only the server sets stays; what a client sent in its place is judged by validation."""
     for field in ("uid", "deletionGracePeriodSeconds"):

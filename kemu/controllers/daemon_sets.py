@@ -13,7 +13,7 @@ from typing import Any
 from kemu.client import informers
 from kemu.controllers import controllers, workloads
 from kemu.k8s import core_v1_pb2
-from kemu.objects import selectors
+from kemu.objects import meta, selectors
 from kemu.runtime.env import SECOND_NS, Env
 
 TOLERATIONS = (
@@ -72,7 +72,7 @@ class DaemonSetController(workloads.WorkloadController):
                 if not pod.spec.nodeName and not pod.metadata.HasField("deletionTimestamp")
             ]
         await self.all(work, "daemon pods")
-        ready = sum(workloads.is_active(pod) and workloads.is_ready(pod) for pod in pods)
+        ready = sum(workloads.is_active(pod) and meta.is_ready(pod) for pod in pods)
         await self.report(
             owner,
             desiredNumberScheduled=desired,

@@ -93,7 +93,7 @@ class DisruptionController(controllers.Controller):
         expected, desired = self._wanted(budget, pods)
         disrupted, recheck_s = self._disrupted(budget, pods)
         healthy = sum(
-            workloads.is_ready(pod) and not pod.metadata.HasField("deletionTimestamp")
+            meta.is_ready(pod) and not pod.metadata.HasField("deletionTimestamp")
             for pod in pods
             if pod.metadata.name not in disrupted
         )

@@ -140,7 +140,7 @@ class PodGarbageCollector(controllers.Controller):
         return [
             pod
             for name in self._out
-            if not meta.has_condition(self._nodes.store[name].status.conditions, "Ready")
+            if not meta.is_ready(self._nodes.store[name])
             for pod in (self._pods.store[key] for key in self._by_node.get(name, ()))
             if pod.metadata.HasField("deletionTimestamp")
         ]

@@ -29,7 +29,7 @@ class ReplicaSetController(workloads.WorkloadController):
         elif missing < 0:
             surplus = in_order_of_deletion(active, self.unix_ns())[: min(-missing, BURST)]
             await self.all([self.delete_pod(owner, pod) for pod in surplus], "delete pods")
-        ready = sum(map(workloads.is_ready, active))
+        ready = sum(map(meta.is_ready, active))
         await self.report(owner, replicas=len(active), readyReplicas=ready, availableReplicas=ready)
 
 
@@ -43,7 +43,7 @@ def in_order_of_deletion(pods: Sequence[Any], now_unix_ns: int) -> list[Any]:
         a, b = _worth(one, beside), _worth(other, beside)
         if a != b:
             return -1 if a < b else 1
-        if workloads.is_ready(one):
+        if meta.is_ready(one):
             since, other_since = _ready_ns(one), _ready_ns(other)
             if since != other_since:
                 ages = _magnitude(now_unix_ns - since), _magnitude(now_unix_ns - other_since)
@@ -59,7 +59,7 @@ def in_order_of_deletion(pods: Sequence[Any], now_unix_ns: int) -> list[Any]:
 def _worth(pod: Any, beside: Counter[str]) -> tuple[bool, int, bool, int, int]:
     phase = {"Pending": 0, "": 0, "Unknown": 1}.get(pod.status.phase, 2)
     node = pod.spec.nodeName
-    return bool(node), phase, workloads.is_ready(pod), _deletion_cost(pod), -beside[node]
+    return bool(node), phase, meta.is_ready(pod), _deletion_cost(pod), -beside[node]
 
 
 def _deletion_cost(pod: Any) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.controllers import workloads
+from kemu.objects import meta
 
 
 class StatefulSetController(workloads.WorkloadController):
@@ -21,7 +22,7 @@ class StatefulSetController(workloads.WorkloadController):
         by_name = {pod.metadata.name: pod for pod in pods}
         first = owner.spec.ordinals.start
         wanted = [f"{owner.metadata.name}-{first + n}" for n in range(owner.spec.replicas)]
-        ready = sum(workloads.is_ready(pod) and workloads.is_active(pod) for pod in pods)
+        ready = sum(meta.is_ready(pod) and workloads.is_active(pod) for pod in pods)
         await self.report(owner, replicas=len(pods), readyReplicas=ready, availableReplicas=ready)
         in_turn = owner.spec.podManagementPolicy != "Parallel"
         for name in wanted:
@@ -30,7 +31,7 @@ class StatefulSetController(workloads.WorkloadController):
                 await self.create_pod(owner, self.new_pod(owner, name))
             elif pod.status.phase in workloads.TERMINAL and not pod.metadata.HasField("deletionTimestamp"):
                 await self.delete_pod(owner, pod)
-            elif workloads.is_active(pod) and workloads.is_ready(pod):
+            elif workloads.is_active(pod) and meta.is_ready(pod):
                 continue
             if in_turn:
                 # One after the other: the next one when this one is ready.

@@ -191,10 +191,6 @@ class _Owners:
         self._controller.env.spawn(self._controller.disown(old), f"disown {controllers.key_of(old)}")
 
 
-def is_ready(pod: Any) -> bool:
-    return meta.has_condition(pod.status.conditions, "Ready")
-
-
 def is_active(pod: Any) -> bool:
     """It has not ended and is not about to."""
     return pod.status.phase not in TERMINAL and not pod.metadata.HasField("deletionTimestamp")

@@ -98,6 +98,11 @@ def condition_patch(
     return {"status": {"conditions": [condition]}}
 
 
+def is_ready(obj: Any) -> bool:
+    """Of a pod or a node: whether its condition Ready is there and True."""
+    return has_condition(obj.status.conditions, "Ready")
+
+
 def set_condition(
     conditions: Any, condition_type: str, status: str, reason: str, message: str, now_unix_ns: int
 ) -> bool:
