@@ -40,6 +40,11 @@ class AcknowledgedWritesSurvive:
             recovered = data["rev"]
             if self._revision:
                 self._recoveries += 1
+                if recovered > self._revision:
+                    self._findings.append(
+                        f"{seconds(time_ns)}: the store came back with revision {recovered}, "
+                        f"but the last one in the log is {self._revision}"
+                    )
             for revision in range(recovered + 1, self._revision + 1):
                 if revision in self._acknowledged:
                     when, who = self._acknowledged[revision]

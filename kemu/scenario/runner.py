@@ -98,7 +98,8 @@ class Recorder:
         self._progress = progress
         self._duration_ns = scenario.duration_ns
         self._until = scenario.until
-        self._history = History(keep_changes=False) if scenario.until is not None else None
+        # Faults can undo changes, so they are kept where there are any.
+        self._history = History(keep_changes=bool(scenario.chaos)) if scenario.until is not None else None
         self.kinds: dict[str, int] = {}
         self.stop: asyncio.Event | None = None
         """Set when ``until`` holds."""

@@ -5,9 +5,8 @@ Configuration: ``fsync`` (``always``, ``batch``, ``none``; default ``batch``), `
 ``progress_notify_s``.
 
 Group commit: a transaction is carried out when it arrives; all that arrived in one turn of the loop is journaled by
-one append, and only then acknowledged, logged and shown to watchers. Nothing is answered before what the answer is
-based on is durable, so what a client has read can never be lost either. ``fsync: always`` does the same for each
-transaction alone.
+one append, and only then acknowledged and shown to watchers. Nothing is answered before what the answer is based on is
+durable, so what a client has read can never be lost either. ``fsync: always`` does the same for each transaction alone.
 """
 
 from __future__ import annotations
@@ -134,11 +133,13 @@ class Store:
         if compactions:
             self._compactions = []
             records += compactions
-        if records:
-            self._journal.append(records, last + 1)
+        # The run log first: whoever is killed in between leaves a transaction in the log that the store comes back
+        # without, which ``store.recovered`` tells. The other way round the log would lack what everybody can see.
         log = self.env.log
         for event in events:
             log("store.txn", event)
+        if records:
+            self._journal.append(records, last + 1)
         for revision, _ in compactions:
             log("store.compacted", {"rev": revision})
         self.hub.publish(last)

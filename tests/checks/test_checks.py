@@ -205,6 +205,14 @@ class TestAcknowledgedWritesSurvive:
         history, _ = registry.judge(log.events)
         assert history.pods["uid-p2"].gone_ns is not None
 
+    def test_coming_back_with_what_the_log_does_not_have(self) -> None:
+        log = Log()
+        log.pod(0, "a")
+        log.add(1, "store", "store.recovered", rev=2, replayed=2, torn_bytes=0)
+        result = judged(log, "acknowledged-writes-survive")
+        assert result.holds is False
+        assert "came back with revision 2, but the last one in the log is 1" in result.detail
+
     def test_an_acknowledgement_of_nothing(self) -> None:
         log = Log()
         log.pod(0, "a")

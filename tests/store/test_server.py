@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,48 @@ async def test_a_new_store_does_not_say_that_it_has_recovered() -> None:
     await store_env.start(env)
     assert env.events == []
     await env.close()
+
+
+class KilledDisk(MemoryDisk):
+    """Notes what a process that is killed in the middle of an operation has left behind."""
+
+    __slots__ = ("images", "last_logged")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.images: list[tuple[int, dict[str, bytes]]] = []
+        """Last revision in the run log, and the files."""
+        self.last_logged: Callable[[], int] = lambda: 0
+
+    def _note(self) -> None:
+        self.images.append((self.last_logged(), {name: self.read(name) for name in self.list()}))
+
+    def append(self, name: str, data: bytes) -> None:
+        self._note()
+        super().append(name, data)
+        self._note()
+
+    def fsync(self, name: str) -> None:
+        super().fsync(name)
+        self._note()
+
+
+@pytest.mark.parametrize("fsync", ["always", "batch", "none"])
+async def test_whenever_it_is_killed_the_log_knows_what_the_store_comes_back_with(fsync: str) -> None:
+    disk = KilledDisk()
+    env = StoreEnv(disk)
+    disk.last_logged = lambda: max((data["rev"] for data in env.logged("store.txn")), default=1)
+    await store_env.start(env, fsync=fsync)
+    for i in range(5):
+        await asyncio.gather(*(put(env, f"k{i}-{j}") for j in range(4)))
+    await env.close()
+    assert len(disk.images) >= 10
+    for last_logged, files in disk.images:
+        found = MemoryDisk()
+        for name, content in files.items():
+            found.write(name, content)
+        again = Store(StoreEnv(found), {})  # type: ignore[arg-type]
+        assert again.space.revision <= last_logged
 
 
 async def test_a_torn_tail_is_reported() -> None:
