@@ -46,6 +46,10 @@ class DaemonSetController(workloads.WorkloadController):
         await self.nodes.synced()
         await super().run()
 
+    def place(self, pod: Any) -> str:
+        """Its node."""
+        return _target(pod)
+
     async def sync(self, owner: Any, pods: list[Any]) -> None:
         by_node: dict[str, list[Any]] = {}
         for pod in pods:

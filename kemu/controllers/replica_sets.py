@@ -26,7 +26,9 @@ class ReplicaSetController(workloads.WorkloadController):
         missing = min(owner.spec.replicas - len(active), BURST)
         if missing > 0:
             await self.all([self.create_pod(owner, self.new_pod(owner)) for _ in range(missing)], "create pods")
-        elif missing < 0:
+        else:
+            self.complete(owner)
+        if missing < 0:
             surplus = in_order_of_deletion(active, self.unix_ns())[: min(-missing, BURST)]
             await self.all([self.delete_pod(owner, pod) for pod in surplus], "delete pods")
         ready = sum(map(meta.is_ready, active))

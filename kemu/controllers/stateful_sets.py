@@ -18,6 +18,10 @@ class StatefulSetController(workloads.WorkloadController):
 
     resource, kind = "statefulsets", "StatefulSet"
 
+    def place(self, pod: Any) -> str:
+        """Its name."""
+        return str(pod.metadata.name)
+
     async def sync(self, owner: Any, pods: list[Any]) -> None:
         by_name = {pod.metadata.name: pod for pod in pods}
         first = owner.spec.ordinals.start

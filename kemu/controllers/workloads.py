@@ -41,6 +41,9 @@ class WorkloadController(controllers.Controller, abc.ABC):
         """By UID of the owner: UIDs of pods that were created or deleted and not yet seen to be so, and which."""
         self._expected_ns: dict[str, int] = {}
         """Since when at the most."""
+        self._lost: dict[str, dict[str, tuple[str, str]]] = {}
+        """By UID of the owner: pods that it lost and that nobody has replaced yet, in the order of their loss, UID →
+        name and place. What was lost while this controller did not run is not known."""
 
     async def run(self) -> None:
         await self.begin(self.pods, self.owners)
@@ -49,6 +52,10 @@ class WorkloadController(controllers.Controller, abc.ABC):
     @abc.abstractmethod
     async def sync(self, owner: Any, pods: list[Any]) -> None:
         """Bring the pods of one owner closer to what it wants. Raises ApiError to be called again later."""
+
+    def place(self, pod: Any) -> str:
+        """What a pod that replaces another has in common with it, beside the owner."""
+        return ""
 
     # --- news --------------------------------------------------------------------------------------------------------
 
@@ -64,7 +71,9 @@ class WorkloadController(controllers.Controller, abc.ABC):
     def on_delete(self, old: Any) -> None:
         reference = self._owner_of(old)
         if reference is not None:
-            self._of.get(reference.uid, {}).pop(old.metadata.uid, None)
+            last = self._of.get(reference.uid, {}).pop(old.metadata.uid, None)
+            if last is not None and is_active(last):
+                self._note_loss(reference.uid, last)
             self._seen(reference.uid, old.metadata.uid, "deleted")
             self._seen(reference.uid, old.metadata.uid, "created")
             self._wake(reference, old.metadata.namespace)
@@ -72,7 +81,11 @@ class WorkloadController(controllers.Controller, abc.ABC):
     def _observe(self, pod: Any, what: str) -> None:
         reference = self._owner_of(pod)
         if reference is not None:
-            self._of.setdefault(reference.uid, {})[pod.metadata.uid] = pod
+            pods = self._of.setdefault(reference.uid, {})
+            last = pods.get(pod.metadata.uid)
+            pods[pod.metadata.uid] = pod
+            if last is not None and is_active(last) and not is_active(pod):
+                self._note_loss(reference.uid, pod)
             self._seen(reference.uid, pod.metadata.uid, what)
             self._wake(reference, pod.metadata.namespace)
 
@@ -82,6 +95,12 @@ class WorkloadController(controllers.Controller, abc.ABC):
 
     def _wake(self, reference: Any, namespace: str) -> None:
         self.queue.add_after(f"{namespace}/{reference.name}", self.lag_s())
+
+    def _note_loss(self, owner_uid: str, pod: Any) -> None:
+        """A pod counts no more. One that this controller deleted was one too many."""
+        uid = pod.metadata.uid
+        if self._expected.get(owner_uid, {}).get(uid) != "deleted":
+            self._lost.setdefault(owner_uid, {})[uid] = pod.metadata.name, self.place(pod)
 
     def _seen(self, owner_uid: str, pod_uid: str, what: str) -> None:
         expected = self._expected.get(owner_uid)
@@ -103,8 +122,13 @@ class WorkloadController(controllers.Controller, abc.ABC):
             self._expected.pop(uid, None)
             await self.sync(owner, list(self._of.get(uid, {}).values()))
 
+    def complete(self, owner: Any) -> None:
+        """Nothing is missing: what was lost up to now will not be replaced by what may come."""
+        self._lost.pop(owner.metadata.uid, None)
+
     async def disown(self, owner: Any) -> None:
         """The owner is gone: its pods go as well."""
+        self.complete(owner)
         pods = list(self._of.pop(owner.metadata.uid, {}).values())
         await self.all([self.delete_pod(owner, pod) for pod in pods], "delete pods of a deleted owner")
 
@@ -134,7 +158,24 @@ class WorkloadController(controllers.Controller, abc.ABC):
         uid = owner.metadata.uid
         if created.metadata.uid not in self._of.get(uid, {}):
             self._expect(uid, created.metadata.uid, "created")
+        self._log_created(owner, created)
         return True
+
+    def _log_created(self, owner: Any, pod: core_v1_pb2.Pod) -> None:
+        """The pod replaces the first that was lost from its place."""
+        lost, place, namespace = self._lost.get(owner.metadata.uid, {}), self.place(pod), pod.metadata.namespace
+        old_uid = next((uid for uid, (_, left) in lost.items() if left == place), "")
+        old_name, _ = lost.pop(old_uid, ("", ""))
+        self.env.log(
+            "controller.pod",
+            {
+                "pod": controllers.key_of(pod),
+                "uid": pod.metadata.uid,
+                "owner": f"{self.kind} {controllers.key_of(owner)}",
+                "replaces": f"{namespace}/{old_name}" if old_uid else "",
+                "replaces_uid": old_uid,
+            },
+        )
 
     def _expect(self, owner_uid: str, uid: str, what: str) -> None:
         self._expected.setdefault(owner_uid, {})[uid] = what

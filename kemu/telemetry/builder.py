@@ -98,6 +98,7 @@ class SpanBuilder:
             "api.request": self._on_request,
             "api.refused": self._on_refused,
             "user.pod": self._on_user_pod,
+            "controller.pod": self._on_controller_pod,
             "sched.queued": self._on_queued,
             "sched.attempt": self._on_attempt,
             "sched.preemption": self._on_preemption,
@@ -313,11 +314,29 @@ class SpanBuilder:
         key, uid, old = data["pod"], data["uid"], data["replaces"]
         self._made[key] = uid
         attributes: dict[str, AttributeValue] = {"kemu.workload": data["workload"], "kemu.number": data["n"]}
+        self._emit_created(time_ns, actor, key, uid, attributes, old, self._made.get(old))
+
+    def _on_controller_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        attributes: dict[str, AttributeValue] = {"kemu.owner": data["owner"]}
+        self._emit_created(
+            time_ns, actor, data["pod"], data["uid"], attributes, data["replaces"], data["replaces_uid"]
+        )  # fmt: skip
+
+    def _emit_created(
+        self,
+        time_ns: int,
+        actor: str,
+        key: str,
+        uid: str,
+        attributes: dict[str, AttributeValue],
+        old: str,
+        old_uid: str | None,
+    ) -> None:
+        """``old``: the pod whose place it takes, or nothing."""
         links = []
         if old:
             attributes["kemu.replaces"] = old
             attributes[REASON] = f"replaces {old}"
-            old_uid = self._made.get(old)
             if old_uid is not None:
                 links.append(_to_pod("replaces", old, old_uid))
                 self._emit(

@@ -265,6 +265,71 @@ class TestDaemonSets:
         assert 79 < at < 82
 
 
+class TestReplacements:
+    """Who is said to replace whom."""
+
+    def test_the_pod_of_a_replica_set_that_was_preempted(self, tmp_path: Path) -> None:
+        """Not one that was too many, and not one of a set that grows."""
+        found = play(tmp_path, f"""
+            duration: 90s
+            nodes: [{{name: n1, allocatable: {{cpu: "4", memory: 8Gi}}}}]
+            priorityClasses: {{high: 1000}}
+            manifests:
+            {owner("ReplicaSet", "web", 3, "{containers: [{name: main, resources: {requests: {cpu: '1'}}}]}")}
+            events:
+            - at: 20s
+              create:
+                apiVersion: v1
+                kind: Pod
+                metadata: {{name: vip}}
+                spec: {{priorityClassName: high, containers: [{{name: main, resources: {{requests: {{cpu: "2"}}}}}}]}}
+            - {{at: 40s, patch: {{kind: ReplicaSet, name: web, merge: {{spec: {{replicas: 1}}}}}}}}
+            - {{at: 60s, patch: {{kind: ReplicaSet, name: web, merge: {{spec: {{replicas: 2}}}}}}}}
+        """)  # fmt: skip
+        ((_, victim),) = found.of("sched.victim")
+        made = [data for _, data in found.of("controller.pod")]
+        assert {one["owner"] for one in made} == {"ReplicaSet default/web"}
+        assert len(made) == 5
+        assert [(one["replaces"], one["replaces_uid"]) for one in made if one["replaces"]] == [
+            (victim["pod"], victim["uid"])
+        ]
+        assert made[3]["replaces"]
+
+    def test_the_pod_of_a_stateful_set_has_the_name_of_the_other(self, tmp_path: Path) -> None:
+        found = play(tmp_path, f"""
+            duration: 90s
+            nodes: [{{name: n1}}]
+            manifests:
+            {owner("StatefulSet", "db", 3)}
+            events:
+            - {{at: 20s, delete: {{pod: db-2}}}}
+            - {{at: 20s, delete: {{pod: db-0}}}}
+        """)  # fmt: skip
+        first = {one.key: uid for uid, one in reversed(found.history.pods.items())}
+        again = {data["pod"]: data for _, data in found.of("controller.pod") if data["replaces"]}
+        assert sorted(again) == ["default/db-0", "default/db-2"]
+        for name, data in again.items():
+            assert (data["replaces"], data["replaces_uid"]) == (name, first[name])
+            assert data["uid"] != data["replaces_uid"]
+
+    def test_the_pod_of_a_daemon_set_has_the_node_of_the_other(self, tmp_path: Path) -> None:
+        found = play(tmp_path, f"""
+            duration: 3m
+            nodes: [{{name: n1}}, {{name: n2}}, {{name: n3}}]
+            manifests:
+            {TestDaemonSets().agent()}
+            events:
+            - {{at: 20s, removeNode: {{node: n1}}}}
+            - {{at: 20s, removeNode: {{node: n2}}}}
+            - {{at: 120s, addNode: {{name: n2}}}}
+            - {{at: 121s, addNode: {{name: n1}}}}
+        """)  # fmt: skip
+        again = [data for _, data in found.of("controller.pod") if data["replaces"]]
+        node = {uid: one.node for uid, one in found.history.pods.items()}
+        assert [node[data["uid"]] for data in again] == ["n2", "n1"]
+        assert [node[data["replaces_uid"]] for data in again] == ["n2", "n1"]
+
+
 class TestPodGarbage:
     def test_a_node_that_is_back_in_time_keeps_its_pods(self, tmp_path: Path) -> None:
         found = play(tmp_path, """

@@ -147,6 +147,22 @@ def test_a_replacement_and_what_it_replaces_link_to_each_other() -> None:
     assert [(link.relation, link.trace_id) for link in old.links] == [("replaced by", spans.trace_id(uid_of("w-1")))]
 
 
+def test_the_pods_of_a_controller_link_to_each_other_even_of_one_name() -> None:
+    log = Log()
+    old_uid, new_uid = uid_of("db-0"), uid_of("db-0 again")
+    for ms, uid, replaced_uid in ((1, old_uid, ""), (9, new_uid, old_uid)):
+        log.add(
+            ms, "controller/statefulset", "controller.pod", pod="default/db-0", uid=uid, owner="StatefulSet default/db",
+            replaces="default/db-0" if replaced_uid else "", replaces_uid=replaced_uid,
+        )  # fmt: skip
+    found = {(span.uid, span.name): span for span in spans_of(log.events)}
+    assert found[old_uid, "created"].links == ()
+    new, old = found[new_uid, "created"], found[old_uid, "replaced by default/db-0"]
+    assert [(link.relation, link.trace_id) for link in new.links] == [("replaces", spans.trace_id(old_uid))]
+    assert [(link.relation, link.trace_id) for link in old.links] == [("replaced by", spans.trace_id(new_uid))]
+    assert (new.attributes["kemu.owner"], new.service) == ("StatefulSet default/db", "controller")
+
+
 def test_restarts_show_runs_and_pauses() -> None:
     log = Log()
     log.scheduled(0, "p")
