@@ -13,7 +13,7 @@ from typing import Any
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.kubelet import configurations as evictions
 from kemu.kubelet import curves, settings, thresholds, usages
-from kemu.objects import names, quantities
+from kemu.objects import names, placement_validation, quantities
 from kemu.scenario import manifests, scenarios
 from kemu.scenario.documents import Path, follow, nearest
 from kemu.scenario.shapes import Report
@@ -124,7 +124,7 @@ def node_template(checked: Mapping[str, Any], raw: Any, path: Path, report: Repo
             continue
         if not message.key:
             report.add(where, "key is missing")
-        if message.effect not in ("NoSchedule", "PreferNoSchedule", "NoExecute"):
+        if message.effect not in placement_validation.TAINT_EFFECTS:
             report.add((*where, "effect"), "effect must be NoSchedule, PreferNoSchedule or NoExecute")
         node.spec.taints.append(message)
     if checked.get("unschedulable"):

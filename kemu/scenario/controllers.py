@@ -16,8 +16,8 @@ from kemu.k8s import policy_v1_pb2
 from kemu.objects import resources
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import manifests, scenarios
-from kemu.scenario.distributed import Distribution
-from kemu.scenario.shapes import DURATION, SECONDS, Choice, Key, ListOf, Named, Number, Record, ScalarOr, Shape, Whole
+from kemu.scenario.distributed import TIME
+from kemu.scenario.shapes import DURATION, Choice, Key, ListOf, Number, Record, ScalarOr, Shape, Whole
 
 SETTLES_AFTER_NS = 120 * SECOND_NS
 """After the last fault: by then a lost node is known to be lost."""
@@ -33,7 +33,7 @@ class Kind:
     """Settings besides the lag."""
 
 
-_LAG = Key(Named("time", Distribution(SECONDS)), "From what it hears until it acts.")
+_LAG = Key(TIME, "From what it hears until it acts.")
 
 NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "pod-gc"
 RESCHEDULER, DISRUPTION = "rescheduler", "disruption"

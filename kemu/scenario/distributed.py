@@ -10,7 +10,7 @@ from typing import Any
 
 from kemu.runtime import distributions
 from kemu.scenario.documents import Path, follow
-from kemu.scenario.shapes import INVALID, Key, ListOf, Number, Record, Report, Shape
+from kemu.scenario.shapes import INVALID, SECONDS, Key, ListOf, Named, Number, Record, Report, Shape
 
 Plain = float | dict[str, Any]
 """A value or ``{"uniform": {"min": 1.0, "max": 2.0}}``, in the unit of its owner."""
@@ -62,6 +62,10 @@ class Distribution:
 
     def schema(self) -> dict[str, Any]:
         return {"anyOf": [self.scalar.schema(), self._record().schema()]}
+
+
+TIME = Named("time", Distribution(SECONDS))
+"""How long something takes; checked, it is in seconds."""
 
 
 @dataclass(frozen=True)

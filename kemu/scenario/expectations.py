@@ -161,7 +161,7 @@ class Expectation:
 
 
 def read(checked: Mapping[str, Any], raw: Any, line: int) -> Expectation | None:
-    """An expectation from what :data:`kemu.scenario.schema.EXPECTATION` made of it; None where it has mistakes."""
+    """An expectation from what :data:`kemu.scenario.keys.expectations.EXPECTATION` made of it; None: a mistake."""
     subject = _subject(checked)
     if subject is None:
         return None

@@ -34,6 +34,7 @@ from kemu.scenario import (
     values,
 )
 from kemu.scenario.documents import Document, Path
+from kemu.scenario.keys import kubelets
 from kemu.scenario.shapes import INVALID, Report
 
 Variant = Mapping[str, Any]
@@ -332,7 +333,7 @@ class _Loading:
             return None
         data, problems = found[0].data, len(self.report.problems)
         report = Report(found[0], self.report.problems)
-        item["kubelet"] = schema.KUBELET.check(data, (), report)
+        item["kubelet"] = kubelets.KUBELET.check(data, (), report)
         if len(self.report.problems) == problems:
             clusters.check_kubelet(data, (), report)
         if len(self.report.problems) > problems:
