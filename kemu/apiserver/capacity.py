@@ -14,7 +14,7 @@ from kemu.apiserver.cache import WatchCache
 from kemu.apiserver.feed import Feed
 from kemu.apiserver.selections import indexed_fields
 from kemu.apiserver.storage import Storage
-from kemu.objects import requests, resources
+from kemu.objects import pod_phases, requests, resources
 
 GUARDS = b"/kemu/bind-guards/"
 """Prefix of the guard keys, by node. They are not objects."""
@@ -51,7 +51,7 @@ class CapacityCheck:
         free = requests.resource_list(NODES.message.FromString(found.wire).status.allocatable)  # type: ignore[attr-defined]
         for entry in self._cache.collections["pods"].in_index(BY_NODE, node):
             other: Any = PODS.message.FromString(entry.wire)
-            if other.status.phase not in ("Succeeded", "Failed"):
+            if not pod_phases.is_terminal(other):
                 for name, amount in requests.pod_requests_on_node(other).items():
                     free[name] = free.get(name, 0) - amount
                 free["pods"] = free.get("pods", 0) - 1

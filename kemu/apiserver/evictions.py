@@ -11,7 +11,7 @@ from kemu.apiserver.selections import NAMESPACE
 from kemu.apiserver.storage import Entry
 from kemu.apiserver.strategies import Strategy
 from kemu.errors import Cause
-from kemu.objects import meta, resources, selectors
+from kemu.objects import meta, pod_phases, resources, selectors
 from kemu.v1 import api_pb2
 
 MAX_DISRUPTED_PODS = 2_000
@@ -131,7 +131,7 @@ class Evictor:
 
 def _is_over(pod: Any) -> bool:
     """It will not come back to life."""
-    return pod.status.phase in ("Succeeded", "Failed") or pod.metadata.HasField("deletionTimestamp")
+    return pod_phases.is_terminal(pod) or pod.metadata.HasField("deletionTimestamp")
 
 
 def _needs_no_budget(pod: Any) -> bool:

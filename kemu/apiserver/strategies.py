@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.apiserver import selections
-from kemu.objects import resources
+from kemu.objects import pod_phases, resources
 from kemu.objects.resources import Resource
 
 
@@ -24,7 +24,7 @@ def _prepare_pod_status(new: Any, old: Any) -> None:
 
 def _pod_grace_s(pod: Any, wanted: int | None) -> int:
     """``podStrategy.CheckGracefulDelete``: seconds that the pod has left; 0: remove it at once."""
-    if not pod.spec.nodeName or pod.status.phase in ("Failed", "Succeeded"):
+    if not pod.spec.nodeName or pod_phases.is_terminal(pod):
         return 0
     period = wanted if wanted is not None else pod.spec.terminationGracePeriodSeconds
     # A negative period, once a mistake of clients, means one second.

@@ -21,6 +21,7 @@ from kemu.bench import shapes
 from kemu.bench.scheduling import TIMING
 from kemu.client import clients
 from kemu.k8s import core_v1_pb2
+from kemu.objects import pod_phases
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.sim import SimRuntime
 from kemu.scenario import plans
@@ -132,7 +133,7 @@ class _Driver:
     async def _end(self, name: str) -> None:
         if self.random.random() < 0.5:
             pod = await self.client.get("pods", name, "default")
-            pod.status.phase = self.random.choice(("Succeeded", "Failed"))
+            pod.status.phase = self.random.choice(pod_phases.TERMINAL)
             await self.client.update_status(pod)
         await self.client.delete("pods", name, "default")
 
@@ -207,7 +208,7 @@ async def _drive(runtime: SimRuntime, nodes: int, pods: int, seed: int) -> dict[
     await runtime.run_until(10**9 * SECOND_NS, stop=over)
     listed_nodes = await driver.client.list("nodes")
     listed_pods = await driver.client.list("pods")
-    left = [pod for pod in listed_pods.items if pod.status.phase not in ("Succeeded", "Failed")]
+    left = [pod for pod in listed_pods.items if not pod_phases.is_terminal(pod)]
     found = rebuilds.differences(engine, listed_nodes.items, left)
     await runtime.shutdown()
     return {

@@ -9,9 +9,7 @@ from typing import Any, ClassVar
 from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History
 from kemu.checks.results import Result, counted, seconds, several
 from kemu.k8s import core_v1_pb2
-from kemu.objects import fingerprints, requests
-
-_ENDED = ("Succeeded", "Failed")
+from kemu.objects import fingerprints, pod_phases, requests
 
 
 @dataclass(slots=True)
@@ -88,7 +86,7 @@ class _Pods:
         if value is None:
             return
         pod = core_v1_pb2.Pod.FromString(value)
-        if pod.status.phase in _ENDED:
+        if pod_phases.is_terminal(pod):
             return
         node = pod.spec.nodeName
         found = self.pods[key] = _Pod(

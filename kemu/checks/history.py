@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import meta, requests
+from kemu.objects import meta, pod_phases, requests
 from kemu.runlog.frames import Event
 
 POD_PREFIX = "/registry/pods/"
@@ -301,9 +301,9 @@ class History:
             if phase == "Running":
                 history.facts.append(Fact(time_ns, "running", node))
                 self.counts["pods_running"] += 1
-            elif phase in ("Succeeded", "Failed"):
+            elif phase in pod_phases.TERMINAL:
                 history.facts.append(Fact(time_ns, "finished", node, reason=phase, message=status.message))
-                self.counts["pods_succeeded" if phase == "Succeeded" else "pods_failed"] += 1
+                self.counts["pods_succeeded" if phase == pod_phases.SUCCEEDED else "pods_failed"] += 1
 
     def _pod_created(self, time_ns: int, pod: core_v1_pb2.Pod) -> PodHistory:
         metadata, spec = pod.metadata, pod.spec

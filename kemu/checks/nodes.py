@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History
 from kemu.checks.results import Result, counted, seconds, several
 from kemu.k8s import core_v1_pb2
-from kemu.objects import requests
+from kemu.objects import pod_phases, requests
 
 
 class NoNodeOvercommitted:
@@ -72,7 +72,7 @@ class NoNodeOvercommitted:
         if phase == "Running":
             self._seen_running.add(uid)
             self._begin(time_ns, uid, pod.spec.nodeName)
-        elif phase in ("Succeeded", "Failed"):
+        elif phase in pod_phases.TERMINAL:
             self._end(uid)
 
     def _begin(self, time_ns: int, uid: str, node: str) -> None:

@@ -6,13 +6,12 @@ eviction manager) and :mod:`kemu.conformance.failures` (taints and lost nodes).
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from typing import Any
 
 from kemu.conformance import comparing, failures, pressure, readings
 from kemu.kubelet import admission, configurations, critical, oom, preemption, thresholds
-from kemu.objects import qos, requests
+from kemu.objects import floats, qos, requests
 
 Json = dict[str, Any]
 
@@ -87,7 +86,7 @@ def _plain(threshold: Json) -> Json:
 
     def number(amount: Any) -> Any:
         if isinstance(amount, dict) and "percentage" in amount:
-            value = struct.unpack("<f", struct.pack("<f", float(amount["percentage"])))[0]
+            value = floats.to_32_bits(float(amount["percentage"]))
             return {**amount, "percentage": f"{value!r} "}
         return amount
 

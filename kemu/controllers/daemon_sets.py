@@ -13,7 +13,7 @@ from typing import Any
 from kemu.client import informers
 from kemu.controllers import controllers, workloads
 from kemu.k8s import core_v1_pb2
-from kemu.objects import meta, selectors
+from kemu.objects import meta, pod_phases, selectors
 from kemu.runtime.env import SECOND_NS, Env
 
 TOLERATIONS = (
@@ -53,7 +53,7 @@ class DaemonSetController(workloads.WorkloadController):
     async def sync(self, owner: Any, pods: list[Any]) -> None:
         by_node: dict[str, list[Any]] = {}
         for pod in pods:
-            if pod.status.phase not in workloads.TERMINAL or not pod.metadata.HasField("deletionTimestamp"):
+            if not pod_phases.is_terminal(pod) or not pod.metadata.HasField("deletionTimestamp"):
                 by_node.setdefault(_target(pod), []).append(pod)
         work: list[Coroutine[Any, Any, Any]] = []
         desired = current = 0
@@ -93,10 +93,10 @@ class DaemonSetController(workloads.WorkloadController):
         for pod in pods:
             if pod.metadata.HasField("deletionTimestamp"):
                 continue
-            if pod.status.phase == "Failed":
+            if pod.status.phase == pod_phases.FAILED:
                 if not self._must_wait(owner, node):
                     gone.append(pod)
-            elif pod.status.phase == "Succeeded":
+            elif pod.status.phase == pod_phases.SUCCEEDED:
                 gone.append(pod)
             else:
                 running.append(pod)

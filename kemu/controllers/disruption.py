@@ -13,8 +13,8 @@ from typing import Any
 
 from kemu import errors
 from kemu.client import informers, workqueues
-from kemu.controllers import controllers, workloads
-from kemu.objects import meta, selectors
+from kemu.controllers import controllers
+from kemu.objects import meta, pod_phases, selectors
 from kemu.runtime.env import SECOND_NS, Env
 
 DELETION_TIMEOUT_S = 2 * 60
@@ -159,7 +159,7 @@ class DisruptionController(controllers.Controller):
     def _left_s(self, pod: Any) -> float | None:
         """Until the condition is stale; None: it is not going to be."""
         told_ns = _told_ns(pod)
-        if told_ns is None or pod.metadata.HasField("deletionTimestamp") or pod.status.phase in workloads.TERMINAL:
+        if told_ns is None or pod.metadata.HasField("deletionTimestamp") or pod_phases.is_terminal(pod):
             return None
         return STALE_DISRUPTION_S - (self.unix_ns() - told_ns) / SECOND_NS
 

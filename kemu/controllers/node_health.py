@@ -9,12 +9,12 @@ the nodes as they are and return what to write. Times are in ns since any origin
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from kemu.controllers import taint_queues
+from kemu.objects import floats
 
 READY = "Ready"
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
@@ -252,7 +252,9 @@ class NodeLifecycle:
         lost = zone.ready.count(False)
         if lost == zone.size:
             return _FULL
-        if lost > _PARTIAL_MORE_THAN and _float32(lost / zone.size) >= _float32(self._settings.unhealthy_zone_share):
+        if lost > _PARTIAL_MORE_THAN and floats.to_32_bits(lost / zone.size) >= floats.to_32_bits(
+            self._settings.unhealthy_zone_share
+        ):
             return _PARTIAL
         return _NORMAL
 
@@ -266,8 +268,3 @@ def _swap(node: NodeView, status: str, changes: list[Change]) -> None:
     wanted, opposite = (NOT_READY, UNREACHABLE) if status == FALSE else (UNREACHABLE, NOT_READY)
     remove = ((opposite, NO_EXECUTE),) if (opposite, NO_EXECUTE) in node.taints else ()
     changes.append(Change(node.name, add=((wanted, NO_EXECUTE),), remove=remove))
-
-
-def _float32(number: float) -> float:
-    result: float = struct.unpack("<f", struct.pack("<f", number))[0]
-    return result

@@ -13,8 +13,8 @@ from typing import Any
 
 from kemu import errors
 from kemu.client import informers, retries
-from kemu.controllers import controllers, workloads
-from kemu.objects import meta
+from kemu.controllers import controllers
+from kemu.objects import meta, pod_phases
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
 PERIOD_NS = 20 * SECOND_NS
@@ -65,7 +65,7 @@ class PodGarbageCollector(controllers.Controller):
             self._by_node.setdefault(node, {})[key] = None
             if node not in self._nodes.store:
                 self._lost[node] = None
-        if obj.status.phase in workloads.TERMINAL:
+        if pod_phases.is_terminal(obj):
             self._ended[key] = None
         if not node and obj.metadata.HasField("deletionTimestamp"):
             self._stuck[key] = None
@@ -177,11 +177,11 @@ class PodGarbageCollector(controllers.Controller):
         if lag_s := self.lag_s():
             await self.clock.sleep(lag_s)
         patch = None
-        if pod.status.phase not in workloads.TERMINAL:
+        if not pod_phases.is_terminal(pod):
             if disruption:
                 patch = controllers.disruption_patch(pod, REASON, disruption, self.unix_ns())
             patch = patch or {"status": {}}
-            patch["status"]["phase"] = "Failed"
+            patch["status"]["phase"] = pod_phases.FAILED
         ok = await self.remove(pod, patch, 0)
         self.env.log(
             "podgc.deleted",

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.controllers import workloads
-from kemu.objects import meta
+from kemu.objects import meta, pod_phases
 
 
 class StatefulSetController(workloads.WorkloadController):
@@ -33,7 +33,7 @@ class StatefulSetController(workloads.WorkloadController):
             pod = by_name.get(name)
             if pod is None:
                 await self.create_pod(owner, self.new_pod(owner, name))
-            elif pod.status.phase in workloads.TERMINAL and not pod.metadata.HasField("deletionTimestamp"):
+            elif pod_phases.is_terminal(pod) and not pod.metadata.HasField("deletionTimestamp"):
                 await self.delete_pod(owner, pod)
             elif workloads.is_active(pod) and meta.is_ready(pod):
                 continue

@@ -16,10 +16,9 @@ from kemu import errors
 from kemu.client import informers, retries, workqueues
 from kemu.controllers import controllers
 from kemu.k8s import core_v1_pb2
-from kemu.objects import meta
+from kemu.objects import meta, pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
-TERMINAL = ("Succeeded", "Failed")
 EXPECTED_S = 5 * 60
 """How long news of what was done are waited for (``ExpectationsTimeout``)."""
 
@@ -234,4 +233,4 @@ class _Owners:
 
 def is_active(pod: Any) -> bool:
     """It has not ended and is not about to."""
-    return pod.status.phase not in TERMINAL and not pod.metadata.HasField("deletionTimestamp")
+    return not pod_phases.is_terminal(pod) and not pod.metadata.HasField("deletionTimestamp")

@@ -31,8 +31,8 @@ from kemu.kubelet import (
     settings,
     shutdowns,
     static_pods,
-    statuses,
 )
+from kemu.objects import pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
 
@@ -114,7 +114,7 @@ class Kubelet:
             begins = self._clock.now_ns() == 0
             listed.sort(
                 key=lambda pod: (
-                    begins and pod.status.phase != statuses.RUNNING,
+                    begins and pod.status.phase != pod_phases.RUNNING,
                     pod.metadata.creationTimestamp.seconds,
                 )
             )

@@ -27,7 +27,7 @@ from kemu.kubelet import (
     terminations,
 )
 from kemu.kubelet.workers import ACTIVE, ENDED, STOPPING, WAITING, Worker
-from kemu.objects import meta
+from kemu.objects import meta, pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
 if TYPE_CHECKING:
@@ -94,10 +94,10 @@ class Pods:
         worker.mirror = mirror
         self.by_uid[worker.uid] = worker
         status = pod.status
-        if status.phase in statuses.TERMINAL:
+        if pod_phases.is_terminal(pod):
             worker.state = ENDED
             self._react(worker)
-        elif status.phase == statuses.RUNNING or status.HasField("startTime"):
+        elif status.phase == pod_phases.RUNNING or status.HasField("startTime"):
             self._adopt(worker)
         elif pod.metadata.HasField("deletionTimestamp"):
             worker.state = ENDED
@@ -111,7 +111,7 @@ class Pods:
             self._stop(worker, metadata.deletionGracePeriodSeconds)
         elif worker.state != ACTIVE:
             return
-        elif worker.pod.status.phase in statuses.TERMINAL:
+        elif pod_phases.is_terminal(worker.pod):
             # Somebody else has declared it finished: its containers have to go.
             self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds)
         else:
@@ -257,7 +257,7 @@ class Pods:
             forced = any(one.forced for one in worker.containers)
             self.log("kubelet.terminated", worker, {"start": worker.stop_ns, "forced": forced})
             if worker.failure is not None:
-                worker.phase = statuses.FAILED
+                worker.phase = pod_phases.FAILED
             elif not worker.phase:
                 worker.phase = statuses.last_phase(worker.pod, worker.containers)
             self._release(worker)
@@ -295,7 +295,7 @@ class Pods:
             if container.kind == containers.MAIN and container.state != containers.DONE:
                 self._starts.note_exit(worker, container, code)
                 container.state = containers.DONE
-        self.completed(worker, statuses.FAILED if code else statuses.SUCCEEDED)
+        self.completed(worker, pod_phases.FAILED if code else pod_phases.SUCCEEDED)
 
     def completed(self, worker: Worker, phase: str) -> None:
         worker.phase = phase

@@ -13,7 +13,7 @@ from typing import Any
 from kemu import errors
 from kemu.client import clients, retries
 from kemu.kubelet import statuses, workers
-from kemu.objects import meta
+from kemu.objects import meta, pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
 
@@ -76,7 +76,7 @@ class Reports:
             if worker.refusal is not None:
                 return None  # A static pod that its node does not take gets no mirror.
             known = await worker.mirror.get()
-        if known is None or known.status.phase in statuses.TERMINAL:
+        if known is None or pod_phases.is_terminal(known):
             return None
         pod = type(known)()
         pod.CopyFrom(known)

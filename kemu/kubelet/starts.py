@@ -25,7 +25,7 @@ from kemu.kubelet.containers import (
     Container,
 )
 from kemu.kubelet.workers import ACTIVE, STOPPING, Worker
-from kemu.objects import meta
+from kemu.objects import meta, pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
 FIRST_BACKOFF_S = 10.0
@@ -91,7 +91,7 @@ class Starts:
         status = pod.status
         worker.containers = containers.of(pod)
         known = {one.name: one for one in (*status.initContainerStatuses, *status.containerStatuses)}
-        runs = status.phase == statuses.RUNNING
+        runs = status.phase == pod_phases.RUNNING
         for container in worker.containers:
             self._restore(worker, container, known.get(container.name), runs and not known)
         worker.has_sandbox = any(one.has_started for one in worker.containers)
@@ -108,7 +108,7 @@ class Starts:
         if worker.state != ACTIVE:
             return
         if any(one.kind == INIT and one.state == DONE and not one.has_succeeded for one in worker.containers):
-            self._host.completed(worker, statuses.FAILED)
+            self._host.completed(worker, pod_phases.FAILED)
         elif all(one.state == DONE for one in mains):
             self._host.completed(worker, statuses.last_phase(pod, worker.containers))
         else:
@@ -349,7 +349,7 @@ class Starts:
         """For good."""
         if container.kind == INIT:
             if code:
-                self._host.completed(worker, statuses.FAILED)
+                self._host.completed(worker, pod_phases.FAILED)
             else:
                 self._host.report(worker)
         elif all(one.state == DONE for one in worker.containers if one.kind == MAIN):

@@ -19,8 +19,8 @@ from typing import Any
 from kemu import errors
 from kemu.client import clients, retries
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet import admission, pods, statuses
-from kemu.objects import defaults, meta, times, validation
+from kemu.kubelet import admission, pods
+from kemu.objects import defaults, meta, pod_phases, times, validation
 from kemu.runtime.env import SECOND_NS, Env
 
 HASH_ANNOTATION = "kubernetes.io/config.hash"
@@ -138,7 +138,7 @@ class StaticPods:
         is_first = mirror.object is None
         mirror.see(pod)
         static = self._static[meta.namespaced_name(pod)]
-        if is_first and static.metadata.uid not in self._host.by_uid and pod.status.phase == statuses.RUNNING:
+        if is_first and static.metadata.uid not in self._host.by_uid and pod.status.phase == pod_phases.RUNNING:
             running = core_v1_pb2.Pod()
             running.CopyFrom(static)
             running.status.CopyFrom(pod.status)

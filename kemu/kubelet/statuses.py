@@ -13,9 +13,7 @@ from typing import Any
 
 from kemu.kubelet.containers import BACKING_OFF, DONE, INIT, MAIN, SIDECAR, UNPULLED, Container, Exit
 from kemu.objects import meta
-
-PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
-TERMINAL = (SUCCEEDED, FAILED)
+from kemu.objects.pod_phases import FAILED, PENDING, RUNNING, SUCCEEDED
 
 _INITIALIZED = "Initialized"
 _SANDBOX_READY = "PodReadyToStartContainers"

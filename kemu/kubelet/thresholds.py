@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from kemu.kubelet import durations
-from kemu.objects import quantities
+from kemu.objects import floats, quantities
 
 MEMORY = "memory.available"
 ALLOCATABLE_MEMORY = "allocatableMemory.available"
@@ -239,12 +239,12 @@ def _percentage(text: str) -> float:
     if number.lower() == "nan":
         return float("nan")
     try:
-        value = _float32(_exact(number))
+        value = _nearest_32_bits(_exact(number))
     except (ValueError, OverflowError) as error:
         raise ThresholdError("bad-percentage", f"{text!r} is not a percentage, such as 5% or 12.5%") from error
     if value == 0 and number.startswith("-"):
         return -0.0
-    return _to_float32(value / 100.0)
+    return floats.to_32_bits(value / 100.0)
 
 
 def _exact(text: str) -> Fraction:
@@ -267,7 +267,7 @@ def _exact(text: str) -> Fraction:
     return -value if match[1] == "-" else value
 
 
-def _float32(exact: Fraction) -> float:
+def _nearest_32_bits(exact: Fraction) -> float:
     """The nearest 32-bit float. Raises OverflowError."""
     near = float(exact)
     if Fraction(near) != exact and struct.unpack("<Q", struct.pack("<d", near))[0] & 0x1FFF_FFFF == 0x1000_0000:
@@ -275,20 +275,14 @@ def _float32(exact: Fraction) -> float:
         bits = struct.unpack("<Q", struct.pack("<d", near))[0]
         bits += 1 if abs(exact) > abs(Fraction(near)) else -1
         near = struct.unpack("<d", struct.pack("<Q", bits))[0]
-    return _to_float32(near)
-
-
-def _to_float32(number: float) -> float:
-    """Rounded to 32 bits. Raises OverflowError."""
-    result: float = struct.unpack("<f", struct.pack("<f", number))[0]
-    return result
+    return floats.to_32_bits(near)
 
 
 def format_fraction(fraction: float) -> str:
     """The shortest text that stands for this 32-bit float."""
     for digits in range(1, 10):
         text = f"{fraction:.{digits}g}"
-        if float(text) == fraction or _to_float32(float(text)) == fraction:
+        if float(text) == fraction or floats.to_32_bits(float(text)) == fraction:
             return text
     return repr(fraction)
 

@@ -23,7 +23,7 @@ from kemu import errors
 from kemu.client import clients, informers, streams
 from kemu.k8s import core_v1_pb2
 from kemu.kubelet import statuses
-from kemu.objects import convert, meta, resources
+from kemu.objects import convert, meta, pod_phases, resources
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
 from kemu.scenario import manifests, workloads
 from kemu.scenario.scenarios import OF_MACHINES, Event, Manifest, Scenario
@@ -330,15 +330,15 @@ class _Replacing:
 
     def on_update(self, old: core_v1_pb2.Pod, new: core_v1_pb2.Pod) -> None:
         phase = new.status.phase
-        if phase == "Failed":
+        if phase == pod_phases.FAILED:
             # The reason of a pod that failed by itself stands in its containers.
             if new.status.reason:
                 self._replace(new)
-        elif phase != "Succeeded" and new.metadata.HasField("deletionTimestamp"):
+        elif phase != pod_phases.SUCCEEDED and new.metadata.HasField("deletionTimestamp"):
             self._replace(new)
 
     def on_delete(self, old: core_v1_pb2.Pod) -> None:
-        if old.status.phase not in ("Failed", "Succeeded"):
+        if not pod_phases.is_terminal(old):
             self._replace(old)
         self._replaced.discard(old.metadata.uid)
 

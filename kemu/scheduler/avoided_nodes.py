@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
-from kemu.objects import meta
+from kemu.objects import meta, pod_phases
 from kemu.runtime.env import SECOND_NS, Clock
 
-ENDED_BADLY = "status.phase=Failed"
+ENDED_BADLY = f"status.phase={pod_phases.FAILED}"
 """Field selector of the pods to watch."""
 
 WORKLOAD_LABEL = "kemu.dev/workload"
@@ -55,7 +55,11 @@ def workload_of(pod: Any) -> Workload:
 def is_thrown_out(pod: Any) -> bool:
     """Whether a kubelet evicted the pod, or did not admit it."""
     reason = pod.status.reason
-    return pod.status.phase == "Failed" and bool(pod.spec.nodeName) and (reason in _REASONS or reason[:5] == "OutOf")
+    return (
+        pod.status.phase == pod_phases.FAILED
+        and bool(pod.spec.nodeName)
+        and (reason in _REASONS or reason[:5] == "OutOf")
+    )
 
 
 class AvoidedNodes:

@@ -22,11 +22,11 @@ import grpc
 from kemu.client import clients, informers
 from kemu.errors import ApiError, KemuError
 from kemu.k8s import core_v1_pb2
+from kemu.objects import pod_phases
 from kemu.runtime.env import Env
 from kemu.scheduler.statuses import UNRESOLVABLE, Status, unschedulable
 from kemu.v1 import extender_pb2, extender_pb2_grpc
 
-NOT_ENDED = "status.phase!=Succeeded,status.phase!=Failed"
 NO_SUCH_NODE = "the extender does not know the node"
 
 BUILT_IN = {"gpu-share": "kemu.scheduler.extender_gpus:GpuShare"}
@@ -102,7 +102,7 @@ class ExtenderActor:
                 client,
                 "pods",
                 handler=_Mirror(self.extender.pods, lambda pod: pod.metadata.uid),
-                field_selector=NOT_ENDED,
+                field_selector=pod_phases.NOT_TERMINAL,
             ),
         ]
         env.serve(extender_pb2_grpc.add_ExtenderServicer_to_server, Servicer(self.extender))

@@ -20,7 +20,7 @@ from typing import Any
 
 from kemu.client import clients, informers, workqueues
 from kemu.errors import ApiError, Conflict, NotFound
-from kemu.objects import meta
+from kemu.objects import meta, pod_phases
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
 from kemu.scheduler import configurations, feeds, policies
@@ -31,7 +31,6 @@ from kemu.scheduler.pods import PodInfo
 from kemu.scheduler.preemption import Candidate, Preemptor
 from kemu.scheduler.profiles import Profile
 
-NOT_ENDED = "status.phase!=Succeeded,status.phase!=Failed"
 DEFAULT_LAG_S = 1.0
 
 
@@ -58,7 +57,10 @@ class Rescheduler:
         watched["pods"] = self
         self._informers = [
             informers.Informer(
-                self._client, resource, handler=handler, field_selector=NOT_ENDED if resource == "pods" else ""
+                self._client,
+                resource,
+                handler=handler,
+                field_selector=pod_phases.NOT_TERMINAL if resource == "pods" else "",
             )
             for resource, handler in watched.items()
         ]

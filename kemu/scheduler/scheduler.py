@@ -17,14 +17,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu.client import clients, informers, recorders
+from kemu.objects import pod_phases
 from kemu.runtime.env import Env
 from kemu.scheduler import avoided_nodes, configurations, feeds, policies
 from kemu.scheduler.audits import Auditor
 from kemu.scheduler.engines import Engine
 from kemu.scheduler.framework import Handle, Plugin
 from kemu.scheduler.timings import Timing
-
-NOT_ENDED = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 class Scheduler:
@@ -57,7 +56,7 @@ class Scheduler:
         watched["pods"] = self.engine.pod_feed
         by_resource = {
             resource: informers.Informer(
-                client, resource, handler=handler, field_selector=NOT_ENDED if resource == "pods" else ""
+                client, resource, handler=handler, field_selector=pod_phases.NOT_TERMINAL if resource == "pods" else ""
             )
             for resource, handler in watched.items()
         }

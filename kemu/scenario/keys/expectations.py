@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from kemu.objects import placement_validation
+from kemu.objects import placement_validation, pod_phases
 from kemu.scenario.shapes import (
     DURATION,
     NAME,
@@ -23,7 +23,7 @@ from kemu.scenario.shapes import (
     Whole,
 )
 
-_PHASES = ("Pending", "Running", "Succeeded", "Failed", "Unknown")
+_PHASES = (pod_phases.PENDING, pod_phases.RUNNING, *pod_phases.TERMINAL, "Unknown")
 
 _WINDOW = {
     "after": Key(DURATION, "Not before this time, from the start of the run."),
@@ -53,7 +53,7 @@ FACTS: dict[str, Key] = {
     "terminating": _fact("It began to terminate.", _AT_NODE),
     "finished": _fact(
         "Its containers ended by themselves, or it was rejected.",
-        {"phase": Key(Choice(("Succeeded", "Failed")), "How.")},
+        {"phase": Key(Choice(pod_phases.TERMINAL), "How.")},
     ),
     "deleted": _fact("It was gone from the API.", _AT_NODE),
     "evicted": _fact(
