@@ -222,12 +222,15 @@ class Registry:
             what = f"{resource.plural}/{request.subresource}"
             raise kemu_errors.NotFound("the server could not find the requested resource", name=what)
         namespace = addressed(resource, request.resource.namespace, name)
-        argument = request, patches.parse(request.patch)
+        argument: Any
+        if request.type == patches.MESSAGE:
+            argument = request, (decode(resource, request.patch), decode(resource, request.removed))
+        else:
+            argument = request, patches.parse(request.patch)
         return (await self._rewrite(strategy, namespace, name, self._patched, argument))[0]
 
-    def _patched(
-        self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, dict[str, Any]]
-    ) -> bytes | None:
+    def _patched(self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, Any]) -> bytes | None:
+        """What is to be changed comes as JSON, or as two messages: what is set, and what is removed."""
         request, patch = argument
         resource = strategy.resource
         new = parse(resource, entry)
@@ -239,7 +242,11 @@ class Registry:
             new.metadata.resourceVersion = wanted.resource_version
         elif not strategy.unconditional_update:
             new.metadata.resourceVersion = str(entry.revision)
-        patches.apply(resource, new, patch, request.type)
+        if request.type == patches.MESSAGE:
+            patches.remove(new, patch[1])
+            patches.merge_message(new, patch[0])
+        else:
+            patches.apply(resource, new, patch, request.type)
         if new.metadata.name != old_name:
             raise kemu_errors.BadRequest(
                 f"the name of the object ({new.metadata.name}) does not match the name on the URL ({old_name})"

@@ -99,6 +99,27 @@ class Client:
             request.preconditions.uid = uid
         return await self._session.send(call.id, message, True)
 
+    async def patch_message(
+        self, patch: M, name: str, namespace: str = "", subresource: str = "", uid: str = "", removed: M | None = None
+    ) -> M:
+        """A strategic patch in messages: ``removed`` names what goes, ``patch`` holds what is set (see
+        ``PatchRequest.MESSAGE``). ``uid``: only if the object still has it (Conflict)."""
+        resource, data = resources.BY_MESSAGE[type(patch)], patch.SerializeToString(deterministic=True)
+        call = self._session.next_call()
+        request = call.patch
+        request.resource.resource = resource.plural
+        if namespace:
+            request.resource.namespace = namespace
+        request.name = name
+        request.type = api_pb2.PatchRequest.MESSAGE
+        request.patch = data
+        if removed is not None:
+            request.removed = removed.SerializeToString(deterministic=True)
+        request.subresource = subresource
+        if uid:
+            request.preconditions.uid = uid
+        return await self._session.send(call.id, type(patch), True)
+
     async def delete(
         self,
         resource: str,

@@ -74,9 +74,20 @@ class Pods:
         worker = self.by_uid.get(pod.metadata.uid)
         if worker is None:
             self._discover(pod, self._clock.now_ns() if seen_ns is None else seen_ns, mirror)
-        elif _revision(pod) >= _revision(worker.pod):
+            return
+        revision, known = _revision(pod), _revision(worker.pod)
+        if revision >= known:
             worker.pod = pod
             self._react(worker)
+            if revision > known:
+                self.compare(worker, pod)
+        elif pod_phases.is_terminal(pod) and worker.state == ACTIVE:
+            # This kubelet has written over it before it heard of it.
+            self._declared(worker, pod.status.phase)
+
+    def compare(self, worker: Worker, pod: Any) -> None:
+        """Whether somebody has written over what this kubelet says of a pod."""
+        self._reports.compare(worker, pod)
 
     def forget(self, pod: Any) -> None:
         """The API server does not know the pod any more. Containers that still run are stopped all the same."""
@@ -112,11 +123,15 @@ class Pods:
         elif worker.state != ACTIVE:
             return
         elif pod_phases.is_terminal(worker.pod):
-            # Somebody else has declared it finished: its containers have to go.
-            self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds)
+            self._declared(worker, worker.pod.status.phase)
         else:
             self._watch_deadline(worker)
             self.has_run(worker)
+
+    def _declared(self, worker: Worker, phase: str) -> None:
+        """Somebody else has declared it finished: its containers have to go, and that is how it ends."""
+        worker.phase = phase
+        self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds)
 
     def _adopt(self, worker: Worker) -> None:
         """Admitted before this kubelet started: in an earlier life of it, or before the run began."""

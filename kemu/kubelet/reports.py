@@ -2,25 +2,37 @@
 
 One task at most for each pod, alive only while there is something to tell. Changes that come faster than they can be
 written are folded: what is written is the state of the pod at that moment.
+
+Statuses are patches of what the kubelet has a say in, with the UID as the only precondition: they never conflict with
+the writes of others, leave the conditions of others alone, and never touch a later pod of the same name. What could not
+be written is tried again at the next of the kubelet's looks at all its statuses, or sooner, when another pod has news.
+What somebody has written over a status is put right at these looks, too.
+
+Mirrors ``pkg/kubelet/status`` (``syncBatch``, ``syncPod``, ``needsReconcile``, ``mergePodStatus``) and
+``PatchPodStatus`` of ``pkg/util/pod``. That reads the pod first, to know what it may leave out of the patch; here
+nothing is left out, which comes to the same. Where it writes one status after the other, here each has its own task.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from kemu import errors
 from kemu.client import clients, retries
+from kemu.k8s import core_v1_pb2
 from kemu.kubelet import statuses, workers
 from kemu.objects import meta, pod_phases
-from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.env import SECOND_NS, Env, Timer
+
+LOOK_NS = 10 * SECOND_NS
+"""From one look at all statuses to the next (``syncPeriod``)."""
 
 
 class Reports:
     """``observe(pod)`` receives what the API server answers: an object newer than those that a watch has brought."""
 
-    __slots__ = ("_client", "_clock", "_env", "_epoch_ns", "_observe")
+    __slots__ = ("_client", "_clock", "_env", "_epoch_ns", "_late", "_observe", "_phase_ns", "_timer")
 
     def __init__(self, env: Env, client: clients.Client, observe: Callable[[Any], None]) -> None:
         self._env = env
@@ -28,16 +40,49 @@ class Reports:
         self._client = client
         self._observe = observe
         self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
+        self._late: dict[str, workers.Worker] = {}
+        """By UID: what is to be told at the next look."""
+        self._phase_ns = -1
+        """When within their interval the looks are; drawn when the first of them matters."""
+        self._timer: Timer | None = None
 
     def report(self, worker: workers.Worker) -> None:
         """Its state has changed in a way that its status shows."""
         worker.dirty = True
         self._start(worker)
+        if self._late:
+            self._look()
+
+    def compare(self, worker: workers.Worker, pod: Any) -> None:
+        """Whether a new state of the pod tells what this kubelet has told; if not, that is put right."""
+        if worker.writing or worker.untold or worker.dirty or not worker.status:
+            return
+        if not statuses.agrees(core_v1_pb2.PodStatus.FromString(worker.status), pod.status):
+            worker.untold = worker.dirty = True
+            self._wait(worker)
 
     def delete(self, worker: workers.Worker) -> None:
         """Its containers are gone and it shall be deleted: remove the object."""
         if not worker.deleting:
             worker.deleting = True
+            self._start(worker)
+
+    def _wait(self, worker: workers.Worker) -> None:
+        """For the next look."""
+        self._late[worker.uid] = worker
+        if self._timer is None:
+            if self._phase_ns < 0:
+                self._phase_ns = int(self._env.random.random() * LOOK_NS)
+            now_ns = self._clock.now_ns()
+            when_ns = now_ns + LOOK_NS - (now_ns - self._phase_ns) % LOOK_NS
+            self._timer = self._clock.call_at_ns(when_ns, self._look)
+
+    def _look(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        late, self._late = self._late, {}
+        for worker in late.values():
             self._start(worker)
 
     def _start(self, worker: workers.Worker) -> None:
@@ -46,60 +91,77 @@ class Reports:
             self._env.spawn(self._write(worker), f"report {worker.key}")
 
     async def _write(self, worker: workers.Worker) -> None:
-        namespace, name = meta.split_name(worker.key)
-        with contextlib.suppress(errors.NotFound):  # the watch will bring the news
-            while not worker.removed and (worker.deleting or worker.dirty):
-                if worker.deleting and not (worker.dirty and _is_told_at_the_end(worker)):
-                    await self._delete(worker, namespace, name)
-                    break
-                worker.dirty = False
-                try:
-                    pod = await self._update(worker)
-                except errors.Conflict:
-                    # Somebody else was faster: once more, on what there is now.
-                    worker.dirty = True
-                    pod = await retries.patiently(self._env, lambda: self._client.get("pods", name, namespace))
-                if pod is not None and worker.mirror is not None:
-                    worker.mirror.see(pod)
-                    continue
-                if pod is None or pod.metadata.uid != worker.uid:
-                    break
-                # What the watch was faster to bring is in the informer's store already: one copy is enough.
-                if not worker.removed and pod.metadata.resourceVersion != worker.pod.metadata.resourceVersion:
-                    self._observe(pod)
+        try:
+            await self._tell(worker)
+        except errors.NotFound:
+            pass  # The watch will bring the news.
+        except errors.Conflict:
+            # Another pod has the name now: of this one nothing is told any more.
+            worker.dirty = worker.deleting = False
+        except retries.PASSING:
+            self._wait(worker)
         worker.writing = False
 
-    async def _update(self, worker: workers.Worker) -> Any:
-        """The pod after its status was written. None: its phase is final, and nothing is written."""
-        known = worker.pod
-        if worker.mirror is not None:
+    async def _tell(self, worker: workers.Worker) -> None:
+        namespace, name = meta.split_name(worker.key)
+        while not worker.removed and (worker.deleting or worker.dirty):
+            if worker.deleting and not (worker.dirty and _is_told_at_the_end(worker)):
+                await self._client.delete("pods", name, namespace, grace_period_seconds=0, uid=worker.uid)
+                return
+            known = worker.pod if worker.mirror is None else await self._mirrored(worker)
+            worker.dirty = False
+            if known is None:
+                return
+            status = self._render(worker, known)
+            told = status.SerializeToString(deterministic=True)
+            if told == worker.status and not worker.untold:
+                continue
+            worker.status, worker.untold = told, True
+            pod, removed = core_v1_pb2.Pod(status=status), None
             if worker.refusal is not None:
-                return None  # A static pod that its node does not take gets no mirror.
-            known = await worker.mirror.get()
-        if known is None or pod_phases.is_terminal(known):
-            return None
-        pod = type(known)()
-        pod.CopyFrom(known)
-        self._render(worker, pod)
-        return await retries.patiently(self._env, lambda: self._client.update_status(pod))
+                removed = core_v1_pb2.Pod()
+                for condition in statuses.OWNED_CONDITIONS:
+                    removed.status.conditions.add(type=condition)
+            try:
+                pod = await self._client.patch_message(pod, name, namespace, "status", known.metadata.uid, removed)
+            except errors.ApiError:
+                worker.dirty = True
+                raise
+            worker.untold = False
+            self._told(worker, pod)
 
-    async def _delete(self, worker: workers.Worker, namespace: str, name: str) -> None:
-        def delete() -> Awaitable[Any]:
-            return self._client.delete("pods", name, namespace, grace_period_seconds=0, uid=worker.uid)
+    def _told(self, worker: workers.Worker, pod: Any) -> None:
+        """``pod``: what the API server has answered."""
+        if worker.mirror is not None:
+            worker.mirror.see(pod)
+            return
+        revision, seen = pod.metadata.resourceVersion, worker.pod.metadata.resourceVersion
+        # What the watch was faster to bring is in the informer's store already: one copy is enough.
+        if not worker.removed and revision != seen:
+            self._observe(pod)
 
-        with contextlib.suppress(errors.Conflict):  # another pod has the name now: this one is gone
-            await retries.patiently(self._env, delete)
+    async def _mirrored(self, worker: workers.Worker) -> Any:
+        """What stands for a static pod on the API server. None: nothing does."""
+        assert worker.mirror is not None
+        if worker.refusal is not None:
+            return None  # A static pod that its node does not take gets no mirror.
+        if worker.mirror.object is None:
+            worker.untold = True
+        return await worker.mirror.get()
 
-    def _render(self, worker: workers.Worker, pod: Any) -> None:
-        """Write the worker's state into the status."""
+    def _render(self, worker: workers.Worker, known: Any) -> core_v1_pb2.PodStatus:
+        """The worker's state as a status, from the latest one on. ``known``: the pod as the API server has it."""
         epoch_ns = self._epoch_ns
         now_unix_ns = epoch_ns + self._clock.now_ns()
+        status: core_v1_pb2.PodStatus
+        status = core_v1_pb2.PodStatus.FromString(worker.status) if worker.status else statuses.own(known)
         if worker.refusal is not None:
-            statuses.rejected(pod, now_unix_ns, worker.refusal.reason, worker.refusal.message)
-            return
+            statuses.rejected(status, now_unix_ns, worker.refusal.reason, worker.refusal.message)
+            return status
         ended = worker.state == workers.ENDED
         statuses.write(
-            pod,
+            status,
+            worker.pod,
             worker.containers,
             worker.phase if ended else "",
             worker.failure,
@@ -108,6 +170,10 @@ class Reports:
             now_unix_ns=now_unix_ns,
             epoch_ns=epoch_ns,
         )
+        if pod_phases.is_terminal(known):
+            # It does not go back, whoever has declared it.
+            status.phase = known.status.phase
+        return status
 
 
 def _is_told_at_the_end(worker: workers.Worker) -> bool:

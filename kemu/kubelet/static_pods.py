@@ -143,6 +143,9 @@ class StaticPods:
             running.CopyFrom(static)
             running.status.CopyFrom(pod.status)
             self._host.observe(running, self._env.clock.now_ns(), mirror)
+        worker = self._host.by_uid.get(static.metadata.uid)
+        if worker is not None:
+            self._host.compare(worker, pod)
 
     def forget(self, pod: Any) -> None:
         """A mirror pod is gone."""

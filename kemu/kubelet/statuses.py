@@ -1,8 +1,8 @@
 """What the kubelet writes into the status of a pod, from its containers (:mod:`kemu.kubelet.containers`).
 
-Only what the kubelet owns is touched: conditions of others (PodScheduled) stay as they are, and DisruptionTarget unless
-the kubelet itself ends the pod. Mirrors ``pkg/kubelet`` (``getPhase``, ``generateAPIPodStatus``),
-``pkg/kubelet/status`` (``generate.go``) and its rule that a pod is in a last phase only when no container runs.
+The conditions of others are none of its business, and DisruptionTarget only when the kubelet itself ends the pod.
+Mirrors ``pkg/kubelet`` (``getPhase``, ``generateAPIPodStatus``) and ``pkg/kubelet/status`` (``generate.go``,
+``mergePodStatus``) with its rule that a pod is in a last phase only when no container runs.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.k8s import core_v1_pb2
 from kemu.kubelet.containers import BACKING_OFF, DONE, INIT, MAIN, SIDECAR, UNPULLED, Container, Exit
 from kemu.objects import meta
 from kemu.objects.pod_phases import FAILED, PENDING, RUNNING, SUCCEEDED
@@ -20,7 +21,10 @@ _SANDBOX_READY = "PodReadyToStartContainers"
 _CONTAINERS_READY = "ContainersReady"
 _READY = "Ready"
 _DISRUPTION_TARGET = "DisruptionTarget"
+_SCHEDULED = "PodScheduled"
 _KUBELET_CONDITIONS = (_SANDBOX_READY, _INITIALIZED, _READY, _CONTAINERS_READY)
+OWNED_CONDITIONS = (*_KUBELET_CONDITIONS, _SCHEDULED)
+"""Those that the kubelet writes, whatever others make of them (``PodConditionsByKubelet``)."""
 
 CREATING, INITIALIZING, CRASH_LOOP = "ContainerCreating", "PodInitializing", "CrashLoopBackOff"
 
@@ -60,9 +64,36 @@ def running(pod: Any, start_unix_ns: int) -> None:
         meta.set_time(found.state.running.startedAt, start_unix_ns)
 
 
-def rejected(pod: Any, now_unix_ns: int, reason: str, message: str) -> None:
-    """The node does not take the pod."""
-    status = pod.status
+def own(pod: Any) -> core_v1_pb2.PodStatus:
+    """What of the status of a pod is its kubelet's, to go on from: a message of its own."""
+    status = core_v1_pb2.PodStatus()
+    status.CopyFrom(pod.status)
+    status.ClearField("nominatedNodeName")
+    conditions = status.conditions
+    for index in range(len(conditions) - 1, -1, -1):
+        if conditions[index].type not in OWNED_CONDITIONS:
+            del conditions[index]
+    return status
+
+
+def agrees(status: Any, there: Any) -> bool:
+    """Whether a status on the API server is the kubelet's own as far as the kubelet has a say
+    (``isPodStatusByKubeletEqual``)."""
+    for field, value in status.ListFields():
+        if field.name != "conditions":
+            if getattr(there, field.name) != value:
+                return False
+            continue
+        for one in value:
+            found = meta.get_condition(there.conditions, one.type)
+            if found is None or (found.status, found.reason, found.message) != (one.status, one.reason, one.message):
+                return False
+    return True
+
+
+def rejected(status: Any, now_unix_ns: int, reason: str, message: str) -> None:
+    """The node does not take the pod. Nothing else is said of it: the kubelet's conditions go."""
+    del status.conditions[:]
     status.phase = FAILED
     status.reason = reason
     status.message = f"Pod was rejected: {message}"
@@ -70,6 +101,7 @@ def rejected(pod: Any, now_unix_ns: int, reason: str, message: str) -> None:
 
 
 def write(
+    status: Any,
     pod: Any,
     containers: Sequence[Container],
     phase: str,
@@ -80,8 +112,7 @@ def write(
     now_unix_ns: int,
     epoch_ns: int,
 ) -> None:
-    """Of an admitted pod. ``phase``: its last one; empty as long as a container runs or may start."""
-    status = pod.status
+    """The status of an admitted pod. ``phase``: its last one; empty as long as a container runs or may start."""
     if phase:
         status.phase = phase
         if failure is not None:
@@ -91,7 +122,7 @@ def write(
     if pod.metadata.generation:
         status.observedGeneration = pod.metadata.generation
     meta.set_time(status.startTime, start_unix_ns)
-    _set_conditions(pod, containers, phase, sandbox, now_unix_ns)
+    _set_conditions(status.conditions, containers, phase, sandbox, now_unix_ns)
     if phase and failure is not None and failure.condition_reason:
         meta.set_condition(
             status.conditions, _DISRUPTION_TARGET, "True", failure.condition_reason, failure.condition_message,
@@ -144,8 +175,10 @@ def _is_initialized(containers: Sequence[Container]) -> bool:
     return True
 
 
-def _set_conditions(pod: Any, containers: Sequence[Container], phase: str, sandbox: bool, now_unix_ns: int) -> None:
-    conditions = pod.status.conditions
+def _set_conditions(
+    conditions: Any, containers: Sequence[Container], phase: str, sandbox: bool, now_unix_ns: int
+) -> None:
+    meta.set_condition(conditions, _SCHEDULED, "True", "", "", now_unix_ns)
     meta.set_condition(conditions, _SANDBOX_READY, "True" if sandbox else "False", "", "", now_unix_ns)
     status, reason, message = "True", "", ""
     if phase == SUCCEEDED:

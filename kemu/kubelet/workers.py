@@ -55,9 +55,11 @@ class Worker:
         "seen_ns",
         "start_ns",
         "state",
+        "status",
         "stop_ns",
         "told_to_go",
         "uid",
+        "untold",
         "urged_ns",
         "writing",
     )
@@ -112,6 +114,10 @@ class Worker:
         """How long they have for it."""
         self.dirty = False
         """The status is to be written."""
+        self.status = b""
+        """As this kubelet wrote it last, or tried to: a serialised PodStatus without the conditions of others."""
+        self.untold = True
+        """The API server may have another."""
         self.deleting = False
         """The object is to be removed for good."""
         self.writing = False

@@ -84,26 +84,30 @@ class UpdateStatusRequest(_message.Message):
     def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ...) -> None: ...
 
 class PatchRequest(_message.Message):
-    __slots__ = ("resource", "name", "type", "patch", "subresource", "preconditions")
+    __slots__ = ("resource", "name", "type", "patch", "subresource", "preconditions", "removed")
     class Type(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         MERGE: _ClassVar[PatchRequest.Type]
         STRATEGIC: _ClassVar[PatchRequest.Type]
+        MESSAGE: _ClassVar[PatchRequest.Type]
     MERGE: PatchRequest.Type
     STRATEGIC: PatchRequest.Type
+    MESSAGE: PatchRequest.Type
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     PATCH_FIELD_NUMBER: _ClassVar[int]
     SUBRESOURCE_FIELD_NUMBER: _ClassVar[int]
     PRECONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    REMOVED_FIELD_NUMBER: _ClassVar[int]
     resource: Resource
     name: str
     type: PatchRequest.Type
     patch: bytes
     subresource: str
     preconditions: Preconditions
-    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., type: _Optional[_Union[PatchRequest.Type, str]] = ..., patch: _Optional[bytes] = ..., subresource: _Optional[str] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ...) -> None: ...
+    removed: bytes
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., type: _Optional[_Union[PatchRequest.Type, str]] = ..., patch: _Optional[bytes] = ..., subresource: _Optional[str] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ..., removed: _Optional[bytes] = ...) -> None: ...
 
 class DeleteRequest(_message.Message):
     __slots__ = ("resource", "name", "grace_period_seconds", "preconditions")

@@ -240,18 +240,43 @@ def test_containers_go_when_somebody_else_declares_the_pod_finished(cluster: Clu
     assert cluster.told("terminated") == [(15.0, "terminated", "a")]
 
 
-def test_a_final_phase_is_not_written_over() -> None:
+def test_a_final_phase_of_others_comes_back_if_the_kubelet_writes_before_it_hears_of_it() -> None:
+    """A patch of the status knows no version, and the kubelet's own phase is part of it (``mergePodStatus``)."""
     cluster = Cluster(network={"watchLatency": 0.5})
 
     async def main(cluster: Cluster) -> None:
         created = await cluster.client.create(pod("a", start=1, shutdown=10))
         await cluster.at(1.2)
-        # The kubelet has not heard of it yet when it reports that the pod runs.
         created.status.phase = "Failed"
+        created.status.reason = "NodeLost"
         await cluster.client.update_status(created)
+        await cluster.at(1.6)
+        assert await cluster.phase("a") == "Running"
         await cluster.at(20)
-        assert await cluster.phase("a") == "Failed"
+        found = await cluster.get("a")
+        assert found is not None
+        assert (found.status.phase, found.status.reason) == ("Failed", "NodeLost")
+        assert found.status.containerStatuses[0].state.HasField("terminated")
 
     cluster.play(main)
-    assert cluster.told("running", "terminated") == [(1.5, "running", "a"), (11.5, "terminated", "a")]
-    assert [data["reason"] for data in cluster.recorder.of("api.refused")] == ["Conflict"]
+    assert cluster.told("running", "terminated") == [(1.5, "running", "a"), (11.7, "terminated", "a")]
+    assert not cluster.recorder.of("api.refused")
+
+
+def test_a_final_phase_of_others_is_not_written_over_while_containers_end(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        both = pod("a", shutdown=10)
+        both.metadata.annotations["kemu.dev/shutdown-seconds.second"] = "3"
+        both.spec.containers.add(name="second", image="app")
+        await cluster.create(both)
+        await cluster.at(5)
+        await cluster.client.patch("pods", "a", "default", {"status": {"phase": "Succeeded"}}, "status")
+        for seconds, ends in ((9, ["second"]), (20, ["main", "second"])):
+            await cluster.at(seconds)
+            found = await cluster.get("a")
+            assert found is not None
+            assert found.status.phase == "Succeeded"
+            statuses = found.status.containerStatuses
+            assert [one.name for one in statuses if one.state.HasField("terminated")] == ends
+
+    cluster.play(main)
