@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.client import streams
-from kemu.k8s import meta_v1_pb2
+from kemu.k8s import coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2
 
@@ -23,6 +23,9 @@ M = TypeVar("M", bound=Message)
 
 MAX_CALLS_PER_MESSAGE = 500
 """So that one message stays far below gRPC's limits however many pods are created in an instant."""
+
+_HOUSEKEEPING = frozenset((coordination_v1_pb2.Lease, core_v1_pb2.Node, core_v1_pb2.Event))
+"""Requests for these are under way in an idle cluster, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ class Session:
         """Not yet written, oldest first; the last one is still growing while it has ``_room``."""
         self._room = 0
         self._stream = streams.Stream(env, method, f"session {peer}", self)
+        env.awaits(self._awaited)
 
     def next_call(self) -> api_pb2.Call:
         """Room for one request in the growing batch. The caller fills it without awaiting anything, then sends it."""
@@ -85,6 +89,9 @@ class Session:
         self._in_flight[call_id] = (future, message, False)
         self._stream.wake()
         return future
+
+    def _awaited(self) -> int:
+        return sum(message not in _HOUSEKEEPING for _, message, _ in self._in_flight.values())
 
     # --- called by the stream ----------------------------------------------------------------------------------------
 

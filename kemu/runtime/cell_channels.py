@@ -16,6 +16,8 @@ import grpc.aio
 from kemu.runtime import channels
 from kemu.runtime.cell_servers import CALLER, TO
 
+_KEEPALIVE_TIME_MS, _KEEPALIVE_TIMEOUT_MS = 10_000, 5_000
+
 CHANNEL_OPTIONS = (
     # A list of a whole cluster is larger than gRPC's default of 4 MiB.
     ("grpc.max_receive_message_length", -1),
@@ -24,8 +26,8 @@ CHANNEL_OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 50),
     ("grpc.max_reconnect_backoff_ms", 500),
     # Cells on other machines can vanish without a word.
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.keepalive_time_ms", _KEEPALIVE_TIME_MS),
+    ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
     ("grpc.http2.max_pings_without_data", 0),
     # Cells are called directly, whatever the environment says of proxies.
     ("grpc.enable_http_proxy", 0),
@@ -44,7 +46,8 @@ SERVER_OPTIONS = (
 SECURE = "grpcs://"
 """Prefix of an outside address that is reached by TLS."""
 
-_CLOSE_AFTER_S = 5.0
+_CLOSE_AFTER_S = 2 * (_KEEPALIVE_TIME_MS + _KEEPALIVE_TIMEOUT_MS) / 1000
+"""By then every call on a connection has ended, even if its peer vanished without a word."""
 
 
 class Connections:

@@ -181,8 +181,8 @@ class Host:
 
     @property
     def pending(self) -> int:
-        """Timers that keep the run alive."""
-        return sum(resident.clock.pending for resident in self.residents.values())
+        """What keeps the run alive: timers, and answers that are waited for."""
+        return sum(resident.pending for resident in self.residents.values())
 
     async def close(self) -> None:
         """Drop all actors without a word to anybody."""
@@ -214,6 +214,7 @@ class Resident:
         self._nearby: dict[str, channels.Channel] = {}
         self._random: random.Random | None = None
         self._disk: ActorDisk | None = None
+        self._awaited: list[Callable[[], int]] = []
 
     # The Env of the actor
 
@@ -253,6 +254,9 @@ class Resident:
     def log(self, kind: str, data: Mapping[str, Any]) -> None:
         if not self.gone:
             self._host.log(self.clock.now_ns(), self.name, kind, data)
+
+    def awaits(self, count: Callable[[], int]) -> None:
+        self._awaited.append(count)
 
     def ready(self) -> None:
         if not self.is_ready.done():
@@ -305,6 +309,10 @@ class Resident:
                 self.lost(peer)
 
     # For its callers and timers
+
+    @property
+    def pending(self) -> int:
+        return self.clock.pending + sum(count() for count in self._awaited)
 
     @property
     def partitions(self) -> cell_partitions.Partitions:

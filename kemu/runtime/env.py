@@ -151,6 +151,13 @@ class Env(Protocol):
         """Append an event to the run log: msgpack-able values, keys in a fixed order (docs/runs.md)."""
         ...
 
+    def awaits(self, count: Callable[[], int]) -> None:
+        """Name what the actor waits for from others: as long as ``count()`` is not 0, the run is not idle.
+
+        For runtimes that cannot see which messages are under way; asked from time to time.
+        """
+        ...
+
     def ready(self) -> None:
         """Say that this actor has done its part of the set-up."""
         ...

@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BEGIN_LEAD_S = 0.05
-"""How far ahead of its announcement the beginning lies, so that all cells know of it in time."""
+"""How far ahead of its announcement the beginning lies, so that all cells know of it in time; at least."""
+
+_LEAD_TO_TELLING = 4
+_MOST_LEAD_S = 2.0
+"""On a busy machine it is four times as far ahead as it takes to tell everybody, up to this."""
 
 QUIET_S = 0.5
 """Real time without a decision after which a run may be called idle."""
@@ -108,6 +112,8 @@ class RayRuntime:
         self._failure: asyncio.Future[None] = self._loop.create_future()
         self._failure.add_done_callback(tasks.retrieve)
         self._closing: asyncio.Task[None] | None = None
+        self._looked_at = 0.0
+        """Real (monotonic) time at which it was last asked whether the run is idle."""
 
     # Driving
 
@@ -152,7 +158,10 @@ class RayRuntime:
     async def begin(self) -> None:
         if self._epoch_unix_ns:
             raise RuntimeError("the clock runs already")
-        self._epoch_unix_ns = time.time_ns() + round(BEGIN_LEAD_S * SECOND_NS)
+        asked_at = time.monotonic()
+        await self._configure_all()
+        lead_s = min(max(BEGIN_LEAD_S, _LEAD_TO_TELLING * (time.monotonic() - asked_at)), _MOST_LEAD_S)
+        self._epoch_unix_ns = time.time_ns() + round(lead_s * SECOND_NS)
         self._configure_clock()
         await self._configure_all()
 
@@ -165,7 +174,7 @@ class RayRuntime:
         """See ``runtimes.Runtime``. Idle: for a while nobody decided anything, and only background timers are set."""
         if not self._epoch_unix_ns:
             raise RuntimeError("call begin() first: until then the clock stands still")
-        self._events.busy_at = time.monotonic()
+        self._events.busy_at = self._looked_at = time.monotonic()
         while True:
             if stop is not None and stop.is_set():
                 return "stopped"
@@ -178,12 +187,16 @@ class RayRuntime:
 
     def _is_idle(self) -> bool:
         now = time.monotonic()
-        if self._host.pending or not self._host.clock.begun:
+        # A driver that was held up does not know what has come in meanwhile.
+        if self._host.pending or not self._host.clock.begun or now - self._looked_at > ray_events.STALL_S:
             self._events.busy_at = now
-        quiet_since = self._events.busy_at
-        # Each cell has said so itself, late enough: one that is too busy to speak is not idle.
-        return now - quiet_since >= QUIET_S and all(
-            remote.up.is_set() and remote.reported_at > quiet_since + QUIET_S / 2 for remote in self._cells.values()
+        self._looked_at = now
+        # Each cell says so itself, all the time: one that is too busy to speak is not idle.
+        return now - self._events.busy_at >= QUIET_S and all(
+            remote.up.is_set()
+            and remote.ready.issuperset(remote.actors)
+            and now - remote.reported_at <= ray_events.STALL_S
+            for remote in self._cells.values()
         )
 
     async def shutdown(self) -> None:
@@ -256,11 +269,12 @@ class RayRuntime:
                 self._cells[name] = remote
                 new.append(remote)
         await _all(self._connect(remote) for remote in new)
+        await _all(self._brief(remote) for remote in new)
         for remote in new:
             self._spawn(self._supervise(remote))
 
     async def _connect(self, remote: RemoteCell) -> bool:
-        """Returns whether there is a new process; if it lives, it then knows all that it should."""
+        """Returns whether there is a new process."""
         if not await remote.connect(self._start_timeout_s):
             return False
         assert self._cluster is not None
@@ -268,11 +282,19 @@ class RayRuntime:
         if remote.is_local:
             self._cluster.adopt(remote.endpoint.pid)
         self._events.open(remote)
-        with contextlib.suppress(grpc.aio.AioRpcError):
-            for fault in self._faults.values():
-                await remote.inject(fault)
+        return True
+
+    async def _brief(self, remote: RemoteCell) -> bool:
+        """Tell a process all that it should know. Returns whether it does."""
+        try:
             await self._configure(remote)
-            remote.up.set()
+            for fault in sorted(remote.faults - self._faults.keys()):
+                await remote.heal(fault)
+            for message in list(self._faults.values()):
+                await remote.inject(message)
+        except grpc.aio.AioRpcError:
+            return False
+        remote.up.set()
         return True
 
     async def _supervise(self, remote: RemoteCell) -> None:
@@ -280,39 +302,82 @@ class RayRuntime:
         deaths: list[float] = []
         while True:
             await self._events.follow(remote)
-            while remote.paused:  # noqa: ASYNC110
-                await asyncio.sleep(_TICK_S)
-            try:
-                await remote.statistics()
-                remote.up.set()
-                continue  # only the connection was lost
-            except grpc.aio.AioRpcError:
-                remote.up.clear()
-            if remote.actors:  # otherwise it died as it was told
-                deaths = [*deaths, time.monotonic()][-_MOST_DEATHS:]
-                if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _DEATHS_WITHIN_S:
-                    raise SimulationError(f"cell {remote.name} died {_MOST_DEATHS} times in {_DEATHS_WITHIN_S:.0f} s")
-            for name in self._events.recover(remote):
-                self._log(self.clock.now_ns(), name, "actor.crashed", {})
-            remote.forget(remote.told.copy())
-            for name in remote.actors:
-                self._addresses.pop(name, None)
-            await self._configure_all()
-            while not await self._connect(remote):  # noqa: ASYNC110
-                await asyncio.sleep(_TICK_S)  # Ray has not noticed yet
-            self._enlist(remote.actors)
-            await self._configure_all()
+            remote.up.clear()
+            while not remote.up.is_set():
+                if await self._has_died(remote):
+                    if remote.actors:  # otherwise it died as it was told
+                        deaths = [*deaths, time.monotonic()][-_MOST_DEATHS:]
+                        if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _DEATHS_WITHIN_S:
+                            raise SimulationError(
+                                f"cell {remote.name} died {_MOST_DEATHS} times in {_DEATHS_WITHIN_S:.0f} s"
+                            )
+                    await self._replace(remote)
+                await self._brief(remote)
             self._spawn(self._start_wanted(remote))
+
+    async def _has_died(self, remote: RemoteCell) -> bool:
+        """The connection to a process broke: wait until it is known whether the process did, too.
+
+        It may be held up, or the network: then it goes on with all of its actors once it answers again.
+        """
+        assert self._cluster is not None
+        while True:
+            if not remote.paused:
+                with contextlib.suppress(grpc.aio.AioRpcError):
+                    await remote.statistics()
+                    return False
+                assert remote.endpoint is not None
+                if remote.is_local:
+                    if self._cluster.has_ended(remote.endpoint.pid):
+                        return True
+                elif await remote.is_replaced(self._start_timeout_s):
+                    return True
+            await asyncio.sleep(_TICK_S)
+
+    async def _replace(self, remote: RemoteCell) -> None:
+        """Its process has died: take what it left behind, and wait for the next one."""
+        for name in self._events.recover(remote):
+            self._log(self.clock.now_ns(), name, "actor.crashed", {})
+        for name in remote.actors:
+            self._addresses.pop(name, None)
+        await self._configure_all()
+        while not await self._connect(remote):  # noqa: ASYNC110
+            await asyncio.sleep(_TICK_S)  # Ray has not noticed yet
+        self._enlist(remote.actors)
+        await self._configure_all()
 
     async def _start_wanted(self, remote: RemoteCell) -> None:
         """Have the cell start those of its actors that it has not been told of, and wait until they are ready."""
-        async with remote.ordering:
-            specs = [spec for name, spec in remote.actors.items() if name not in remote.told]
-            remote.told.update(spec.name for spec in specs)
-            ready = await remote.start(specs)
+        while True:
+            await remote.up.wait()
+            async with remote.ordering:
+                ready = await self._begin_wanted(remote)
+            if ready is not None:
+                break
+            await asyncio.sleep(_TICK_S)  # until it is noticed that the process died
         with contextlib.suppress(grpc.aio.AioRpcError):  # it died; when it is back it is told once more
             await ready
+
+    async def _begin_wanted(self, remote: RemoteCell) -> Awaitable[None] | None:
+        """Returns when they have begun, with what waits until they are ready; None: the process died before."""
+        process = remote.incarnation
+        specs = [spec for name, spec in remote.actors.items() if name not in remote.told]
+        try:
+            # First of all it must hear as which incarnation they begin.
+            await self._configure(remote)
+        except grpc.aio.AioRpcError:
+            return None
+        if not remote.up.is_set() or remote.incarnation != process:
+            return None
+        specs = [spec for spec in specs if remote.actors.get(spec.name) is spec]
+        remote.told.update(spec.name for spec in specs)
+        started = await remote.start(specs)
+
+        async def ready() -> None:
+            await started
             remote.ready.update(spec.name for spec in specs)
+
+        return ready()
 
     async def _launch_in(self, remote: RemoteCell, names: Iterable[str]) -> None:
         """Returns when all are ready, whatever happens to the cell meanwhile."""
@@ -431,10 +496,12 @@ class RayRuntime:
             del remote.actors[name]
             remote.resume()
             async with remote.ordering:
+                process = remote.incarnation
                 try:
                     await remote.stop([name], crash=True)
                 except grpc.aio.AioRpcError:
-                    remote.up.clear()  # with the process
+                    if remote.incarnation == process:
+                        remote.up.clear()  # with the process
                 remote.forget([name])
         await self._delist(name)
 
@@ -469,7 +536,7 @@ class RayRuntime:
         remote = self._cell_of(name)
         if remote is not None and remote.paused:
             remote.resume()
-            await self._tell_all(self._configure)
+            await self._brief(remote)
 
     # Faults of the network
 

@@ -64,6 +64,8 @@ class RemoteCell:
         """Those of them that this process has been told to start."""
         self.ready: set[str] = set()
         """Those of these that are."""
+        self.faults: set[str] = set()
+        """Partitions that this process knows of, or may know of."""
         self.paused = False
         self.ordering = asyncio.Lock()
         """Starts and stops reach it in the order in which they were asked for."""
@@ -97,9 +99,31 @@ class RemoteCell:
 
         Raises SimulationError when there is none within the time, or will be none.
         """
+        endpoint = await self._find_within(timeout_s)
+        if endpoint == self.endpoint:
+            return False
+        self.endpoint = endpoint
+        self.incarnation += 1
+        # What the last process was told, or what was meant for it while it was away, this one has never heard.
+        self.told.clear()
+        self.ready.clear()
+        self.faults.clear()
+        last = self._channel
+        self._channel = grpc.aio.insecure_channel(endpoint.target, options=cell_channels.CHANNEL_OPTIONS)
+        self._stub = cell_pb2_grpc.CellStub(self._channel)  # type: ignore[no-untyped-call]
+        self.connected = True
+        if last is not None:
+            await last.close(None)
+        return True
+
+    async def is_replaced(self, timeout_s: float) -> bool:
+        """Whether Ray has another process in the place of the present one. Raises as ``connect`` does."""
+        return await self._find_within(timeout_s) != self.endpoint
+
+    async def _find_within(self, timeout_s: float) -> cell.Endpoint:
         try:
             async with asyncio.timeout(timeout_s):
-                endpoint = await self._find()
+                return await self._find()
         except TimeoutError:
             takes = _text(self._resources)
             offers = "; ".join(_text(node["Resources"]) for node in self._cluster.nodes())
@@ -107,15 +131,6 @@ class RemoteCell:
                 f"cell {self.name} could not be started within {timeout_s:g} s: it takes {takes} and a place for"
                 f" another process; the nodes of the cluster offer {offers}"
             ) from None
-        if endpoint == self.endpoint:
-            return False
-        self.endpoint = endpoint
-        self.incarnation += 1
-        await self.disconnect()
-        self._channel = grpc.aio.insecure_channel(endpoint.target, options=cell_channels.CHANNEL_OPTIONS)
-        self._stub = cell_pb2_grpc.CellStub(self._channel)  # type: ignore[no-untyped-call]
-        self.connected = True
-        return True
 
     async def _find(self) -> cell.Endpoint:
         ray = self._ray
@@ -199,10 +214,12 @@ class RemoteCell:
         await self._stub.Stop(cell_pb2.StopRequest(actors=names, crash=crash))
 
     async def inject(self, fault: cell_pb2.Fault) -> None:
+        self.faults.add(fault.id)
         await self._stub.Inject(fault, timeout=_STATEMENT_TIMEOUT_S)
 
     async def heal(self, fault: str) -> None:
         await self._stub.Heal(cell_pb2.HealRequest(id=fault), timeout=_STATEMENT_TIMEOUT_S)
+        self.faults.discard(fault)
 
     async def statistics(self) -> cell_pb2.StatisticsResponse:
         response: cell_pb2.StatisticsResponse = await self._stub.Statistics(

@@ -103,6 +103,16 @@ class RayCluster:
         with contextlib.suppress(psutil.NoSuchProcess):
             self._processes.append(psutil.Process(pid))
 
+    def has_ended(self, pid: int) -> bool:
+        """Whether a process that was adopted is no more."""
+        import psutil  # type: ignore[import-untyped]
+
+        for process in self._processes:
+            if process.pid == pid:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+        return True
+
     def pids(self) -> list[int]:
         """Of all processes that ``stop`` would see to."""
         self._refresh()

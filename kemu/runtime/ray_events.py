@@ -18,10 +18,13 @@ from kemu.runtime import links, ray_logs
 from kemu.runtime.env import LogSink
 from kemu.runtime.ray_cells import RemoteCell
 
-_UNDECIDED = ("store.", "watch.", "client.", "net.")
+_UNDECIDED = ("store.txn", "store.compacted", "watch.events", "client.")
 """Events that housekeeping causes too: they do not mean that anything is going on."""
 
 _ENDINGS = ("actor.stopped", "actor.crashed", "actor.failed")
+
+STALL_S = 0.3
+"""Real time without a sign of life (a cell gives one every 0.1 s) after which a cell, or the driver, was held up."""
 
 _DRAIN_S = 5.0
 
@@ -62,7 +65,10 @@ class EventStreams:
                 return
             if segment is links.EOF:
                 return
-            now = remote.reported_at = time.monotonic()
+            now = time.monotonic()
+            if now - remote.reported_at > STALL_S:
+                self.busy_at = now  # what it was asked in the meantime it is only now going to do
+            remote.reported_at = now
             # Both sides of the merge must move on for either to be handed on.
             self._merger.reach(_DRIVER, self._now_ns())
             kinds = self._take(remote, segment.events, segment.time_ns)

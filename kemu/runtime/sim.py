@@ -84,6 +84,9 @@ class SimEnv(Owner):
         if self.condition is not Condition.DEAD:
             self._runtime.sink(self.clock.now_ns(), self.name, kind, data)
 
+    def awaits(self, count: Callable[[], int]) -> None:
+        """Nothing to do: messages that are under way are events of the loop."""
+
     def ready(self) -> None:
         if not self.is_ready and self.condition is not Condition.DEAD:
             self.is_ready = True
