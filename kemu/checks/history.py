@@ -7,13 +7,12 @@ event, so it serves a finished log as well as a run that is still going on (``un
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta, pod_phases, requests
-from kemu.runlog.frames import Event
 
 POD_PREFIX = "/registry/pods/"
 NODE_PREFIX = "/registry/nodes/"
@@ -202,11 +201,6 @@ class History:
             "chaos.begin": self._on_fault,
             "chaos.end": self._on_fault_ended,
         }
-
-    def feed_all(self, events: Iterable[Event]) -> History:
-        for event in events:
-            self.feed(event.time_ns, event.actor, event.kind, event.data)
-        return self
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""

@@ -141,9 +141,6 @@ class Informer:
             self._waiters.append(waiter)
             await waiter
 
-    def has_synced(self) -> bool:
-        return self._waiters is None
-
     def stop(self, reason: str = "stopped") -> None:
         """No more events. The store stays as it is."""
         if self._started and not self._stopped:

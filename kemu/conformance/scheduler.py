@@ -38,17 +38,6 @@ def agrees(expect: Json, answered: Json) -> list[str]:
     return found
 
 
-def agrees_beyond(expect: Json, answered: Json) -> list[str]:
-    """What differs in that which helps to find errors, but is not judged."""
-    found: list[str] = []
-    for key in ("prefilter", "nominatedNodeFits", "fullMessage"):
-        _compare(found, key, expect.get(key), answered.get(key))
-    recorded, ours = (one.get("preemption") or {} for one in (expect, answered))
-    for key in ("chosen", "chosenAnyOf", "potentialNodes", "postFilterStatus"):
-        _compare(found, f"preemption.{key}", recorded.get(key) or None, ours.get(key) or None)
-    return found
-
-
 def _compare_preemption(found: list[str], recorded: Json, ours: Json) -> None:
     for key in ("eligible", "reason"):
         _compare(found, f"preemption.{key}", recorded.get(key) or None, ours.get(key) or None)

@@ -66,13 +66,3 @@ def difference(mine: dict[str, Any], recorded: dict[str, Any]) -> str:
             f"{n}: recorded {recorded['final'].get(n)}, kemu {mine['final'].get(n)}" for n in names
         )
     return ""
-
-
-def messages_differ(mine: dict[str, Any], recorded: dict[str, Any]) -> str:
-    """The first text that differs in two equal timelines; not part of the judgement."""
-    ours, theirs = by_pod(mine["timeline"]), by_pod(recorded["timeline"])
-    for name in sorted(ours):
-        for one, other in zip(ours[name], theirs[name], strict=True):
-            if one.get("message") != other.get("message"):
-                return f"{name}: recorded {other}, kemu {one}"
-    return ""

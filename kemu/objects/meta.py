@@ -11,18 +11,6 @@ from kemu.objects import times
 SECOND_NS = 1_000_000_000
 
 
-def time_of(seconds: int, nanos: int = 0) -> meta_v1_pb2.Time:
-    """A ``Time`` from Unix seconds. ``nanos`` is dropped: Kubernetes stores ``Time`` in whole seconds."""
-    return meta_v1_pb2.Time(seconds=seconds + nanos // SECOND_NS)
-
-
-def micro_time_of(unix_ns: int) -> meta_v1_pb2.MicroTime:
-    """A ``MicroTime`` from Unix nanoseconds, cut to whole microseconds."""
-    time = meta_v1_pb2.MicroTime()
-    set_time(time, unix_ns)
-    return time
-
-
 def set_time(time: meta_v1_pb2.Time | meta_v1_pb2.MicroTime, unix_ns: int) -> None:
     """Set a timestamp in place from Unix nanoseconds: whole seconds in a ``Time``, microseconds in a ``MicroTime``."""
     seconds, nanos = divmod(unix_ns, SECOND_NS)

@@ -119,13 +119,3 @@ def prefix(resource: Resource, namespace: str = "") -> bytes:
     if resource.namespaced and namespace:
         return b"/registry/%b/%b/" % (resource.plural.encode(), namespace.encode())
     return b"/registry/%b/" % resource.plural.encode()
-
-
-def split_key(key: bytes) -> tuple[str, str, str]:
-    """Plural, namespace ("" for kinds without one) and name. Raises ValueError for a key of another form."""
-    parts = key.decode().split("/")
-    if len(parts) == 5 and parts[:2] == ["", "registry"]:
-        return parts[2], parts[3], parts[4]
-    if len(parts) == 4 and parts[:2] == ["", "registry"]:
-        return parts[2], "", parts[3]
-    raise ValueError(f"not a key of the registry: {key!r}")

@@ -96,12 +96,21 @@ class Reader:
             self._file = path.open("rb")
         except OSError as error:
             raise RunLogError(f"{path}: {error.strerror}") from None
-        if self._file.read(len(MAGIC)) != MAGIC:
+        begin = self._file.read(len(MAGIC))
+        if begin != MAGIC:
             self._file.close()
+            name, _, version = MAGIC.partition(b"/")
+            if begin.startswith(name + b"/"):
+                found = begin.partition(b"/")[2].strip().decode("ascii", "replace")
+                text = f"a run log of format {found}, by another version of kemu; this one reads format"
+                raise RunLogError(f"{path}: {text} {version.strip().decode()}: run the scenario again")
             raise RunLogError(f"{path}: offset 0: not a kemu run log")
         header = self._frame(expect=True)
         assert header is not None
-        self.header: dict[str, Any] = msgpack.unpackb(header, raw=False)
+        try:
+            self.header: dict[str, Any] = dict(msgpack.unpackb(header, raw=False))
+        except (ValueError, TypeError, msgpack.UnpackException):
+            raise RunLogError(f"{path}: offset {len(MAGIC)}: the header is damaged") from None
 
     def _frame(self, *, expect: bool = False, check: bool = True) -> bytes | None:
         offset = self._file.tell()
@@ -127,7 +136,12 @@ class Reader:
 
     def __iter__(self) -> Iterator[Event]:
         for payload in self.payloads():
-            yield unpack_event(payload)
+            try:
+                event = unpack_event(payload)
+            except (ValueError, TypeError, msgpack.UnpackException):
+                text = f"{self.path}: before offset {self._file.tell()}: not an event of a run"
+                raise RunLogError(text) from None
+            yield event
 
     def close(self) -> None:
         self._file.close()
@@ -137,13 +151,3 @@ class Reader:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
-
-
-def digest_of(path: Path) -> str:
-    """The digest of a run log on disk, reading it once."""
-    digest = hashlib.sha256()
-    with Reader(path) as reader:
-        for payload in reader.payloads():
-            digest.update(_FRAME.pack(len(payload), zlib.crc32(payload)))
-            digest.update(payload)
-    return digest.hexdigest()

@@ -12,9 +12,6 @@ from kemu.runtime import distributions
 from kemu.scenario.documents import Path, follow
 from kemu.scenario.shapes import INVALID, SECONDS, Key, ListOf, Named, Number, Record, Report, Shape
 
-Plain = float | dict[str, Any]
-"""A value or ``{"uniform": {"min": 1.0, "max": 2.0}}``, in the unit of its owner."""
-
 
 @dataclass(frozen=True)
 class Distribution:

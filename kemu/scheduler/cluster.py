@@ -459,10 +459,6 @@ class Cluster:
 
     # Time -----------------------------------------------------------------------------------------------------------
 
-    @property
-    def frozen(self) -> bool:
-        return self._held is not None
-
     def freeze(self) -> None:
         """Hold back the changes that come through :meth:`change` until :meth:`thaw`."""
         if self._held is None:

@@ -62,10 +62,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
 # Kinds of values ----------------------------------------------------------------------------------------------------
 
 
-def anything(value: Any, path: str) -> Any:
-    return value
-
-
 def text(value: Any, path: str) -> str:
     if not isinstance(value, str):
         raise ConfigurationError(path, f"must be text: {value!r}")

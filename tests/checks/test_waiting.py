@@ -27,7 +27,10 @@ def history_of(pods: list[tuple[int, int | None, int]], end: int) -> History:
         else:
             log.pod(when, f"p{n}", node="n1")
     log.add(end, "store", "end")
-    return History().feed_all(log.events)
+    history = History()
+    for event in log.events:
+        history.feed(*event)
+    return history
 
 
 @given(PODS)

@@ -9,7 +9,6 @@ from kemu import errors
 from kemu.checks import registry
 from kemu.client import clients
 from kemu.k8s import core_v1_pb2
-from kemu.objects import meta
 from kemu.runlog.frames import Event
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim import SimRuntime
@@ -107,7 +106,7 @@ class Cluster:
         """Create a pod and say that it runs, as the user's set-up does."""
         created = await self.client.create(one)
         created.status.phase = "Running"
-        created.status.startTime.CopyFrom(meta.time_of(self.clock.epoch_unix_s))
+        created.status.startTime.seconds = self.clock.epoch_unix_s
         await self.client.update_status(created)
 
     async def get(self, name: str) -> core_v1_pb2.Pod | None:

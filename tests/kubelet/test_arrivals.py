@@ -171,7 +171,7 @@ def test_a_start_before_the_run_counts_from_its_beginning(cluster: Cluster) -> N
     async def before(cluster: Cluster) -> None:
         created = await cluster.client.create(pod("old", run=50, restart="Never"))
         created.status.phase = "Running"
-        created.status.startTime.CopyFrom(meta.time_of(cluster.clock.epoch_unix_s - 3600))
+        created.status.startTime.seconds = cluster.clock.epoch_unix_s - 3600
         await cluster.client.update_status(created)
 
     async def main(cluster: Cluster) -> None:

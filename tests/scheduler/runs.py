@@ -7,7 +7,6 @@ from typing import Any
 
 from kemu.client import clients
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
-from kemu.objects import meta
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.sim import SimRuntime
 from kemu.testing import Recorder
@@ -40,7 +39,7 @@ class Run:
             for pod in running:
                 created = await self._create(pod)
                 created.status.phase = "Running"
-                created.status.startTime.CopyFrom(meta.time_of(self.clock.epoch_unix_s))
+                created.status.startTime.seconds = self.clock.epoch_unix_s
                 await self.client.update_status(created)
             await self.runtime.launch([self._kubelet(node, kubelet) for node in nodes])
             await self.runtime.launch([*(self._scheduler(config) for config in schedulers), *others])
