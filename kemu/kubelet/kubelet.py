@@ -63,9 +63,10 @@ class Kubelet:
         self.static_pods = static_pods.StaticPods(env, self.client, config.get("staticPods", ()), self.pods)
         self.pods.arrivals.on_preempted = self._listen
         level = config.get("events", recorders.NOTABLE)
-        self.pods.arrivals.recorder = recorders.Recorder(env, self.client, "kubelet", self.node.name, level)
+        recorder = recorders.Recorder(env, self.client, "kubelet", self.node.name, level)
+        self.node.recorder = self.pods.arrivals.recorder = recorder
         self._shutdowns = shutdowns.Shutdowns(
-            env, self.settings.shutdown, self.node.wanted, self.pods.arrivals.recorder, self.pods, self._close
+            env, self.settings.shutdown, self.node.wanted, recorder, self.pods, self._close
         )
         self.pods.arrivals.preempts_for_all = bool(config.get("preemptsForAll", False))
 

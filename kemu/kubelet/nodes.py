@@ -4,17 +4,18 @@ Heartbeats are the renewals of the lease (every 10 s by default) and the reports
 minutes). An idle node states them (:mod:`kemu.objects.heartbeats`) and sleeps, where it may. Nothing polls: a changed
 status is reported at the next of the moments at which a real kubelet would look. Heartbeats that are sent are
 background timers, so they do not keep a run alive.
+
+A report is a patch of what is the kubelet's: it meets no conflict, and the conditions of others stay. Mirrors
+``pkg/kubelet`` (``tryUpdateNodeStatus``, ``nodestatus``) and ``PatchNodeStatus`` of ``component-helpers``.
 """
 
 from __future__ import annotations
 
-import contextlib
-import functools
 from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.client import clients, informers, retries
+from kemu.client import clients, informers, recorders, retries
 from kemu.k8s import core_v1_pb2
 from kemu.kubelet import boots, leases, settings
 from kemu.objects import heartbeats, meta
@@ -37,6 +38,9 @@ _PRESSURES = {
 """Status, reason and message of each condition without and with its cause."""
 _READY = ("Ready", "True", "KubeletReady", "kubelet is posting ready status")
 _NOT_READY = ("Ready", "False", "KubeletNotReady")
+
+REBOOTED = "Rebooted"
+"""Reason of the event when a Node is found with another boot id."""
 
 
 class OwnNode:
@@ -63,6 +67,7 @@ class OwnNode:
         "_status_timer",
         "lease",
         "name",
+        "recorder",
         "view_is_old",
     )
 
@@ -103,6 +108,7 @@ class OwnNode:
         self._ready = _READY
         self._news = False
         """The next report brings something new: it is waited for."""
+        self.recorder: recorders.Recorder | None = None
         self.lease = leases.OwnLease(env, client, config, self.name, self._calms, self.get)
 
     def get(self) -> core_v1_pb2.Node:
@@ -141,20 +147,20 @@ class OwnNode:
             return None
 
     async def _take_over(self) -> core_v1_pb2.Node:
-        wanted = self.wanted()
-        while True:
-            node = await self._read()
-            for resources, given in (
-                (node.status.capacity, wanted.status.capacity),
-                (node.status.allocatable, wanted.status.allocatable),
-            ):
-                for name in sorted(given):
-                    resources[name].CopyFrom(given[name])
-            self._set_boot(node)
-            self._set_conditions(node)
-            self._state(node)
-            with contextlib.suppress(errors.Conflict):
-                return await retries.patiently(self._env, functools.partial(self._client.update_status, node))
+        wanted, node = self.wanted(), await self._read()
+        before = node.status.nodeInfo.bootID
+        if self.recorder is not None and self._boot.id and before and before != self._boot.id:
+            note = f"Node {self.name} has been rebooted, boot id: {self._boot.id}"
+            self.recorder.event(node, recorders.WARNING, REBOOTED, REBOOTED, note)
+        patch, removed = self._patch(node)
+        for resources, given in (
+            (patch.status.capacity, wanted.status.capacity),
+            (patch.status.allocatable, wanted.status.allocatable),
+        ):
+            for name in sorted(given):
+                resources[name].CopyFrom(given[name])
+        self._set_boot(patch)
+        return await retries.patiently(self._env, lambda: self._send(patch, removed))
 
     def wanted(self) -> core_v1_pb2.Node:
         """The Node that this kubelet was given, complete."""
@@ -203,7 +209,8 @@ class OwnNode:
         for condition_type, status, reason, message in self._conditions():
             meta.set_condition(node.status.conditions, condition_type, status, reason, message, now_ns)
         for condition in node.status.conditions:
-            meta.set_time(condition.lastHeartbeatTime, now_ns)
+            if condition.type in heartbeats.CONDITIONS:
+                meta.set_time(condition.lastHeartbeatTime, now_ns)
 
     # --- heartbeats --------------------------------------------------------------------------------------------------
 
@@ -273,22 +280,29 @@ class OwnNode:
             self._report_at(next_ns, background=False)
 
     async def _report(self) -> None:
-        node = core_v1_pb2.Node()
-        node.CopyFrom(self.get())
         try:
-            while True:
-                self._set_conditions(node)
-                self._state(node)
-                try:
-                    await self._client.update_status(node)
-                    break
-                except errors.Conflict:
-                    node = await self._client.get("nodes", self.name)
+            await self._send(*self._patch(self.get()))
         except errors.ApiError:
             self.report_soon()
             return
         if self._statement is not None and not self._news:
             self._wait_for_reports()
+
+    def _patch(self, known: core_v1_pb2.Node) -> tuple[core_v1_pb2.Node, core_v1_pb2.Node | None]:
+        """What a report sets, and what it takes away, where the Node is as is ``known``."""
+        patch, removed = core_v1_pb2.Node(), None
+        for condition in known.status.conditions:
+            if condition.type in heartbeats.CONDITIONS:
+                patch.status.conditions.append(condition)
+        self._set_conditions(patch)
+        self._state(patch)
+        if self._statement is None and heartbeats.ANNOTATION in known.metadata.annotations:
+            removed = core_v1_pb2.Node()
+            removed.metadata.annotations[heartbeats.ANNOTATION] = ""
+        return patch, removed
+
+    async def _send(self, patch: core_v1_pb2.Node, removed: core_v1_pb2.Node | None) -> core_v1_pb2.Node:
+        return await self._client.patch_message(patch, self.name, "", "status", removed=removed)
 
     # --- called by the informer --------------------------------------------------------------------------------------
 

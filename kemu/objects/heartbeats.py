@@ -21,6 +21,8 @@ from kemu.k8s import coordination_v1_pb2, core_v1_pb2
 from kemu.objects import meta
 
 ANNOTATION = "kemu.dev/standing-heartbeats"
+CONDITIONS = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
+"""Of a Node: those that its kubelet reports."""
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -140,8 +142,9 @@ def show(message: type[Any], wire: bytes, now: int) -> bytes:
     obj = message.FromString(wire)
     if message is core_v1_pb2.Node:
         for condition in obj.status.conditions:
-            time = condition.lastHeartbeatTime
-            meta.set_time(time, reported_ns(obj, meta.unix_ns(time), now))
+            if condition.type in CONDITIONS:
+                time = condition.lastHeartbeatTime
+                meta.set_time(time, reported_ns(obj, meta.unix_ns(time), now))
     else:
         renewed = renewed_ns(obj, now)
         if renewed is not None:
