@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu.client.recorders import Recorder
-from kemu.errors import ApiError
 from kemu.runtime.env import Env
-from kemu.scheduler import diagnoses, events
+from kemu.scheduler import bindings, diagnoses, events
 from kemu.scheduler.avoided_nodes import AvoidedNodes
 from kemu.scheduler.cluster import Cluster
 from kemu.scheduler.configurations import Configuration
@@ -25,9 +24,8 @@ from kemu.scheduler.events import Event
 from kemu.scheduler.evictions import Evictor
 from kemu.scheduler.extender_clients import Extenders
 from kemu.scheduler.feeds import NodeFeed, PodFeed
-from kemu.scheduler.framework import SKIP, Api, Cycle, Handle, Plugin, PostFilterResult, Skip
+from kemu.scheduler.framework import Api, Cycle, Handle, Plugin, PostFilterResult
 from kemu.scheduler.overcommitments import Overcommitter
-from kemu.scheduler.permits import WaitingPod
 from kemu.scheduler.plugins.priority_sort import FirstInFirstOut
 from kemu.scheduler.pods import PodInfo
 from kemu.scheduler.policies import Policy
@@ -36,7 +34,7 @@ from kemu.scheduler.profiles import Profile
 from kemu.scheduler.queues import QueuedPod, SchedulingQueue
 from kemu.scheduler.reports import Reporter
 from kemu.scheduler.searches import Effort
-from kemu.scheduler.statuses import ERROR, WAIT, Status
+from kemu.scheduler.statuses import Status
 from kemu.scheduler.timings import Timing
 
 NO_NODES = "no nodes available to schedule pods"
@@ -105,15 +103,14 @@ class Engine:
         self.queue.on_ready = self._on_ready
         self._ready = asyncio.Event()
         self._binding: dict[str, QueuedPod] = {}
-        self.waiting: dict[str, WaitingPod] = {}
-        """Pods that wait for their permit, by UID."""
-        handle.waiting = self.waiting
+        self._bindings = bindings.BindingCycles(env, policy, timing, self._reporter, self.queue, self._extenders)
+        handle.waiting = self._bindings.waiting
         self.pod_feed = PodFeed(
             self.cluster,
             self.queue,
             self.profiles,
             policy.cooperate and policy.nomination,
-            lambda uid: self._reject_waiting(uid, "", "removed"),
+            self._bindings.reject,
             lambda uid: handle.preempted_on.pop(uid, None),
         )
         self.node_feed = NodeFeed(self.cluster, self.queue)
@@ -126,7 +123,7 @@ class Engine:
             configuration.parallelism,
             self.pod_feed.find,
             self.queue.activate,
-            lambda uid: self._reject_waiting(uid, "DefaultPreemption", "preempted"),
+            self._bindings.preempt,
         )
         handle.is_preempting = self._evictor.is_preempting
         self.is_binding: Callable[[str], bool] = self._binding.__contains__
@@ -202,21 +199,20 @@ class Engine:
         self.cluster.nominator.remove(info.uid)
         cycle = filtering.cycle
         status = self._reserve(pod.profile, cycle, node)
-        waiting: WaitingPod | None = None
         if status is None:
-            status, waiting = self._permit(pod.profile, cycle, node)
+            status = self._bindings.permit(pod.profile, cycle, node)
         if status is not None:
             self._unreserve(pod.profile, cycle, node)
             self.cluster.forget(info.uid)
-            rejectors, message, reason = _failure(status)
+            rejectors, message, reason = _told(status, status.plugin)
             self._log_attempt(pod, started_ns, "unschedulable" if rejectors else "error", decision, message)
             await self._requeue_and_report(pod, rejectors, message, "", reason)
             return
         self._log_attempt(pod, started_ns, "scheduled", decision, "")
-        if waiting is None:
+        if info.uid not in self._bindings.waiting:
             self.queue.done(info.uid)
         self._binding[info.uid] = pod
-        self._env.spawn(self._bind(pod, cycle, node, waiting), f"bind {info.key}")
+        self._env.spawn(self._bind(pod, cycle, node), f"bind {info.key}")
 
     async def _fail(self, pod: QueuedPod, decision: Decision, started_ns: int) -> None:
         """No node: make room if possible, requeue, write the status."""
@@ -315,26 +311,26 @@ class Engine:
     async def _requeue_and_report(
         self, pod: QueuedPod, rejectors: tuple[str, ...], message: str, nominate: str | None, reason: str
     ) -> None:
-        tried = pod.info.pod
-        self._requeue(pod, tried, rejectors, nominate)
-        await self._reporter.failed(tried, message, nominate, reason)
+        latest = self._requeue(pod, rejectors, nominate)
+        await self._reporter.failed(latest, message, nominate, reason)
 
-    def _requeue(self, pod: QueuedPod, tried: Any, rejectors: tuple[str, ...], nominate: str | None) -> None:
+    def _requeue(self, pod: QueuedPod, rejectors: tuple[str, ...], nominate: str | None) -> Any:
         """Back to the queue, with the pod as it is now, unless it is gone or somebody else placed it.
 
-        ``nominate``: a node, "" to take the nomination back, None to leave it.
+        ``nominate``: a node, "" to take the nomination back, None to leave it. Returns the pod as it was put there.
         """
-        uid, nominator = pod.info.uid, self.cluster.nominator
+        uid, nominator, tried = pod.info.uid, self.cluster.nominator, pod.info.pod
         latest = self.pod_feed.find(uid)
         if latest is None or latest.spec.nodeName:
             self.queue.done(uid)
             nominator.remove(uid)
-            return
+            return tried
         if latest is not tried:
             pod.info = self.cluster.pending(latest)
         self.queue.failed(pod, rejectors)
         if self._policy.nomination:
             nominator.nominate(pod.info, self._reporter.nomination(latest) if nominate is None else nominate)
+        return latest
 
     # The binding cycle ----------------------------------------------------------------------------------------------
 
@@ -342,39 +338,22 @@ class Engine:
         for plugin in profile.reserve:
             status = plugin.reserve(cycle, node)
             if status is not None:
-                return status._replace(plugin=plugin.name)
+                return bindings.answer_of("Reserve", plugin, status)
         return None
 
     def _unreserve(self, profile: Profile, cycle: Cycle, node: str) -> None:
         for plugin in reversed(profile.reserve):
             plugin.unreserve(cycle, node)
 
-    def _permit(self, profile: Profile, cycle: Cycle, node: str) -> tuple[Status | None, WaitingPod | None]:
-        limits_s: dict[str, float] = {}
-        for plugin in profile.permit:
-            status, limit_s = plugin.permit(cycle, node)
-            if status is None:
-                continue
-            if status.code != WAIT:
-                return status._replace(plugin=plugin.name), None
-            limits_s[plugin.name] = limit_s
-        if not limits_s:
-            return None, None
-        waiting = self.waiting[cycle.pod.uid] = WaitingPod(cycle.pod, node, limits_s, self._clock)
-        return None, waiting
-
-    def _reject_waiting(self, uid: str, plugin: str, why: str) -> bool:
-        """Turn away a pod that waits for its permit; False when it does not."""
-        waiting = self.waiting.get(uid)
-        if waiting is None:
-            return False
-        waiting.reject(plugin, why)
-        return True
-
-    async def _bind(self, pod: QueuedPod, cycle: Cycle, node: str, waiting: WaitingPod | None) -> None:
+    async def _bind(self, pod: QueuedPod, cycle: Cycle, node: str) -> None:
         info = pod.info
         started_ns = self._clock.now_ns()
-        status, refusal = await self._bound(pod.profile, cycle, node, waiting)
+        failure = await self._bindings.run(pod.profile, cycle, node)
+        del self._binding[info.uid]
+        reason = text = ""
+        if failure is not None:
+            reason = failure.refusal or failure.status.plugin or SCHEDULER_ERROR
+            text = _told(failure.status, failure.rejector)[1]
         self._env.log(
             "sched.bind",
             {
@@ -382,74 +361,43 @@ class Engine:
                 "uid": info.uid,
                 "node": node,
                 "start": started_ns,
-                "ok": status is None,
-                "reason": "" if status is None else refusal or status.plugin or SCHEDULER_ERROR,
-                "message": "" if status is None else _failure(status)[1],
+                "ok": failure is None,
+                "reason": reason,
+                "message": text,
             },
         )
-        del self._binding[info.uid]
-        if status is None:
+        if failure is None:
             self._handle.preempted_on.pop(info.uid, None)
             self._reporter.bound(info.pod, node)
             for plugin in pod.profile.post_bind:
                 plugin.post_bind(cycle, node)
             return
         self._unreserve(pod.profile, cycle, node)
-        await self._take_back(pod, info, status, reports=refusal not in _LEFT_ALONE)
+        await self._take_back(pod, info, failure)
 
-    async def _bound(
-        self, profile: Profile, cycle: Cycle, node: str, waiting: WaitingPod | None
-    ) -> tuple[Status | None, str]:
-        """Permit's wait, PreBind, Bind. No status when the pod is bound; else also the API's reason, if it refused."""
-        if waiting is not None:
-            status = await waiting.decision()
-            del self.waiting[cycle.pod.uid]
-            if status is not None:
-                return status, ""
-            # Up to here the attempt may yet fail for what happens meanwhile.
-            self.queue.done(cycle.pod.uid)
-        for plugin in profile.pre_bind:
-            status = await plugin.pre_bind(cycle, node)
-            if status is not None:
-                return status._replace(plugin=plugin.name), ""
-        bind_s = self._timing.bind_s(self._env.random)
-        if bind_s:
-            await self._clock.sleep(bind_s)
-        if self._reporter.in_background:
-            await self._reporter.settled(cycle.pod.uid)
-        answer = SKIP if self._extenders is None else await self._extenders.bind(cycle.pod, node)
-        if not isinstance(answer, Skip):
-            return answer, ""
-        for binder in profile.bind:
-            try:
-                answer = await binder.bind(cycle, node)
-            except ApiError as error:
-                return Status(ERROR, (f'running Bind plugin "{binder.name}": {error.message}',)), error.reason
-            if not isinstance(answer, Skip):
-                return answer, ""
-        return Status(ERROR, ("no plugin bound the pod",)), ""
-
-    async def _take_back(self, pod: QueuedPod, info: PodInfo, status: Status, *, reports: bool) -> None:
+    async def _take_back(self, pod: QueuedPod, info: PodInfo, failure: bindings.Failure) -> None:
         """A binding failed: what was assumed is not so, which is news for everybody.
 
         Not for the pod itself when it was rejected: so it hears of it only once it is out of flight, and left out.
         """
-        tried, node = info.pod, info.node
+        node, rejected = info.node, failure.status.rejected
         # Otherwise it was forgotten when it was deleted.
         was_assumed = info.uid in self.cluster.assumed and node is not None
-        gone = events.assigned(tried, node.name if node is not None else "")
+        gone = events.assigned(info.pod, node.name if node is not None else "")
         self.cluster.change(self.cluster.forget, info.uid)
-        rejectors, message, reason = _failure(status)
-        if was_assumed and not rejectors:
+        rejectors, message, reason = _told(failure.status, failure.rejector)
+        if was_assumed and not rejected:
             self.queue.move(Event.ASSIGNED_POD_DELETE, gone, None)
-        self._requeue(pod, tried, rejectors, "")
-        if was_assumed and rejectors:
+        latest = self._requeue(pod, rejectors, "")
+        if was_assumed and rejected:
             self.queue.move(Event.ASSIGNED_POD_DELETE, gone, None, lambda waiting: waiting.uid != info.uid)
-        await self._reporter.failed(tried, message, "", reason, writes_status=reports)
+        await self._reporter.failed(latest, message, "", reason, writes_status=failure.refusal not in _LEFT_ALONE)
 
 
-def _failure(status: Status) -> tuple[tuple[str, ...], str, str]:
+def _told(status: Status, rejector: str) -> tuple[tuple[str, ...], str, str]:
     """Of a status from Reserve on: who rejected the pod (nobody: it is an error), the message, the reason."""
     if not status.rejected:
         return (), status.message, SCHEDULER_ERROR
-    return (status.plugin,), diagnoses.failure_message(1, [(status, 1)]), REJECTED
+    if not rejector:
+        return (), status.message, REJECTED
+    return (rejector,), diagnoses.failure_message(1, [(status, 1)]), REJECTED

@@ -101,7 +101,7 @@ def pending_pod_events(old: Any, new: Any) -> list[Event]:
             events.append(Event.POD_SCALE_DOWN)
         if old.spec.schedulingGates and not new.spec.schedulingGates:
             events.append(Event.POD_GATES)
-        if list(old.spec.tolerations) != list(new.spec.tolerations):
+        if len(old.spec.tolerations) != len(new.spec.tolerations):
             events.append(Event.POD_TOLERATIONS)
     return events
 

@@ -37,11 +37,11 @@ class Evictor:
         parallelism: int,
         find: Callable[[str], Any | None],
         activate: Callable[[str], object],
-        reject_waiting: Callable[[str], bool],
+        turn_away: Callable[[str], bool],
     ) -> None:
-        """``activate`` lets a pod be tried again; ``reject_waiting`` turns away a victim that waits for its permit.
+        """``activate`` lets a pod be tried again; ``turn_away`` ends the binding cycle of a victim, by UID.
 
-        It says whether there was such a pod: then nothing is deleted.
+        It says whether that was still possible: then nothing is deleted.
         """
         self._env = env
         self._api = api
@@ -51,7 +51,7 @@ class Evictor:
         self._parallelism = parallelism
         self._find = find
         self._activate = activate
-        self._reject_waiting = reject_waiting
+        self._turn_away = turn_away
         self._busy: dict[str, str] = {}
         """UID of the preemptor → UID of the last victim once only that one is left, else ""."""
 
@@ -74,27 +74,29 @@ class Evictor:
 
     async def _run(self, preemptor: PodInfo, node: str, victims: list[PodInfo]) -> None:
         uid = preemptor.uid
-        went_well = True
+        cleared = evicted = True
         for lower in [one for one in self._cluster.nominator.on(node) if one.priority < preemptor.priority]:
-            await self._reporter.clear_nomination(lower.pod)
+            cleared = await self._reporter.clear_nomination(lower.pod) and cleared
         step = self._parallelism
         others = victims[:-1]
         for first in range(0, len(others), step):
             together = [self._evict(victim, preemptor, node) for victim in others[first : first + step]]
-            went_well = all(await asyncio.gather(*together)) and went_well
-        if victims:
+            evicted = all(await asyncio.gather(*together))
+            if not evicted:
+                break
+        if victims and evicted:
             self._busy[uid] = victims[-1].uid
-            went_well = await self._evict(victims[-1], preemptor, node) and went_well
+            evicted = await self._evict(victims[-1], preemptor, node)
         del self._busy[uid]
-        if not went_well:
+        if not (cleared and evicted):
             # A victim that was not told to go will cause no event: try again now.
             self._activate(uid)
 
     async def _evict(self, victim: PodInfo, preemptor: PodInfo, node: str) -> bool:
-        """Turn one victim away if it waits for its permit, else mark and delete it; False when that failed."""
+        """Turn one victim away if it is not bound yet, else mark and delete it; False when that failed."""
         started_ns = self._env.clock.now_ns()
         gone = True
-        rejected = self._reject_waiting(victim.uid)
+        rejected = self._turn_away(victim.uid)
         preempted = True
         if not rejected:
             try:
@@ -110,7 +112,7 @@ class Evictor:
             except ApiError:
                 preempted = gone = False
         if preempted:
-            self._reporter.preempted(victim.pod, preemptor.pod, node)
+            self._reporter.preempted(victim.pod, preemptor.pod, node, deleted=not rejected)
         self._env.log(
             "sched.victim",
             {

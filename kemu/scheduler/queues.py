@@ -334,6 +334,7 @@ class SchedulingQueue:
                 # A pod that never was tried waits at the gate, one that preempts among the unschedulable.
                 self._enter(pod, UNSCHEDULABLE if pod.attempts else GATED, cause)
                 self._held[pod.info.uid] = pod
+                self._arm_flush()
                 return True
         pod.gate = ""
         return False
@@ -448,7 +449,7 @@ class SchedulingQueue:
     # Flush ----------------------------------------------------------------------------------------------------------
 
     def _arm_flush(self) -> None:
-        if self._running and self._flush is None and self._unschedulable:
+        if self._running and self._flush is None and (self._unschedulable or self._held):
             step_ns = FLUSH_INTERVAL_S * SECOND_NS
             passed_ns = self._clock.now_ns() - self._started_ns
             when_ns = self._started_ns + (passed_ns // step_ns + 1) * step_ns
@@ -461,7 +462,8 @@ class SchedulingQueue:
         old = [pod for pod in old if pod.timestamp_ns < oldest_ns]
         for pod in old:
             self._requeue(pod, Event.TIMEOUT.value)
-        if old and self._in_flight:
-            # A pod that is being tried while others are woken so comes back as if it had waited as long.
+        if self._in_flight and (old or any(pod.timestamp_ns < oldest_ns for pod in self._held.values())):
+            # A pod that is being tried at a flush of old pods comes back as if it had waited as long. Pods that are
+            # held back count, although the flush does not wake them.
             self._events.append((Event.TIMEOUT, None, None))
         self._arm_flush()

@@ -20,6 +20,8 @@ from kemu.scheduler.framework import Api
 from kemu.scheduler.policies import Policy
 
 Patch = dict[str, Any]
+PREEMPTION, BINDING = "preemption", "binding"
+"""What a nomination is for: room is being made for the pod, or it is about to be bound."""
 
 
 class Reporter:
@@ -30,7 +32,7 @@ class Reporter:
         self._api = api
         self._recorders = recorders
         self.in_background = policy.statusWrites == "background"
-        self._next: dict[str, tuple[Any, Patch]] = {}
+        self._next: dict[str, tuple[Any, Patch, str]] = {}
         """By UID: what comes after the write under way."""
         self._under_way: dict[str, asyncio.Task[Any]] = {}
         self._nominations: dict[str, str] = {}
@@ -41,7 +43,10 @@ class Reporter:
     async def failed(
         self, pod: Any, message: str, nominate: str | None, reason: str, *, writes_status: bool = True
     ) -> None:
-        """An attempt failed: say why, and set the nomination where it changes (None: leave it, "": take it back)."""
+        """An attempt failed: say why, and set the nomination where it changes (None: leave it, "": take it back).
+
+        ``pod`` as it was last seen.
+        """
         self._event(pod.spec.schedulerName, pod, WARNING, "FailedScheduling", "Scheduling", message)
         if not writes_status:
             return
@@ -52,10 +57,16 @@ class Reporter:
             patch = patch or {"status": {}}
             patch["status"]["nominatedNodeName"] = nominate or None
         if patch is not None:
-            await self._write(pod, patch)
+            await self._write(pod, patch, PREEMPTION)
 
-    async def clear_nomination(self, pod: Any) -> None:
-        await self._write(pod, {"status": {"nominatedNodeName": None}})
+    async def expect(self, pod: Any, node: str) -> None:
+        """The pod is to be bound to this node, but not at once."""
+        if self.nomination(pod) != node:
+            await self._write(pod, {"status": {"nominatedNodeName": node}}, BINDING)
+
+    async def clear_nomination(self, pod: Any) -> bool:
+        """Take the nomination of a pod back, if one was written; False when that failed."""
+        return not self.nomination(pod) or await self._write(pod, {"status": {"nominatedNodeName": None}})
 
     def nomination(self, pod: Any) -> str:
         """The node that the pod is nominated to, as soon as everything is written."""
@@ -71,18 +82,21 @@ class Reporter:
         if uid in self._under_way:
             await self._under_way[uid]
 
-    async def _write(self, pod: Any, patch: Patch) -> None:
+    async def _write(self, pod: Any, patch: Patch, why: str = "") -> bool:
+        """``why``: what a nomination is for."""
         if not self.in_background:
-            await self._patch(pod, patch)
-            return
+            return await self._patch(pod, patch, why)
         uid = pod.metadata.uid
         if "nominatedNodeName" in patch["status"]:
             self._nominations[uid] = patch["status"]["nominatedNodeName"] or ""
         if uid in self._next:
-            patch = {"status": {**self._next[uid][1]["status"], **patch["status"]}}
-        self._next[uid] = pod, patch
+            _, earlier, earlier_why = self._next[uid]
+            why = why if "nominatedNodeName" in patch["status"] else earlier_why
+            patch = {"status": {**earlier["status"], **patch["status"]}}
+        self._next[uid] = pod, patch, why
         if uid not in self._under_way:
             self._under_way[uid] = self._env.spawn(self._write_all(uid), f"status of {meta.namespaced_name(pod)}")
+        return True
 
     async def _write_all(self, uid: str) -> None:
         while uid in self._next:
@@ -90,18 +104,20 @@ class Reporter:
         del self._under_way[uid]
         self._nominations.pop(uid, None)
 
-    async def _patch(self, pod: Any, patch: Patch) -> None:
+    async def _patch(self, pod: Any, patch: Patch, why: str) -> bool:
         metadata = pod.metadata
         started_ns = self._env.clock.now_ns()
         try:
             await self._api.patch("pods", metadata.name, metadata.namespace, patch, "status", "strategic", metadata.uid)
         except ApiError:
             # The next attempt writes again; a nomination that was not written stands in memory until then.
-            return
+            return False
         if "nominatedNodeName" in patch["status"]:
             node = patch["status"]["nominatedNodeName"] or ""
             key = f"{metadata.namespace}/{metadata.name}"
-            self._env.log("sched.nominated", {"pod": key, "uid": metadata.uid, "node": node, "start": started_ns})
+            data = {"pod": key, "uid": metadata.uid, "node": node, "start": started_ns, "why": why if node else ""}
+            self._env.log("sched.nominated", data)
+        return True
 
     # Events ---------------------------------------------------------------------------------------------------------
 
@@ -111,8 +127,10 @@ class Reporter:
             note = f"Successfully assigned {meta.namespaced_name(pod)} to {node}"
             recorder.event(pod, NORMAL, "Scheduled", "Binding", note, routine=True)
 
-    def preempted(self, victim: Any, preemptor: Any, node: str) -> None:
+    def preempted(self, victim: Any, preemptor: Any, node: str, *, deleted: bool) -> None:
         note = f"Preempted by pod {preemptor.metadata.uid} on node {node}"
+        if not deleted:
+            note += " (in kube-scheduler memory)."
         self._event(preemptor.spec.schedulerName, victim, NORMAL, "Preempted", "Preempting", note, preemptor)
 
     def skipped(self, pod: Any) -> None:

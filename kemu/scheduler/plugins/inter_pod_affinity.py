@@ -309,15 +309,15 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
     def _is_wanted(self, pod: PodInfo, other: Any) -> bool:
         """Whether another pod matches all affinity terms of the waiting pod."""
         terms = pod.template.affinity_terms
-        return bool(terms) and self._matches_all(terms, other.metadata.namespace, other.metadata.labels)
+        return bool(terms) and _matches_all(terms, other.metadata.namespace, other.metadata.labels)
 
     def _is_in_the_way(self, pod: PodInfo, other: Any) -> bool:
         """Whether the anti-affinity of either pod concerns the other; all terms must match, there must be some."""
         terms = pod.template.anti_affinity_terms
-        if terms and self._matches_all(terms, other.metadata.namespace, other.metadata.labels):
+        if terms and _matches_all(terms, other.metadata.namespace, other.metadata.labels):
             return True
         others = self.handle.cluster.templates.of(other).anti_affinity_terms
-        return bool(others) and self._matches_all(others, pod.namespace, pod.labels)
+        return bool(others) and _matches_all(others, pod.namespace, pod.labels)
 
     def _relabelled(self, pod: PodInfo, old: Any, new: Any) -> bool:
         if self._is_wanted(pod, new) and not self._is_wanted(pod, old):
@@ -325,13 +325,9 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         terms = pod.template.anti_affinity_terms
         return (
             bool(terms)
-            and self._matches_all(terms, old.metadata.namespace, old.metadata.labels)
-            and not self._matches_all(terms, new.metadata.namespace, new.metadata.labels)
+            and _matches_all(terms, old.metadata.namespace, old.metadata.labels)
+            and not _matches_all(terms, new.metadata.namespace, new.metadata.labels)
         )
-
-    def _matches_all(self, terms: Iterable[AffinityTerm], namespace: str, labels: Mapping[str, str]) -> bool:
-        namespace_labels = self.handle.cluster.namespaces.get(namespace, {})
-        return all(term.matches(namespace, labels, namespace_labels) for term in terms)
 
 
 def pod_selector(term: AffinityTerm, cluster: Cluster) -> PodSelector:
@@ -346,6 +342,14 @@ def pod_selector(term: AffinityTerm, cluster: Cluster) -> PodSelector:
     resolved = [name for name, labels in cluster.namespaces.items() if selector.matches(labels)]
     names = tuple(sorted(dict.fromkeys((*term.namespaces, *resolved))))
     return PodSelector(names, selector.matches({}), term.selector)
+
+
+def _matches_all(terms: Iterable[AffinityTerm], namespace: str, labels: Mapping[str, str]) -> bool:
+    """Whether a pod matches all terms, as the hints of v1.36 ask it: of namespaces as if they had no labels.
+
+    So an event in a namespace that only a namespaceSelector names wakes nobody.
+    """
+    return all(term.matches(namespace, labels, {}) for term in terms)
 
 
 def _has_a_key(pod: PodInfo, old: Any, new: Any) -> bool:

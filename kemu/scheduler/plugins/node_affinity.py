@@ -96,7 +96,7 @@ class NodeAffinity(FilterPlugin, ScorePlugin):
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
         return [
             (Event.NODE_ADD, lambda pod, old, new: self._matches(pod, new)),
-            (Event.NODE_LABELS, lambda pod, old, new: self._matches(pod, new) and not self._matches(pod, old)),
+            (Event.NODE_LABELS, self._matches_now),
             (Event.NODE_TAINTS, None),
         ]
 
@@ -105,6 +105,11 @@ class NodeAffinity(FilterPlugin, ScorePlugin):
         if self.added is not None and not self.added.matches(labels, name):
             return False
         return pod.template.required_affinity.matches(labels, name)
+
+    def _matches_now(self, pod: PodInfo, old: Any, new: Any) -> bool:
+        """A node that only the added affinity ruled out before is no news to kube-scheduler."""
+        was_wanted = pod.template.required_affinity.matches(old.metadata.labels, old.metadata.name)
+        return not was_wanted and self._matches(pod, new)
 
 
 def named_nodes(required: RequiredNodeAffinity) -> tuple[str, ...] | None:
