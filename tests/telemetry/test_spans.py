@@ -235,9 +235,9 @@ def test_nothing_is_kept_of_pods_that_are_gone() -> None:
     builder = SpanBuilder()
     for event in preemption().events:
         builder.feed(*event)
-    assert list(builder._pods) == [uid_of("c")]
-    assert list(builder._uids) == ["default/c"]
-    assert builder._on_node == {"node-1": {uid_of("c"): "default/c"}}
+    assert list(builder._drafts.pods) == [uid_of("c")]
+    assert list(builder._drafts.uids) == ["default/c"]
+    assert builder._drafts.on_node == {"node-1": {uid_of("c"): "default/c"}}
 
 
 _CELL_OF = {"store": 0, "apiserver": 1, "scheduler": 2, "kubelet": 3, "user": 4}

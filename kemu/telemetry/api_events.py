@@ -1,0 +1,130 @@
+"""Spans from what the API server, the store, users and controllers tell of pods: creation, deletion, replacement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kemu.telemetry import drafts, spans
+from kemu.telemetry.spans import NODE, REASON, AttributeValue, Link
+
+_POD_PREFIX = "/registry/pods/"
+
+
+class ApiEvents:
+    """Handlers of these events, by kind."""
+
+    def __init__(self, written: drafts.Drafts) -> None:
+        self._drafts = written
+        self._made: dict[str, str] = {}
+        """UIDs of the pods that the user's workloads made, by ``namespace/name``."""
+        self.handlers: dict[str, drafts.Handler] = {
+            "store.txn": self._on_txn,
+            "api.request": self._on_request,
+            "api.refused": self._on_refused,
+            "user.pod": self._on_user_pod,
+            "controller.pod": self._on_controller_pod,
+            "taint.eviction": self._on_removed,
+            "podgc.deleted": self._on_removed,
+        }
+
+    def _on_txn(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self._drafts.sees_store = True
+        for change in data["changes"]:
+            if change[0] == 1 and change[1].startswith(_POD_PREFIX):
+                uid = self._drafts.uids.get(change[1][len(_POD_PREFIX) :])
+                if uid is not None:
+                    # The answer to the request that removed it comes yet, and is part of its trace.
+                    self._drafts.pods[uid].gone_ns = time_ns
+
+    def _on_request(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["resource"] != "pods":
+            return
+        verb, uid, by = data["verb"], data["uid"], data["by"]
+        key = f"{data['namespace']}/{data['name']}"
+        pod = self._drafts.pods.get(uid)
+        attributes: dict[str, AttributeValue] = {"kemu.by": by, "kemu.revision": data["rev"]}
+        if verb == "create":
+            if pod is None:
+                pod = self._drafts.pods[uid] = drafts.Draft(uid, key)
+            pod.created_ns, pod.creator = data["start"], by
+            self._drafts.uids[key] = uid
+            self._drafts.emit(spans.ADMISSION, key, uid, actor, data["start"], time_ns, attributes, sequence="")
+        elif verb == "bind":
+            # The scheduler's own span tells the same; who won matters to those who lose.
+            if pod is not None:
+                pod.bound_by = by
+        elif verb in ("delete", "evict"):
+            self._drafts.emit(verb, key, uid, actor, data["start"], time_ns, attributes)
+            if pod is None or pod.created_ns is None:
+                return
+            if pod.asked_to_go_ns is None:
+                pod.asked_to_go_ns = time_ns
+            if pod.gone_ns is not None or (not self._drafts.sees_store and by.startswith("kubelet/")):
+                self._drafts.flush_life(pod)
+                self._drafts.finish(pod, (time_ns, False))
+
+    def _on_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        verb, reason = data["verb"], data["reason"]
+        if data["resource"] != "pods" or verb in ("create", "get", "list", "watch"):
+            return
+        key = f"{data['namespace']}/{data['name']}"
+        uid = data["uid"] or self._drafts.uids.get(key)
+        if not uid:
+            return
+        attributes: dict[str, AttributeValue] = {"kemu.by": data["by"], REASON: reason, "kemu.message": data["message"]}
+        links: list[Link] = []
+        if verb == "bind" and reason == "Conflict":
+            pod = self._drafts.pods.get(uid)
+            links.append(drafts.lost_to(uid, key, pod.bound_by if pod is not None else "", attributes))
+        self._drafts.emit(
+            spans.REFUSED, key, uid, actor, data["start"], time_ns, attributes,
+            name=f"{verb} refused", links=links, error=f"{reason}: {data['message']}",
+        )  # fmt: skip
+
+    def _on_user_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        key, uid, old = data["pod"], data["uid"], data["replaces"]
+        self._made[key] = uid
+        attributes: dict[str, AttributeValue] = {"kemu.workload": data["workload"], "kemu.number": data["n"]}
+        self._emit_created(time_ns, actor, key, uid, attributes, old, self._made.get(old))
+
+    def _on_controller_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        attributes: dict[str, AttributeValue] = {"kemu.owner": data["owner"]}
+        self._emit_created(
+            time_ns, actor, data["pod"], data["uid"], attributes, data["replaces"], data["replaces_uid"]
+        )  # fmt: skip
+
+    def _emit_created(
+        self,
+        time_ns: int,
+        actor: str,
+        key: str,
+        uid: str,
+        attributes: dict[str, AttributeValue],
+        old: str,
+        old_uid: str | None,
+    ) -> None:
+        """``old``: the pod whose place it takes, or nothing."""
+        links = []
+        if old:
+            attributes["kemu.replaces"] = old
+            attributes[REASON] = f"replaces {old}"
+            if old_uid is not None:
+                links.append(drafts.to_pod("replaces", old, old_uid))
+                self._drafts.emit(
+                    "replaced", old, old_uid, actor, time_ns, time_ns,
+                    {"kemu.replaced_by": key, REASON: f"{key} takes its place"},
+                    name=f"replaced by {key}", links=(drafts.to_pod("replaced by", key, uid),), sequence="",
+                )  # fmt: skip
+        self._drafts.emit("created", key, uid, actor, time_ns, time_ns, attributes, links=links, sequence="")
+
+    def _on_removed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """By a controller, because of the pod's node: ``start`` is when that was due."""
+        why = data.get("why") or f"does not tolerate a taint of {data['node']}"
+        attributes: dict[str, AttributeValue] = {NODE: data["node"], REASON: why}
+        if data["ok"]:
+            self._drafts.end_by(data, f"evicted from {data['node']}" if data["node"] else why)
+        self._drafts.emit(
+            "evicted", data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
+            name="evicted", error="" if data["ok"] else "it was gone",
+        )  # fmt: skip

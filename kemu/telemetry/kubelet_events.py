@@ -1,0 +1,199 @@
+"""Spans from what kubelets tell of pods: admission, containers, evictions, termination."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kemu.telemetry import drafts, spans
+from kemu.telemetry.spans import NODE, REASON, AttributeValue, Link
+
+
+class KubeletEvents:
+    """Handlers of these events, by kind."""
+
+    def __init__(self, written: drafts.Drafts) -> None:
+        self._drafts = written
+        self.handlers: dict[str, drafts.Handler] = {
+            "kubelet.admit": self._on_admit,
+            "kubelet.preempting": self._on_kubelet_preempting,
+            "kubelet.evicting": self._on_evicting,
+            "kubelet.shutting_down": self._on_shutting_down,
+            "kubelet.oom_killed": self._on_oom_killed,
+            "kubelet.pulled": self._on_pulled,
+            "kubelet.running": self._on_running,
+            "kubelet.started": self._on_started,
+            "kubelet.exited": self._on_exited,
+            "kubelet.restarting": self._on_restarting,
+            "kubelet.found_ended": self._on_exited,
+            "kubelet.finished": self._on_finished,
+            "kubelet.terminating": self._on_terminating,
+            "kubelet.terminated": self._on_terminated,
+        }
+
+    def _on_admit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        pod = self._drafts.pod(data)
+        key, uid, node = pod.key, pod.uid, data["node"]
+        attributes: dict[str, AttributeValue] = {NODE: node}
+        links: list[Link] = []
+        error = ""
+        if data["ok"]:
+            pod.admitted_ns = pod.starting_ns = time_ns
+            pod.node, pod.instance = node, actor
+            self._drafts.on_node.setdefault(node, {})[uid] = key
+        else:
+            reason = data["reason"]
+            error = f"{reason}: {data['message']}" if data["message"] else reason
+            attributes[REASON] = reason
+            attributes["kemu.message"] = data["message"]
+            pod.ended_ns, pod.outcome, pod.node = time_ns, f"rejected: {reason}", node
+            winner = self._winner(node, pod) if reason.startswith("OutOf") else None
+            if winner is not None:
+                links.append(drafts.to_pod("lost to", winner[1], winner[0]))
+                attributes["kemu.conflict.winner"] = winner[1]
+        self._drafts.emit(
+            "kubelet admission", key, uid, actor, data["start"], time_ns, attributes, links=links, error=error
+        )
+        if links:
+            winner_uid, winner_key = self._last_on(node)
+            self._drafts.emit(
+                "won", winner_key, winner_uid, actor, time_ns, time_ns,
+                {NODE: node, "kemu.conflict.loser": key, REASON: f"{key} came later and was rejected: {error}"},
+                name=f"won against {key}", links=(drafts.to_pod("won against", key, uid),),
+            )  # fmt: skip
+        if pod.created_ns is None and not data["ok"]:
+            del self._drafts.pods[uid]
+
+    def _last_on(self, node: str) -> tuple[str, str]:
+        return next(reversed(self._drafts.on_node[node].items()))
+
+    def _winner(self, node: str, loser: drafts.Draft) -> tuple[str, str] | None:
+        """UID and name of the pod that took the place: the node's latest arrival, unless one scheduler bound both."""
+        if not self._drafts.on_node.get(node):
+            return None
+        uid, key = self._last_on(node)
+        pod = self._drafts.pods.get(uid)
+        if pod is not None and pod.bound_by and pod.bound_by == loser.bound_by:
+            return None
+        return uid, key
+
+    def _on_kubelet_preempting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """Which takes until the pod has terminated; the span says when the kubelet turned against it."""
+        by, node = data["by"], data["node"]
+        attributes: dict[str, AttributeValue] = {
+            "kemu.preemptor": by,
+            NODE: node,
+            REASON: f"killed by the kubelet of {node} to make room for {by}",
+        }
+        pod = self._drafts.pods.get(data["uid"])
+        if pod is not None:
+            pod.outcome = f"preempted by {by}"
+        self._drafts.emit(
+            "preempted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes,
+            name=f"preempted by {by}", links=(drafts.to_pod("preempted by", by, data["by_uid"]),),
+        )  # fmt: skip
+
+    def _on_evicting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """What follows is the termination; the span says when the kubelet chose the pod, and why."""
+        attributes: dict[str, AttributeValue] = {
+            NODE: data["node"],
+            "kemu.signal": data["signal"],
+            "kemu.grace_period_s": data["grace_s"],
+            REASON: data["message"].strip(),
+        }
+        self._drafts.end_by(data, f"evicted from {data['node']}")
+        self._drafts.emit("evicted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes, name="evicted")
+
+    def _on_shutting_down(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """What follows is the termination."""
+        attributes: dict[str, AttributeValue] = {
+            NODE: data["node"],
+            "kemu.grace_period_s": data["grace_s"],
+            REASON: "the machine is being shut down",
+        }
+        self._drafts.end_by(data, f"evicted from {data['node']}")
+        self._drafts.emit("evicted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes, name="evicted")
+
+    def _on_oom_killed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        attributes: dict[str, AttributeValue] = {
+            NODE: data["node"],
+            "k8s.container.name": data["container"],
+            REASON: "memory ran out",
+        }
+        self._drafts.emit(
+            "oom", data["pod"], data["uid"], actor, time_ns, time_ns, attributes,
+            name=f"OOM kill of {data['container']}", error="memory ran out",
+        )  # fmt: skip
+
+    def _on_pulled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self._drafts.pod(data).starting_ns = time_ns
+        self._drafts.emit("pull", data["pod"], data["uid"], actor, data["start"], time_ns, {NODE: data["node"]})
+
+    def _on_running(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        pod = self._drafts.pod(data)
+        pod.node, pod.instance = data["node"], actor
+        start_ns = data["start"] if pod.starting_ns is None else pod.starting_ns
+        self._drafts.emit_stay("start", pod, start_ns, time_ns, {})
+        pod.starting_ns, pod.running_ns = None, time_ns
+
+    def _on_started(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self._drafts.pod(data).has_several = True
+
+    def _on_exited(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        pod, code, container = self._drafts.pod(data), data["exit_code"], data["container"]
+        attributes: dict[str, AttributeValue] = {
+            NODE: data["node"],
+            "k8s.container.name": container,
+            "kemu.exit_code": code,
+        }
+        # What a kubelet finds ended it knows from the pod's status, where times are whole seconds.
+        start_ns = max(data["start"], pod.created_ns or 0)
+        self._drafts.emit(
+            spans.CONTAINER, pod.key, pod.uid, actor, start_ns, time_ns, attributes,
+            name=f"container {container}", error=f"exit code {code}" if code else "",
+        )  # fmt: skip
+
+    def _on_restarting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        pod = self._drafts.pod(data)
+        if pod.has_several:
+            # The pod runs on, or has not come to run yet: its container has a span.
+            return
+        pod.node, pod.instance = data["node"], actor
+        if pod.running_ns is None:
+            pod.running_ns = data["start"]
+        code = data["exit_code"]
+        self._drafts.end_running(pod, time_ns, {"kemu.exit_code": code}, error=f"exit code {code}" if code else "")
+        pod.running_ns = time_ns
+        if data["delay_s"]:
+            pod.back_off_until_ns = time_ns + int(data["delay_s"] * drafts.SECOND_NS)
+
+    def _on_finished(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        pod = self._drafts.pod(data)
+        pod.node, pod.instance = data["node"], actor
+        if pod.running_ns is None:
+            pod.running_ns = data["start"]
+        phase, code = data["phase"], data["exit_code"]
+        attributes: dict[str, AttributeValue] = {"kemu.phase": phase, "kemu.exit_code": code, REASON: phase}
+        self._drafts.end_running(pod, time_ns, attributes, error=f"exit code {code}" if phase == "Failed" else "")
+        self._drafts.left_node(pod, time_ns)
+        pod.outcome = phase
+
+    def _on_terminating(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        pod = self._drafts.pod(data)
+        pod.node, pod.instance = data["node"], actor
+        if pod.running_ns is None and pod.admitted_ns is None:
+            # It ran before its kubelet, or the run, began.
+            pod.running_ns = pod.created_ns
+        if pod.running_ns is not None:
+            self._drafts.end_running(pod, time_ns, {})
+        pod.starting_ns, pod.stopping_ns = None, time_ns
+
+    def _on_terminated(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        pod = self._drafts.pod(data)
+        pod.node, pod.instance = data["node"], actor
+        forced = data["forced"]
+        attributes: dict[str, AttributeValue] = {"kemu.forced": forced}
+        if forced:
+            attributes[REASON] = "killed when its grace period was over"
+        self._drafts.emit_stay("termination", pod, data["start"], time_ns, attributes)
+        self._drafts.left_node(pod, time_ns)
