@@ -394,10 +394,10 @@ class Engine:
         await self._reporter.failed(latest, message, "", reason, writes_status=failure.refusal not in _LEFT_ALONE)
 
 
-def _told(status: Status, rejector: str) -> tuple[tuple[str, ...], str, str]:
+def _told(status: Status, rejector: str | None) -> tuple[tuple[str, ...], str, str]:
     """Of a status from Reserve on: who rejected the pod (nobody: it is an error), the message, the reason."""
     if not status.rejected:
         return (), status.message, SCHEDULER_ERROR
-    if not rejector:
+    if rejector is None:
         return (), status.message, REJECTED
     return (rejector,), diagnoses.failure_message(1, [(status, 1)]), REJECTED

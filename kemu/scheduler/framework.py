@@ -24,8 +24,9 @@ each template of pods and brought up to date for the nodes that changed (:mod:`k
 answers are computed for each attempt. Plugins of the first two scopes may read nothing but the template and the node.
 
 The order of a cycle: QueueSort → PreFilter → Filter → (PostFilter when no node is left) → PreScore → Score →
-NormalizeScore → Reserve → Permit; then, concurrently with other cycles, PreBind → Bind → PostBind. PreEnqueue guards
-the queue's door, and ``events`` says what may make a pod schedulable that the plugin rejected.
+NormalizeScore → Reserve → Permit; then, concurrently with other cycles, PreBindPreFlight → (Permit's wait) → PreBind →
+Bind → PostBind. PreEnqueue guards the queue's door, and ``events`` says what may make a pod schedulable that the plugin
+rejected.
 """
 
 from __future__ import annotations
@@ -392,7 +393,18 @@ class PermitPlugin(Plugin):
 
 
 class PreBindPlugin(Plugin):
+    def pre_bind_pre_flight(self, cycle: Cycle, node: str) -> Status | Skip | None:
+        """Before Permit's wait: None when there is work to do for the pod, SKIP when not; then it is not asked again.
+
+        Where there is work the pod is nominated to its node meanwhile. A status must be an error.
+        """
+        return None
+
     async def pre_bind(self, cycle: Cycle, node: str) -> Status | None:
+        """Get ready what the pod needs on the node. A status, or an ApiError, takes the node from the pod again.
+
+        Interrupted by a CancelledError when the pod is preempted.
+        """
         return None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from kemu.runtime.env import SECOND_NS, Clock, Timer
 from kemu.scheduler.pods import PodInfo
-from kemu.scheduler.statuses import Status, unschedulable
+from kemu.scheduler.statuses import ERROR, Status, unschedulable
 
 LONGEST_WAIT_S = 15 * 60
 """Whatever a plugin asks for (``maxTimeout`` in ``pkg/scheduler/framework/runtime``)."""
@@ -41,16 +41,26 @@ class WaitingPod:
         if not self._timers:
             self._decide(None)
 
-    def reject(self, plugin: str, reason: str) -> None:
-        """``plugin``: whose events may bring the pod back to the queue; "" for an error."""
-        self._decide(unschedulable(reason)._replace(plugin=plugin))
+    def reject(self, plugin: str, reason: str) -> bool:
+        """``plugin``: whose events may bring the pod back to the queue. False: it was decided before."""
+        return self._decide(unschedulable(reason)._replace(plugin=plugin))
 
-    def _decide(self, status: Status | None) -> None:
+    def preempt(self, plugin: str, reason: str) -> bool:
+        """Turn the pod away for another one: it is tried again after a back-off. False: it was decided before."""
+        return self._decide(Status(ERROR, (f"waiting on permit for pod: {reason}",), plugin))
+
+    def end(self) -> None:
+        """Nobody waits for the decision any more."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        if not self._decided.done():
-            self._decided.set_result(status)
+
+    def _decide(self, status: Status | None) -> bool:
+        self.end()
+        if self._decided.done():
+            return False
+        self._decided.set_result(status)
+        return True
 
     async def decision(self) -> Status | None:
         """None: allowed."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from kemu.conformance import timelines
 from kemu.k8s import core_v1_pb2
 from kemu.objects import convert
+from kemu.scheduler.events import Event, Hint
 from kemu.scheduler.framework import Cycle, PermitPlugin
 from kemu.scheduler.statuses import WAIT, Status
 from tests.scheduler import objects
@@ -20,6 +22,10 @@ class Waits(PermitPlugin):
     def permit(self, cycle: Cycle, node: str) -> tuple[Status | None, float]:
         seconds = cycle.labels.get("wait")
         return (Status(WAIT), float(seconds)) if seconds else (None, 0.0)
+
+    def events(self) -> Iterable[tuple[Event, Hint | None]]:
+        """Pods that go from their node; not the end of a nomination, which wakes the pod itself, too."""
+        return [(Event.ASSIGNED_POD_DELETE, lambda pod, old, new: bool(old.spec.nodeName))]
 
 
 def waiting_scheduler() -> dict[str, Any]:
@@ -172,6 +178,8 @@ def test_a_victim_that_waits_for_its_permit_is_turned_away_and_told_so() -> None
         assert not low.metadata.HasField("deletionTimestamp")
         assert [one.type for one in low.status.conditions] == ["PodScheduled"]
         assert low.status.conditions[0].reason == "Unschedulable"
+        # Its own nomination, which came with the wait, is void. It did not suit any node when it was tried again.
+        assert low.status.nominatedNodeName == ""
         found.extend(await events(run))
 
     run.play(main, [objects.node("n1")], [waiting_scheduler()])
@@ -184,12 +192,13 @@ def test_a_victim_that_waits_for_its_permit_is_turned_away_and_told_so() -> None
         True,
     )
     (refused,) = [one for one in run.told("sched.bind", "low") if not one["ok"]]
-    assert (refused["reason"], refused["message"]) == (
-        "DefaultPreemption",
-        "0/1 nodes are available: 1 preempted.",
-    )
-    assert ("low", "Normal", "Preempted") in [(one[0], one[1], one[2]) for one in told(found)]
-    assert ("low", "Warning", "FailedScheduling", "0/1 nodes are available: 1 preempted.") in told(found)
+    assert (refused["reason"], refused["message"]) == ("DefaultPreemption", "waiting on permit for pod: preempted")
+    (note,) = [one[3] for one in told(found) if one[:3] == ("low", "Normal", "Preempted")]
+    assert note.endswith(" on node n1 (in kube-scheduler memory).")
+    assert ("low", "Warning", "FailedScheduling", "waiting on permit for pod: preempted") in told(found)
+    # That is an error: nothing has to happen for it to be tried again, after a back-off.
+    again = run.told("sched.attempt", "low")[1]
+    assert (again["result"], 6 < again["at"] < 8) == ("unschedulable", True)
     # The preemptor is tried again at once: its room is there without anybody shutting down.
     (bind,) = run.told("sched.bind", "high")
     assert bind["at"] < 5.1
