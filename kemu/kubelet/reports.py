@@ -32,7 +32,7 @@ LOOK_NS = 10 * SECOND_NS
 class Reports:
     """``observe(pod)`` receives what the API server answers: an object newer than those that a watch has brought."""
 
-    __slots__ = ("_client", "_clock", "_env", "_epoch_ns", "_late", "_observe", "_phase_ns", "_timer")
+    __slots__ = ("_client", "_clock", "_env", "_epoch_ns", "_failed", "_late", "_observe", "_phase_ns", "_timer")
 
     def __init__(self, env: Env, client: clients.Client, observe: Callable[[Any], None]) -> None:
         self._env = env
@@ -42,6 +42,8 @@ class Reports:
         self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
         self._late: dict[str, workers.Worker] = {}
         """By UID: what is to be told at the next look."""
+        self._failed: list[workers.Worker] = []
+        """Those among them that could not be told; another pod's news bring them along."""
         self._phase_ns = -1
         """When within their interval the looks are; drawn when the first of them matters."""
         self._timer: Timer | None = None
@@ -50,8 +52,10 @@ class Reports:
         """Its state has changed in a way that its status shows."""
         worker.dirty = True
         self._start(worker)
-        if self._late:
-            self._look()
+        if self._failed:
+            failed, self._failed = self._failed, []
+            for one in failed:
+                self._start(one)
 
     def compare(self, worker: workers.Worker, pod: Any) -> None:
         """Whether a new state of the pod tells what this kubelet has told; if not, that is put right."""
@@ -82,36 +86,44 @@ class Reports:
             self._timer.cancel()
             self._timer = None
         late, self._late = self._late, {}
+        self._failed.clear()
         for worker in late.values():
             self._start(worker)
 
     def _start(self, worker: workers.Worker) -> None:
-        if not worker.writing and not worker.removed:
+        if not worker.writing and not worker.removed and (worker.dirty or worker.deleting):
             worker.writing = True
             self._env.spawn(self._write(worker), f"report {worker.key}")
 
     async def _write(self, worker: workers.Worker) -> None:
+        told = ""
         try:
-            await self._tell(worker)
+            told = await self._tell(worker)
         except errors.NotFound:
             pass  # The watch will bring the news.
         except errors.Conflict:
             # Another pod has the name now: of this one nothing is told any more.
             worker.dirty = worker.deleting = False
         except retries.PASSING:
+            self._failed.append(worker)
             self._wait(worker)
         worker.writing = False
+        if told and worker.mirror is None and int(worker.pod.metadata.resourceVersion) > int(told):
+            # What came meanwhile, from others.
+            self.compare(worker, worker.pod)
 
-    async def _tell(self, worker: workers.Worker) -> None:
+    async def _tell(self, worker: workers.Worker) -> str:
+        """The resource version of the pod with the latest status. Empty: none was written, or the pod was deleted."""
         namespace, name = meta.split_name(worker.key)
+        version = ""
         while not worker.removed and (worker.deleting or worker.dirty):
             if worker.deleting and not (worker.dirty and _is_told_at_the_end(worker)):
                 await self._client.delete("pods", name, namespace, grace_period_seconds=0, uid=worker.uid)
-                return
+                return ""
             known = worker.pod if worker.mirror is None else await self._mirrored(worker)
             worker.dirty = False
             if known is None:
-                return
+                return ""
             status = self._render(worker, known)
             told = status.SerializeToString(deterministic=True)
             if told == worker.status and not worker.untold:
@@ -128,7 +140,9 @@ class Reports:
                 worker.dirty = True
                 raise
             worker.untold = False
+            version = pod.metadata.resourceVersion
             self._told(worker, pod)
+        return version
 
     def _told(self, worker: workers.Worker, pod: Any) -> None:
         """``pod``: what the API server has answered."""
