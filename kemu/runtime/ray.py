@@ -63,7 +63,7 @@ class RayRuntime:
         interface: str | None = None,
         epoch_unix_s: int | None = None,
         otlp: str = "",
-        start_timeout_s: float = 60.0,
+        start_timeout_s: float = 120.0,
     ) -> None:
         """``directory``: for disks and, while it runs, event segments; the same path is used on every machine.
         ``speed``: virtual seconds in each real one. ``cells``: see ``ray_plans``. ``ray_address``: a cluster to join,

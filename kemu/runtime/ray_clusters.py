@@ -13,6 +13,7 @@ import secrets
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,12 @@ _OBJECT_STORE_BYTES = 80 << 20
 _LONGEST_TEMPORARY_PATH = 40
 """Unix sockets allow 107 bytes, of which Ray adds about 65."""
 
+_STARTS = 3
+"""How often a local Ray is started before giving up: it waits for its own processes for a fixed time, which on a busy
+machine may be too short."""
+
 _GRACE_S = 3.0
+_GRACE_OF_KILLED_S = 30.0
 
 _QUIET = {
     "RAY_USAGE_STATS_ENABLED": "0",
@@ -59,14 +65,18 @@ class RayCluster:
                 address = address or os.environ.get("RAY_ADDRESS")
                 if address == "local":
                     address = None
-                try:
-                    self._connect(ray, address, workers)
-                except BaseException as error:
-                    self.stop()
-                    if isinstance(error, Exception):
-                        where = f"cannot join the Ray cluster at {address}" if address else "cannot start Ray"
-                        raise SimulationError(f"{where}: {error}") from error
-                    raise
+                for attempt in range(_STARTS):
+                    self.owned = True
+                    try:
+                        self._connect(ray, address, workers)
+                        break
+                    except BaseException as error:
+                        self.stop()
+                        if not isinstance(error, Exception):
+                            raise
+                        if address or attempt == _STARTS - 1:
+                            where = f"cannot join the Ray cluster at {address}" if address else "cannot start Ray"
+                            raise SimulationError(f"{where}: {error}") from error
 
     def _connect(self, ray: Any, address: str | None, workers: int) -> None:
         common: dict[str, Any] = {
@@ -105,12 +115,9 @@ class RayCluster:
 
     def has_ended(self, pid: int) -> bool:
         """Whether a process that was adopted is no more."""
-        import psutil  # type: ignore[import-untyped]
-
         for process in self._processes:
             if process.pid == pid:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+                return not _runs(process)
         return True
 
     def pids(self) -> list[int]:
@@ -156,7 +163,9 @@ class RayCluster:
         for process in alive:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
-        psutil.wait_procs(alive, timeout=_GRACE_S)
+        deadline = time.monotonic() + _GRACE_OF_KILLED_S
+        while any(_runs(process) for process in alive) and time.monotonic() < deadline:
+            time.sleep(0.02)
         self._processes = []
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)
@@ -177,6 +186,16 @@ def python_path() -> list[str]:
 def _temporary_root() -> str:
     root = tempfile.gettempdir()
     return root if len(root) + len("/kemu-ray-xxxxxxxx") <= _LONGEST_TEMPORARY_PATH else "/tmp"
+
+
+def _runs(process: Any) -> bool:
+    """Zombies do not, whoever has yet to take note of their end."""
+    import psutil  # type: ignore[import-untyped]
+
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _descendants() -> list[Any]:

@@ -36,11 +36,14 @@ def main(how: str, directory: Path) -> None:
                 specs.append(spec("talker/1", "Failing", when="run"))
             await runtime.launch(specs)
         finally:
-            assert runtime._cluster is not None
-            report = {"pids": runtime._cluster.pids(), "temporary": runtime._cluster._temporary, "driver": os.getpid()}
+            # Without Ray there is nothing to report; why it did not start is on the way out.
+            cluster = runtime._cluster
+            pids, temporary = (cluster.pids(), cluster._temporary) if cluster is not None else ([], None)
+            report = {"pids": pids, "temporary": temporary, "driver": os.getpid()}
             print(json.dumps(report), flush=True)
         await runtime.begin()
         await runtime.run_until(SECOND_NS)
+        print("the clock runs", flush=True)
         if how == "error":
             raise LookupError("in the driver")
         if how == "wait":

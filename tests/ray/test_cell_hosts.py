@@ -17,7 +17,10 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
+from kemu.client import sessions
+from kemu.errors import ServiceUnavailable
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.k8s import coordination_v1_pb2, core_v1_pb2
 from kemu.runtime import cell, cell_hosts
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2, cell_pb2_grpc
@@ -144,7 +147,7 @@ async def test_nobody_there_is_unavailable_at_once(cells: Cells, caller: int) ->
     cells.addresses["echo/0"] = (cells.cells[0].host.target, 1)
     await cells.configure()
     assert await code_of(cells.stub(caller, "echo/0").Get(get())) is grpc.StatusCode.UNAVAILABLE
-    assert time.monotonic() - before < 1
+    assert time.monotonic() - before < 20, "long before any timeout"
 
 
 @pytest.mark.parametrize("caller", [0, 1], ids=["near", "far"])
@@ -213,7 +216,7 @@ async def test_an_actor_that_fails_later_is_dropped_and_reported(cells: Cells, w
     else:
         await cells.start(0, spec("bad", "Failing", when=when))
         await cells.configure(begun=True)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while not (failures := cells.log(0).of("actor.failed", "bad")):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert "LookupError" in failures[0]["error"]
@@ -231,7 +234,8 @@ async def test_the_same_name_twice_is_refused(cells: Cells) -> None:
 @pytest.mark.parametrize("caller", [0, 1], ids=["near", "far"])
 async def test_a_short_partition_only_delays(cells: Cells, caller: int) -> None:
     await cells.start(0, spec("echo/0", "Echo"))
-    await cells.configure(begun=True, speed=10)
+    # Keepalive breaks connections after fifty real seconds.
+    await cells.configure(begun=True, speed=0.1)
     stub = cells.stub(caller, "echo/0")
     session = stub.Session()
     await session.write(api_pb2.SessionRequest(calls=[api_pb2.Call(id=1)]))
@@ -248,8 +252,8 @@ async def test_a_short_partition_only_delays(cells: Cells, caller: int) -> None:
     assert cells.log(0).of("echo.session") == [{"ids": [1]}]
     for control in cells.controls:
         await control.Heal(cell_pb2.HealRequest(id="cut"))
-    assert (await asyncio.wait_for(late, 2)).object
-    assert [reply.id for reply in (await asyncio.wait_for(answer, 2)).replies] == [2]
+    assert (await asyncio.wait_for(late, 40)).object
+    assert [reply.id for reply in (await asyncio.wait_for(answer, 40)).replies] == [2]
 
 
 @pytest.mark.parametrize("caller", [0, 1], ids=["near", "far"])
@@ -267,10 +271,13 @@ async def test_a_long_partition_breaks_connections_on_both_sides(cells: Cells, c
     assert await code_of(session.read()) is grpc.StatusCode.UNAVAILABLE
     assert cells.cells[0].host.clock.now_ns() - before_ns >= 4.5 * SECOND_NS
     assert await code_of(stub.Get(get())) is grpc.StatusCode.UNAVAILABLE
-    await asyncio.sleep(0.05)
-    assert cells.log(0).of("echo.cancelled", "echo/0") == [{}]
-    assert {"peer": "test"} in cells.log(0).of("net.connection_lost", "echo/0")
-    assert {"peer": "echo/0"} in cells.log(caller).of("net.connection_lost", "test")
+    async with asyncio.timeout(30):
+        while not (  # noqa: ASYNC110
+            cells.log(0).of("echo.cancelled", "echo/0") == [{}]
+            and {"peer": "test"} in cells.log(0).of("net.connection_lost", "echo/0")
+            and {"peer": "echo/0"} in cells.log(caller).of("net.connection_lost", "test")
+        ):
+            await asyncio.sleep(0.01)
     # Everybody else gets through, and after healing so does the other.
     assert (await cells.stub(caller, "echo/0", caller="third").Get(get())).object
     for control in cells.controls:
@@ -297,7 +304,33 @@ async def test_timeouts_are_in_virtual_seconds(cells: Cells) -> None:
         assert await code_of(cells.stub(caller, "echo/0").Get(get("slow"), timeout=5)) is (
             grpc.StatusCode.DEADLINE_EXCEEDED
         )
-        assert 0.09 < time.monotonic() - before < 1
+        assert 0.09 < time.monotonic() - before < 4, "not five real seconds"
+
+
+async def test_who_waits_for_an_answer_is_not_idle(cells: Cells) -> None:
+    """Of a request on a session the runtime cannot see that it is under way."""
+    neighbour = spec("echo/0", "Echo")
+    await cells.start(0, neighbour, spec("silent", "Silent"))
+    host = cells.cells[1].host
+    env = host.env("test")
+    session = sessions.Session(env, api_pb2_grpc.ApiStub(env.dial("silent")).Session, "silent")
+
+    async def ask(message: type[Any], heard: int) -> asyncio.Future[Any]:
+        answer = session.send(session.next_call().id, message, True)
+        async with asyncio.timeout(30):
+            while len(cells.log(0).of("silent.heard")) < heard:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        return answer
+
+    lease = await ask(coordination_v1_pb2.Lease, 1)
+    assert host.pending == 0, "heartbeats never end"
+    pod = await ask(core_v1_pb2.Pod, 2)
+    assert host.pending == 1
+    await cells.controls[0].Stop(cell_pb2.StopRequest(actors=["silent"], crash=True))
+    for answer in (lease, pod):
+        with pytest.raises(ServiceUnavailable):
+            await answer
+    assert host.pending == env.clock.pending
 
 
 async def test_large_messages_pass(cells: Cells) -> None:
@@ -341,7 +374,7 @@ async def test_the_log_can_be_followed_and_resumed(cells: Cells) -> None:
     follow = cells.controls[0].Log(cell_pb2.LogRequest(offset=0, follow=True))
 
     async def take(enough: Callable[[], bool]) -> None:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while not enough():
                 segment = await follow.read()
                 kinds.extend(msgpack.unpackb(payload)[2] for payload in segment.events)
@@ -362,7 +395,7 @@ async def test_a_log_says_how_far_it_has_come_and_what_is_pending(cells: Cells) 
     first = await follow.read()
     assert (first.time_ns, first.pending) == (0, 1)
     await cells.configure(begun=True, speed=20)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         while (await follow.read()).time_ns < 3 * SECOND_NS:
             pass
     follow.cancel()

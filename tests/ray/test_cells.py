@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import signal
 import time
@@ -18,6 +19,7 @@ from kemu.errors import ActorFailed, SimulationError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.ray import RayRuntime
+from kemu.runtime.ray_cells import RemoteCell
 from kemu.runtime.ray_clusters import RayCluster
 from kemu.runtime.ray_plans import DRIVER, CellPlan
 from kemu.v1 import api_pb2, api_pb2_grpc
@@ -63,7 +65,7 @@ class World:
             return False
 
     async def wait_for_answer(self, peer: str) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not await self.answers(peer):  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
@@ -146,7 +148,7 @@ def test_a_killed_cell_comes_back_with_its_actors_and_their_disks(world: World) 
                 break
             except grpc.aio.AioRpcError as error:
                 assert error.code() is grpc.StatusCode.UNAVAILABLE  # noqa: PT017
-                assert time.monotonic() - killed_at < 20
+                assert time.monotonic() - killed_at < 60
                 await asyncio.sleep(0.05)
         assert kept[: len(acknowledged)] == acknowledged
         assert len(kept) - len(acknowledged) <= 1, "one may have been kept without an answer"
@@ -171,16 +173,22 @@ def test_a_killed_cell_comes_back_with_its_actors_and_their_disks(world: World) 
     assert in_order(events)
 
 
-def test_a_launch_outlives_the_death_of_a_cell(world: World) -> None:
+def test_a_launch_outlives_the_death_of_a_cell(world: World, tmp_path: Path) -> None:
     """It ends when all actors are ready, in whatever process."""
     runtime = world.runtime
+    gate = tmp_path / "gate"
+    begun = tmp_path / "gate.begun"
 
     async def main() -> None:
         await runtime.launch([spec("echo/0", "Echo"), spec("keeper/0", "Keeper")])
         first = world.note_pids()["two"]
-        launch = asyncio.ensure_future(runtime.launch([spec("far/0", "Slow"), spec("near/0", "Slow")]))
-        await asyncio.sleep(0.3)
+        slow = [spec(name, "Slow", gate=str(gate)) for name in ("far/0", "near/0")]
+        launch = asyncio.ensure_future(runtime.launch(slow))
+        await until(lambda: begun.exists() and begun.read_text().count("\n") == 2)
         os.kill(first, signal.SIGKILL)
+        await until(lambda: begun.read_text().count("\n") == 3)
+        assert not launch.done()
+        gate.touch()
         await launch
         assert world.note_pids()["two"] != first
         await runtime.shutdown()
@@ -189,6 +197,81 @@ def test_a_launch_outlives_the_death_of_a_cell(world: World) -> None:
     assert len(world.events.of("slow.begun", "far/0")) == 2
     assert len(world.events.of("slow.begun", "near/0")) == 1
     assert world.events.of("actor.started", "keeper/0") == [{"incarnation": 1}, {"incarnation": 2}]
+
+
+def test_a_launch_while_a_cell_is_dead(world: World) -> None:
+    """What a dead process was asked for, the next one does."""
+    runtime = world.runtime
+
+    async def main() -> None:
+        await runtime.launch([spec("echo/0", "Echo"), spec("keeper/0", "Keeper")])
+        first = world.note_pids()["two"]
+        os.kill(first, signal.SIGKILL)
+        await until(lambda: not runtime._cells["two"].up.is_set())
+        async with asyncio.timeout(60):
+            await runtime.launch([spec("far/0", "Echo")])
+        assert world.note_pids()["two"] != first
+        assert await world.answers("far/0")
+        await runtime.shutdown()
+
+    world.run(main())
+    assert world.events.of("actor.started", "keeper/0") == [{"incarnation": 1}, {"incarnation": 2}]
+
+
+def test_a_lost_connection_is_no_death(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell that cannot be reached for a while goes on, and hears afterwards what was said meanwhile."""
+    runtime = world.runtime
+    broken = asyncio.Event()
+
+    def check(remote: RemoteCell) -> None:
+        if broken.is_set() and remote.name == "one":
+            raise grpc.aio.AioRpcError(grpc.StatusCode.UNAVAILABLE, grpc.aio.Metadata(), grpc.aio.Metadata(), "lost")
+
+    def breakable(call: Any) -> Any:
+        async def called(remote: RemoteCell, *args: Any) -> Any:
+            check(remote)
+            return await call(remote, *args)
+
+        return called
+
+    class Log:
+        def __init__(self, remote: RemoteCell, stream: Any) -> None:
+            self._remote = remote
+            self._stream = stream
+
+        async def read(self) -> Any:
+            check(self._remote)
+            return await self._stream.read()
+
+    log = RemoteCell.log
+    monkeypatch.setattr(RemoteCell, "log", lambda remote, *args, **kwargs: Log(remote, log(remote, *args, **kwargs)))
+    for name in ("statistics", "configure", "inject", "heal"):
+        monkeypatch.setattr(RemoteCell, name, breakable(getattr(RemoteCell, name)))
+
+    async def main() -> None:
+        await runtime.launch([spec("echo/0", "Echo"), spec("far/0", "Streamer", to="echo/0")])
+        remote = runtime._cells["one"]
+        pid = world.note_pids()["one"]
+        await runtime.begin()
+        await runtime.partition("before", ["far/0"], ["nobody"])
+        await until(lambda: world.events.of("streamer.answer"))
+        broken.set()
+        await until(lambda: not remote.up.is_set())
+        await runtime.partition("meanwhile", ["far/0"], ["echo/0"])
+        await runtime.heal("before")
+        broken.clear()
+        await until(remote.up.is_set)
+        assert remote.faults == {"meanwhile"}
+        await until(lambda: world.events.of("streamer.broken", "far/0"))
+        await runtime.heal("meanwhile")
+        answers = len(world.events.of("streamer.answer"))
+        await until(lambda: len(world.events.of("streamer.answer")) > answers)
+        assert runtime.cells["one"].pid == pid
+        await runtime.shutdown()
+
+    world.run(main())
+    assert world.events.of("actor.crashed") == []
+    assert len(world.events.of("actor.started", "echo/0")) == 1
 
 
 def test_nobody_calls_the_driver(world: World) -> None:
@@ -299,10 +382,9 @@ def test_partitions_cut_and_heal(world: World) -> None:
             lambda: world.events.of("streamer.broken", "far/0") and world.events.of("streamer.broken", "near/0")
         )
         before = {name: len(world.events.of("streamer.answer", name)) for name in ("far/0", "near/0", "local")}
-        await asyncio.sleep(0.3)
+        await until(lambda: len(world.events.of("streamer.answer", "local")) > before["local"] + 3)
         assert len(world.events.of("streamer.answer", "far/0")) == before["far/0"]
         assert len(world.events.of("streamer.answer", "near/0")) == before["near/0"]
-        assert len(world.events.of("streamer.answer", "local")) > before["local"]
         await runtime.heal("cut")
         with pytest.raises(ValueError, match="no partition"):
             await runtime.heal("cut")
@@ -372,27 +454,45 @@ def test_time_in_cells_stands_until_the_beginning_and_is_the_same_for_all(world:
 
     async def main() -> int:
         await runtime.launch(
-            [spec(name, "Sleeper", every_s=2, count=3) for name in ("far/0", "near/0", "lonely/0", "local")]
+            [
+                spec("echo/0", "Echo"),
+                *(spec(name, "Sleeper", every_s=2, count=3) for name in ("far/0", "near/0", "lonely/0", "local")),
+            ]
         )
         world.note_pids()
         await asyncio.sleep(0.3)
         assert runtime.clock.now_ns() == 0
         await runtime.begin()
-        before = time.monotonic()
+        await runtime.clock.started()
+        real_s, virtual_ns = time.monotonic(), runtime.clock.now_ns()
+        # However busy the machine is: the clock of a cell stands between two readings of that of the driver.
+        between = []
+        for number in range(5):
+            asked_ns = runtime.clock.now_ns()
+            await world.get("echo/0", f"{number}")
+            between.append((asked_ns, runtime.clock.now_ns()))
         assert await runtime.run_until(7 * SECOND_NS) == "deadline"
-        assert 0.65 < time.monotonic() - before < 1.5, "ten virtual seconds in each real one"
+        passed_ns = runtime.clock.now_ns() - virtual_ns
+        assert passed_ns <= (time.monotonic() - real_s) * 10 * SECOND_NS, "ten virtual seconds in each real one"
+        # Who wakes after two seconds three times is done by then, unless the machine was.
+        await until(lambda: len(world.events.of("sleeper.woke")) == 12)
         now_ns = runtime.clock.now_ns()
         await runtime.shutdown()
+        told = [time_ns for time_ns, _, kind, _ in world.events if kind == "echo.get"]
+        slack_ns = SECOND_NS // 100  # a millisecond of real time
+        for (asked_ns, answered_ns), told_ns in zip(between, told, strict=True):
+            assert asked_ns - slack_ns <= told_ns <= answered_ns + slack_ns
         return now_ns
 
-    assert 7 * SECOND_NS <= world.run(main()) < 9 * SECOND_NS
+    now_ns = world.run(main())
     for name in ("far/0", "near/0", "lonely/0", "local"):
         assert [time_ns for time_ns, actor, kind, _ in world.events if (actor, kind) == (name, "sleeper.early")] == [0]
         woken = [
             time_ns / SECOND_NS for time_ns, actor, kind, _ in world.events if (actor, kind) == (name, "sleeper.woke")
         ]
-        assert woken == [pytest.approx(2, abs=0.5), pytest.approx(4, abs=0.7), pytest.approx(6, abs=0.9)]
-        assert woken[0] >= 2
+        assert len(woken) == 3
+        assert all(later - earlier >= 2 for earlier, later in itertools.pairwise([0.0, *woken]))
+        assert woken[-1] * SECOND_NS <= now_ns
     assert {data["unix_s"] for data in world.events.of("sleeper.woke")} == {runtime.clock.epoch_unix_s}
     assert abs(runtime.clock.epoch_unix_s - time.time()) < 120
 
@@ -438,7 +538,7 @@ def test_pause_and_resume(world: World) -> None:
         assert not answer.done()
         assert await world.answers("echo/0")
         await runtime.resume("lonely/0")
-        assert await asyncio.wait_for(answer, 5)
+        assert await asyncio.wait_for(answer, 60)
         # The end of a paused one does not hang, however it comes.
         await runtime.pause("lonely/0")
         await runtime.crash("lonely/0")

@@ -19,7 +19,7 @@ SCENARIO = """
 apiVersion: kemu.dev/v1
 kind: Scenario
 spec:
-  duration: 30s
+  duration: 10m
   nodes: [{namePrefix: node-, count: 3}]
   schedulers:
     - name: default-scheduler

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -104,16 +105,43 @@ class Keeper(rpc_pb2_grpc.KVServicer):
         return rpc_pb2.RangeResponse(kvs=[{"key": key} for key in self._content().splitlines()])
 
 
-class Slow:
-    """Takes its time, in real seconds, to be ready."""
+class Silent(api_pb2_grpc.ApiServicer):
+    """Reads what comes on a Session, and never answers."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         self.env = env
+        env.serve(api_pb2_grpc.add_ApiServicer_to_server, self)
+
+    async def run(self) -> None:
+        self.env.ready()
+        await asyncio.Event().wait()
+
+    async def Session(self, requests: Any, context: Any) -> None:
+        while await context.read() is not EOF:
+            self.env.log("silent.heard", {})
+
+
+class Slow:
+    """Takes its time, in real seconds, to be ready: one, or until the file ``gate`` is there."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        self.env = env
+        self.gate = config.get("gate")
 
     async def run(self) -> None:
         self.env.log("slow.begun", {"pid": os.getpid()})
-        await asyncio.sleep(1)
+        if self.gate is None:
+            await asyncio.sleep(1)
+        else:
+            _append(f"{self.gate}.begun", f"{self.env.name} {os.getpid()}\n")
+            while not Path(self.gate).exists():  # noqa: ASYNC110, ASYNC240
+                await asyncio.sleep(0.02)
         self.env.ready()
+
+
+def _append(path: str, line: str) -> None:
+    with open(path, "a") as file:
+        file.write(line)
 
 
 class Talker:
@@ -232,7 +260,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-async def until(condition: Any, *, timeout_s: float = 20.0) -> None:
+async def until(condition: Any, *, timeout_s: float = 60.0) -> None:
     """Wait, in real time, until the condition holds."""
     async with asyncio.timeout(timeout_s):
         while not condition():  # noqa: ASYNC110

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import subprocess
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +17,9 @@ from kemu.cli import catalog
 from kemu.errors import ActorFailed, KemuError
 from kemu.scenario import loader, runner
 from tests.scenarios.test_shipped import failures
+
+DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""Whatever the environment says of proxies."""
 
 ETCD = shutil.which("etcd") or "/usr/bin/etcd"
 
@@ -31,12 +36,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture
-def etcd(tmp_path: Path) -> Iterator[str]:
+def start(directory: Path) -> tuple[subprocess.Popen[bytes], int]:
     client, peer = free_port(), free_port()
     process = subprocess.Popen(
         [
-            ETCD, "--data-dir", str(tmp_path / "etcd"), "--listen-client-urls", f"http://127.0.0.1:{client}",
+            ETCD, "--data-dir", str(directory), "--listen-client-urls", f"http://127.0.0.1:{client}",
             "--advertise-client-urls", f"http://127.0.0.1:{client}", "--listen-peer-urls", f"http://127.0.0.1:{peer}",
             "--initial-advertise-peer-urls", f"http://127.0.0.1:{peer}",
             "--initial-cluster", f"default=http://127.0.0.1:{peer}",
@@ -44,17 +48,34 @@ def etcd(tmp_path: Path) -> Iterator[str]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
+    return process, client
+
+
+def serves(process: subprocess.Popen[bytes], port: int) -> bool:
+    """False: it ended before it did."""
+    deadline = time.monotonic() + 60
+    while process.poll() is None:
+        assert time.monotonic() < deadline, "etcd did not come up"
+        try:
+            with DIRECTLY.open(f"http://127.0.0.1:{port}/health", timeout=5) as answer:
+                if json.load(answer)["health"] == "true":
+                    return True
+        except (OSError, ValueError):
+            time.sleep(0.1)
+    return False
+
+
+@pytest.fixture
+def etcd(tmp_path: Path) -> Iterator[str]:
+    process, port = start(tmp_path / "etcd-0")
     try:
-        deadline = time.monotonic() + 30
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", client), 1).close()
+        # A port that was free may be somebody else's by the time it is taken: then etcd ends, and gets others.
+        for attempt in range(1, 6):
+            if serves(process, port):
                 break
-            except OSError:
-                assert process.poll() is None, "etcd ended"
-                assert time.monotonic() < deadline, "etcd did not come up"
-                time.sleep(0.1)
-        yield f"127.0.0.1:{client}"
+            assert attempt < 5, "etcd ended"
+            process, port = start(tmp_path / f"etcd-{attempt}")
+        yield f"127.0.0.1:{port}"
     finally:
         process.terminate()
         process.wait()
