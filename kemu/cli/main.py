@@ -16,6 +16,10 @@ from kemu.errors import KemuError, ScenarioError, SimulationError
 Command = Callable[[argparse.Namespace], int]
 
 
+MOST_MISTAKES = 100
+"""So many are shown at once."""
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit code."""
     parser = _parser()
@@ -28,7 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return command(options)
     except ScenarioError as error:
         count = len(error.problems)
-        print(f"{error}\n{count} mistake{'s' if count != 1 else ''}", file=sys.stderr)
+        for problem in error.problems[:MOST_MISTAKES]:
+            print(problem, file=sys.stderr)
+        rest = f", of which the first {MOST_MISTAKES} are above" if count > MOST_MISTAKES else ""
+        print(f"{count} mistake{'s' if count != 1 else ''}{rest}", file=sys.stderr)
         return exits.INPUT
     except SimulationError as error:
         print(f"kemu: the run broke: {type(error).__name__}: {error}", file=sys.stderr)

@@ -48,7 +48,7 @@ def _positive(text: str) -> float:
 
 def overrides(options: argparse.Namespace) -> dict[str, Any]:
     """What the command line sets, as paths below spec."""
-    import yaml
+    from kemu.scenario import documents
 
     found: dict[str, Any] = {}
     if options.seed is not None:
@@ -62,10 +62,10 @@ def overrides(options: argparse.Namespace) -> dict[str, Any]:
         path, equals, value = item.partition("=")
         if not equals:
             raise KemuError(f"--set {item}: write it as PATH=VALUE")
-        try:
-            found[path] = yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise KemuError(f"--set {item}: the value is not YAML: {error}") from None
+        values = documents.parse(value, f"--set {path}")
+        if len(values) > 1:
+            raise KemuError(f"--set {path}: the value holds {len(values)} documents; it is one")
+        found[path] = values[0].data if values else None
     return found
 
 

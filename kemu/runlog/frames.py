@@ -50,7 +50,8 @@ class Writer:
         payload = msgpack.packb(dict(header), use_bin_type=True)
         self._file.write(_FRAME.pack(len(payload), zlib.crc32(payload)) + payload)
         self._hash = hashlib.sha256()
-        self._pieces: list[bytes] = []
+        self._payloads: list[bytes] = []
+        """Not framed yet: that is done for many at once."""
         self._size = 0
         self._buffer_bytes = buffer_bytes
         self._pack = msgpack.Packer(use_bin_type=True).pack
@@ -58,20 +59,20 @@ class Writer:
 
     def append(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         payload = self._pack((time_ns, actor, kind, data))
-        size = len(payload)
-        self._pieces.append(_FRAME.pack(size, zlib.crc32(payload)))
-        self._pieces.append(payload)
-        self._size += size
+        self._payloads.append(payload)
+        self._size += len(payload)
         self.events += 1
         if self._size >= self._buffer_bytes:
             self.flush()
 
     def flush(self) -> None:
-        if self._pieces:
-            data = b"".join(self._pieces)
+        if self._payloads:
+            frame, crc32 = _FRAME.pack, zlib.crc32
+            pieces = [piece for one in self._payloads for piece in (frame(len(one), crc32(one)), one)]
+            data = b"".join(pieces)
             self._hash.update(data)
             self._file.write(data)
-            self._pieces.clear()
+            self._payloads.clear()
             self._size = 0
         self._file.flush()
 
@@ -103,7 +104,7 @@ class Reader:
             if begin.startswith(name + b"/"):
                 found = begin.partition(b"/")[2].strip().decode("ascii", "replace")
                 text = f"a run log of format {found}, by another version of kemu; this one reads format"
-                raise RunLogError(f"{path}: {text} {version.strip().decode()}: run the scenario again")
+                raise RunLogError(f"{path}: offset 0: {text} {version.strip().decode()}: run the scenario again")
             raise RunLogError(f"{path}: offset 0: not a kemu run log")
         header = self._frame(expect=True)
         assert header is not None

@@ -13,7 +13,7 @@ from typing import Any
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.kubelet import configurations as evictions
 from kemu.kubelet import curves, settings, thresholds, usages
-from kemu.objects import names, placement_validation, quantities
+from kemu.objects import names, placement_validation, quantities, validation
 from kemu.scenario import manifests, scenarios
 from kemu.scenario.documents import Path, follow, nearest
 from kemu.scenario.shapes import Report
@@ -29,10 +29,15 @@ NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 """Every cluster has them."""
 
 MAX_NODES = 100_000
+"""Of a scenario; Kubernetes itself promises to work with 5,000."""
+_LONGEST_HOSTNAME = 63
 
 
-def nodes(checked: Mapping[str, Any], raw: Any, path: Path, report: Report) -> list[scenarios.Node]:
-    """The nodes of one entry: one, or ``count`` of them."""
+def nodes(
+    checked: Mapping[str, Any], raw: Any, path: Path, report: Report, room: int = MAX_NODES
+) -> list[scenarios.Node]:
+    """The nodes of one entry: one, or ``count`` of them, but no more than ``room``."""
+    problems = len(report.problems)
     count = checked.get("count")
     prefix = checked.get("namePrefix")
     if "name" in checked:
@@ -44,8 +49,9 @@ def nodes(checked: Mapping[str, Any], raw: Any, path: Path, report: Report) -> l
             if "count" not in raw:
                 report.add(path, "namePrefix needs count")
             return []
-        if count > MAX_NODES:
-            report.add((*path, "count"), f"must be at most {MAX_NODES}")
+        if count > room:
+            before = f", and {MAX_NODES - room} came before" if room < MAX_NODES else ""
+            report.add((*path, "count"), f"{count} are too many: a scenario has at most {MAX_NODES} nodes{before}")
             return []
         wrong = names.dns_subdomain(f"{prefix}1")
         if wrong:
@@ -58,12 +64,37 @@ def nodes(checked: Mapping[str, Any], raw: Any, path: Path, report: Report) -> l
     kubelet = raw["kubelet"] if "kubelet" in checked else {}
     if kubelet:
         # What has the wrong form has been reported.
-        well_formed = {name: value for name, value in kubelet.items() if name in checked["kubelet"]}
+        well_formed = _well_formed(kubelet, checked["kubelet"])
         check_kubelet(well_formed, (*path, "kubelet"), report)
     usage = _usage(checked, path, report)
     static_pods = _static_pods(kubelet, (*path, "kubelet", "staticPods"), report)
     made = [named(template, name, kubelet, usage, checked.get("machine", {})) for name in found]
+    if made:
+        longest = max(found, key=len)
+        if len(longest) > _LONGEST_HOSTNAME:
+            text = f"{longest if prefix else 'the name'} has {len(longest)} characters; as the label "
+            text += f"kubernetes.io/hostname, which every kubelet sets, it may have {_LONGEST_HOSTNAME}"
+            report.add((*path, "namePrefix" if prefix else "name"), text)
+        if len(report.problems) == problems:
+            _check_as_registered(made[0].message, raw, path, report)
     return [dataclasses.replace(node, static_pods=static_pods) for node in made] if static_pods else made
+
+
+def _well_formed(raw: Any, checked: Any) -> Any:
+    """What of a mapping came through the check of its form, as it was written."""
+    if not isinstance(raw, dict) or not isinstance(checked, dict):
+        return raw
+    return {name: _well_formed(value, checked[name]) for name, value in raw.items() if name in checked}
+
+
+def _check_as_registered(node: core_v1_pb2.Node, raw: Any, path: Path, report: Report) -> None:
+    """Complain as the API server would when the kubelet registers its node."""
+    for cause in validation.validate_create(node):
+        field = cause.field
+        for part in ("metadata.", "spec.", "status."):
+            field = field.removeprefix(part)
+        where, rest = follow(raw, field)
+        report.add((*path, *where), f"{cause.field}: {cause.message}" if rest else cause.message)
 
 
 def _static_pods(kubelet: Mapping[str, Any], path: Path, report: Report) -> tuple[core_v1_pb2.Pod, ...]:

@@ -17,7 +17,7 @@ from kemu.objects import resources
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import manifests, scenarios
 from kemu.scenario.distributed import TIME
-from kemu.scenario.shapes import DURATION, Choice, Key, ListOf, Number, Record, ScalarOr, Shape, Whole
+from kemu.scenario.shapes import DURATION, PERIOD, Choice, Key, ListOf, Number, Record, ScalarOr, Shape, Whole
 
 SETTLES_AFTER_NS = 120 * SECOND_NS
 """After the last fault: by then a lost node is known to be lost."""
@@ -52,6 +52,7 @@ _SHAPES: dict[str, Shape] = {
     name: DURATION if name.endswith("Period") else Whole(0) if name.startswith("large") else Number(0)
     for name in node_lifecycle.FIELDS
 }
+_SHAPES["nodeMonitorPeriod"] = PERIOD
 
 KINDS: dict[str, Kind] = {
     NODE_LIFECYCLE: Kind(

@@ -26,6 +26,14 @@ Path = tuple[str | int, ...]
 MAX_VALUES = 2_000_000
 """A document that grows beyond this (through aliases of aliases) is refused."""
 
+MAX_MESSAGE = 1500
+"""A longer one quotes something that nobody wants to read whole."""
+MAX_DEPTH = 100
+"""Mappings and lists within each other: deeper than any object of Kubernetes, and than Python's stack is not."""
+_MANY_BRACKETS = 1000
+"""The parser written in C has no limit of its own: from here on the depth is looked at before it is called."""
+_LARGEST = 2**64
+
 _TAG = "tag:yaml.org,2002:"
 _BOOLEANS = {
     spelling: value
@@ -76,15 +84,18 @@ class Document:
         """``key``: the complaint is about the key, not about its value. ``root``: text put before the path."""
         place = self.place(path)
         line, column = (place.key_line, place.key_column) if key else (place.line, place.column)
-        return errors.Problem(self.file, line, column, join(root, path_text(path)), message, suggestion)
+        shown = message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 200]} … {message[-200:]}"
+        return errors.Problem(self.file, line, column, join(root, path_text(path)), shown, suggestion)
 
 
 def path_text(path: Path) -> str:
-    """``spec.nodes[0].labels[topology.kubernetes.io/zone]``."""
+    """``spec.nodes[0].labels[topology.kubernetes.io/zone]``; what cannot be printed is escaped."""
     text = ""
     for step in path:
         if isinstance(step, int):
             text += f"[{step}]"
+        elif not step.isprintable():
+            text += f"[{step.encode('unicode_escape').decode()}]"
         elif re.fullmatch(r"[A-Za-z0-9_-]+", step):
             text += f".{step}" if text else step
         else:
@@ -158,6 +169,8 @@ def parse(text: str, file: str) -> list[Document]:
     documents: list[Document] = []
     problems: list[errors.Problem] = []
     try:
+        if sum(text.count(mark) for mark in ("[", "{", "- ", "? ")) > _MANY_BRACKETS:
+            _check_depth(text, file)
         for node in yaml.compose_all(text, Loader=_Loader):
             if node is None:
                 continue
@@ -175,6 +188,23 @@ def parse(text: str, file: str) -> list[Document]:
     if problems:
         raise errors.ScenarioError(problems)
     return documents
+
+
+def _check_depth(text: str, file: str) -> None:
+    """Raises ScenarioError where the text is nested too deeply to be read."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                mark = event.start_mark
+                line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
+                raise errors.ScenarioError([errors.Problem(file, line, column, "", _TOO_DEEP)])
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+_TOO_DEEP = f"is nested more than {MAX_DEPTH} levels deep"
 
 
 class _Reading:
@@ -204,6 +234,9 @@ class _Reading:
             raise errors.ScenarioError(self.problems)
         if isinstance(node, yaml.ScalarNode):
             return self.scalar(node, path)
+        if len(self.open) >= MAX_DEPTH:
+            self.problem(node, path[:3], _TOO_DEEP)
+            raise errors.ScenarioError(self.problems)
         self.open.append(node)
         try:
             if isinstance(node, yaml.SequenceNode):
@@ -272,17 +305,25 @@ class _Reading:
         if text in _BOOLEANS:
             return _BOOLEANS[text]
         if _INTEGER.match(text):
-            return int(text.replace("_", ""))
+            return _whole(text.replace("_", ""), 10)
         if _OCTAL.match(text):
             self.document.octals.add(path)
-            return int(text.replace("_", "").replace("o", ""), 8)
+            return _whole(text.replace("_", "").replace("o", ""), 8)
         if _HEXADECIMAL.match(text):
-            return int(text.replace("_", ""), 16)
+            return _whole(text.replace("_", ""), 16)
         if _FLOAT.match(text):
             return float(text.replace("_", ""))
         if _SPECIAL_FLOAT.match(text):
             return float(text.replace(".", ""))
         return text
+
+
+def _whole(digits: str, base: int) -> int | float:
+    """As go-yaml: what no integer of 64 bits holds is a number with a floating point, perhaps infinite."""
+    if len(digits) > 80:
+        return float("-inf" if digits.startswith("-") else "inf") if base != 10 else float(digits)
+    value = int(digits, base)
+    return value if -_LARGEST < value < _LARGEST else float(value)
 
 
 def copy(data: Any) -> Any:

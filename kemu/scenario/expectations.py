@@ -236,7 +236,7 @@ def _subject(checked: Mapping[str, Any]) -> Subject | None:
             compare.get("atLeast"),
             compare.get("atMost"),
         )
-    except (LookupError, AttributeError, ValueError):
+    except (LookupError, AttributeError, TypeError, ValueError):
         return None  # a part of it was refused and reported
 
 

@@ -302,7 +302,7 @@ class _Loading:
     def _nodes(
         self, spec: Mapping[str, Any], raw: Mapping[str, Any], timeline: timelines.Timeline
     ) -> list[scenarios.Node]:
-        nodes = []
+        nodes: list[scenarios.Node] = []
         if raw.get("nodes") is None and not timeline.traces:
             self.report.add(("spec",), "nodes is missing")
         for index, item in enumerate(spec.get("nodes", [])):
@@ -314,7 +314,7 @@ class _Loading:
                     if configuration is None:
                         continue
                     written = {**written, "kubelet": configuration}
-                made = clusters.nodes(item, written, path, self.report)
+                made = clusters.nodes(item, written, path, self.report, clusters.MAX_NODES - len(nodes))
                 nodes += made
                 key = "name" if "name" in item else "namePrefix"
                 self._node_names += [(node.name, (*path, key)) for node in made]

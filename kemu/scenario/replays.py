@@ -49,7 +49,7 @@ def replay(folder: Path, data_dir: Path | None = None) -> list[Replay]:
 
 def folders(folder: Path) -> list[Path]:
     """The folder itself, or those of its variants where it is one of a matrix."""
-    variants = sorted(folder.glob("variant-*"), key=lambda path: int(path.name.removeprefix("variant-")))
+    variants = runner.variant_folders(folder)
     return variants if variants and not (folder / FILE_NAME).exists() else [folder]
 
 

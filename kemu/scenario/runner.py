@@ -14,9 +14,11 @@ Neighbours: :mod:`plans` (which actors), :mod:`faults` (chaos), :mod:`verdicts` 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import hashlib
 import json
+import re
 import shutil
 import time
 from collections import Counter
@@ -30,7 +32,7 @@ from kemu.checks import registry, waiting
 from kemu.checks.history import COUNTERS, History, counts
 from kemu.checks.results import Result
 from kemu.errors import ActorFailed, KemuError, ScenarioError, SimulationError
-from kemu.runlog.frames import FILE_NAME, Reader, Writer
+from kemu.runlog.frames import FILE_NAME, MAGIC, Reader, Writer
 from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario import clusters, controllers, loader, plans, verdicts
@@ -42,6 +44,9 @@ from kemu.scenario.scenarios import OF_MACHINES, Scenario
 
 SCENARIO_FILE = "scenario.yaml"
 VERDICT_FILE = "verdict.json"
+CELLS = "cells"
+_MADE = (SCENARIO_FILE, FILE_NAME, VERDICT_FILE, CELLS)
+"""What stands in a run folder."""
 
 Progress = Callable[[int, int, Mapping[str, int]], None]
 """Told now and then: virtual time in ns, duration in ns, events of the run log by kind."""
@@ -183,14 +188,46 @@ def run(scenario: Scenario, options: Options) -> RunResult:
 
 
 def _prepare(out: Path, scenario: Scenario) -> Path:
-    """Make the run folder; of an older run in it only our own files go."""
+    """Make the run folder; of an older run in it only our own files go.
+
+    Raises KemuError where that would take a file that no run has made: the scenario itself, say.
+    """
     out.mkdir(parents=True, exist_ok=True)
-    for name in (FILE_NAME, VERDICT_FILE, "report.html"):
-        (out / name).unlink(missing_ok=True)
-    for name in ("cells", "disks"):
-        shutil.rmtree(out / name, ignore_errors=True)
+    older = variant_folders(out)
+    is_run = bool(older) or _is_log(out / FILE_NAME)
+    if (out / SCENARIO_FILE).exists() and Path(scenario.file).resolve() == (out / SCENARIO_FILE).resolve():
+        raise KemuError(f"{out / SCENARIO_FILE}: the run would replace its own scenario: choose another folder (--out)")
+    for name in () if is_run else _MADE:
+        if (out / name).exists():
+            raise KemuError(f"{out} is no run folder, but has a {name}, which a run would replace: choose another")
+    for folder in (*older, out):
+        for name in (SCENARIO_FILE, FILE_NAME, VERDICT_FILE):
+            (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(folder / CELLS, ignore_errors=True)
+        if folder in older:
+            with contextlib.suppress(OSError):  # somebody has put a file of theirs in it
+                folder.rmdir()
     (out / SCENARIO_FILE).write_text(scenario.to_yaml())
     return out
+
+
+def _is_log(file: Path) -> bool:
+    """Whether it begins as a run log does, of whatever version."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(MAGIC)).startswith(MAGIC.partition(b"/")[0])
+    except OSError:
+        return False
+
+
+def variant_folders(folder: Path) -> list[Path]:
+    """Those of the variants of a matrix that was run in this folder, in their order."""
+    numbered = [(_VARIANT.fullmatch(path.name), path) for path in folder.glob("variant-*")]
+    found = sorted((int(match[1]), path) for match, path in numbered if match and (path / FILE_NAME).is_file())
+    return [path for _, path in found]
+
+
+_VARIANT = re.compile(r"variant-([0-9]+)", re.ASCII)
 
 
 def _runtime(
@@ -207,7 +244,7 @@ def _runtime(
     return RayRuntime(
         scenario.seed,
         recorder,
-        directory=folder / "cells",
+        directory=folder / CELLS,
         speed=speed,
         epoch_unix_s=epoch_unix_s,
         otlp=options.otlp,
@@ -322,8 +359,7 @@ def run_all(
         if on_result is not None:
             on_result(result)
         return result.verdict, [result]
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / SCENARIO_FILE).write_text(scenario.to_yaml())
+    _prepare(options.out, scenario)
     results: list[RunResult] = []
     for number, (variant, each) in enumerate(made):
         folder = options.out / f"variant-{number}"

@@ -143,7 +143,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Whole:
-    """An integer."""
+    """An integer of 64 bits, as Kubernetes has no others."""
 
     minimum: int | None = None
     maximum: int | None = None
@@ -156,7 +156,9 @@ class Whole:
             return INVALID
         if _is_octal(value, path, report):
             return INVALID
-        return _bounded(value, self.minimum, self.maximum, path, report)
+        least = -(2**63) if self.minimum is None else self.minimum
+        most = 2**63 - 1 if self.maximum is None else self.maximum
+        return _bounded(value, least, most, path, report)
 
     def schema(self) -> dict[str, Any]:
         return {"type": "integer", **_bounds(self.minimum, self.maximum)}
@@ -248,6 +250,15 @@ POSITIVE_DURATION = Named(
     "positiveDuration",
     Reading(values.duration_ns, _DURATION_SCHEMA, lambda value: "" if value > 0 else "must be more than 0"),
 )
+LEAST_PERIOD_NS = 1_000_000
+PERIOD = Named(
+    "period",
+    Reading(
+        values.duration_ns, _DURATION_SCHEMA, lambda value: "" if value >= LEAST_PERIOD_NS or not value else _TOO_OFTEN
+    ),
+)
+"""How often something is done, in nanoseconds; 0 is the default."""
+_TOO_OFTEN = "must be at least 1ms"
 SECONDS = Named("seconds", Reading(values.duration_s, _DURATION_SCHEMA))
 """A Go duration, in seconds."""
 POSITIVE_SECONDS = Named(

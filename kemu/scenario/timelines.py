@@ -13,12 +13,17 @@ from typing import Any
 from kemu import errors
 from kemu.k8s import core_v1_pb2
 from kemu.objects import resources
-from kemu.scenario import clusters, manifests, matrices, openb, scenarios
+from kemu.scenario import clusters, manifests, matrices, openb, scenarios, workloads
 from kemu.scenario.documents import Path, nearest
 from kemu.scenario.expectations import full_name
 from kemu.scenario.manifests import Declared
 from kemu.scenario.shapes import INVALID, Report
 from kemu.scenario.values import duration_text
+
+MAX_ARRIVALS = 1_000_000
+"""Of one workload: what a single run can still hold and tell about."""
+MAX_FAULTS = 100_000
+"""Of one entry that recurs."""
 
 POD_ACTIONS = ("evict", "finish")
 NODE_ACTIONS = ("cordon", "uncordon", "taint", "untaint", "removeNode", "shutdownNode", "startNode")
@@ -159,6 +164,10 @@ class Timeline:
 
     def _add_stream(self, item: Mapping[str, Any], life: scenarios.Life, where: Path) -> None:
         arrivals = self._arrivals(item["arrivals"], item.get("start", 0), (*where, "arrivals"))
+        expected = 0.0 if arrivals is None else workloads.expected_arrivals(arrivals)
+        if expected > MAX_ARRIVALS:
+            text = f"would bring about {expected:.3g} pods; at most {MAX_ARRIVALS} can come"
+            self.report.add((*where, "arrivals"), text, "bound them with until or count, or let them come less often")
         template = None
         if "pods" in item:
             template = manifests.read_pod(item["pods"], (*where, "pods"), self.report)
@@ -260,8 +269,15 @@ class Timeline:
             self._in_time(item.get(key), (*path, key))
         if ("at" in item) == ("every" in item):
             self.report.add(path, "needs either at or every")
-        if item.get("every") == 0:
+        every = item.get("every")
+        if every == 0:
             self.report.add((*path, "every"), "must be more than 0")
+        elif every is not None:
+            span_ns = item.get("until", self.duration_ns) - item.get("from", 0)
+            expected = workloads.expected_repeats(every, span_ns)
+            if expected > MAX_FAULTS:
+                text = f"would happen about {expected:.3g} times; at most {MAX_FAULTS} times is possible"
+                self.report.add((*path, "every"), text)
         for key in ("from", "until"):
             if key in item and "at" in item:
                 self.report.add((*path, key), "belongs to every, not to at", key=True)

@@ -32,6 +32,8 @@ _PERCENT = re.compile(PERCENT_PATTERN)
 
 MAX_DURATION_NS = 2**63 - 1
 """As in Go: 292 years."""
+_MAX_LENGTH = 100
+"""Of a text with a number in it."""
 
 
 def duration_ns(value: object) -> int:
@@ -42,6 +44,8 @@ def duration_ns(value: object) -> int:
         raise ValueError("must be a duration such as 250ms, 90s or 1h30m")
     if isinstance(value, int | float):
         raise ValueError(f"has no unit; did you mean {value:g}s?")
+    if len(value) > _MAX_LENGTH:
+        raise ValueError(f"is too long for a duration: {len(value)} characters")
     text = value.strip()
     if text.startswith("-"):
         raise ValueError("must not be negative")
@@ -67,6 +71,8 @@ def duration_s(value: object) -> float:
 
 def rate_per_s(value: object) -> float:
     """``5/s``, ``300/m`` or ``0.5/h``, per second; more than 0."""
+    if isinstance(value, str) and len(value) > _MAX_LENGTH:
+        raise ValueError(f"is too long for a rate: {len(value)} characters")
     match = _RATE.match(value) if isinstance(value, str) else None
     if match is None:
         plain = isinstance(value, int | float) and not isinstance(value, bool)
@@ -80,6 +86,8 @@ def rate_per_s(value: object) -> float:
 
 def share(value: object) -> float:
     """``10%`` or ``0.1``, as a number above 0 and not above 1."""
+    if isinstance(value, str) and len(value) > _MAX_LENGTH:
+        raise ValueError(f"is too long for a share: {len(value)} characters")
     match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
     if match is not None:
         found = float(Fraction(match[1].rstrip(".")) / 100)

@@ -34,6 +34,31 @@ def arrival_times(arrivals: Arrivals, stream: random.Random) -> Iterator[int]:
         yield when_ns
 
 
+def expected_arrivals(arrivals: Arrivals) -> float:
+    """About how many pods will come."""
+    span_s = max(0, arrivals.until_ns - arrivals.start_ns) / SECOND_NS
+    if arrivals.process == "once":
+        return float(arrivals.count or 0)
+    if arrivals.process == "every":
+        found = expected_repeats(arrivals.every, arrivals.until_ns - arrivals.start_ns)
+    elif arrivals.process == "poisson":
+        found = arrivals.rate_per_s * span_s
+    else:
+        found = (arrivals.rate_per_s + arrivals.to_rate_per_s) / 2 * span_s
+    return found if arrivals.count is None else min(found, float(arrivals.count))
+
+
+def expected_repeats(every: Any, span_ns: int) -> float:
+    """About how often something happens in a time that happens at intervals of this distribution, in seconds."""
+    interval = distributions.parse(every)
+    stream = random.Random(0)  # an estimate: nothing of the run depends on it
+    mean_ns = sum(max(1, interval.draw(stream) * SECOND_NS) for _ in range(_DRAWS)) / _DRAWS
+    return max(0, span_ns) / mean_ns
+
+
+_DRAWS = 100
+
+
 def _times(arrivals: Arrivals, stream: random.Random) -> Iterator[int]:
     start_ns = arrivals.start_ns
     if arrivals.process == "once":

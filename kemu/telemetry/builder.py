@@ -9,9 +9,12 @@ No event is kept. What is kept of a pod (``drafts``) goes when the pod is gone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import kemu
+from kemu.errors import RunLogError
+from kemu.runlog.frames import Reader
 from kemu.telemetry.api_events import ApiEvents
 from kemu.telemetry.drafts import Drafts, Handler
 from kemu.telemetry.kubelet_events import KubeletEvents
@@ -39,6 +42,19 @@ class SpanBuilder:
             return ()
         handler(time_ns, actor, data)
         return self._drafts.take()
+
+    def of_log(self, reader: Reader) -> Iterator[Sequence[Span]]:
+        """The spans of a whole log, event by event. Raises RunLogError where it is not one of this version."""
+        for time_ns, actor, kind, data in reader:
+            try:
+                finished = self.feed(time_ns, actor, kind, data)
+            except (LookupError, TypeError, AttributeError, ValueError) as error:
+                text = f"an event {kind} cannot be understood ({type(error).__name__}: {error})"
+                writer = reader.header.get("kemu", "an unknown version")
+                versions = f"the log is by kemu {writer}, this is kemu {kemu.__version__}"
+                raise RunLogError(f"{reader.path}: {text}; {versions}") from error
+            yield finished
+        yield self.flush()
 
     def flush(self) -> list[Span]:
         """The run is over: what is still open ends now, and says so (``kemu.open``)."""

@@ -105,12 +105,11 @@ def export_run(folder: Path, endpoint: str) -> ExportReport:
         try:
             builder = SpanBuilder(int(reader.header.get("epoch_unix_s", 0)))
             batch: list[Span] = []
-            for time_ns, actor, kind, data in reader:
-                batch += builder.feed(time_ns, actor, kind, data)
+            for finished in builder.of_log(reader):
+                batch += finished
                 if len(batch) >= BATCH_SPANS:
                     _send_or_drop(sender, batch)
                     batch = []
-            batch += builder.flush()
             for first in range(0, len(batch), BATCH_SPANS):
                 _send_or_drop(sender, batch[first : first + BATCH_SPANS])
         finally:

@@ -83,9 +83,8 @@ def load(folder: Path, pod_name: str) -> Trace:
                 elif span.pod.rpartition("/")[2] == pod_name:
                     elsewhere.setdefault(span.pod, {}).setdefault(span.uid, []).append(span)
 
-        for time_ns, actor, kind, data in reader:
-            take(builder.feed(time_ns, actor, kind, data))
-        take(builder.flush())
+        for finished in builder.of_log(reader):
+            take(finished)
     if not found and len(elsewhere) == 1:
         found = next(iter(elsewhere.values()))
     if not found:

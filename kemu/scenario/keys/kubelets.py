@@ -6,32 +6,46 @@
 
 from __future__ import annotations
 
-from kemu.scenario.shapes import DURATION, QUANTITY, Choice, Free, Key, ListOf, MapOf, Record, Switch, Text, Whole
+from kemu.scenario.shapes import (
+    DURATION,
+    PERIOD,
+    QUANTITY,
+    Choice,
+    Free,
+    Key,
+    ListOf,
+    MapOf,
+    Record,
+    Switch,
+    Text,
+    Whole,
+)
 
+_INT32 = 2**31 - 1
 _AMOUNTS = MapOf(Text(what="an amount in quotes, such as '100Mi' or '10%'"))
 
 KUBELET_FIELDS: dict[str, Key] = {
-    "maxPods": Key(Whole(0), "How many pods the node takes; 110 by default."),
+    "maxPods": Key(Whole(0, _INT32), "How many pods the node takes; 110 by default."),
     "kubeReserved": Key(MapOf(QUANTITY), "Kept from the capacity for Kubernetes itself."),
     "systemReserved": Key(MapOf(QUANTITY), "Kept from the capacity for the operating system."),
     "enforceNodeAllocatable": Key(
         ListOf(Text()), "With pods, as by default, all pods together may hold no more memory than is not reserved."
     ),
     "localStorageCapacityIsolation": Key(Switch(), "Whether limits of local storage are enforced; on by default."),
-    "nodeLeaseDurationSeconds": Key(Whole(1), "The lease is renewed after a quarter of it; 40 by default."),
-    "nodeStatusUpdateFrequency": Key(DURATION, "How often the kubelet looks whether its status has changed."),
-    "nodeStatusReportFrequency": Key(DURATION, "How often it reports a status that has not changed."),
+    "nodeLeaseDurationSeconds": Key(Whole(1, _INT32), "The lease is renewed after a quarter of it; 40 by default."),
+    "nodeStatusUpdateFrequency": Key(PERIOD, "How often the kubelet looks whether its status has changed."),
+    "nodeStatusReportFrequency": Key(PERIOD, "How often it reports a status that has not changed."),
     "evictionHard": Key(
         _AMOUNTS, "Hard eviction thresholds; memory.available and nodefs.available lower what is allocatable."
     ),
     "evictionSoft": Key(_AMOUNTS, "Soft eviction thresholds."),
     "evictionSoftGracePeriod": Key(MapOf(DURATION), "How long a soft threshold must be crossed."),
     "evictionPressureTransitionPeriod": Key(DURATION, "How long a pressure condition stays."),
-    "evictionMaxPodGracePeriod": Key(Whole(0), "Upper bound of the grace period in a soft eviction."),
+    "evictionMaxPodGracePeriod": Key(Whole(0, _INT32), "Upper bound of the grace period in a soft eviction."),
     "evictionMinimumReclaim": Key(_AMOUNTS, "How far below the threshold an eviction must bring the node."),
     "mergeDefaultEvictionSettings": Key(Switch(), "Signals missing from evictionHard keep their defaults."),
     "serializeImagePulls": Key(Switch(), "One image after the other; on unless maxParallelImagePulls says otherwise."),
-    "maxParallelImagePulls": Key(Whole(1), "How many images may be pulled at the same time."),
+    "maxParallelImagePulls": Key(Whole(1, _INT32), "How many images may be pulled at the same time."),
     "crashLoopBackOff": Key(
         Record({"maxContainerRestartPeriod": Key(DURATION, "300s by default.")}), "The longest crash-loop back-off."
     ),
