@@ -1,1 +1,1 @@
-"""The command line: ``kemu run``, ``replay``, ``trace``, ``scenarios``, ``bench``."""
+"""The command line: ``kemu run``, ``replay``, ``trace``, ``scenarios``, ``bench``, ``conformance``; a module each."""

@@ -1,4 +1,4 @@
-"""Recorded timelines of the kube-scheduler, played by the whole scheduler in :mod:`kemu.conformance.timelines`.
+"""Recorded timelines of the kube-scheduler, played by the whole scheduler in :mod:`kemu.conformance.small_clusters`.
 
 Where a choice between equals decides, several outcomes were recorded, each equally right. kemu draws such lots from its
 seed, gives one answer without a look at the record, and that answer must be among the outcomes.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from kemu.conformance import timelines
+from kemu.conformance import small_clusters
 
 Json = dict[str, Any]
 
@@ -20,7 +20,7 @@ ENDED = ("unschedulable", "error", "bound")
 
 def answer(case: Json) -> Json:
     """What kemu's scheduler does about a case: ``{"timeline": […], "final": {…}}``."""
-    return timelines.play(case)
+    return small_clusters.play(case)
 
 
 def agrees(expect: Json, answered: Json) -> list[str]:

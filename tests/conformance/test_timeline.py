@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import cases, timeline, timelines
+from kemu.conformance import cases, small_clusters, timeline
 
 DATA = Path(__file__).parent / "data" / "timeline"
 FAMILIES = sorted(path.name.removesuffix(".jsonl.gz") for path in DATA.glob("*.jsonl.gz"))
@@ -46,7 +46,7 @@ def test_agrees_with_every_recorded_timeline(family: str) -> None:
 def test_a_rule_switched_off_disagrees(policy: dict[str, Any]) -> None:
     """The comparison can fail: with a FIFO queue, or without nominations, the recorded timelines do not come out."""
     assert any(
-        timeline.agrees(case.expect, timelines.play(case.question, policy=policy))
+        timeline.agrees(case.expect, small_clusters.play(case.question, policy=policy))
         for case in cases.read(DATA / "seeds.jsonl.gz")
     )
 
@@ -57,11 +57,11 @@ CASES = [case for family in FAMILIES for case in cases.read(DATA / f"{family}.js
 @pytest.mark.parametrize(("call_ms", "step_ms"), [(1, 1), (2, 1), (5, 1), (3, 0)])
 def test_small_latencies_decide_nothing(call_ms: int, step_ms: int) -> None:
     """As the record says of itself; but for one case, where the steps of 33 slow attempts in a row add up."""
-    latencies = timelines.Latencies(call_ms / 1000, step_ms / 1000)
+    latencies = small_clusters.Latencies(call_ms / 1000, step_ms / 1000)
     wrong = [
         case.id
         for case in CASES[step_ms + call_ms :: 6]
-        if timeline.agrees(case.expect, timelines.play(case.question, latencies=latencies))
+        if timeline.agrees(case.expect, small_clusters.play(case.question, latencies=latencies))
     ]
     assert wrong in ([], ["priority-s1101-00044"][: 1 - step_ms])
 
@@ -73,7 +73,7 @@ def test_whatever_lot_is_drawn_the_answer_is_among_the_recorded_ones() -> None:
     for case in several:
         missing = set(range(len(case.expect["outcomes"])))
         for seed in range(25):
-            answer = timelines.play(case.question, seed)
+            answer = small_clusters.play(case.question, seed)
             equal = {n for n, one in enumerate(case.expect["outcomes"]) if not timeline.difference(answer, one)}
             assert equal, (case.id, seed)
             missing -= equal

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import timelines
+from kemu.conformance import small_clusters
 from kemu.scheduler import queues
 from kemu.scheduler.events import Event
 from kemu.scheduler.queues import QueuedPod, SchedulingQueue
@@ -19,7 +19,7 @@ LOOK_EVERY_S = 0.2
 class Auditor:
     """Looks at a running world again and again. ``wrong`` collects what should not be."""
 
-    def __init__(self, world: timelines.World) -> None:
+    def __init__(self, world: small_clusters.World) -> None:
         self.world = world
         self.queue = world.engine.queue
         self.wrong: list[str] = []
@@ -139,7 +139,7 @@ def parts(queue: SchedulingQueue) -> dict[str, list[str]]:
 
 def audited(case: dict[str, Any], seed: int = 0) -> tuple[dict[str, Any], Auditor]:
     auditors: list[Auditor] = []
-    outcome = timelines.play(case, seed, watch=lambda world: auditors.append(Auditor(world)))
+    outcome = small_clusters.play(case, seed, watch=lambda world: auditors.append(Auditor(world)))
     return outcome, auditors[0]
 
 
@@ -161,7 +161,7 @@ def test_nobody_starves_beyond_the_flush() -> None:
     assert not auditor.wrong
 
 
-def ask_nobody(world: timelines.World) -> None:
+def ask_nobody(world: small_clusters.World) -> None:
     """Every event wakes every pod, as if plugins gave no hints."""
     for profile in world.engine.profiles.values():
         for event in profile.hints:
@@ -176,7 +176,7 @@ def test_hints_save_attempts_and_change_nothing_else() -> None:
     saved = 0
     for seed in range(25):
         case = random_timelines.case(seed, simple=True, horizon_s=250)
-        hinted, unhinted = timelines.play(case), timelines.play(case, watch=ask_nobody)
+        hinted, unhinted = small_clusters.play(case), small_clusters.play(case, watch=ask_nobody)
         assert hinted["final"] == unhinted["final"]
         saved += attempts(unhinted) - attempts(hinted)
     assert saved > 0
@@ -185,32 +185,32 @@ def test_hints_save_attempts_and_change_nothing_else() -> None:
 def test_the_same_seed_gives_the_same_timeline() -> None:
     for seed in range(15):
         case = random_timelines.case(seed)
-        assert timelines.play(case, seed) == timelines.play(case, seed)
+        assert small_clusters.play(case, seed) == small_clusters.play(case, seed)
 
 
-def lose_events(world: timelines.World) -> None:
+def lose_events(world: small_clusters.World) -> None:
     """A fault: what happens while a pod is being tried is forgotten."""
     world.engine.queue._was_worth = lambda *_: False  # type: ignore[method-assign]
 
 
-def be_deaf_to_ends(world: timelines.World) -> None:
+def be_deaf_to_ends(world: small_clusters.World) -> None:
     """A fault: the end of a pod wakes nobody that waits for room."""
     for profile in world.engine.profiles.values():
         profile.hints[Event.ASSIGNED_POD_DELETE].pop("NodeResourcesFit", None)
 
 
 @pytest.mark.parametrize("fault", [lose_events, be_deaf_to_ends])
-def test_the_audit_finds_faults(fault: Callable[[timelines.World], None]) -> None:
+def test_the_audit_finds_faults(fault: Callable[[small_clusters.World], None]) -> None:
     """Otherwise the properties above would say nothing."""
 
     def finds(seed: int) -> bool:
         auditors: list[Auditor] = []
 
-        def watch(world: timelines.World) -> None:
+        def watch(world: small_clusters.World) -> None:
             fault(world)
             auditors.append(Auditor(world))
 
-        timelines.play(random_timelines.case(seed), watch=watch)
+        small_clusters.play(random_timelines.case(seed), watch=watch)
         return bool(auditors[0].wrong)
 
     assert any(finds(seed) for seed in range(60))
@@ -226,6 +226,6 @@ def test_a_pod_deleted_while_it_is_being_bound_frees_its_room_at_once() -> None:
         {"at_s": 1, "do": "deletePod", "name": pod["metadata"]["name"]},
         {"at_s": 2, "do": "createPod", "pod": other},
     ]
-    outcome = timelines.play(case, latencies=timelines.Latencies(call_s=5))
+    outcome = small_clusters.play(case, latencies=small_clusters.Latencies(call_s=5))
     assert [(one["t_s"], one["pod"]) for one in outcome["timeline"] if one["what"] == "bound"] == [(7, "other")]
     assert not any(one["what"] == "unschedulable" for one in outcome["timeline"])

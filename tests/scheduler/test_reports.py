@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kemu.conformance import timelines
+from kemu.conformance import small_clusters
 from kemu.k8s import core_v1_pb2
 from kemu.objects import convert
 from kemu.scheduler.events import Event, Hint
@@ -134,7 +134,7 @@ def decided(policy: dict[str, Any]) -> dict[str, float]:
             {"at_s": 1, "do": "createPod", "pod": convert.to_json(objects.pod(name, "20"))} for name in ("a", "b")
         ],
     }
-    found = timelines.play(case, policy=policy)["timeline"]
+    found = small_clusters.play(case, policy=policy)["timeline"]
     return {one["pod"]: round((one["t_s"] - 1) * 1000, 1) for one in found if one["what"] == "unschedulable"}
 
 
