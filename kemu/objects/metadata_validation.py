@@ -138,19 +138,24 @@ def check_label_selector(selector: Any, path: str, found: list[Cause]) -> None:
     check_labels(selector.matchLabels, f"{path}.matchLabels", found)
     for index, requirement in enumerate(selector.matchExpressions):
         here = f"{path}.matchExpressions[{index}]"
-        operator = requirement.operator
-        if operator in ("In", "NotIn"):
-            if not requirement.values:
-                found.append(required(f"{here}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
-        elif operator in ("Exists", "DoesNotExist"):
-            if requirement.values:
-                detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                found.append(forbidden(f"{here}.values", detail))
-        else:
-            found.append(invalid(f"{here}.operator", operator, "not a valid selector operator"))
+        check_set_operator(requirement, here, found)
         check_label_key(requirement.key, f"{here}.key", found)
         for position, value in enumerate(requirement.values):
             check_label_value(value, f"{here}.values[{position}]", found)
+
+
+def check_set_operator(requirement: Any, path: str, found: list[Cause]) -> None:
+    """That there are values where the operator of a selector's requirement wants some, and none where it wants none."""
+    operator = requirement.operator
+    if operator in ("In", "NotIn"):
+        if not requirement.values:
+            found.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
+    elif operator in ("Exists", "DoesNotExist"):
+        if requirement.values:
+            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            found.append(forbidden(f"{path}.values", detail))
+    else:
+        found.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
 
 
 def check_not_negative(value: int, path: str, found: list[Cause]) -> None:

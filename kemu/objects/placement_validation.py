@@ -11,7 +11,12 @@ from typing import Any
 from kemu.errors import Cause
 from kemu.objects import names
 from kemu.objects.causes import duplicate, forbidden, invalid, not_supported, required
-from kemu.objects.metadata_validation import check_label_key, check_label_selector, check_label_value
+from kemu.objects.metadata_validation import (
+    check_label_key,
+    check_label_selector,
+    check_label_value,
+    check_set_operator,
+)
 
 TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _INCLUSION_POLICIES = ("Honor", "Ignore")
@@ -75,20 +80,11 @@ def _check_node_term(term: Any, path: str, values_too: bool, found: list[Cause])
     """``values_too``: whether values must be ones that a label can have (preferred terms may hold anything)."""
     for index, requirement in enumerate(term.matchExpressions):
         here = f"{path}.matchExpressions[{index}]"
-        operator = requirement.operator
-        if operator in ("In", "NotIn"):
-            if not requirement.values:
-                found.append(required(f"{here}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
-        elif operator in ("Exists", "DoesNotExist"):
-            if requirement.values:
-                detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                found.append(forbidden(f"{here}.values", detail))
-        elif operator in ("Gt", "Lt"):
-            if len(requirement.values) != 1:
-                detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-                found.append(required(f"{here}.values", detail))
-        else:
-            found.append(invalid(f"{here}.operator", operator, "not a valid selector operator"))
+        if requirement.operator not in ("Gt", "Lt"):
+            check_set_operator(requirement, here, found)
+        elif len(requirement.values) != 1:
+            detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+            found.append(required(f"{here}.values", detail))
         check_label_key(requirement.key, f"{here}.key", found)
         if values_too:
             for position, value in enumerate(requirement.values):
