@@ -69,6 +69,8 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         self.name = name
         self.segment = cell_logs.Segment(directory / "logs" / f"{name}-{os.getpid()}-{time.time_ns()}.segment")
         self.host = cell_hosts.Host(asyncio.get_running_loop(), self.segment.append, self._failed)
+        self._housed: set[str] = set()
+        """All actors that ever were started here."""
         self._errors: dict[str, str] = {}
         self._traces: otlp.LiveExporter | None = None
 
@@ -113,6 +115,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         return cell_pb2.TraceReport(sent=report.sent, dropped=report.dropped, reason=report.reason)
 
     async def Start(self, request: cell_pb2.StartRequest, context: Any) -> cell_pb2.Empty:
+        self._housed.update(actor.name for actor in request.actors)
         try:
             ready = self.host.start(
                 ActorSpec(actor.name, actor.factory, msgpack.unpackb(actor.config, strict_map_key=False))
@@ -129,8 +132,8 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
 
     async def Stop(self, request: cell_pb2.StopRequest, context: Any) -> cell_pb2.Empty:
         names = [name for name in request.actors if name in self.host.residents]
-        if request.crash and names and len(names) == len(self.host.residents):
-            # Nobody else lives here: the real thing.
+        if request.crash and names and self._housed.issubset(names):
+            # Nobody else lives here, not even somebody who is away: the real thing.
             os.kill(os.getpid(), signal.SIGKILL)
         for name in names:
             if name not in self.host.residents:

@@ -185,6 +185,16 @@ async def test_a_stop_lets_the_actor_clean_up_and_a_crash_does_not(cells: Cells)
     assert cells.log(0).of("actor.stopped") == [{}]
 
 
+async def test_who_shares_a_cell_is_dropped_alone_even_when_the_others_are_away(cells: Cells) -> None:
+    """Or the process of this test would be killed."""
+    await cells.start(0, spec("keeper/0", "Keeper"), spec("keeper/1", "Keeper"))
+    for name in ("keeper/0", "keeper/1"):
+        await cells.controls[0].Stop(cell_pb2.StopRequest(actors=[name], crash=True))
+        assert cells.log(0).of("actor.crashed", name) == [{}]
+    await cells.start(0, spec("keeper/1", "Keeper"))
+    assert len(cells.log(0).of("actor.started", "keeper/1")) == 2
+
+
 async def test_the_disk_and_new_chance_after_a_restart(cells: Cells) -> None:
     await cells.start(0, spec("echo/0", "Echo"), spec("keeper/0", "Keeper"))
     keeper = rpc_pb2_grpc.KVStub(cells.cells[1].host.env("test").dial("keeper/0"))
