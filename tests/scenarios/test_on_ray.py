@@ -23,7 +23,7 @@ SCENARIOS = {
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(900)]
 
 SPEEDS = (20, 5, 2)
-"""Tried in this order. Two virtual seconds are a tenth of a real one, and a cell that was killed is back after more than
+"""Tried in this order. Two virtual seconds are a tenth of a real one, and a cell that was killed is away for more than
 one: what a scenario expects to happen by some time, a machine that is busy with other things may be too slow for."""
 
 OF_TIMES = ("node-evictions-keep-their-rate",)
