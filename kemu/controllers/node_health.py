@@ -32,6 +32,9 @@ TAINT_OF = {
 }
 """Which taint a condition with a status calls for."""
 
+EXCLUDE_DISRUPTION = "node.kubernetes.io/exclude-disruption"
+"""A label, whatever its value."""
+
 TAINT_PASS_NS = 100_000_000
 """How often the queues of nodes to be tainted are looked at."""
 
@@ -71,6 +74,8 @@ class NodeView:
     """When the lease was renewed, likewise."""
     taints: tuple[Taint, ...]
     created_ns: int = 0
+    excluded: bool = False
+    """It does not count when it is judged how much of its zone is lost (:data:`EXCLUDE_DISRUPTION`)."""
 
 
 @dataclass(slots=True)
@@ -101,9 +106,9 @@ class _Zone:
     queue: taint_queues.TaintQueue
     state: str = _INITIAL
     ready: list[bool] = field(default_factory=list)
-    """Of the nodes seen in this pass."""
+    """Of the nodes seen in this pass that count."""
     steady: int = 0
-    """So many more are ready."""
+    """So many more count, and are ready."""
 
     @property
     def size(self) -> int:
@@ -133,7 +138,7 @@ class NodeLifecycle:
         return any(len(zone.queue) for zone in self._zones.values())
 
     def monitor(self, now_ns: int, nodes: Sequence[NodeView], steady: Mapping[str, int] = _NOBODY) -> list[Change]:
-        """One look at all nodes but those that were released; of those there are ``steady`` in each zone."""
+        """One look at all nodes but those that were released; ``steady``: how many of those count in each zone."""
         changes: list[Change] = []
         for name, zone in self._zones.items():
             zone.ready.clear()
@@ -153,7 +158,8 @@ class NodeLifecycle:
             if unknown:
                 changes.append(Change(node.name, unknown=unknown))
             status = UNKNOWN if READY in unknown else node.conditions.get(READY, "")
-            zone.ready.append(status == TRUE)
+            if not node.excluded:
+                zone.ready.append(status == TRUE)
             if not status:
                 continue
             self._process(node, status, now_ns, changes)
@@ -230,6 +236,11 @@ class NodeLifecycle:
         states = {name: self._state(zone) for name, zone in zones.items()}
         all_are_lost = all(state == _FULL for state in states.values())
         all_were_lost = all(zone.state == _FULL for zone in zones.values())
+        for zone in self._zones.values():
+            # Of a zone without a node that counts nothing is remembered.
+            if not zone.size:
+                zone.queue.set_rate(self._settings.eviction_rate, now_ns)
+                zone.state = _INITIAL
         if all_are_lost and all_were_lost:
             return
         if all_are_lost:

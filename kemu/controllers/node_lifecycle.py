@@ -130,6 +130,7 @@ class NodeLifecycleController(controllers.Controller):
             meta.unix_ns(lease.spec.renewTime) if lease is not None and lease.spec.HasField("renewTime") else None,
             tuple((taint.key, taint.effect) for taint in node.spec.taints),
             meta.unix_ns(node.metadata.creationTimestamp) - epoch_ns,
+            node_health.EXCLUDE_DISRUPTION in labels,
         )
         known = self._known[name] = Known(node, lease, view, epoch_ns, self._watch_ns)
         return known

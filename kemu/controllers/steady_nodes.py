@@ -62,7 +62,7 @@ class _Steady:
 
 
 class SteadyNodes:
-    """``by_zone``: how many there are."""
+    """``by_zone``: how many there are that count in their zone."""
 
     def __init__(self, health: NodeLifecycle, grace_ns: int) -> None:
         self.by_zone: dict[str, int] = {}
@@ -110,7 +110,8 @@ class SteadyNodes:
             return
         self._longest_ns = max(self._longest_ns, longest_ns)
         self._steady[view.name] = _Steady(known, self._health.release(view.name), len(self._looks) - 1, until_ns)
-        self.by_zone[view.zone] = self.by_zone.get(view.zone, 0) + 1
+        if not view.excluded:
+            self.by_zone[view.zone] = self.by_zone.get(view.zone, 0) + 1
         if until_ns is not None:
             heapq.heappush(self._ends, (until_ns, view.name))
 
@@ -120,7 +121,8 @@ class SteadyNodes:
         if steady is None:
             return
         known, health, looks = steady.known, steady.health, self._looks
-        self.by_zone[known.written.zone] -= 1
+        if not known.written.excluded:
+            self.by_zone[known.written.zone] -= 1
         # What is remembered follows from the look that saw the latest renewal for the first time.
         number = len(looks)
         while number - 1 > steady.look:

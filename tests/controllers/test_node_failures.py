@@ -198,6 +198,53 @@ def test_when_all_nodes_are_lost_none_is_given_up(tmp_path: Path) -> None:
     assert len(played.pods) == 20
 
 
+# --- nodes that do not count -----------------------------------------------------------------------------------------
+
+EXCLUDED = '{topology.kubernetes.io/zone: east, node.kubernetes.io/exclude-disruption: ""}'
+
+
+def test_nodes_that_do_not_count_do_not_make_a_zone_disrupted(tmp_path: Path) -> None:
+    """They are given up like others."""
+    played = play(
+        tmp_path,
+        zones(east=4)
+        + f"- {{namePrefix: batch-, count: 16, labels: {EXCLUDED}}}\n"
+        + "duration: 6m\n"
+        + "chaos: [{at: 60s, crash: {node: 'batch-*', all: yes, restart: no}}]",
+    )
+    taints = played.no_execute()
+    assert sorted(node for _, node in taints) == sorted(played.crashed())
+    assert gaps(taints) == [10.0] * 15
+
+
+def test_nodes_that_do_not_count_do_not_keep_a_zone_whole(tmp_path: Path) -> None:
+    """4 of 5 nodes are lost, or 4 of 25."""
+    for labels, rest_is_given_up in (("{topology.kubernetes.io/zone: east}", True), (EXCLUDED, False)):
+        played = play(
+            tmp_path / str(rest_is_given_up),
+            zones(east=5)
+            + f"- {{namePrefix: batch-, count: 20, labels: {labels}}}\n"
+            + "duration: 6m\n"
+            + "chaos: [{at: 60s, crash: {node: 'east-*', count: 4, restart: no}}]",
+        )
+        assert len(played.crashed()) == 4
+        # One or two before the rest are known to be lost.
+        assert (len(played.no_execute()) == 4) == rest_is_given_up
+
+
+def test_where_no_node_counts_all_are_given_up(tmp_path: Path) -> None:
+    """There is no zone that could be disrupted."""
+    played = play(
+        tmp_path,
+        f"nodes: [{{namePrefix: n-, count: 6, labels: {EXCLUDED}}}]\n"
+        "duration: 4m\n"
+        "chaos: [{at: 60s, crash: {node: '*', all: yes, restart: no}}]",
+    )
+    taints = played.no_execute()
+    assert len(taints) == 6
+    assert gaps(taints) == [10.0] * 5
+
+
 # --- flapping --------------------------------------------------------------------------------------------------------
 
 
