@@ -74,7 +74,9 @@ class Auditor:
 
     def is_quiet(self) -> bool:
         engine = self.world.engine
-        busy = self.queue._in_flight or engine.cluster.assumed or engine.cluster.frozen or engine._evictor._busy
+        busy = (
+            self.queue._in_flight or engine.cluster.assumed or engine.cluster._held is not None or engine._evictor._busy
+        )
         return not busy and not any(pod.place == queues.ACTIVE for pod in self.queue.pods.values())
 
     def nobody_sleeps_who_could_run(self) -> None:
