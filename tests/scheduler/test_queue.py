@@ -221,6 +221,19 @@ def test_a_flush_that_wakes_nobody_is_no_event() -> None:
     assert world.taken() == []
 
 
+def test_a_flush_of_a_pod_that_is_held_back_is_an_event_too() -> None:
+    """It does not wake the gated pod, yet kube-scheduler remembers it for the pods that are being tried."""
+    world = World()
+    world.add("gated", schedulingGates=[{"name": "example.com/one"}])
+    world.clock.advance_to(320)
+    world.add("new")
+    tried = world.queue.take()
+    assert tried is not None
+    world.clock.advance_to(331)
+    world.queue.failed(tried, ("NodeAffinity",))
+    assert world.taken() == ["new"]
+
+
 def test_flushes_count_from_the_start() -> None:
     world = World(started_s=12)
     world.add("p")
@@ -293,6 +306,55 @@ def test_who_waits_for_new_nodes_hears_of_all_taints() -> None:
     profile = {"plugins": {"preEnqueue": {"enabled": [{"name": "Choosy"}]}}}
     world = World(profile=profile, registry={"Choosy": Choosy})
     assert world.profile.hints[Event.NODE_TAINTS]["Choosy"] is None
+
+
+def test_hints_of_affinity_see_no_labels_of_namespaces() -> None:
+    """In v1.36 a pod in a namespace that only the namespaceSelector names wakes nobody; one that is named does."""
+    term = {
+        "topologyKey": objects.ZONE,
+        "labelSelector": {"matchLabels": {"app": "web"}},
+        "namespaceSelector": {"matchLabels": {"team": "a"}},
+    }
+    for namespaces, taken in (([], []), (["other"], ["p"])):
+        world = World()
+        world.cluster.set_namespace("other", {"team": "a"})
+        terms = [{**term, "namespaces": namespaces}]
+        world.add("p", affinity={"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}})
+        world.fail(("InterPodAffinity",))
+        arrived = objects.pod("web", on="n1", labels={"app": "web"})
+        arrived.metadata.namespace = "other"
+        world.queue.move(Event.ASSIGNED_POD_ADD, None, arrived)
+        assert world.taken() == taken
+
+
+def test_a_node_that_only_the_added_affinity_ruled_out_is_no_news() -> None:
+    """The hint of NodeAffinity asks the added affinity of the new labels alone."""
+    terms = [{"matchExpressions": [{"key": "pool", "operator": "In", "values": ["a"]}]}]
+    added = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    profile = {"pluginConfig": [{"name": "NodeAffinity", "args": {"addedAffinity": added}}]}
+    world = World(profile=profile)
+    world.add("p", nodeSelector={"disk": "ssd"})
+    world.fail(("NodeAffinity",))
+    world.queue.move(
+        Event.NODE_LABELS,
+        objects.node("n1", {"disk": "ssd"}),
+        objects.node("n1", {"disk": "ssd", "pool": "a"}),
+    )
+    assert world.taken() == []
+    world.queue.move(
+        Event.NODE_LABELS, objects.node("n1", {"pool": "a"}), objects.node("n1", {"disk": "ssd", "pool": "a"})
+    )
+    assert world.taken() == ["p"]
+
+
+def test_a_toleration_is_news_when_it_is_a_further_one() -> None:
+    old = objects.pod("p", tolerations=[{"key": "a", "operator": "Exists", "effect": "NoExecute"}])
+    longer = objects.pod(
+        "p", tolerations=[{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 9}]
+    )
+    further = objects.pod("p", tolerations=[{"operator": "Exists"}, {"key": "b", "operator": "Exists"}])
+    assert events.pending_pod_events(old, longer) == []
+    assert events.pending_pod_events(old, further) == [Event.POD_TOLERATIONS]
 
 
 def test_the_end_of_a_nomination_is_no_end_of_a_pod_for_spread_constraints() -> None:
