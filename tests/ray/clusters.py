@@ -9,6 +9,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 
 @contextlib.contextmanager
@@ -25,15 +26,9 @@ def raylets(resources: Sequence[Mapping[str, float]]) -> Iterator[str]:
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     try:
-        from ray.cluster_utils import Cluster
-
         logging.getLogger("ray").setLevel(logging.ERROR)
-        cluster = Cluster()
+        cluster = _started(resources)
         try:
-            for number, offered in enumerate(resources):
-                head = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
-                cluster.add_node(resources=dict(offered), num_cpus=1, wait=False, **({} if number else head))
-            cluster.wait_for_nodes()
             yield cluster.address
         finally:
             cluster.shutdown()
@@ -44,3 +39,22 @@ def raylets(resources: Sequence[Mapping[str, float]]) -> Iterator[str]:
             else:
                 os.environ[name] = value
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _started(resources: Sequence[Mapping[str, float]]) -> Any:
+    """Ray waits for its own processes for a fixed time, which on a busy machine may be too short: then once more."""
+    from ray.cluster_utils import Cluster
+
+    for attempts_left in (2, 1, 0):
+        cluster = Cluster()
+        try:
+            for number, offered in enumerate(resources):
+                head = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+                cluster.add_node(resources=dict(offered), num_cpus=1, wait=False, **({} if number else head))
+            cluster.wait_for_nodes(timeout=60)
+            return cluster
+        except Exception:
+            cluster.shutdown()
+            if not attempts_left:
+                raise
+    raise AssertionError

@@ -7,12 +7,12 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kemu.runlog.frames import FILE_NAME, Writer
 from kemu.scenario import heartbeats, loader, runner
+from tests.ray import clusters
 from tests.scenarios.test_shipped import failures
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
@@ -41,18 +41,10 @@ spec:
 
 
 @pytest.fixture
-def cluster() -> Iterator[Any]:
+def address() -> Iterator[str]:
     """Three raylets on this machine, each offering a resource by which cells choose it."""
-    from ray.cluster_utils import Cluster
-
-    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "resources": {"control": 8}})
-    try:
-        for name in ("schedulers", "kubelets"):
-            found.add_node(num_cpus=2, resources={name: 8})
-        found.wait_for_nodes()
+    with clusters.raylets([{"control": 8}, {"schedulers": 8}, {"kubelets": 8}]) as found:
         yield found
-    finally:
-        found.shutdown()
 
 
 def parent(pid: int) -> int:
@@ -61,7 +53,7 @@ def parent(pid: int) -> int:
     return int(stat.rpartition(")")[2].split()[1])
 
 
-def test_killed_cells_come_back_and_nothing_acknowledged_is_lost(cluster: Any, tmp_path: Path) -> None:
+def test_killed_cells_come_back_and_nothing_acknowledged_is_lost(address: str, tmp_path: Path) -> None:
     from kemu.runtime.ray import RayRuntime
     from kemu.runtime.ray_plans import DRIVER, CellPlan
 
@@ -80,7 +72,7 @@ def test_killed_cells_come_back_and_nothing_acknowledged_is_lost(cluster: Any, t
         directory=tmp_path / "cells",
         speed=4,
         cells=plan,
-        ray_address=cluster.address,
+        ray_address=address,
         interface="127.0.0.1",
     )
     killed: dict[str, tuple[int, int]] = {}
@@ -89,7 +81,7 @@ def test_killed_cells_come_back_and_nothing_acknowledged_is_lost(cluster: Any, t
     async def kill(cell: str) -> None:
         before = runtime.cells[cell]
         os.kill(before.pid, signal.SIGKILL)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while runtime.cells[cell].pid == before.pid:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         killed[cell] = (before.pid, runtime.cells[cell].pid)
