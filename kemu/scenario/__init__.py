@@ -4,7 +4,7 @@ Reading one begins at ``loader``:
 
     loader                                from a file to a scenario or to all of its mistakes; calls what follows
     documents, shapes, schema, keys/      YAML with places; what values may look like; the table of keys
-    values, distributed, matrices         notations: durations, rates, distributions, paths and variants
+    values, matrices                      notations: durations, rates, quantities; paths and variants
     clusters, controllers, manifests      what there is when the clock starts
     timelines, workloads, openb           what happens over time: events, faults, streams of pods, a recorded trace
     expectations, references              what the run must show; whether names lead anywhere

@@ -16,7 +16,7 @@ from kemu.k8s import policy_v1_pb2
 from kemu.objects import resources
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import manifests, scenarios
-from kemu.scenario.distributed import TIME
+from kemu.scenario.keys.distributions import TIME
 from kemu.scenario.shapes import DURATION, PERIOD, Choice, Key, ListOf, Number, Record, ScalarOr, Shape, Whole
 
 SETTLES_AFTER_NS = 120 * SECOND_NS

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from kemu.scenario.distributed import TIME, Cost
 from kemu.scenario.keys import kubelets
+from kemu.scenario.keys.distributions import TIME, Cost
 from kemu.scenario.shapes import (
     NAME,
     POSITIVE_SECONDS,

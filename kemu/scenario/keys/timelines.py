@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from kemu.objects import placement_validation
-from kemu.scenario.distributed import TIME
 from kemu.scenario.keys.clusters import NODE
+from kemu.scenario.keys.distributions import TIME
 from kemu.scenario.shapes import (
     DURATION,
     NAME,

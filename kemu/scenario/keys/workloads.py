@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from kemu.scenario.distributed import TIME, Distribution
 from kemu.scenario.keys import kubelets
+from kemu.scenario.keys.distributions import TIME, Distribution
 from kemu.scenario.shapes import DURATION, RATE, Choice, Free, Key, Named, Number, Record, Switch, Text, Whole
 
 _LIFETIME = Named("numberOfSeconds", Distribution(Number(0)))

@@ -1,4 +1,4 @@
-"""Distributions as they stand in a scenario: their notation and what may be wrong with them.
+"""Values that may be distributions: their notation and what may be wrong with them.
 
 Drawing from them is the business of :mod:`kemu.runtime.distributions`, which takes the plain data made here.
 """
