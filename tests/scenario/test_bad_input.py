@@ -1,0 +1,132 @@
+"""Bad input of every kind: always a ScenarioError that says what and where; nothing else is raised, nothing hangs."""
+# ruff: noqa: E501 - one mistake a line reads best
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kemu.cli import catalog
+from kemu.errors import Problem, ScenarioError
+from kemu.scenario import loader
+from tests.scenario.texts import HEAD, NODES
+
+TEMPLATE = "pods: {spec: {containers: [{name: m}]}}"
+
+
+def mistakes(text: str) -> tuple[Problem, ...]:
+    with pytest.raises(ScenarioError) as caught:
+        loader.loads(text)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("manifests: " + "[" * 500 + "]" * 500, "nested more than 100 levels"),
+        ("manifests: " + "[" * 200_000 + "]" * 200_000, "nested more than 100 levels"),
+        ("manifests: " + "{a: " * 2000 + "1" + "}" * 2000, "nested more than 100 levels"),
+        ("manifests:\n  " + "- " * 2000 + "1", "nested more than 100 levels"),
+        ("seed: " + "9" * 5000, "whole number"),
+        ("seed: 0x" + "f" * 5000, "whole number"),
+        ("seed: " + "9" * 30, "must be at most 9.22337e+18"),
+        ("duration: " + "9" * 5000 + "s", "too long for a duration"),
+        (f"workloads: [{{name: w, arrivals: {{poisson: {{rate: {'9' * 5000}/s}}}}, {TEMPLATE}}}]", "too long for a rate"),
+        (f"workloads: [{{name: w, arrivals: {{count: 1000000000000}}, {TEMPLATE}}}]", "about 1e+12 pods"),
+        (f"workloads: [{{name: w, arrivals: {{every: 1ns}}, {TEMPLATE}}}]", "about 6e+11 pods"),
+        (f"workloads: [{{name: w, arrivals: {{poisson: {{rate: 1000000/s}}}}, {TEMPLATE}}}]", "about 6e+08 pods"),
+        (f"workloads: [{{name: w, arrivals: {{ramp: {{from: 1/s, to: 1000000/s}}}}, {TEMPLATE}}}]", "about 3e+08 pods"),
+        ("chaos: [{every: 1ns, crash: {actor: store}}]", "about 6e+11 times"),
+        ("controllers: {node-lifecycle: {nodeMonitorPeriod: 1ns}}", "at least 1ms"),
+        ('"a\\e[31mb\\n": 1', "spec[a\\x1b[31mb\\n]"),
+        ("expect: [{order: [5]}]", "spec.expect[0].order"),
+        ("expect: [{pods: {names: [5]}, all: {bound: {}}}]", "spec.expect[0].pods.names[0]"),
+    ],
+)  # fmt: skip
+def test_what_would_break_the_reader_is_refused(text: str, what: str) -> None:
+    found = mistakes(f"{HEAD}{NODES}  {text}\n")
+    assert what in str(found[0])
+    assert all(problem.line > 3 for problem in found)
+
+
+@pytest.mark.parametrize(
+    ("node", "path", "what"),
+    [
+        ("{namePrefix: a-, count: 1000000000000}", "spec.nodes[0].count", "at most 100000 nodes"),
+        (f"{{name: {'a' * 253}}}", "spec.nodes[0].name", "kubernetes.io/hostname"),
+        (f"{{namePrefix: {'a' * 62}, count: 100}}", "spec.nodes[0].namePrefix", "has 65 characters"),
+        ('{name: a, capacity: {"a[0": 1}}', "spec.nodes[0].capacity[a[0]", "name part must consist of"),
+        ("{name: a, kubelet: {evictionHard: {memory.available: 1.5}}}", "spec.nodes[0].kubelet.evictionHard[memory.available]", "in quotes"),
+        ("{name: a, kubelet: {nodeLeaseDurationSeconds: 99999999999}}", "spec.nodes[0].kubelet.nodeLeaseDurationSeconds", "at most"),
+        ("{name: a, kubelet: {nodeStatusUpdateFrequency: 1ns}}", "spec.nodes[0].kubelet.nodeStatusUpdateFrequency", "at least 1ms"),
+    ],
+)  # fmt: skip
+def test_nodes_that_could_not_be(node: str, path: str, what: str) -> None:
+    found = mistakes(f"{HEAD}  nodes: [{node}]\n")
+    assert [(problem.path, what in problem.message) for problem in found] == [(path, True)]
+
+
+def test_all_nodes_together_are_bounded() -> None:
+    found = mistakes(f"{HEAD}  nodes: [{{namePrefix: a-, count: 5}}, {{namePrefix: b-, count: 99996}}]\n")
+    assert [problem.path for problem in found] == ["spec.nodes[1].count"]
+    assert "5 came before" in found[0].message
+
+
+def test_a_message_quotes_no_more_than_can_be_read() -> None:
+    (found,) = mistakes(f"{HEAD}  nodes: [{{name: {'A' * 100_000}}}]\n")
+    assert len(str(found)) < 2000
+
+
+# What every shipped scenario becomes when something in it is changed at random -------------------------------------
+
+ODD: list[Any] = [
+    None, True, -1, 2**63, 10**30, 0.5, float("nan"), float("inf"), "", "x", "[", "a[", "-5", "1Gii", "5m", "99999999h",
+    "1ns", "110%", "é", "\0", "a" * 300, "kubelet/*", "default/x", [], {}, [None], [[]], [{}], {"": 1}, {"a": {"b": [1]}},
+    {"uniform": {"min": 0, "max": 0}}, {"choice": []}, {"normal": {"mean": 1, "sd": -1}},
+]  # fmt: skip
+
+
+def spots(data: Any) -> Iterator[tuple[Any, Any]]:
+    """Every place that holds something: its mapping or list, and its key or index."""
+    if isinstance(data, dict | list):
+        for key in list(data) if isinstance(data, dict) else range(len(data)):
+            yield data, key
+            yield from spots(data[key])
+
+
+def change(data: Any, draw: random.Random) -> None:
+    holder, key = draw.choice([*spots(data)])
+    match draw.randrange(5):
+        case 0:
+            del holder[key]
+        case 1:
+            holder[key] = [holder[key]]
+        case 2 if isinstance(holder, dict):
+            holder[draw.choice(["x", "", "é", "name", "kind", "spec"])] = holder.pop(key)
+        case 3 if isinstance(holder, list):
+            holder.insert(key, copy.deepcopy(holder[key]))
+        case _:
+            holder[key] = copy.deepcopy(draw.choice(ODD))
+
+
+@pytest.mark.parametrize("name", [name for name in catalog.shipped() if "openb" not in name])
+def test_whatever_is_changed_in_a_scenario_it_loads_or_says_what_is_wrong(name: str, tmp_path: Path) -> None:
+    data = yaml.safe_load(catalog.find(name).read_text())
+    draw = random.Random(name)
+    for number in range(6):
+        changed = copy.deepcopy(data)
+        change(changed, draw)
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(yaml.safe_dump(changed, allow_unicode=True, sort_keys=False))
+        found: tuple[Problem, ...] = ()
+        try:
+            loader.load(file)
+        except ScenarioError as error:
+            found = error.problems
+        assert all(problem.message and problem.line > 0 for problem in found)
