@@ -114,14 +114,14 @@ class Collection:
             index.clear()
         self.oldest = self.last = revision
         for entry in entries:
-            self._read_fields(entry)
+            self._read_fields(entry, None)
             self._index(entry, None)
             self.entries[entry.key] = entry
 
     def put(self, entry: Entry) -> tuple[Change, Any]:
         """An object was created or modified. Returns the object, too, where it had to be parsed, else None."""
-        message = self._read_fields(entry)
         old = self.entries.get(entry.key)
+        message = self._read_fields(entry, old)
         self.entries[entry.key] = entry
         if old is None or old.fields != entry.fields:
             self._index(entry, old)
@@ -173,11 +173,14 @@ class Collection:
         keys = [resources.key(self.resource, namespace, value) for namespace in namespaces]
         return [key for key in keys if key in self.entries]
 
-    def _read_fields(self, entry: Entry) -> Any:
-        """Set ``entry.fields``. Returns the object where it had to be parsed."""
-        parts = entry.key.decode().split("/")
-        name = parts[-1]
-        namespace = parts[3] if len(parts) == 5 else ""
+    def _read_fields(self, entry: Entry, old: Entry | None) -> Any:
+        """Set ``entry.fields``; ``old``: what was there before. Returns the object where it had to be parsed."""
+        if old is not None:
+            name, namespace = old.fields[: selections.NAMESPACE + 1]
+        else:
+            parts = entry.key.decode().split("/")
+            name = parts[-1]
+            namespace = parts[3] if len(parts) == 5 else ""
         if self._getters:
             message = self.resource.message.FromString(entry.wire)
             entry.fields = (name, namespace, *[getter(message) for getter in self._getters])

@@ -52,14 +52,15 @@ class Watcher:
 class Stream:
     """What is on its way to one client: messages that fill up while the client reads."""
 
-    __slots__ = ("_bytes", "_count", "_current", "_full", "_initial", "_waiter", "_writing", "by", "watchers")
+    __slots__ = ("_bytes", "_current", "_full", "_initial", "_waiter", "_writing", "by", "count", "watchers")
 
     def __init__(self, by: str) -> None:
         self.by = by
         """Name of the client."""
         self.watchers: dict[int, Watcher] = {}
         """By watch id."""
-        self._count = 0
+        self.count = 0
+        """Events that wait."""
         self._initial = 0
         self._writing = False
         self._bytes = 0
@@ -81,7 +82,7 @@ class Stream:
         event.resource_version = revision
         event.object = wire
         self._bytes += len(wire)
-        self._count += 1
+        self.count += 1
         if self._bytes >= BYTES_PER_MESSAGE or len(current.events) >= EVENTS_PER_MESSAGE:
             self._full.append(current)
             self._current = None
@@ -98,17 +99,17 @@ class Stream:
     @property
     def backlog(self) -> int:
         """Events that wait because the client does not read; what the beginning of a watch put there does not count."""
-        return self._count - self._initial if self._writing else 0
+        return self.count - self._initial if self._writing else 0
 
     def exempt(self) -> None:
         """What waits now is not the client's fault."""
-        self._initial = self._count
+        self._initial = self.count
 
     def clear(self) -> None:
         """Forget what waits."""
         self._current = None
         self._full.clear()
-        self._bytes = self._count = self._initial = 0
+        self._bytes = self.count = self._initial = 0
 
     def take(self) -> Any:
         """The next message to write, or None."""
@@ -119,8 +120,8 @@ class Stream:
             self._bytes = 0
             if response is None:
                 return None
-        self._count -= len(response.events)
-        self._initial = min(self._initial, self._count)
+        self.count -= len(response.events)
+        self._initial = min(self._initial, self.count)
         return response
 
     async def write(self, write: Callable[[Any], Any]) -> None:
@@ -285,7 +286,8 @@ class Fanout:
                     watcher.revision = revision
                     stream = watcher.stream
                     stream.add(watcher.watch_id, kind, revision, wire)
-                    if stream.backlog > self._backlog:
+                    # Most have nothing else waiting: asked of `count` before of the property.
+                    if stream.count > self._backlog and stream.backlog > self._backlog:
                         self._slow.append(stream)
 
     def _cut(self, stream: Stream) -> None:

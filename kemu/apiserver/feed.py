@@ -168,7 +168,7 @@ class Feed:
 
     def _apply(self, response: Any) -> None:
         cache = self._cache
-        events = response.events
+        events = response.events[:]
         for event in events:
             cache.apply(event)
         # A message without events says how far the store is, and that nothing is missing up to there.

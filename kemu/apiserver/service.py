@@ -163,7 +163,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 batch = await context.read()
                 if batch is EOF:
                     break
-                for call in batch.calls:
+                for call in batch.calls[:]:
                     replies.in_flight += 1
                     if self._serving < MAX_IN_FLIGHT:
                         self._serving += 1

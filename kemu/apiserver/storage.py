@@ -15,6 +15,9 @@ from kemu.errors import Compacted
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Channel
 
+_VERSION_TAGS = tuple(b"\x0a%c\x32%c" % (length + 2, length) for length in range(21))
+"""What stands before a resource version of so many digits: tag and length of `metadata` and of `resourceVersion`."""
+
 
 class Entry:
     """One object as the store holds it: bytes and their revision, parsed only where somebody must look inside.
@@ -31,7 +34,7 @@ class Entry:
         # The object as clients get it. Parsers merge a repeated message field into the first one, so the resource
         # version is appended as a second piece of `metadata` (field 1; resourceVersion is field 6 of it).
         digits = b"%d" % revision
-        self.wire = b"%b\x0a%c\x32%c%b" % (value, len(digits) + 2, len(digits), digits)
+        self.wire = b"".join((value, _VERSION_TAGS[len(digits)], digits))
         self.fields: tuple[str, ...] = ()
         """Values of the fields that the watch cache has an index of."""
         self.judged_by: object = None

@@ -113,7 +113,7 @@ class Session:
         pop = self._in_flight.pop
         answers: list[tuple[asyncio.Future[Any], Any]] = []
         revisions = []
-        for reply in response.replies:
+        for reply in response.replies[:]:
             pending = pop(reply.id, None)
             if pending is None:
                 continue

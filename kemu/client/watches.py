@@ -86,7 +86,7 @@ class Watches:
     def on_message(self, response: Any) -> None:
         subscribers = self._subscribers
         touched = []
-        for event in response.events:
+        for event in response.events[:]:
             subscriber = subscribers.get(event.watch_id)
             if subscriber is not None and subscriber.receive(event):
                 touched.append(subscriber)

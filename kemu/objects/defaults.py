@@ -49,6 +49,15 @@ def prepare_create(obj: Message) -> None:
 
 def _default_pod(pod: Any) -> None:
     spec = pod.spec
+    spec.ParseFromString(_filled_in(spec.SerializeToString(deterministic=True)))
+
+
+@lru_cache(1024)
+def _filled_in(spec_bytes: bytes) -> bytes:
+    """The spec of a pod with its defaults. Most pods are copies of one spec: it is filled in once."""
+    pod: Any = core_v1_pb2.Pod()
+    spec = pod.spec
+    spec.ParseFromString(spec_bytes)
     _default_pod_spec(spec)
     for container in spec.containers:
         if container.HasField("resources"):
@@ -66,6 +75,8 @@ def _default_pod(pod: Any) -> None:
                 for port in container.ports:
                     if not port.hostPort:
                         port.hostPort = port.containerPort
+    filled_in: bytes = spec.SerializeToString(deterministic=True)
+    return filled_in
 
 
 def _default_pod_spec(spec: Any) -> None:

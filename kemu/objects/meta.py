@@ -61,7 +61,8 @@ def owner_reference(owner: Any, api_version: str, kind: str, *, controller: bool
 
 def get_condition(conditions: Sequence[Any], condition_type: str) -> Any | None:
     """The condition of that type, or None."""
-    for condition in conditions:
+    # A slice: a loop over the field of a message itself ends with an exception that costs as much as an element.
+    for condition in conditions[:]:
         if condition.type == condition_type:
             return condition
     return None
@@ -105,12 +106,14 @@ def set_condition(
         condition.type = condition_type
     elif condition.status == status and condition.reason == reason and condition.message == message:
         return False
+    else:
+        condition.ClearField("reason")
+        condition.ClearField("message")
     if condition.status != status:
         condition.status = status
         set_time(condition.lastTransitionTime, now_unix_ns)
-    for field, text in (("reason", reason), ("message", message)):
-        if text:
-            setattr(condition, field, text)
-        else:
-            condition.ClearField(field)
+    if reason:
+        condition.reason = reason
+    if message:
+        condition.message = message
     return True

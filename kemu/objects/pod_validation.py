@@ -7,9 +7,11 @@ read is checked; what only a container runtime would read (security contexts, pr
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from kemu.errors import Cause
+from kemu.k8s import core_v1_pb2
 from kemu.objects import names, quantities, requests
 from kemu.objects.causes import duplicate, forbidden, invalid, not_found, not_supported, required
 from kemu.objects.metadata_validation import check_label_key, check_labels, check_not_negative
@@ -38,13 +40,21 @@ _PODS_MAY_CHANGE = (
 
 def check_pod_create(pod: Any, found: list[Cause]) -> None:
     """The spec of a new pod; its metadata are checked elsewhere."""
-    spec = pod.spec
+    found += _causes_in_new(pod.spec.SerializeToString(deterministic=True))
+
+
+@lru_cache(1024)
+def _causes_in_new(spec_bytes: bytes) -> tuple[Cause, ...]:
+    """Most pods are copies of a spec that has been judged before."""
+    spec = core_v1_pb2.PodSpec.FromString(spec_bytes)
+    found: list[Cause] = []
     check_pod_spec(spec, "spec", found)
     if spec.ephemeralContainers:
         found.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
     if spec.nodeName and spec.schedulingGates:
         found.append(forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared"))
     _check_images_trimmed(spec, found)
+    return tuple(found)
 
 
 def check_pod_spec(spec: Any, path: str, found: list[Cause]) -> None:

@@ -9,7 +9,7 @@ are sent and parsed when they are read. Neighbours: ``servers`` is the other hal
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Generator, Iterable, Sequence
 from typing import Any
 
 import grpc
@@ -352,12 +352,12 @@ class _StreamResponse(Call):
 
     __slots__ = ()
 
-    async def read(self) -> Any:
+    def read(self) -> Coroutine[Any, Any, Any]:
         """The next response; ``grpc.aio.EOF`` at the end. Raises ``AioRpcError`` when the call ended badly."""
         if self._iterates:
             raise grpc.aio.UsageError(_MIXED_STYLES)
         self._iterates = False
-        return await self._read()
+        return self._read()
 
     async def _read(self) -> Any:
         try:

@@ -363,8 +363,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def default_exception_handler(self, context: dict[str, Any]) -> None:
         self.call_exception_handler(context)
 
-    def get_debug(self) -> bool:
-        return False
+    get_debug = staticmethod(bool)
+    """False. Each future and task asks when it is made, and this answers without a frame of Python."""
 
     def set_debug(self, enabled: bool) -> None:
         pass

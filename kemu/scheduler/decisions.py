@@ -335,7 +335,7 @@ class Decider:
 
     def choose(self, decision: Decision, rows: IntArray, totals: IntArray) -> None:
         """The node with the highest total; of several, one at random."""
-        best = rows[totals == totals.max()]
+        best = rows[totals == np.maximum.reduce(totals)]
         decision.ties = len(best)
         choice = best[self.random.randrange(len(best))] if len(best) > 1 else best[0]
         decision.node = self.cluster.rows[int(choice)].name
@@ -349,25 +349,25 @@ class Decider:
         else:
             feasible = verdicts[:nodes] == 0
         if filtering.left_out:
-            rows = np.flatnonzero(feasible)
+            rows = feasible.nonzero()[0]
             decision.evaluated = int(np.count_nonzero(verdicts[:nodes] != _LEFT_OUT))
             return rows
         wanted = 1 if self.takes_first else nodes_to_find(nodes, self.percentage, self.least)
         start = self.start_row if self.start_row < nodes else 0
         if wanted >= nodes:
-            rows = np.flatnonzero(feasible)
+            rows = feasible.nonzero()[0]
             decision.evaluated = nodes
         else:
             # Mostly the nodes wanted stand close together.
-            rows = np.flatnonzero(feasible[start : start + wanted + wanted // 4])
+            rows = feasible[start : start + wanted + wanted // 4].nonzero()[0]
             if len(rows) < wanted:
-                rows = np.flatnonzero(feasible[start:])
+                rows = feasible[start:].nonzero()[0]
             rows += start
             if len(rows) >= wanted:
                 rows = rows[:wanted]
                 decision.evaluated = int(rows[-1]) + 1 - start
             else:
-                before = np.flatnonzero(feasible[:start])
+                before = feasible[:start].nonzero()[0]
                 missing = wanted - len(rows)
                 rows = np.concatenate((rows, before[:missing]))
                 complete = len(before) >= missing

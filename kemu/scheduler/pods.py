@@ -270,7 +270,7 @@ def is_resized(pod: Any) -> bool:
     """Whether the status says what resources containers have, which may differ from the spec."""
     status = pod.status
     for containers in (status.containerStatuses, status.initContainerStatuses):
-        for container in containers:
+        for container in containers[:]:
             if container.HasField("resources"):
                 return True
     return False

@@ -368,7 +368,8 @@ def _check_put(request: Any) -> None:
 
 def _plan(txn: Any, max_operations: int) -> _Plan:
     """Take a transaction apart, once, and check what it consists of."""
-    compares, success, failure = list(txn.compare), list(txn.success), list(txn.failure)
+    # A slice is a list, made faster than by list().
+    compares, success, failure = txn.compare[:], txn.success[:], txn.failure[:]
     operations = max(len(compares), len(success), len(failure))
     if operations > max_operations:
         raise _too_many_operations()
