@@ -36,7 +36,7 @@ class Fact:
     ``<name>/<replica>``."""
     reason: str = ""
     """Why it was rejected or evicted, or the phase in which it finished. Of a node: the type of the condition, the key
-    of the taint. ``preempted``: ``rejected`` where it was not deleted but turned away as it waited for its permit."""
+    of the taint. ``preempted``: ``rejected`` where it was not deleted but turned away, as it was not bound yet."""
     message: str = ""
     status: str = ""
     """Of a condition; of a taint its effect."""
@@ -153,6 +153,8 @@ class History:
         """By name."""
         self.counts: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
+        self.denials: list[tuple[int, Mapping[str, Any]]] = []
+        """The first of the user's requests that were refused: when, and ``user.refused``."""
         """Refused requests, as ``bind pods: Conflict``."""
         self.kinds: Counter[str] = Counter()
         """How many events of each kind the log has."""
@@ -198,6 +200,7 @@ class History:
             "machine.off": self._on_machine_off,
             "machine.on": self._on_machine_on,
             "api.refused": self._on_refused,
+            "user.refused": self._on_user_refused,
             "chaos.begin": self._on_fault,
             "chaos.end": self._on_fault_ended,
         }
@@ -449,7 +452,11 @@ class History:
         self.counts["oom_kills"] += 1
         history = self.pods.get(data["uid"])
         if history is not None:
-            history.facts.append(Fact(time_ns, "oomKilled", data["node"], reason=data.get("container", "")))
+            limit = data.get("limit_bytes")
+            passed = f"it passed its limit of {quantities.shortest(limit)}" if limit else ""
+            history.facts.append(
+                Fact(time_ns, "oomKilled", data["node"], reason=data.get("container", ""), message=passed)
+            )
 
     def _on_collected(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["reclaims"] += 1
@@ -478,6 +485,10 @@ class History:
             history.created_by = data["by"]
         elif data["verb"] == "delete":
             history.deleted_by.append(data["by"])
+
+    def _on_user_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if len(self.denials) < MOST_DENIALS:
+            self.denials.append((time_ns, data))
 
     def _on_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["requests_refused"] += 1

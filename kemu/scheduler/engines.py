@@ -67,7 +67,7 @@ class Engine:
         self._timing = timing
         self.cluster = Cluster()
         handle = Handle(self.cluster, env.random, policy)
-        handle.api = api
+        handle.api, handle.clock = api, env.clock
         self._handle = handle
         if policy.avoidEvictedNode:
             handle.avoided = AvoidedNodes(env.clock, env.spawn, policy.avoidEvictedNode, self._avoidance_over)

@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
+from kemu.runtime.env import Clock
 from kemu.scheduler.columns import BoolArray, IntArray
 from kemu.scheduler.events import Event, Hint
 from kemu.scheduler.pods import PodInfo, Template
@@ -112,8 +113,10 @@ class Handle:
         """Pods that wait for their permit, by UID: plugins allow or reject them."""
         self.avoided: AvoidedNodes | None = None
         """Nodes that workloads are kept off, with ``policy.avoidEvictedNode``."""
+        self.clock: Clock | None = None
+        """The time as this scheduler knows it, for plugins that wait."""
         self.api: Api | None = None
-        """None where nothing is ever written, as in conformance cases."""
+        """Like ``clock`` None where nothing is ever written, as in conformance cases."""
 
 
 class Cycle:

@@ -84,7 +84,7 @@ class SchedulerEvents:
         }
         rejected = data.get("how") == "rejected"
         if rejected:
-            attributes[REASON] = f"turned away from {data['node']} for {by} while it waited for its permit"
+            attributes[REASON] = f"turned away from {data['node']} for {by} before it was bound"
         pod = self._drafts.pods.get(data["uid"])
         if pod is not None and data["ok"] and not rejected:
             pod.outcome = f"preempted by {by}"
@@ -96,9 +96,13 @@ class SchedulerEvents:
 
     def _on_nominated(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         node = data["node"]
-        attributes: dict[str, AttributeValue] = {
-            REASON: f"its place on {node} is being cleared" if node else "it no longer needs or may keep its place"
-        }
+        if not node:
+            reason = "it no longer needs or may keep its place"
+        elif data.get("why") == "binding":
+            reason = f"it is to be bound to {node}, but has to wait"
+        else:
+            reason = f"its place on {node} is being cleared"
+        attributes: dict[str, AttributeValue] = {REASON: reason}
         if node:
             attributes[NODE] = node
         self._drafts.emit(
