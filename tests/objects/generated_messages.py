@@ -9,7 +9,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 from hypothesis import strategies as st
 
-from kemu.objects import convert
+from kemu.objects import descriptors
 
 texts = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=8)
 keys = st.from_regex(r"[a-z][a-z0-9./-]{0,8}", fullmatch=True)
@@ -47,7 +47,7 @@ def messages(draw: st.DrawFn, message_class: type[Message], depth: int = 0) -> A
 
 
 def _fill(draw: st.DrawFn, message: Any, field: FieldDescriptor, depth: int) -> None:
-    value_field = convert.map_value(field)
+    value_field = descriptors.map_value(field)
     target = getattr(message, field.name)
     if value_field is not None:
         for key in draw(st.lists(keys, min_size=1, max_size=3, unique=True)):
@@ -64,7 +64,7 @@ def _fill(draw: st.DrawFn, message: Any, field: FieldDescriptor, depth: int) -> 
     elif field.message_type is not None:
         child = draw(messages(field.message_type._concrete_class, depth + 1))
         # An inline message leaves no trace of its own in JSON.
-        if not convert.is_inline(field) or child.ListFields():
+        if not descriptors.is_inline(field) or child.ListFields():
             target.CopyFrom(child)
             target.SetInParent()
     else:
