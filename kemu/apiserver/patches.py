@@ -230,8 +230,8 @@ def _ordered(elements: list[Any], order: list[Any], old: list[Any], key: str | N
 # Patch of messages --------------------------------------------------------------------------------------------------
 
 
-Places = tuple[tuple[tuple[str, str | None], ...], tuple[tuple[str, Any], ...]]
-"""Where lists stand in a message: its own with their merge keys, and its messages that have some within."""
+Places = dict[str, "str | Places | None"]
+"""Where lists stand in a message, by field: the merge key of a list, or the places in a message that has some."""
 
 
 def merge_message(target: Any, patch: Any) -> None:
@@ -260,24 +260,29 @@ def remove(target: Any, removed: Any) -> None:
 
 def _make_room(target: Any, patch: Any, places: Places) -> None:
     """For the lists of a patch, so that merging the messages, which appends, brings about what it says."""
-    lists, nested = places
-    for name, key in lists:
-        wanted = getattr(patch, name)
-        if wanted:
-            _remove_elements(getattr(target, name), wanted, key)
-    for name, inner in nested:
-        if patch.HasField(name) and target.HasField(name):
-            _make_room(getattr(target, name), getattr(patch, name), inner)
+    for field, value in patch.ListFields():
+        name = field.name
+        if name in places:
+            place = places[name]
+            if type(place) is dict:
+                if target.HasField(name):
+                    _make_room(getattr(target, name), value, place)
+            else:
+                _remove_elements(getattr(target, name), value, place)
 
 
-def _remove_elements(elements: Any, doomed: Any, key: str | None) -> None:
-    """``key`` None: all of them."""
+def _remove_elements(elements: Any, doomed: Any, key: Any) -> None:
+    """``key``: a merge key; None: all of them."""
     if not elements:
         return
     if key is None:
         del elements[:]
         return
-    names = [getattr(one, key) if key else one for one in doomed]
+    names = [getattr(one, key) for one in doomed] if key else list(doomed)
+    kept = [one for one in elements if (getattr(one, key) if key else one) not in names]
+    if not kept:
+        del elements[:]
+        return
     for index in range(len(elements) - 1, -1, -1):
         if (getattr(elements[index], key) if key else elements[index]) in names:
             del elements[index]
@@ -285,20 +290,17 @@ def _remove_elements(elements: Any, doomed: Any, key: str | None) -> None:
 
 @lru_cache(256)
 def _places(descriptor: Any) -> Places:
-    """Of a message."""
     keys = MERGE_KEYS.get(descriptor.name, {})
-    lists, nested = [], []
+    places: Places = {}
     for field in descriptor.fields:
         inner = field.message_type
         if inner is not None and inner.GetOptions().map_entry:
             continue
         if field.is_repeated:
-            lists.append((field.name, keys.get(field.name)))
-        elif inner is not None:
-            places = _places(inner)
-            if any(places):
-                nested.append((field.name, places))
-    return tuple(lists), tuple(nested)
+            places[field.name] = keys.get(field.name)
+        elif inner is not None and (within := _places(inner)):
+            places[field.name] = within
+    return places
 
 
 def _list(key: str, value: Any) -> list[Any]:

@@ -224,7 +224,8 @@ class Registry:
         namespace = addressed(resource, request.resource.namespace, name)
         argument: Any
         if request.type == patches.MESSAGE:
-            argument = request, (decode(resource, request.patch), decode(resource, request.removed))
+            removed = decode(resource, request.removed) if request.removed else None
+            argument = request, (decode(resource, request.patch), removed)
         else:
             argument = request, patches.parse(request.patch)
         return (await self._rewrite(strategy, namespace, name, self._patched, argument))[0]
@@ -243,7 +244,8 @@ class Registry:
         elif not strategy.unconditional_update:
             new.metadata.resourceVersion = str(entry.revision)
         if request.type == patches.MESSAGE:
-            patches.remove(new, patch[1])
+            if patch[1] is not None:
+                patches.remove(new, patch[1])
             patches.merge_message(new, patch[0])
         else:
             patches.apply(resource, new, patch, request.type)

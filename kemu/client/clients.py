@@ -100,11 +100,18 @@ class Client:
         return await self._session.send(call.id, message, True)
 
     async def patch_message(
-        self, patch: M, name: str, namespace: str = "", subresource: str = "", uid: str = "", removed: M | None = None
+        self,
+        message: type[M],
+        name: str,
+        namespace: str,
+        patch: bytes,
+        subresource: str = "",
+        uid: str = "",
+        removed: bytes = b"",
     ) -> M:
-        """A strategic patch in messages: ``removed`` names what goes, ``patch`` holds what is set (see
+        """A strategic patch in serialised messages: ``removed`` names what goes, ``patch`` holds what is set (see
         ``PatchRequest.MESSAGE``). ``uid``: only if the object still has it (Conflict)."""
-        resource, data = resources.BY_MESSAGE[type(patch)], patch.SerializeToString(deterministic=True)
+        resource = resources.BY_MESSAGE[message]
         call = self._session.next_call()
         request = call.patch
         request.resource.resource = resource.plural
@@ -112,13 +119,13 @@ class Client:
             request.resource.namespace = namespace
         request.name = name
         request.type = api_pb2.PatchRequest.MESSAGE
-        request.patch = data
-        if removed is not None:
-            request.removed = removed.SerializeToString(deterministic=True)
+        request.patch = patch
+        if removed:
+            request.removed = removed
         request.subresource = subresource
         if uid:
             request.preconditions.uid = uid
-        return await self._session.send(call.id, type(patch), True)
+        return await self._session.send(call.id, message, True)
 
     async def delete(
         self,

@@ -302,7 +302,9 @@ class OwnNode:
         return patch, removed
 
     async def _send(self, patch: core_v1_pb2.Node, removed: core_v1_pb2.Node | None) -> core_v1_pb2.Node:
-        return await self._client.patch_message(patch, self.name, "", "status", removed=removed)
+        data = patch.SerializeToString(deterministic=True)
+        gone = b"" if removed is None else removed.SerializeToString(deterministic=True)
+        return await self._client.patch_message(core_v1_pb2.Node, self.name, "", data, "status", removed=gone)
 
     # --- called by the informer --------------------------------------------------------------------------------------
 

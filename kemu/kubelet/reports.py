@@ -28,6 +28,11 @@ from kemu.runtime.env import SECOND_NS, Env, Timer
 LOOK_NS = 10 * SECOND_NS
 """From one look at all statuses to the next (``syncPeriod``)."""
 
+_CONDITIONS = core_v1_pb2.Pod(
+    status=core_v1_pb2.PodStatus(conditions=[core_v1_pb2.PodCondition(type=one) for one in statuses.OWNED_CONDITIONS])
+).SerializeToString(deterministic=True)
+"""What goes when a pod is not taken."""
+
 
 class Reports:
     """``observe(pod)`` receives what the API server answers: an object newer than those that a watch has brought."""
@@ -61,7 +66,7 @@ class Reports:
         """Whether a new state of the pod tells what this kubelet has told; if not, that is put right."""
         if worker.writing or worker.untold or worker.dirty or not worker.status:
             return
-        if not statuses.agrees(core_v1_pb2.PodStatus.FromString(worker.status), pod.status):
+        if not statuses.agrees(core_v1_pb2.Pod.FromString(worker.status).status, pod.status):
             worker.untold = worker.dirty = True
             self._wait(worker)
 
@@ -124,18 +129,13 @@ class Reports:
             worker.dirty = False
             if known is None:
                 return ""
-            status = self._render(worker, known)
-            told = status.SerializeToString(deterministic=True)
+            told = self._render(worker, known).SerializeToString(deterministic=True)
             if told == worker.status and not worker.untold:
                 continue
             worker.status, worker.untold = told, True
-            pod, removed = core_v1_pb2.Pod(status=status), None
-            if worker.refusal is not None:
-                removed = core_v1_pb2.Pod()
-                for condition in statuses.OWNED_CONDITIONS:
-                    removed.status.conditions.add(type=condition)
+            uid, removed = known.metadata.uid, b"" if worker.refusal is None else _CONDITIONS
             try:
-                pod = await self._client.patch_message(pod, name, namespace, "status", known.metadata.uid, removed)
+                pod = await self._client.patch_message(core_v1_pb2.Pod, name, namespace, told, "status", uid, removed)
             except errors.ApiError:
                 worker.dirty = True
                 raise
@@ -163,15 +163,17 @@ class Reports:
             worker.untold = True
         return await worker.mirror.get()
 
-    def _render(self, worker: workers.Worker, known: Any) -> core_v1_pb2.PodStatus:
-        """The worker's state as a status, from the latest one on. ``known``: the pod as the API server has it."""
+    def _render(self, worker: workers.Worker, known: Any) -> core_v1_pb2.Pod:
+        """The worker's state in the status of an otherwise empty pod, from the latest one on. ``known``: the pod as the
+        API server has it."""
         epoch_ns = self._epoch_ns
         now_unix_ns = epoch_ns + self._clock.now_ns()
-        status: core_v1_pb2.PodStatus
-        status = core_v1_pb2.PodStatus.FromString(worker.status) if worker.status else statuses.own(known)
+        pod: core_v1_pb2.Pod
+        pod = core_v1_pb2.Pod.FromString(worker.status) if worker.status else statuses.own(known, now_unix_ns)
+        status = pod.status
         if worker.refusal is not None:
             statuses.rejected(status, now_unix_ns, worker.refusal.reason, worker.refusal.message)
-            return status
+            return pod
         ended = worker.state == workers.ENDED
         statuses.write(
             status,
@@ -187,7 +189,7 @@ class Reports:
         if pod_phases.is_terminal(known):
             # It does not go back, whoever has declared it.
             status.phase = known.status.phase
-        return status
+        return pod
 
 
 def _is_told_at_the_end(worker: workers.Worker) -> bool:

@@ -64,16 +64,18 @@ def running(pod: Any, start_unix_ns: int) -> None:
         meta.set_time(found.state.running.startedAt, start_unix_ns)
 
 
-def own(pod: Any) -> core_v1_pb2.PodStatus:
-    """What of the status of a pod is its kubelet's, to go on from: a message of its own."""
-    status = core_v1_pb2.PodStatus()
+def own(pod: Any, now_unix_ns: int) -> core_v1_pb2.Pod:
+    """What of the status of a pod is its kubelet's, to go on from: a pod of its own that has nothing else."""
+    found = core_v1_pb2.Pod()
+    status = found.status
     status.CopyFrom(pod.status)
     status.ClearField("nominatedNodeName")
     conditions = status.conditions
     for index in range(len(conditions) - 1, -1, -1):
         if conditions[index].type not in OWNED_CONDITIONS:
             del conditions[index]
-    return status
+    meta.set_condition(conditions, _SCHEDULED, "True", "", "", now_unix_ns)
+    return found
 
 
 def agrees(status: Any, there: Any) -> bool:
@@ -112,7 +114,10 @@ def write(
     now_unix_ns: int,
     epoch_ns: int,
 ) -> None:
-    """The status of an admitted pod. ``phase``: its last one; empty as long as a container runs or may start."""
+    """The status of an admitted pod, as :func:`own` and earlier writes have left it.
+
+    ``phase``: its last one; empty as long as a container runs or may start.
+    """
     if phase:
         status.phase = phase
         if failure is not None:
@@ -178,7 +183,6 @@ def _is_initialized(containers: Sequence[Container]) -> bool:
 def _set_conditions(
     conditions: Any, containers: Sequence[Container], phase: str, sandbox: bool, now_unix_ns: int
 ) -> None:
-    meta.set_condition(conditions, _SCHEDULED, "True", "", "", now_unix_ns)
     meta.set_condition(conditions, _SANDBOX_READY, "True" if sandbox else "False", "", "", now_unix_ns)
     status, reason, message = "True", "", ""
     if phase == SUCCEEDED:

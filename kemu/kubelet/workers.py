@@ -115,7 +115,8 @@ class Worker:
         self.dirty = False
         """The status is to be written."""
         self.status = b""
-        """As this kubelet wrote it last, or tried to: a serialised PodStatus without the conditions of others."""
+        """As this kubelet wrote it last, or tried to: a serialised Pod, of which there is but the status, without the
+        conditions of others."""
         self.untold = True
         """The API server may have another."""
         self.deleting = False

@@ -4,6 +4,7 @@ passed to another pod."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -163,6 +164,7 @@ def test_a_status_that_could_not_be_written_is_written_when_the_api_server_is_ba
     found = cluster.play(main)
     assert found.status.phase == "Succeeded"
     ended = meta.get_condition(found.status.conditions, "Ready")
+    assert ended is not None
     assert (ended.status, ended.reason) == ("False", "PodCompleted")
     # It ended then, whenever that was written.
     assert found.status.containerStatuses[0].state.terminated.finishedAt.seconds == cluster.clock.epoch_unix_s + 6
@@ -248,11 +250,14 @@ def test_a_refusal_by_uid_is_a_conflict(cluster: Cluster) -> None:
 
     async def main(cluster: Cluster) -> None:
         created = await cluster.client.create(pod("a", on="elsewhere"))
-        patch = core_v1_pb2.Pod()
-        patch.status.phase = "Running"
+        runs = core_v1_pb2.Pod(status=core_v1_pb2.PodStatus(phase="Running")).SerializeToString(deterministic=True)
+
+        def patch(uid: str) -> Awaitable[core_v1_pb2.Pod]:
+            return cluster.client.patch_message(core_v1_pb2.Pod, "a", "default", runs, "status", uid)
+
         with pytest.raises(errors.Conflict):
-            await cluster.client.patch_message(patch, "a", "default", "status", "another")
-        done = await cluster.client.patch_message(patch, "a", "default", "status", created.metadata.uid)
+            await patch("another")
+        done = await patch(created.metadata.uid)
         assert done.status.phase == "Running"
 
     cluster.play(main)
