@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import meta, pod_phases, requests
+from kemu.objects import meta, pod_phases, quantities, requests
 
 POD_PREFIX = "/registry/pods/"
 NODE_PREFIX = "/registry/nodes/"
 EVICTED = "Evicted"
 """The reason in the status of a pod that its kubelet has evicted."""
+MOST_DENIALS = 100
 WORKLOAD_LABEL = "kemu.dev/workload"
 """On the pods of a scenario's workload."""
 

@@ -214,11 +214,15 @@ class Pods:
             worker.on_gone.append(gone)
         self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds if grace_s is None else max(grace_s, 1))
 
-    def oom_kill(self, worker: Worker, name: str) -> bool:
-        """The kernel kills a container, which starts again if its policy says so. False: it does not run."""
+    def oom_kill(self, worker: Worker, name: str, limit_bytes: int | None = None) -> bool:
+        """The kernel kills a container, which starts again if its policy says so. False: it does not run.
+
+        ``limit_bytes``: its own limit, if it passed that; None: the memory of all pods or of the machine ran out.
+        """
         for container in worker.containers:
             if container.name == name and container.is_up:
-                self.log("kubelet.oom_killed", worker, {"container": name})
+                passed = {} if limit_bytes is None else {"limit_bytes": limit_bytes}
+                self.log("kubelet.oom_killed", worker, {"container": name, **passed})
                 self._starts.exit(worker, container, containers.KILLED, containers.OOM_KILLED)
                 self._starts.advance(worker)
                 return True

@@ -58,7 +58,7 @@ class Host(Protocol):
         grace_s: int | None = None,
     ) -> None: ...
 
-    def oom_kill(self, worker: Worker, name: str) -> bool: ...
+    def oom_kill(self, worker: Worker, name: str, limit_bytes: int | None) -> bool: ...
 
 
 class Pressures:
@@ -356,7 +356,7 @@ class Pressures:
         for gauge in list(self._gauges.values()):
             for container, limit in gauge.memory_limits():
                 if container.is_up and gauge.memory(container, now_ns, now_ns) > limit:
-                    self._kill(gauge, container, killed)
+                    self._kill(gauge, container, killed, limit)
         meter = self._meter
         for look in (meter.pods_memory, meter.memory):
             while (found := look(now_ns, now_ns)).used > found.capacity:
@@ -366,9 +366,15 @@ class Pressures:
                 self._kill(*worst, killed)
         self._plan()
 
-    def _kill(self, gauge: usages.Gauge, container: Container, killed: dict[tuple[str, str], None]) -> None:
+    def _kill(
+        self,
+        gauge: usages.Gauge,
+        container: Container,
+        killed: dict[tuple[str, str], None],
+        limit_bytes: int | None = None,
+    ) -> None:
         killed[gauge.worker.uid, container.name] = None
-        self._host.oom_kill(gauge.worker, container.name)
+        self._host.oom_kill(gauge.worker, container.name, limit_bytes)
 
     def _worst(
         self, now_ns: int, capacity: int, killed: Mapping[tuple[str, str], None]

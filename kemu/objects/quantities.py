@@ -177,3 +177,8 @@ def format_milli(amount: int) -> str:
 def format_value(amount: int, form: Format = Format.DECIMAL_SI) -> str:
     """Canonical text of a whole amount: 1048576 is ``1Mi`` in BINARY_SI."""
     return str(Quantity(amount * NANO, form))
+
+
+def shortest(amount: int) -> str:
+    """Of bytes, for people: ``100Mi``, ``500M``, whichever is shorter."""
+    return min((format_value(amount, form) for form in (Format.BINARY_SI, Format.DECIMAL_SI)), key=len)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from kemu.checks.history import Fact, Fault, History, NodeHistory, PodHistory
 from kemu.objects import quantities
@@ -41,6 +42,7 @@ def tell(history: History, limit: int) -> tuple[list[Line], int]:
         phrase, tone = ("is off, shut down", "bad") if is_off else ("boots", "good")
         lines.append(Line(time_ns, "user", f"the machine of {node} {phrase}", "", tone, 3))
     lines += [line for one in history.nodes.values() for line in _of_node(one)]
+    lines += [_of_denial(time_ns, data) for time_ns, data in history.denials]
     order = sorted(range(len(lines)), key=lambda i: lines[i].time_ns)
     lines = [lines[i] for i in order]
     if len(lines) <= limit:
@@ -82,6 +84,12 @@ def _of_partition(fault: Fault) -> list[Line]:
     if fault.end_ns is not None:
         lines.append(Line(fault.end_ns, "chaos", f"{a} and {b} can talk again", "", "good", 4))
     return lines
+
+
+def _of_denial(time_ns: int, data: Mapping[str, Any]) -> Line:
+    """A request of the user that was refused."""
+    what = f"{data['what']} {data.get('name', '')}".rstrip() if "what" in data else f"a pod of {data['workload']}"
+    return Line(time_ns, "API server", f"{what} is refused: {data['reason']}", data.get("message", ""), "bad", 3)
 
 
 NAMED = 3
@@ -191,7 +199,8 @@ def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
         return Line(fact.time_ns, _evicting(fact), f"{name} is evicted from {fact.node}", _low(fact.message), "bad", 3)
     if what == "oomKilled":
         whom = f"{fact.reason} of {name}" if fact.reason else name
-        return Line(fact.time_ns, f"kernel of {fact.node}", f"{whom} is killed", "memory ran out", "bad", 3)
+        why = fact.message or "memory ran out"
+        return Line(fact.time_ns, f"kernel of {fact.node}", f"{whom} is killed", why, "bad", 3)
     if what == "finished":
         evicted = pod.first("evicted")
         if pod.first("rejected") is not None or (evicted is not None and evicted.time_ns == fact.time_ns):
@@ -264,8 +273,7 @@ def _wants(pod: PodHistory) -> str:
         if resource == "cpu":
             parts.append(f"{quantities.format_milli(amount)} cpu")
         elif resource in ("memory", "ephemeral-storage"):
-            formats = (quantities.Format.BINARY_SI, quantities.Format.DECIMAL_SI)
-            parts.append(f"{min((quantities.format_value(amount, one) for one in formats), key=len)} {resource}")
+            parts.append(f"{quantities.shortest(amount)} {resource}")
         else:
             parts.append(f"{amount} {resource}")
     wants = f"wants {', '.join(parts)}" if parts else "wants nothing"

@@ -73,4 +73,4 @@ class Operator:
         return PREFIX + node not in self._roster
 
     def _refuse(self, event: Event, why: Mapping[str, Any]) -> None:
-        self._env.log("user.refused", {"index": event.index, "what": event.what, **why})
+        self._env.log("user.refused", {"index": event.index, "what": event.what, "name": event.name, **why})

@@ -189,7 +189,7 @@ class User:
         try:
             await _ACTIONS[event["what"]](self, event)
         except errors.ApiError as error:
-            self._refused({"index": event["index"], "what": event["what"]}, error)
+            self._refused({"index": event["index"], "what": event["what"], "name": event.get("name", "")}, error)
 
     def _refused(self, what: Mapping[str, Any], error: errors.ApiError) -> None:
         self._env.log("user.refused", {**what, "reason": error.reason, "message": error.message})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kemu.objects import quantities
 from kemu.telemetry import drafts, spans
 from kemu.telemetry.spans import NODE, REASON, AttributeValue, Link
 
@@ -115,14 +116,16 @@ class KubeletEvents:
         self._drafts.emit("evicted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes, name="evicted")
 
     def _on_oom_killed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        limit = data.get("limit_bytes")
+        why = f"it passed its limit of {quantities.shortest(limit)}" if limit else "memory ran out"
         attributes: dict[str, AttributeValue] = {
             NODE: data["node"],
             "k8s.container.name": data["container"],
-            REASON: "memory ran out",
+            REASON: why,
         }
         self._drafts.emit(
             "oom", data["pod"], data["uid"], actor, time_ns, time_ns, attributes,
-            name=f"OOM kill of {data['container']}", error="memory ran out",
+            name=f"OOM kill of {data['container']}", error=why,
         )  # fmt: skip
 
     def _on_pulled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:

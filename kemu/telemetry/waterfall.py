@@ -270,7 +270,8 @@ def _why(row: _Row) -> str:
             for key, value in span.attributes.items()
             if key.startswith("kemu.rejected.")
         ]
-        parts = [str(span.attributes.get(REASON, "")), f"nodes rejected by {', '.join(rejected)}" if rejected else ""]
+        reason = str(span.attributes.get(REASON, "")).replace("no new claims to deallocate, ", "")
+        parts = [reason, f"nodes rejected by {', '.join(rejected)}" if rejected else ""]
         return " · ".join(part for part in parts if part)
     return _plain(span.message or str(span.attributes.get(REASON, "")))
 

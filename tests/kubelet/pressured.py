@@ -174,7 +174,7 @@ class Bench:
 
         self._in(times.kill_s, dead)
 
-    def oom_kill(self, worker: Worker, name: str) -> bool:
+    def oom_kill(self, worker: Worker, name: str, limit_bytes: int | None) -> bool:
         container = next(one for one in worker.containers if one.name == name)
         if not container.is_up:
             return False

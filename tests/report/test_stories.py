@@ -121,6 +121,27 @@ class TestTrouble:
         log.add(5, "kubelet/n1", "kubelet.oom_killed", pod="default/a", uid="uid-a", node="n1", container="main")
         assert ("kernel of n1", "main of a is killed", "memory ran out") in self.told(log)
 
+    def test_or_for_a_limit_of_its_own(self) -> None:
+        log = Log()
+        log.pod(0, "a", node="n1")
+        where = {"pod": "default/a", "uid": "uid-a", "node": "n1", "container": "main"}
+        log.add(5, "kubelet/n1", "kubelet.oom_killed", **where, limit_bytes=100 << 20)
+        assert ("kernel of n1", "main of a is killed", "it passed its limit of 100Mi") in self.told(log)
+
+    def test_what_the_user_may_not_do(self) -> None:
+        log = Log()
+        log.pod(0, "a", node="n1")
+        log.add(5, "user", "user.refused", index=0, what="evict", name="a", reason="TooManyRequests", message="no")
+        log.add(6, "user", "user.refused", index=1, what="create", name="", reason="Forbidden", message="not so")
+        log.add(7, "user", "user.refused", workload="w", n=3, reason="Invalid", message="nor so")
+        log.add(8, "operator", "user.refused", index=2, what="removeNode", name="n9", reason="NotFound")
+        assert self.told(log)[-4:] == [
+            ("API server", "evict a is refused: TooManyRequests", "no"),
+            ("API server", "create is refused: Forbidden", "not so"),
+            ("API server", "a pod of w is refused: Invalid", "nor so"),
+            ("API server", "removeNode n9 is refused: NotFound", ""),
+        ]
+
     def test_nodes(self) -> None:
         well = {"Ready": "True", "MemoryPressure": "False"}
         log = Log()
