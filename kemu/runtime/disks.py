@@ -73,12 +73,6 @@ class MemoryDisk:
         file.synced = len(file.content)
         file.durable = True
 
-    def rename(self, old: str, new: str) -> None:
-        file = self._file(old)
-        check_name(new)
-        del self._files[old]
-        self._files[new] = file
-
     def remove(self, name: str) -> None:
         self._file(name)
         del self._files[name]
@@ -182,12 +176,6 @@ class FileDisk:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-    def rename(self, old: str, new: str) -> None:
-        self._forget(old)
-        self._forget(new)
-        os.replace(self._path(old), self._path(new))
-        self._fsync_directory()
 
     def remove(self, name: str) -> None:
         self._forget(name)

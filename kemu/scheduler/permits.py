@@ -32,6 +32,7 @@ class WaitingPod:
 
     @property
     def pending_plugins(self) -> list[str]:
+        """Those that have not allowed it yet; for plugins, in ``handle.waiting`` (``GetPendingPlugins``)."""
         return list(self._timers)
 
     def allow(self, plugin: str) -> None:
