@@ -284,18 +284,15 @@ class RayRuntime:
         self._events.open(remote)
         return True
 
-    async def _brief(self, remote: RemoteCell) -> bool:
-        """Tell a process all that it should know. Returns whether it does."""
-        try:
+    async def _brief(self, remote: RemoteCell) -> None:
+        """Tell a process all that it should know; if it hears it, it is up."""
+        with contextlib.suppress(grpc.aio.AioRpcError):
             await self._configure(remote)
             for fault in sorted(remote.faults - self._faults.keys()):
                 await remote.heal(fault)
             for message in list(self._faults.values()):
                 await remote.inject(message)
-        except grpc.aio.AioRpcError:
-            return False
-        remote.up.set()
-        return True
+            remote.up.set()
 
     async def _supervise(self, remote: RemoteCell) -> None:
         """See to it that the cell lives, as long as the run does."""
@@ -375,7 +372,8 @@ class RayRuntime:
 
         async def ready() -> None:
             await started
-            remote.ready.update(spec.name for spec in specs)
+            if remote.incarnation == process:
+                remote.ready.update(spec.name for spec in specs)
 
         return ready()
 
@@ -536,7 +534,8 @@ class RayRuntime:
         remote = self._cell_of(name)
         if remote is not None and remote.paused:
             remote.resume()
-            await self._brief(remote)
+            if remote.up.is_set():  # otherwise it is told when it is
+                await self._brief(remote)
 
     # Faults of the network
 

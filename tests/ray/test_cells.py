@@ -537,8 +537,11 @@ def test_pause_and_resume(world: World) -> None:
         await asyncio.sleep(0.3)
         assert not answer.done()
         assert await world.answers("echo/0")
+        await runtime.partition("meanwhile", ["lonely/0"], ["echo/1"])
         await runtime.resume("lonely/0")
         assert await asyncio.wait_for(answer, 60)
+        assert runtime._cells["alone"].faults == {"meanwhile"}, "it hears what it missed"
+        await runtime.heal("meanwhile")
         # The end of a paused one does not hang, however it comes.
         await runtime.pause("lonely/0")
         await runtime.crash("lonely/0")
