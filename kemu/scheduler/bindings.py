@@ -151,7 +151,7 @@ class BindingCycles:
             except ApiError as error:
                 return Failure(answer_of("Bind", binder, Status(ERROR, (error.message,))), error.reason)
             if not isinstance(answer, Skip):
-                return None if answer is None else Failure(answer)
+                return None if answer is None else Failure(answer_of("Bind", binder, answer))
         return Failure(Status(ERROR, ("no plugin bound the pod",)))
 
 
