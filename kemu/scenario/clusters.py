@@ -16,7 +16,7 @@ from kemu.kubelet import curves, settings, thresholds, usages
 from kemu.objects import names, placement_validation, quantities, validation
 from kemu.scenario import manifests, scenarios
 from kemu.scenario.documents import Path, follow, nearest
-from kemu.scenario.shapes import Report
+from kemu.scenario.shapes import INVALID, Report
 from kemu.scheduler import configurations, framework, profiles
 from kemu.scheduler import extenders as extender_classes
 from kemu.scheduler.cluster import Cluster
@@ -82,6 +82,9 @@ def nodes(
 
 def _well_formed(raw: Any, checked: Any) -> Any:
     """What of a mapping came through the check of its form, as it was written."""
+    if isinstance(raw, list) and isinstance(checked, list):
+        pairs = zip(raw, checked, strict=True)
+        return [_well_formed(item, found) for item, found in pairs if found is not INVALID]
     if not isinstance(raw, dict) or not isinstance(checked, dict):
         return raw
     return {name: _well_formed(value, checked[name]) for name, value in raw.items() if name in checked}
@@ -218,15 +221,41 @@ def _hard_thresholds(kubelet: Mapping[str, Any], capacity: Mapping[str, str]) ->
 
 def check_kubelet(kubelet: Mapping[str, Any], path: Path, report: Report) -> None:
     """Complain as the kubelet itself would when it starts."""
-    try:
-        evictions.read(kubelet).thresholds()
-    except ValueError as error:
-        report.add(path, str(error))
+    if not _complain_of_thresholds(kubelet, path, report):
+        try:
+            evictions.read(kubelet).thresholds()
+        except ValueError as error:
+            report.add(path, str(error))
     try:
         settings.read(kubelet, {})
     except ValueError as error:
         field, _, message = str(error).partition(": ")
         report.add((*path, *field.split(".")), message)
+
+
+def _complain_of_thresholds(kubelet: Mapping[str, Any], path: Path, report: Report) -> bool:
+    """About each eviction setting by itself; whether there was anything."""
+    problems = len(report.problems)
+    graces = kubelet.get("evictionSoftGracePeriod") or {}
+    for number, field in enumerate(_EVICTION_FIELDS):
+        for signal, text in (kubelet.get(field) or {}).items():
+            parts: list[dict[str, str]] = [{} for _ in _EVICTION_FIELDS]
+            parts[number] = {signal: text}
+            where = (*path, field, signal)
+            try:
+                thresholds.parse(parts[0], parts[1], parts[2], parts[3])
+            except thresholds.ThresholdError as error:
+                if error.category == "missing-grace-period":  # the soft threshold alone: the period is beside it
+                    if signal not in graces:
+                        report.add(where, str(error))
+                    continue
+                unknown = signal not in thresholds.SIGNALS
+                report.add(where, str(error), nearest(signal, thresholds.SIGNALS) if unknown else "", key=unknown)
+    return len(report.problems) > problems
+
+
+_EVICTION_FIELDS = ("evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim")
+"""In the order in which ``thresholds.parse`` takes them."""
 
 
 def _usage(checked: Mapping[str, Any], path: Path, report: Report) -> Mapping[str, Any]:
@@ -283,7 +312,8 @@ def extenders(
 def addresses(scheduler: scenarios.Scheduler) -> list[str]:
     """Of the extenders that a scheduler calls, as far as they are written down well."""
     entries = scheduler.config.get("extenders")
-    prefixes = [entry.get("urlPrefix") if isinstance(entry, dict) else None for entry in entries or ()]
+    listed = entries if isinstance(entries, list) else ()
+    prefixes = [entry.get("urlPrefix") if isinstance(entry, dict) else None for entry in listed]
     return [prefix.rstrip("/") if isinstance(prefix, str) else "" for prefix in prefixes]
 
 

@@ -72,6 +72,38 @@ def test_nodes_that_could_not_be(node: str, path: str, what: str) -> None:
     assert [(problem.path, what in problem.message) for problem in found] == [(path, True)]
 
 
+@pytest.mark.parametrize(
+    ("settings", "path", "what"),
+    [
+        ("evictionHard: {memory.avialable: 1Gi}", "evictionHard[memory.avialable]", "did you mean memory.available?"),
+        ("evictionHard: {nodefs.available: 120%}", "evictionHard[nodefs.available]", "<= 100%"),
+        ("evictionHard: {nodefs.available: 1Gii}", "evictionHard[nodefs.available]", "suffix"),
+        ("evictionSoft: {memory.available: 1Gi}", "evictionSoft[memory.available]", "grace period must be specified"),
+        ("evictionMinimumReclaim: {memory.available: -1Gi}", "evictionMinimumReclaim[memory.available]", "negative"),
+        ("evictionSoftGracePeriod: {memory: 30s}", "evictionSoftGracePeriod.memory", "unsupported eviction signal"),
+        ("shutdownGracePeriodByPodPriority: [{priority: 9999999999}]", "shutdownGracePeriodByPodPriority[0].priority", "at most"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("in_file", [False, True])
+def test_settings_of_a_kubelet(settings: str, path: str, what: str, in_file: bool, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.yaml"
+    file = tmp_path / "kubelet.yaml"
+    file.write_text(f"# what the kubelet is told\n{settings}\n")
+    node = "kubeletFile: kubelet.yaml" if in_file else f"kubelet: {{{settings}}}"
+    scenario.write_text(f"{HEAD}  nodes: [{{name: a, {node}}}]\n")
+    with pytest.raises(ScenarioError) as caught:
+        loader.load(scenario)
+    (found,) = caught.value.problems
+    assert what in str(found)
+    assert (found.file, found.path) == (str(file), path) if in_file else found.path == f"spec.nodes[0].kubelet.{path}"
+    assert not in_file or found.line == 2
+
+
+def test_extenders_that_are_no_list() -> None:
+    (found,) = mistakes(f"{HEAD}{NODES}  schedulers: [{{name: a, config: {{extenders: 5}}}}]\n")
+    assert found.path == "spec.schedulers[0].config.extenders"
+
+
 def test_all_nodes_together_are_bounded() -> None:
     found = mistakes(f"{HEAD}  nodes: [{{namePrefix: a-, count: 5}}, {{namePrefix: b-, count: 99996}}]\n")
     assert [problem.path for problem in found] == ["spec.nodes[1].count"]

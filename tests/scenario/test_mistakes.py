@@ -209,11 +209,19 @@ def test_a_mistake_in_a_usage_has_its_path(spec: str, path: str, what: str) -> N
     [
         (
             "kubelet: {evictionHard: {memory.free: 1Gi}}",
-            "spec.nodes[0].kubelet",
+            "spec.nodes[0].kubelet.evictionHard[memory.free]",
             "unsupported eviction signal 'memory.free'",
         ),
-        ("kubelet: {evictionSoft: {memory.available: 1Gi}}", "spec.nodes[0].kubelet", "grace period must be specified"),
-        ("kubelet: {evictionHard: {memory.available: 120%}}", "spec.nodes[0].kubelet", "must be <= 100%"),
+        (
+            "kubelet: {evictionSoft: {memory.available: 1Gi}}",
+            "spec.nodes[0].kubelet.evictionSoft[memory.available]",
+            "grace period must be specified",
+        ),
+        (
+            "kubelet: {evictionHard: {memory.available: 120%}}",
+            "spec.nodes[0].kubelet.evictionHard[memory.available]",
+            "must be <= 100%",
+        ),
         ("usage: {swap: 1Gi}", "spec.nodes[0].usage", "swap: unknown field"),
         ("usage: {memory: -1}", "spec.nodes[0].usage", "memory: must not be negative"),
         ("machine: {imagefs: {inodes: 5}}", "spec.nodes[0].machine.imagefs", "capacity is missing"),
