@@ -217,12 +217,20 @@ class NodeLifecycleController(controllers.Controller):
             for taint in wanted:
                 if taint.effect == node_health.NO_EXECUTE:
                     meta.set_time(taint.timeAdded, self.unix_ns())
-            del node.spec.taints[:]
-            node.spec.taints.extend([*kept, *wanted])
-            if await self._written(self.client.update(node)):
+            if await self._written(self._patch_taints(node, [*kept, *wanted])):
                 added, removed = [[f"{key}:{effect}" for key, effect in taints] for taints in (add, remove)]
                 self.env.log("node.tainted", {"node": name, "add": added, "remove": removed})
                 return
+
+    def _patch_taints(self, node: core_v1_pb2.Node, taints: list[core_v1_pb2.Taint]) -> Coroutine[Any, Any, Any]:
+        """``PatchNodeTaints``: lists of taints do not merge, so nobody may come in between (Conflict)."""
+        patch, removed = core_v1_pb2.Node(), b""
+        patch.metadata.resourceVersion = node.metadata.resourceVersion
+        patch.spec.taints.extend(taints)
+        if not taints:
+            removed = core_v1_pb2.Node(spec=core_v1_pb2.NodeSpec(taints=[core_v1_pb2.Taint()])).SerializeToString()
+        data = patch.SerializeToString(deterministic=True)
+        return self.client.patch_message(core_v1_pb2.Node, node.metadata.name, "", data, removed=removed)
 
     async def _follow_conditions(self, name: str) -> None:
         """The NoSchedule taints of a node that go with its conditions."""
