@@ -63,7 +63,7 @@ def test_a_driver_that_was_held_up_looks_once_more(tmp_path: Path) -> None:
         await runtime.launch([spec("local", "Echo")])
         await runtime.begin()
         await runtime.clock.started()
-        asyncio.get_running_loop().call_later(ray.QUIET_S / 2, hold_up)
+        asyncio.get_running_loop().call_later(ray.QUIET_S / 10, hold_up)
         assert await runtime.run_until(1000 * SECOND_NS, until_idle=True) == "idle"
         assert time.monotonic() - over[0] >= ray.QUIET_S
         await runtime.shutdown()
