@@ -351,6 +351,7 @@ class Cluster:
             del self.priorities[pod.priority]
         info = pod.node
         assert info is not None
+        info.put_last(pod)
         info.remove(pod)
         pod.node = None
         if not info.ports:
@@ -375,6 +376,9 @@ class Cluster:
                 if start_s != known.start_s:
                     # Matters to the choice of victims only.
                     known.start_s = start_s
+                    self._generation += 1
+                    known.node.generation = self._generation
+                if known.node.put_last(known):
                     self._generation += 1
                     known.node.generation = self._generation
                 return

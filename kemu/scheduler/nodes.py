@@ -132,6 +132,22 @@ class NodeInfo:
                 else:
                     del self.ports[place]
 
+    def put_last(self, pod: PodInfo) -> bool:
+        """Let a pod change places with the last one; False when it is that.
+
+        Decides between victims of one priority that started in one second: kube-scheduler keeps a node's pods in a
+        list, fills the place of a pod that goes with the last one, and an update is to it an end and a coming.
+        """
+        pods = self.pods
+        last = next(reversed(pods))
+        if last == pod.uid:
+            return False
+        order = list(pods.items())
+        place = next(place for place, (uid, _pod) in enumerate(order) if uid == pod.uid)
+        order[place], order[-1] = order[-1], order[place]
+        self.pods = dict(order)
+        return True
+
     def copy(self) -> NodeInfo:
         """A node to try things on. What only the object determines is shared, and so is ``nominated``."""
         twin = NodeInfo.__new__(NodeInfo)

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kemu import errors
+from kemu.conformance import small_clusters
 from kemu.k8s import core_v1_pb2
 from kemu.objects import convert, meta
 from kemu.scheduler import preemption
@@ -65,6 +67,47 @@ def test_of_equals_the_younger_goes() -> None:
         objects.pod("old", "5", on="n1", start_s=100), objects.pod("young", "5", on="n1", start_s=200)
     )
     assert victims(preempt(cluster, objects.pod("new", "5", priority=10))) == ["young"]
+
+
+def test_of_pods_that_started_together_the_last_on_the_list_goes() -> None:
+    """kube-scheduler lists a node's pods as they came; an update puts a pod last, and the last one in its place."""
+    a, b, c = (objects.pod(name, "3", on="n1", start_s=100) for name in ("a", "b", "c"))
+    new = objects.pod("new", "4", priority=10)
+    cluster = on_one_node(a, b, c)
+    assert victims(preempt(cluster, new)) == ["c"]
+    seen = objects.pod("a", "3", on="n1", start_s=100)
+    seen.status.message = "all is well"
+    cluster.see_pod(seen, spec_changed=False)
+    assert victims(preempt(cluster, new)) == ["a"]
+    cluster.remove_pod("uid-c")
+    cluster.see_pod(objects.pod("d", "3", on="n1", start_s=100))
+    assert list(cluster.nodes["n1"].pods) == ["uid-a", "uid-b", "uid-d"]
+
+
+def test_after_a_victim_that_could_not_be_deleted_the_others_stay_until_the_next_attempt() -> None:
+    asked: list[str] = []
+
+    def fail_once(world: small_clusters.World) -> None:
+        delete = world.delete
+
+        async def refuse(resource: str, name: str, namespace: str = "", *, uid: str = "") -> None:
+            asked.append(name)
+            if asked == [name]:
+                raise errors.InternalError("not now")
+            await delete(resource, name, namespace, uid=uid)
+
+        world.delete = refuse  # type: ignore[method-assign]
+
+    running = [objects.pod(f"p{priority}", "5", priority=priority, on="n1", start_s=1) for priority in (1, 0)]
+    pods = [*running, objects.pod("new", "10", priority=10)]
+    case = {
+        "start": "2026-01-01T00:00:00Z",
+        "horizon_s": 20,
+        "nodes": [convert.to_json(objects.node("n1"))],
+        "pods": [convert.to_json(pod) for pod in pods],
+    }
+    small_clusters.play(case, watch=fail_once)
+    assert asked == ["p1", "p1", "p0"]
 
 
 def nodes_with(*groups: Sequence[core_v1_pb2.Pod]) -> Cluster:
