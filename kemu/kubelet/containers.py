@@ -64,6 +64,7 @@ class Container:
         "backoff_s",
         "before",
         "crashes",
+        "created_ns",
         "forced",
         "has_started",
         "image",
@@ -92,6 +93,8 @@ class Container:
         self.state = IDLE
         self.timer: Timer | None = None
         """At most one is set."""
+        self.created_ns: int | None = None
+        """Since when the container runtime knows it, running or not, started anew or not; None: it does not."""
         self.has_started = False
         self.started_ns = 0
         """When it started the last time."""

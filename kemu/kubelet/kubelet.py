@@ -2,12 +2,12 @@
 
 Config (plain data): ``node`` (a serialised core/v1 Node: what to register), ``apiserver`` (whom to talk to),
 ``kubelet`` (fields of a KubeletConfiguration), ``timing`` (``kubeletSync``, ``podStart``, ``imagePull``: seconds or
-distributions), ``machine`` and ``usage`` (:mod:`kemu.kubelet.machines`, :mod:`kemu.kubelet.usages`), ``heartbeats``
-(False: no leases and no reports of an unchanged node), ``standing`` (when it may state heartbeats instead of sending
-them: :class:`kemu.kubelet.leases.Calms`), ``preemptsForAll`` (True: lower pods are killed for every pod
-that does not fit, not for critical ones alone), ``staticPods`` (serialised Pods: the manifests of its static pods),
-``events`` (which event objects it writes: :data:`kemu.client.recorders.LEVELS`), ``boot`` (since when its machine
-runs: :mod:`kemu.kubelet.boots`).
+distributions), ``machine`` and ``usage`` (:mod:`kemu.kubelet.machines`, :mod:`kemu.kubelet.usages`), ``images`` (sizes
+in bytes, by name with tag), ``heartbeats`` (False: no leases and no reports of an unchanged node), ``standing`` (when
+it may state heartbeats instead of sending them: :class:`kemu.kubelet.leases.Calms`), ``preemptsForAll`` (True: lower
+pods are killed for every pod that does not fit, not for critical ones alone), ``staticPods`` (serialised Pods: the
+manifests of its static pods), ``events`` (which event objects it writes: :data:`kemu.client.recorders.LEVELS`),
+``boot`` (since when its machine runs: :mod:`kemu.kubelet.boots`).
 
 :mod:`kemu.kubelet.pods` runs the pods, :mod:`kemu.kubelet.nodes` keeps the Node. After a crash the next incarnation
 takes over what the API server says runs here: containers outlive their kubelet, though not their machine.
@@ -45,10 +45,14 @@ class Kubelet:
         self._heartbeats = bool(config.get("heartbeats", True))
         self.settings = settings.read(config.get("kubelet") or {}, config.get("timing") or {})
         self.client = clients.Client(env, config.get("apiserver") or "apiserver/0")
-        boot = boots.read(config)
+        boot = self._boot = boots.read(config)
         self.node = nodes.OwnNode(env, self.client, self.settings, config["node"], config.get("standing"), boot)
-        self.pods = pods.Pods(env, self.client, self.settings, self.node.name, self.node.read, boot)
-        self.pressures = pressures.Pressures(env, self.node.wanted(), config, self.pods, self.node.set_pressures)
+        self.pods = pods.Pods(
+            env, self.client, self.settings, self.node.name, self.node.read, boot, config.get("images") or {}
+        )
+        self.pressures = pressures.Pressures(
+            env, self.node.wanted(), config, self.pods, self.node.set_pressures, self.pods.images
+        )
         self.pods.pressures = self.pressures
         self.pods.arrivals.refuses = self.pressures.admit
         self._watch = informers.Informer(
@@ -64,13 +68,16 @@ class Kubelet:
         self.pods.arrivals.on_preempted = self._listen
         level = config.get("events", recorders.NOTABLE)
         recorder = recorders.Recorder(env, self.client, "kubelet", self.node.name, level)
-        self.node.recorder = self.pods.arrivals.recorder = recorder
+        self.node.recorder = self.pods.arrivals.recorder = self.pressures.collector.recorder = recorder
         self._shutdowns = shutdowns.Shutdowns(
             env, self.settings.shutdown, self.node.wanted, recorder, self.pods, self._close
         )
         self.pods.arrivals.preempts_for_all = bool(config.get("preemptsForAll", False))
 
     async def run(self) -> None:
+        self.pods.images.start(self.node.wanted().status.images, is_new=self._boot.is_new)
+        self.node.watch_images(self.pods.images.told)
+        self.pods.images.on_changed = self._on_images
         if self._heartbeats:
             self.node.plan_heartbeats()
         await self.node.register()
@@ -93,6 +100,10 @@ class Kubelet:
         """The machine is about to go off."""
         self.pods.arrivals.closed = shutdowns.NOT_ADMITTED
         self.node.set_not_ready(shutdowns.NOT_READY_MESSAGE)
+
+    def _on_images(self) -> None:
+        self.node.images_changed()
+        self.pressures.note()
 
     # --- news of pods, from the informer -----------------------------------------------------------------------------
 
@@ -160,5 +171,4 @@ class Kubelet:
     def _refresh_view(self) -> None:
         node = self.node.get()
         self.pods.arrivals.node = admission.NodeView(node)
-        self.pods.images.add([name for image in node.status.images for name in image.names])
         self.node.view_is_old = False

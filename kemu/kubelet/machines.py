@@ -7,16 +7,17 @@ their own for images, inodes, processes); what is used is the sum of the pods' c
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.kubelet import eviction, stats, thresholds
+from kemu.kubelet import stats, thresholds
 from kemu.kubelet.curves import Curve
 from kemu.kubelet.thresholds import Layout
 from kemu.kubelet.usages import Gauge
 from kemu.objects import quantities
-from kemu.runtime.env import SECOND_NS
+from kemu.runtime.env import SECOND_NS, Disk
 
 BYTES_PER_INODE = 16_384
 """As ext4 is made by default."""
@@ -24,8 +25,9 @@ MOST_PROCESSES = 32_768
 _BYTES, _COUNT = quantities.Format.BINARY_SI, quantities.Format.DECIMAL_SI
 
 IMAGES, DEAD_CONTAINERS = "images", "deadContainers"
-GARBAGE = {eviction.IMAGE_GC: IMAGES, eviction.CONTAINER_GC: DEAD_CONTAINERS}
 """What a collection gives back."""
+
+_FREED = "freed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,11 @@ class Machine:
     @property
     def layout(self) -> Layout:
         return Layout(self.imagefs is not None, self.imagefs is not None and self.split)
+
+    @property
+    def image_disk(self) -> FileSystem:
+        """Where images lie."""
+        return self.nodefs if self.imagefs is None else self.imagefs
 
     @property
     def layers_on_imagefs(self) -> bool:
@@ -99,21 +106,36 @@ class Used:
 
 
 class Meter:
-    """Measures a machine. ``gauges``: of the pods that have anything running or lying about."""
+    """Measures a machine. ``gauges``: of the pods that have anything running or lying about; ``image_bytes``: of the
+    images that are there by name."""
 
-    __slots__ = ("_gauges", "_node", "freed_ns", "machine")
+    __slots__ = ("_disk", "_freed_ns", "_gauges", "_image_bytes", "_node", "machine")
 
-    def __init__(self, machine: Machine, node: Mapping[str, Curve], gauges: Callable[[], Iterable[Gauge]]) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        node: Mapping[str, Curve],
+        gauges: Callable[[], Iterable[Gauge]],
+        image_bytes: Callable[[], int],
+        disk: Disk,
+    ) -> None:
+        """``disk``: remembers what has been freed when the kubelet starts again."""
         self.machine = machine
         self._node = node
         self._gauges = gauges
-        self.freed_ns: dict[str, int] = {}
+        self._image_bytes = image_bytes
+        self._disk = disk
+        self._freed_ns: dict[str, int] = {}
         """When garbage of a kind was last collected: what had come until then is gone."""
+
+    def start(self) -> None:
+        if _FREED in self._disk.list():
+            self._freed_ns = json.loads(self._disk.read(_FREED))
 
     @property
     def has_own(self) -> bool:
         """Whether the node uses anything besides its pods."""
-        return bool(self._node)
+        return bool(self._node) or self._image_bytes() > 0
 
     @property
     def settled_ns(self) -> int | None:
@@ -153,7 +175,7 @@ class Meter:
             layer_inodes += gauge.inodes(first_ns, last_ns)
             processes += gauge.pids(first_ns, last_ns)
         dead = self._of_node(DEAD_CONTAINERS, first_ns, last_ns)
-        images = self._of_node(IMAGES, first_ns, last_ns)
+        images = self.unnamed_images(first_ns, last_ns) + self._image_bytes()
         disk = self._of_node("disk", first_ns, last_ns)
         inodes = self._of_node("inodes", first_ns, last_ns)
         on_nodefs = logs + volumes + disk + (0 if machine.layers_on_imagefs else layers + dead)
@@ -187,13 +209,31 @@ class Meter:
                 pods[uid] = stats.PodStats(uid, 0, 0, 0)
         return stats.Summary(observations, pods)
 
+    def unnamed_images(self, first_ns: int, last_ns: int) -> int:
+        """Bytes of those of which the scenario only says how much room they take: nobody needs them."""
+        return self._of_node(IMAGES, first_ns, last_ns)
+
+    def free_unnamed_images(self, now_ns: int) -> int:
+        return self._free(IMAGES, now_ns)
+
+    def free_dead_containers(self, now_ns: int) -> int:
+        return self._free(DEAD_CONTAINERS, now_ns)
+
+    def _free(self, kind: str, now_ns: int) -> int:
+        """How many bytes that gives back."""
+        amount = self._of_node(kind, now_ns, now_ns)
+        if kind in self._node:
+            self._freed_ns[kind] = now_ns
+            self._disk.write(_FREED, json.dumps(self._freed_ns).encode())
+        return amount
+
     def _of_node(self, key: str, first_ns: int, last_ns: int) -> int:
         curve = self._node.get(key)
         if curve is None:
             return 0
         first, last = first_ns // SECOND_NS, last_ns // SECOND_NS
         amount = curve.at(first) if first == last else curve.most(first, last)
-        freed_ns = self.freed_ns.get(key)
+        freed_ns = self._freed_ns.get(key)
         return amount if freed_ns is None else max(0, amount - curve.at(freed_ns // SECOND_NS))
 
 

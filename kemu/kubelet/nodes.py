@@ -11,7 +11,7 @@ A report is a patch of what is the kubelet's: it meets no conflict, and the cond
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu import errors
@@ -20,6 +20,9 @@ from kemu.k8s import core_v1_pb2
 from kemu.kubelet import boots, leases, settings
 from kemu.objects import heartbeats, meta
 from kemu.runtime.env import SECOND_NS, Env
+
+IMAGES_EVERY_NS = 30 * SECOND_NS
+"""How old the list of images may be of which a report tells (``imageCache`` of ``pkg/kubelet/images``)."""
 
 _PRESSURES = {
     "MemoryPressure": (
@@ -55,6 +58,9 @@ class OwnNode:
         "_env",
         "_epoch_ns",
         "_given",
+        "_images",
+        "_images_ns",
+        "_images_timer",
         "_informer",
         "_news",
         "_phase_ns",
@@ -65,6 +71,7 @@ class OwnNode:
         "_statement",
         "_status_ns",
         "_status_timer",
+        "_told",
         "lease",
         "name",
         "recorder",
@@ -106,6 +113,12 @@ class OwnNode:
         """The Node has changed since somebody last reset this."""
         self._pressures: tuple[str, ...] = ()
         self._ready = _READY
+        self._images: Callable[[int], list[core_v1_pb2.ContainerImage]] = lambda most: []
+        self._told: list[core_v1_pb2.ContainerImage] = []
+        """The images of which reports tell."""
+        self._images_ns = 0
+        """When the kubelet first looked which images there are."""
+        self._images_timer: Any = None
         self._news = False
         """The next report brings something new: it is waited for."""
         self.recorder: recorders.Recorder | None = None
@@ -141,6 +154,8 @@ class OwnNode:
         """None when it is there already."""
         try:
             wanted = self.wanted()
+            del wanted.status.images[:]
+            wanted.status.images.extend(self._told)
             self._state(wanted)
             return await retries.patiently(self._env, lambda: self._client.create(wanted))
         except errors.AlreadyExists:
@@ -189,6 +204,30 @@ class OwnNode:
     def set_pressures(self, conditions: tuple[str, ...]) -> None:
         """The eviction manager has found these, and no others."""
         self._pressures = conditions
+        self._changed()
+
+    def watch_images(self, images: Callable[[int], list[core_v1_pb2.ContainerImage]]) -> None:
+        """Before :meth:`register`. ``images``: which there are now, at most so many (-1: all)."""
+        self._images = images
+        self._images_ns = self._clock.now_ns()
+        self._told = images(self._config.status_max_images)
+
+    def images_changed(self) -> None:
+        """The kubelet looks for new ones every 30 s."""
+        if self._images_timer is None:
+            rounds = -((self._images_ns - self._clock.now_ns()) // IMAGES_EVERY_NS)
+            when_ns = self._images_ns + rounds * IMAGES_EVERY_NS
+            self._images_timer = self._clock.call_at_ns(when_ns, self._look_at_images)
+
+    def _look_at_images(self) -> None:
+        self._images_timer = None
+        found = self._images(self._config.status_max_images)
+        if found != self._told:
+            self._told = found
+            self._changed()
+
+    def _changed(self) -> None:
+        """The status is to be reported."""
         if self._started:
             self.report_soon()
         else:
@@ -290,16 +329,19 @@ class OwnNode:
 
     def _patch(self, known: core_v1_pb2.Node) -> tuple[core_v1_pb2.Node, core_v1_pb2.Node | None]:
         """What a report sets, and what it takes away, where the Node is as is ``known``."""
-        patch, removed = core_v1_pb2.Node(), None
+        patch = core_v1_pb2.Node()
         for condition in known.status.conditions:
             if condition.type in heartbeats.CONDITIONS:
                 patch.status.conditions.append(condition)
         self._set_conditions(patch)
         self._state(patch)
+        removed = core_v1_pb2.Node()
         if self._statement is None and heartbeats.ANNOTATION in known.metadata.annotations:
-            removed = core_v1_pb2.Node()
             removed.metadata.annotations[heartbeats.ANNOTATION] = ""
-        return patch, removed
+        if list(known.status.images) != self._told:
+            removed.status.images.add()
+            patch.status.images.extend(self._told)
+        return patch, removed if removed.ByteSize() else None
 
     async def _send(self, patch: core_v1_pb2.Node, removed: core_v1_pb2.Node | None) -> core_v1_pb2.Node:
         data = patch.SerializeToString(deterministic=True)
@@ -320,6 +362,9 @@ class OwnNode:
         """Somebody removed the Node; a kubelet does not register twice."""
 
     def _is_as_reported(self, node: core_v1_pb2.Node) -> bool:
-        """Whether the conditions are this kubelet's, or another has written over them (node lifecycle: Unknown)."""
+        """Whether conditions and images are this kubelet's, or another has written over them (node lifecycle:
+        Unknown)."""
+        if list(node.status.images) != self._told:
+            return False
         there: Mapping[str, str] = {condition.type: condition.status for condition in node.status.conditions}
         return all(there.get(condition_type) == status for condition_type, status, _, _ in self._conditions())

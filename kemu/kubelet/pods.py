@@ -8,7 +8,8 @@ node from its admission until its containers are gone, however long the API serv
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kemu.client import clients
@@ -49,17 +50,19 @@ class Pods:
         node_name: str,
         fresh_node: Callable[[], Awaitable[Any]],
         boot: boots.Boot = boots.BEFORE,
+        image_sizes: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.usage = admission.Usage()
         self.arrivals = arrivals.Arrivals(env, node_name, self.usage, self, fresh_node)
         self.by_uid: dict[str, Worker] = {}
         """All pods that the API server has for this node, and those whose containers have outlived their object."""
-        self.images = images.Images(env, config.image_pull, config.pulls_at_once)
+        self.images = images.Images(env, image_sizes)
         self._env = env
         self._clock = env.clock
         self._node_name = node_name
         self._reports = reports.Reports(env, client, self.observe)
-        self._starts = starts.Starts(env, config, self.images, self, boot)
+        pulls = images.Pulls(env, self.images, config.image_pull, config.pulls_at_once)
+        self._starts = starts.Starts(env, config, pulls, self, boot)
         self._terminations = terminations.Terminations(env, self._starts)
         self.pressures: pressures.Pressures | None = None
         """Told what may change the node's usage."""
@@ -96,6 +99,7 @@ class Pods:
             return
         worker.removed = True
         if worker.state == ENDED:
+            self._forget_containers(worker)
             del self.by_uid[worker.uid]
         elif worker.state != STOPPING:
             self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds)
@@ -189,10 +193,30 @@ class Pods:
             worker.claim = None
             if self.pressures is not None:
                 self.pressures.release(worker)
+        if worker.removed or worker.pod.metadata.HasField("deletionTimestamp") or worker.is_evicted:
+            self._forget_containers(worker)
         if worker.on_gone:
             told, worker.on_gone = worker.on_gone, []
             for gone in told:
                 gone()
+
+    # --- what the container runtime knows ----------------------------------------------------------------------------
+
+    def images_in_use(self) -> list[str]:
+        """Of containers that run, or have ended and are not removed yet."""
+        return [one.image for worker in self.by_uid.values() for one in worker.containers if one.created_ns is not None]
+
+    def forget_ended(self) -> None:
+        """Containers of pods that have ended are removed."""
+        for worker in self.by_uid.values():
+            if worker.state == ENDED:
+                self._forget_containers(worker)
+
+    def _forget_containers(self, worker: Worker) -> None:
+        for container in worker.containers:
+            created_ns, container.created_ns = container.created_ns, None
+            if created_ns is not None and self.pressures is not None:
+                self.pressures.container_gone(container.image, created_ns)
 
     # --- kills -------------------------------------------------------------------------------------------------------
 

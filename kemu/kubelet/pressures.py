@@ -12,7 +12,6 @@ choice of the kernel (``oom_badness``), which memory cgroups limit to a containe
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol
@@ -24,6 +23,8 @@ from kemu.kubelet import (
     containers,
     curves,
     eviction,
+    image_garbage,
+    images,
     machines,
     oom,
     statuses,
@@ -42,11 +43,16 @@ SEARCH_S = 3600
 """How far ahead the next crossing is looked for where curves never settle."""
 
 CONDITION_REASON = "TerminationByKubelet"
-_FREED = "freed"
 
 
 class Host(Protocol):
     """The pods of the node."""
+
+    def images_in_use(self) -> Iterable[str]:
+        """By the names that the containers give them."""
+
+    def forget_ended(self) -> None:
+        """Containers of pods that have ended are removed."""
 
     def active(self) -> Iterable[Worker]: ...
 
@@ -74,6 +80,7 @@ class Pressures:
         config: Mapping[str, Any],
         host: Host,
         on_conditions: Callable[[tuple[str, ...]], None],
+        here: images.Images,
     ) -> None:
         """``config``: of the kubelet actor (``kubelet``, ``machine``, ``usage``). ``node``: as it was given."""
         self._env = env
@@ -82,7 +89,7 @@ class Pressures:
         self._host = host
         self._on_conditions = on_conditions
         kubelet = config.get("kubelet") or {}
-        settings, configured = _configured(msgpack.packb(kubelet))
+        settings, configured, policy = _configured(msgpack.packb(kubelet))
         self._manager = eviction.Manager(
             configured,
             transition_ns=settings.transition_ns,
@@ -95,7 +102,11 @@ class Pressures:
             machines.machine_of(node, kubelet, config.get("machine") or {}),
             usages.parse_node(config.get("usage") or {}, self._node_name),
             self._gauges.values,
+            lambda: here.bytes,
+            env.disk,
         )
+        self.collector = image_garbage.Collector(env, self._node_name, policy, here, self._meter, host.images_in_use)
+        self.collector.waits = self._is_about_to_look
         self._looks_ns = 0
         """When the manager last looked; the next ones follow every 10 s."""
         self._next_look_ns: int | None = None
@@ -117,8 +128,8 @@ class Pressures:
     def start(self) -> None:
         """The kubelet runs: the first look is at once."""
         self._started = True
-        if _FREED in self._env.disk.list():
-            self._meter.freed_ns = json.loads(self._env.disk.read(_FREED))
+        self._meter.start()
+        self.collector.start()
         now_ns = self._clock.now_ns()
         self._looks_ns = now_ns
         if not self.leaves_out or self._may_matter(now_ns, now_ns):
@@ -137,7 +148,17 @@ class Pressures:
 
     def changed(self, worker: Worker) -> None:
         """Containers of a pod have started or ended."""
-        if worker.uid in self._gauges and self._started and not self._is_planned:
+        if worker.uid in self._gauges:
+            self.note()
+
+    def container_gone(self, image: str, created_ns: int) -> None:
+        """A container that existed since then has been removed."""
+        if self.collector.container_gone(image, created_ns):
+            self.note()
+
+    def note(self) -> None:
+        """What is used has changed, or what can be given back."""
+        if self._started and not self._is_planned:
             # What happens in one instant is looked at together.
             self._is_planned = True
             self._clock.call_at_ns(self._clock.now_ns(), self._plan)
@@ -151,6 +172,7 @@ class Pressures:
 
     def _plan(self) -> None:
         self._is_planned = False
+        self.collector.plan()
         if not self._gauges and not self._meter.has_own:
             self._set_kill(None)
             if not self._is_pressed():
@@ -310,10 +332,19 @@ class Pressures:
         else:
             self._plan()
 
+    def _is_about_to_look(self) -> bool:
+        """In this very instant."""
+        now_ns = self._clock.now_ns()
+        return self._is_planned or (self._next_look_ns is not None and self._next_look_ns <= now_ns)
+
     def _collect(self, collection: str) -> None:
-        self._meter.freed_ns[machines.GARBAGE[collection]] = self._clock.now_ns()
-        self._env.log("kubelet.collected", {"node": self._node_name, "what": machines.GARBAGE[collection]})
-        self._env.disk.write(_FREED, json.dumps(self._meter.freed_ns).encode())
+        if collection == eviction.IMAGE_GC:
+            self.collector.delete_unused()
+            return
+        freed_bytes = self._meter.free_dead_containers(self._clock.now_ns())
+        self._host.forget_ended()
+        data = {"node": self._node_name, "what": machines.DEAD_CONTAINERS, "bytes": freed_bytes}
+        self._env.log("kubelet.collected", data)
 
     async def _evict(self, workers: Mapping[str, Worker], outcome: eviction.Outcome) -> None:
         """Kill the pods, one after the other; wait until they have been cleaned up; look again at once."""
@@ -397,7 +428,10 @@ class Pressures:
 
 
 @lru_cache(256)
-def _configured(packed: bytes) -> tuple[configurations.EvictionSettings, tuple[thresholds.Threshold, ...]]:
+def _configured(
+    packed: bytes,
+) -> tuple[configurations.EvictionSettings, tuple[thresholds.Threshold, ...], image_garbage.Policy]:
     """Kubelets of one cluster mostly share their configuration."""
-    settings = configurations.read(msgpack.unpackb(packed))
-    return settings, settings.thresholds()
+    kubelet = msgpack.unpackb(packed)
+    settings = configurations.read(kubelet)
+    return settings, settings.thresholds(), image_garbage.read(kubelet)

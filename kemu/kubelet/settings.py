@@ -20,6 +20,7 @@ from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
 
 _MAX_RESTART_PERIOD_S = 300.0
+_STATUS_MAX_IMAGES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class Settings:
     """By which the pods end when the machine is shut down; empty: it does not wait for them."""
     pulls_at_once: int
     """How many images may be pulled at the same time; 0: any number."""
+    status_max_images: int
+    """How many images the Node tells; -1: all."""
     sync: distributions.Distribution
     """From what the kubelet hears until it acts."""
     pod_start: distributions.Distribution
@@ -63,6 +66,7 @@ def _read(packed: bytes) -> Settings:
         max_restart_period_s=_max_restart_period_s(kubelet.get("crashLoopBackOff") or {}),
         shutdown=shutdowns.read(kubelet),
         pulls_at_once=_pulls_at_once(kubelet),
+        status_max_images=_status_max_images(kubelet),
         sync=_distribution(timing, "kubeletSync"),
         pod_start=_distribution(timing, "podStart"),
         image_pull=_distribution(timing, "imagePull"),
@@ -88,6 +92,15 @@ def _pulls_at_once(kubelet: Mapping[str, Any]) -> int:
     if serial and most is not None and most > 1:
         raise ValueError("maxParallelImagePulls: cannot be greater than 1 unless serializeImagePulls is false")
     return 1 if serial else most or 0
+
+
+def _status_max_images(kubelet: Mapping[str, Any]) -> int:
+    most = kubelet.get("nodeStatusMaxImages")
+    if most is None:
+        return _STATUS_MAX_IMAGES
+    if type(most) is not int or most < -1:
+        raise ValueError(f"nodeStatusMaxImages: must be a whole number, or -1 for all, not {most!r}")
+    return most
 
 
 def _whole(fields: Mapping[str, Any], name: str, default: int) -> int:

@@ -65,12 +65,13 @@ class Host(Protocol):
 
 class Starts:
     def __init__(
-        self, env: Env, config: settings.Settings, pulls: images.Images, host: Host, boot: boots.Boot = boots.BEFORE
+        self, env: Env, config: settings.Settings, pulls: images.Pulls, host: Host, boot: boots.Boot = boots.BEFORE
     ) -> None:
         self._env = env
         self._clock = env.clock
         self._config = config
-        self._images = pulls
+        self._pulls = pulls
+        self._images = pulls.images
         self._host = host
         self._boot = boot
         self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
@@ -94,6 +95,9 @@ class Starts:
         runs = status.phase == pod_phases.RUNNING
         for container in worker.containers:
             self._restore(worker, container, known.get(container.name), runs and not known)
+            if container.has_started and not self._boot.is_new:
+                container.created_ns = worker.start_ns
+                self._images.add(container.image)
         worker.has_sandbox = any(one.has_started for one in worker.containers)
         if self._boot.has_ended(worker.start_ns):
             self._find_ended(worker)
@@ -207,9 +211,7 @@ class Starts:
             worker.busy = container
             container.state = PULLING
             begun_ns = worker.begun_ns if not worker.has_sandbox else self._clock.now_ns()
-            worker.pull = self._images.pull(
-                image, bool(error), lambda: self._pulled(worker, container, error, begun_ns)
-            )
+            worker.pull = self._pulls.pull(image, bool(error), lambda: self._pulled(worker, container, error, begun_ns))
             if worker.pull is None:
                 self._fetched(worker, container, error)
 
@@ -264,6 +266,8 @@ class Starts:
 
     def _launch(self, worker: Worker, container: Container) -> None:
         pod, now_ns = worker.pod, self._clock.now_ns()
+        if container.created_ns is None:
+            container.created_ns = now_ns
         when_ns = now_ns
         if not worker.has_sandbox:
             worker.has_sandbox = True
@@ -389,7 +393,7 @@ class Starts:
     def give_up(self, worker: Worker) -> None:
         """No container starts any more."""
         if worker.pull is not None:
-            self._images.cancel(worker.pull)
+            self._pulls.cancel(worker.pull)
             worker.pull = None
         worker.busy = None
         for container in worker.containers:

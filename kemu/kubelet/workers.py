@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from kemu.kubelet import admission, containers, images, statuses
+from kemu.kubelet import admission, containers, eviction, images, preemption, statuses
 from kemu.runtime.env import Timer
 
 if TYPE_CHECKING:
@@ -125,6 +125,11 @@ class Worker:
         """A task is at it."""
         self.removed = False
         """The API server does not know it any more."""
+
+    @property
+    def is_evicted(self) -> bool:
+        """The kubelet has killed it to have its room: then its containers are removed as soon as they have ended."""
+        return self.failure is not None and self.failure.reason in (eviction.REASON, preemption.REASON)
 
     @property
     def has_several(self) -> bool:

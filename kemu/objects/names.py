@@ -163,6 +163,11 @@ def port_name(text: str) -> Messages:
     return tuple(problems)
 
 
+def tagged_image(name: str) -> str:
+    """The name of an image, with ``:latest`` where it has neither tag nor digest (``normalizedImageName``)."""
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
 def is_int64(text: str) -> bool:
     """Whether Go's ``strconv.ParseInt(text, 10, 64)`` accepts the text."""
     return int64(text) is not None

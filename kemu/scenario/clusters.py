@@ -12,7 +12,7 @@ from typing import Any
 
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.kubelet import configurations as evictions
-from kemu.kubelet import curves, settings, thresholds, usages
+from kemu.kubelet import curves, image_garbage, settings, thresholds, usages
 from kemu.objects import names, placement_validation, quantities, validation
 from kemu.scenario import manifests, scenarios
 from kemu.scenario.documents import Path, follow, nearest
@@ -166,6 +166,9 @@ def node_template(checked: Mapping[str, Any], raw: Any, path: Path, report: Repo
         node.spec.taints.append(message)
     if checked.get("unschedulable"):
         node.spec.unschedulable = True
+    for image in checked.get("images", []):
+        if isinstance(image, str):
+            node.status.images.add(names=[names.tagged_image(image)])
     capacity, allocatable = node_resources(checked)
     for name, amount in sorted(capacity.items()):
         node.status.capacity[name].string = amount
@@ -226,11 +229,23 @@ def check_kubelet(kubelet: Mapping[str, Any], path: Path, report: Report) -> Non
             evictions.read(kubelet).thresholds()
         except ValueError as error:
             report.add(path, str(error))
-    try:
-        settings.read(kubelet, {})
-    except ValueError as error:
-        field, _, message = str(error).partition(": ")
-        report.add((*path, *field.split(".")), message)
+    for read in (lambda: settings.read(kubelet, {}), lambda: image_garbage.read(kubelet)):
+        try:
+            read()
+        except ValueError as error:
+            field, _, message = str(error).partition(": ")
+            report.add((*path, *field.split(".")), message)
+
+
+def image_sizes(checked: Mapping[str, str], path: Path, report: Report) -> dict[str, int]:
+    """In bytes, by name with tag."""
+    found: dict[str, int] = {}
+    for name, amount in checked.items():
+        tagged = names.tagged_image(str(name))
+        if tagged in found:
+            report.add((*path, name), f"the size of {tagged} stands here already", key=True)
+        found[tagged] = quantities.value(amount)
+    return found
 
 
 def _complain_of_thresholds(kubelet: Mapping[str, Any], path: Path, report: Report) -> bool:

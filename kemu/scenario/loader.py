@@ -284,6 +284,7 @@ class _Loading:
             heartbeats=spec.get("heartbeats", "standing"),
             store_fsync=store.get("fsync", "batch"),
             store_etcd=store.get("etcd", "").removeprefix("etcd://"),
+            images=clusters.image_sizes(spec.get("images", {}), ("spec", "images"), report),
             timing=spec.get("timing", {}),
             setup=tuple(setup),
             events=tuple(timeline.events),

@@ -14,12 +14,12 @@ import yaml
 from google.protobuf.message import Message
 
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet import curves, usages
+from kemu.kubelet import curves, images, usages
 from kemu.objects import convert, defaults, resources, validation
 from kemu.scenario.documents import Path, follow, nearest
 from kemu.scenario.shapes import Report, unbuilt_text
 
-DEFAULT_IMAGE = "kemu.dev/pause:1"
+DEFAULT_IMAGE = images.EVERYWHERE
 """Of containers that name none. No kubelet ever has to pull it."""
 
 BUILT_KINDS = (

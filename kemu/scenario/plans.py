@@ -64,6 +64,7 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
         "kubelet": {name: value for name, value in node.kubelet.items() if name != "staticPods"},
         "staticPods": [pod.SerializeToString(deterministic=True) for pod in node.static_pods],
         "timing": dict(scenario.timing),
+        "images": dict(scenario.images),
         "usage": dict(node.usage),
         "machine": dict(node.machine),
         "events": scenario.event_objects,

@@ -243,6 +243,8 @@ class Scenario:
     store_fsync: str
     store_etcd: str
     """``host:port`` of a real etcd, or empty for kemu's own store."""
+    images: Mapping[str, int]
+    """Sizes in bytes, by name with tag."""
     timing: Mapping[str, Any]
     """Latencies and costs: seconds, or distributions of seconds."""
     setup: tuple[Manifest, ...]

@@ -16,6 +16,7 @@ from kemu.scenario.shapes import (
     DURATION,
     NAME,
     POSITIVE_DURATION,
+    QUANTITY,
     Choice,
     Free,
     Key,
@@ -69,6 +70,7 @@ SPEC: dict[str, Key] = {
         "exact: every heartbeat of a kubelet is a message; standing: not where nobody can tell.",
     ),
     "controllers": Key(controllers.SHAPE, "Which controllers run; by default those that the scenario needs."),
+    "images": Key(MapOf(QUANTITY), "How large images are, by name."),
     "timing": Key(Record(clusters.TIMING), "How long things take; each a value or a distribution."),
     "priorityClasses": Key(
         MapOf(

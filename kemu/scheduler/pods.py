@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import meta, qos, requests, selectors
+from kemu.objects import meta, names, qos, requests, selectors
 from kemu.scheduler import terms
 
 if TYPE_CHECKING:
@@ -158,9 +158,9 @@ def host_ports(spec: Any) -> tuple[HostPort, ...]:
 
 def images(spec: Any) -> tuple[str, ...]:
     """The images of init containers, containers and image volumes, with ``:latest`` where there is no tag."""
-    names = [container.image for container in (*spec.initContainers, *spec.containers)]
-    names += [volume.volumeSource.image.reference for volume in spec.volumes if volume.volumeSource.HasField("image")]
-    return tuple(name if name.rfind(":") > name.rfind("/") else f"{name}:latest" for name in names)
+    found = [container.image for container in (*spec.initContainers, *spec.containers)]
+    found += [volume.volumeSource.image.reference for volume in spec.volumes if volume.volumeSource.HasField("image")]
+    return tuple(names.tagged_image(name) for name in found)
 
 
 class Templates:

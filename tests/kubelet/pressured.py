@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet import admission, containers, pressures, usages
+from kemu.kubelet import admission, containers, images, pressures, usages
 from kemu.kubelet.workers import ACTIVE, ENDED, STOPPING, Worker
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim import SimRuntime
@@ -62,8 +62,14 @@ class Bench:
         self.times: dict[str, Times] = {}
         self.order: list[str] = []
         self.conditions: list[tuple[float, tuple[str, ...]]] = []
+        self.images = images.Images(self.runtime.env("kubelet/n1"), {})
         self.pressures = pressures.Pressures(
-            self.runtime.env("kubelet/n1"), one, config, self, lambda found: self.conditions.append((self.now, found))
+            self.runtime.env("kubelet/n1"),
+            one,
+            config,
+            self,
+            lambda found: self.conditions.append((self.now, found)),
+            self.images,
         )
 
     @property
@@ -151,6 +157,16 @@ class Bench:
             act(*arguments)
 
     # --- the host ----------------------------------------------------------------------------------------------------
+
+    def images_in_use(self) -> list[str]:
+        return [
+            one.image for worker in self.workers.values() for one in worker.containers if one.created_ns is not None
+        ]
+
+    def forget_ended(self) -> None:
+        for worker in self.workers.values():
+            if worker.state == ENDED:
+                worker.containers = []
 
     def active(self) -> list[Worker]:
         """In the order of ``order``, else in that of their arrival."""

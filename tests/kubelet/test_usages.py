@@ -122,7 +122,7 @@ class TestMachines:
 
     def test_garbage_that_was_collected_is_gone_and_new_garbage_is_not(self) -> None:
         meter = self.meter({}, {"images": {"ramp": {"from": "100", "to": "200", "over": "10s"}}})
-        meter.freed_ns["images"] = 5 * SECOND_NS
+        assert meter.free_unnamed_images(5 * SECOND_NS) == 150
         assert meter.signals(*at(5))["imagefs.available"].used == 70
         assert meter.signals(*at(8))["imagefs.available"].used == 100
 

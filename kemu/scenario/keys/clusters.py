@@ -40,6 +40,7 @@ _NODE = {
     ),
     "kubelet": Key(kubelets.KUBELET, "Fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."),
     "kubeletFile": Key(Text(), "The same in a file, relative to the scenario."),
+    "images": Key(ListOf(Text()), "Names of the images that it has from the start."),
     "usage": Key(Free(), "What it uses besides its pods: memory, disk, images, deadContainers, inodes, pids."),
     "machine": Key(
         Record(

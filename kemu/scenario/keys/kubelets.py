@@ -46,6 +46,13 @@ KUBELET_FIELDS: dict[str, Key] = {
     "mergeDefaultEvictionSettings": Key(Switch(), "Signals missing from evictionHard keep their defaults."),
     "serializeImagePulls": Key(Switch(), "One image after the other; on unless maxParallelImagePulls says otherwise."),
     "maxParallelImagePulls": Key(Whole(1, _INT32), "How many images may be pulled at the same time."),
+    "imageGCHighThresholdPercent": Key(
+        Whole(0, 100), "How full the images' disk must be for unused ones to be removed; 85 by default."
+    ),
+    "imageGCLowThresholdPercent": Key(Whole(0, 100), "Down to which they are removed; 80 by default."),
+    "imageMinimumGCAge": Key(DURATION, "Younger images are not removed for want of room; 2m by default."),
+    "imageMaximumGCAge": Key(DURATION, "Images that nobody used for longer are removed in any case; 0: they are not."),
+    "nodeStatusMaxImages": Key(Whole(-1, _INT32), "How many images the Node's status tells; 50 by default, -1: all."),
     "crashLoopBackOff": Key(
         Record({"maxContainerRestartPeriod": Key(DURATION, "300s by default.")}), "The longest crash-loop back-off."
     ),
@@ -68,8 +75,8 @@ KUBELET_FIELDS: dict[str, Key] = {
     **{
         name: Key(Free(mapping=False), "It would make a difference.", built=False)
         for name in (
-            "imageGCHighThresholdPercent", "imageGCLowThresholdPercent", "imageMaximumGCAge", "podPidsLimit",
-            "podsPerCore", "registerNode", "registerWithTaints", "reservedMemory", "staticPodPath", "staticPodURL",
+            "podPidsLimit", "podsPerCore", "registerNode", "registerWithTaints", "reservedMemory", "staticPodPath",
+            "staticPodURL",
         )
     },
     **{
@@ -83,19 +90,18 @@ KUBELET_FIELDS: dict[str, Key] = {
             "enableControllerAttachDetach", "enableDebugFlagsHandler", "enableDebuggingHandlers",
             "enableProfilingHandler", "enableServer", "enableSystemLogHandler", "enableSystemLogQuery", "eventBurst",
             "eventRecordQPS", "failCgroupV1", "failSwapOn", "featureGates", "fileCheckFrequency", "hairpinMode",
-            "healthzBindAddress", "healthzPort", "httpCheckFrequency", "imageMinimumGCAge",
-            "imagePullCredentialsVerificationPolicy", "imageServiceEndpoint", "iptablesDropBit",
-            "iptablesMasqueradeBit", "kernelMemcgNotification", "kubeAPIBurst", "kubeAPIQPS", "kubeReservedCgroup",
-            "kubeletCgroups", "logging", "makeIPTablesUtilChains", "maxOpenFiles", "memoryManagerPolicy",
-            "memoryReservationPolicy", "memorySwap", "memoryThrottlingFactor", "nodeStatusMaxImages", "oomScoreAdj",
-            "podCIDR", "podLogsDir", "port", "preloadedImagesVerificationAllowlist", "protectKernelDefaults",
-            "providerID", "qosReserved", "readOnlyPort", "registryBurst", "registryPullQPS", "reservedSystemCPUs",
-            "resolvConf", "rotateCertificates", "runOnce", "runtimeRequestTimeout", "seccompDefault",
-            "serverTLSBootstrap", "showHiddenMetricsForVersion", "singleProcessOOMKill", "staticPodURLHeader",
-            "streamingConnectionIdleTimeout", "syncFrequency", "systemCgroups", "systemReservedCgroup", "tlsCertFile",
-            "tlsCipherSuites", "tlsCurvePreferences", "tlsMinVersion", "tlsPrivateKeyFile", "topologyManagerPolicy",
-            "topologyManagerPolicyOptions", "topologyManagerScope", "tracing", "userNamespaces", "volumePluginDir",
-            "volumeStatsAggPeriod",
+            "healthzBindAddress", "healthzPort", "httpCheckFrequency", "imagePullCredentialsVerificationPolicy",
+            "imageServiceEndpoint", "iptablesDropBit", "iptablesMasqueradeBit", "kernelMemcgNotification",
+            "kubeAPIBurst", "kubeAPIQPS", "kubeReservedCgroup", "kubeletCgroups", "logging", "makeIPTablesUtilChains",
+            "maxOpenFiles", "memoryManagerPolicy", "memoryReservationPolicy", "memorySwap", "memoryThrottlingFactor",
+            "oomScoreAdj", "podCIDR", "podLogsDir", "port", "preloadedImagesVerificationAllowlist",
+            "protectKernelDefaults", "providerID", "qosReserved", "readOnlyPort", "registryBurst", "registryPullQPS",
+            "reservedSystemCPUs", "resolvConf", "rotateCertificates", "runOnce", "runtimeRequestTimeout",
+            "seccompDefault", "serverTLSBootstrap", "showHiddenMetricsForVersion", "singleProcessOOMKill",
+            "staticPodURLHeader", "streamingConnectionIdleTimeout", "syncFrequency", "systemCgroups",
+            "systemReservedCgroup", "tlsCertFile", "tlsCipherSuites", "tlsCurvePreferences", "tlsMinVersion",
+            "tlsPrivateKeyFile", "topologyManagerPolicy", "topologyManagerPolicyOptions", "topologyManagerScope",
+            "tracing", "userNamespaces", "volumePluginDir", "volumeStatsAggPeriod",
         )
     },
 }  # fmt: skip
