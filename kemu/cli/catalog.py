@@ -36,6 +36,9 @@ def find(name: str) -> Path:
         return known[ends[0]]
     if len(ends) > 1:
         raise KemuError(f"{name}: several scenarios are called so: {', '.join(ends)}")
+    inside = [key for key in known if key.startswith(f"{plain.rstrip('/')}/")]
+    if inside:
+        raise KemuError(f"{name}: is a folder of scenarios; there are {', '.join(inside)}")
     names = [*known, *(key.rpartition("/")[2] for key in known)]
     near = difflib.get_close_matches(plain, names, 3, 0.5)
     hint = f"; did you mean {' or '.join(near)}?" if near else "; kemu scenarios list shows what there is"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import re
 import shlex
@@ -41,8 +42,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def _positive(text: str) -> float:
     value = float(text)
-    if not value > 0:
-        raise argparse.ArgumentTypeError("must be greater than 0")
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError("must be a number greater than 0")
     return value
 
 
@@ -60,7 +61,7 @@ def overrides(options: argparse.Namespace) -> dict[str, Any]:
         found["store.etcd"] = match[1]
     for item in options.set:
         path, equals, value = item.partition("=")
-        if not equals:
+        if not equals or not path:
             raise KemuError(f"--set {item}: write it as PATH=VALUE")
         values = documents.parse(value, f"--set {path}")
         if len(values) > 1:

@@ -52,7 +52,9 @@ def put(document: Document, path: Path, value: Any, place: Place) -> None:
             if not isinstance(parent, list):
                 raise ValueError(f"{path_text(path)} leads nowhere: {where} is not a list")
             if step >= len(parent):
-                raise ValueError(f"{path_text(path)} leads nowhere: {where} has {len(parent)} item(s)")
+                raise ValueError(
+                    f"{path_text(path)} leads nowhere: {where} has {len(parent)} item{'s' * (len(parent) != 1)}"
+                )
         elif not isinstance(parent, dict):
             raise ValueError(f"{path_text(path)} leads nowhere: {where} is not a mapping")
         elif step not in parent and not last:

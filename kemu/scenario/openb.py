@@ -115,10 +115,17 @@ class _Row:
     def whole(self, column: str) -> int:
         """A whole number that is not negative; 0, and a complaint, if it is not."""
         text = self.cells[column]
-        if text.isdecimal():
+        if text.isdecimal() and len(text) <= _MOST_DIGITS:
             return int(text)
-        self.problem(column, f"must be a whole number that is not negative, not {text!r}")
+        if text.isdecimal():
+            self.problem(column, f"is too large: it has {len(text)} digits, and {_MOST_DIGITS} are the most")
+        else:
+            self.problem(column, f"must be a whole number that is not negative, not {text[:100]!r}")
         return 0
+
+
+_MOST_DIGITS = 15
+"""Ten thousand years in ns have more, but no column counts those."""
 
 
 def _rows(

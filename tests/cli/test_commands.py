@@ -149,7 +149,13 @@ def test_list_and_show(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "words"),
     [
         (["run", "two-schedulers-one-nod"], "did you mean"),
+        (["run", "races"], "is a folder of scenarios; there are races/two-replicas-same-pods, "),
         (["run", RACE, "--set", "nonsense"], "PATH=VALUE"),
+        (["run", RACE, "--set", "=1"], "PATH=VALUE"),
+        (["run", RACE, "--set", "seed=2000-01-01"], "not the text '2000-01-01'"),
+        (["run", RACE, "--set", "seed=[1"], "--set seed:2:1: is not YAML"),
+        (["run", RACE, "--set", "seed=!!python/name:os 1"], "has no meaning here"),
+        (["run", RACE, "--set", "nodes[1].name=x"], "spec.nodes has 1 item"),
         (["run", RACE, "--set", "schedulers[9].policy.queue=fifo"], "schedulers"),
         (["run", RACE, "--store", "nowhere"], "etcd://HOST:PORT"),
         (["replay", "nowhere"], "nowhere"),

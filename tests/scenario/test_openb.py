@@ -113,6 +113,7 @@ def test_only_the_first_pods(folder: Path) -> None:
     ("file", "old", "new", "line", "path", "what"),
     [
         ("pods.csv", "12000", "-1", 2, "cpu_milli", "whole number"),
+        ("pods.csv", "12000", "9" * 5000, 2, "cpu_milli", "too large"),
         ("pods.csv", "p-1,6000", "p-1,6000,7", 3, "", "12 cells"),
         ("pods.csv", ",LS,", ",XX,", 2, "qos", "must be one of"),
         ("pods.csv", "100,200,100", "100,99,100", 4, "deletion_time", "before"),
