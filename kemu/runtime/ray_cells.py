@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Awaitable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +76,8 @@ class RemoteCell:
         self._cluster = cluster
         self._ray = cluster.ray
         self._channel: grpc.aio.Channel | None = None
+        self._former: list[grpc.aio.Channel] = []
+        """To processes that died. Whoever still waits there hears so; closing would look like his own cancellation."""
         self._resources = dict(plan.resources)
         if not plan.resources and cluster.offers(f"kemu-{plan.name}"):
             self._resources = {f"kemu-{plan.name}": _LITTLE}
@@ -108,12 +110,17 @@ class RemoteCell:
         self.told.clear()
         self.ready.clear()
         self.faults.clear()
-        last = self._channel
+        if self._channel is not None:
+            self._former.append(self._channel)
         self._channel = grpc.aio.insecure_channel(endpoint.target, options=cell_channels.CHANNEL_OPTIONS)
         self._stub = cell_pb2_grpc.CellStub(self._channel)  # type: ignore[no-untyped-call]
+        # The stub's own is of one answer, and tells nothing before that has come.
+        self._start = self._channel.unary_stream(
+            f"/{cell.CELL_SERVICE}/Start",
+            request_serializer=cell_pb2.StartRequest.SerializeToString,
+            response_deserializer=cell_pb2.Empty.FromString,
+        )
         self.connected = True
-        if last is not None:
-            await last.close(None)
         return True
 
     async def is_replaced(self, timeout_s: float) -> bool:
@@ -145,8 +152,10 @@ class RemoteCell:
     async def disconnect(self) -> None:
         self.connected = False
         if self._channel is not None:
-            await self._channel.close(None)
+            self._former.append(self._channel)
             self._channel = None
+        while self._former:
+            await self._former.pop().close(None)
 
     @property
     def source(self) -> ray_logs.Source:
@@ -196,13 +205,13 @@ class RemoteCell:
 
     async def start(self, specs: Sequence[ActorSpec]) -> Coroutine[Any, Any, None]:
         """Returns when they have begun. The result waits until all are ready; it raises ActorFailed when one failed."""
-        call = self._stub.Start(cell_pb2.StartRequest(actors=[_message(spec) for spec in specs]))
+        call = self._start(cell_pb2.StartRequest(actors=[_message(spec) for spec in specs]))
         await call.initial_metadata()
         return self._ready(call)
 
-    async def _ready(self, call: Awaitable[cell_pb2.Empty]) -> None:
+    async def _ready(self, call: Any) -> None:
         try:
-            await call
+            await call.read()
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.ABORTED:
                 raise ActorFailed(error.details()) from None

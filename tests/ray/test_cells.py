@@ -348,6 +348,26 @@ def test_a_crash_before_an_actor_is_ready_is_only_a_crash(world: World) -> None:
     assert "actor.failed" not in kinds
 
 
+def test_nobody_waits_for_who_is_never_ready(world: World, tmp_path: Path) -> None:
+    """Orders to a cell do not wait until those are ready that it starts; neither does the end of a run."""
+    runtime = world.runtime
+    never = str(tmp_path / "never")
+
+    async def main() -> None:
+        await runtime.launch([spec("echo/0", "Echo"), spec("far/0", "Echo"), spec("keeper/0", "Keeper")])
+        world.note_pids()
+        await runtime.begin()
+        await runtime.crash("far/0")
+        await runtime.restart("far/0", spec("far/0", "Slow", gate=never))
+        await until(Path(f"{never}.begun").exists)
+        async with asyncio.timeout(60):
+            await runtime.crash("keeper/0")
+            await runtime.shutdown()
+
+    world.run(main())
+    assert world.events.of("actor.crashed", "keeper/0") == [{}]
+
+
 def test_a_crashed_process_stays_down_until_its_actor_is_restarted(world: World) -> None:
     runtime = world.runtime
 
