@@ -22,7 +22,7 @@ from kemu.runtime.ray import RayRuntime
 from kemu.runtime.ray_cells import RemoteCell
 from kemu.runtime.ray_clusters import RayCluster
 from kemu.runtime.ray_plans import DRIVER, CellPlan
-from kemu.v1 import api_pb2, api_pb2_grpc
+from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2
 from tests.ray.world import Events, alive, nothing_left, spec, until
 
 T = TypeVar("T")
@@ -216,6 +216,32 @@ def test_a_launch_while_a_cell_is_dead(world: World) -> None:
 
     world.run(main())
     assert world.events.of("actor.started", "keeper/0") == [{"incarnation": 1}, {"incarnation": 2}]
+
+
+def test_who_waits_for_a_dead_process_is_not_cancelled(world: World) -> None:
+    """Supervisors tell all cells who lives where: one of two that die together must not take the other's along."""
+    runtime = world.runtime
+
+    async def main() -> None:
+        await runtime.launch([spec("echo/0", "Echo"), spec("keeper/0", "Keeper")])
+        first = world.note_pids()
+        remote = runtime._cells["two"]
+        for pid in first.values():
+            os.kill(pid, signal.SIGKILL)
+        await until(lambda: not remote.up.is_set())
+
+        async def ask() -> None:
+            await remote._stub.Statistics(cell_pb2.Empty(), wait_for_ready=True)
+
+        asked = asyncio.create_task(ask())
+        await until(lambda: all(cell.up.is_set() for cell in runtime._cells.values()))
+        await world.wait_for_answer("echo/0")
+        assert not asked.cancelled()
+        asked.cancel()
+        world.note_pids()
+        await runtime.shutdown()
+
+    world.run(main())
 
 
 def test_a_lost_connection_is_no_death(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
