@@ -314,8 +314,8 @@ class Cluster:
 
     def nominated_nodes(self) -> list[NodeInfo]:
         """The nodes that pods are nominated to."""
-        known = (self.nodes.get(name) for name in self.nominator.nodes)
-        return [node for node in known if node is not None and node.row >= 0]
+        find = self.nodes.get
+        return [node for name in self.nominator.nodes if (node := find(name)) is not None and node.row >= 0]
 
     def pod(self, pod: Any) -> PodInfo:
         """A pod that runs on a node, as the cache counts it (not yet added)."""

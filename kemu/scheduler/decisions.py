@@ -87,19 +87,20 @@ class Filtering:
 
     def is_local(self, node: NodeInfo) -> bool:
         """Whether only the node, its pods and its nominations decide: no CLUSTER filter could make a difference."""
-        if not self.states:
-            return True
+        return not self.states or self.local_rows()[node.row]
+
+    def local_rows(self) -> list[bool]:
+        """:meth:`is_local` by row, where there are CLUSTER filters at all."""
         local = self._local
         if local is None:
-            local = self._local = self._local_rows()
-        return local[node.row]
+            local = self._local = self._passing_anyway()
+        return local
 
     def look_again(self) -> None:
         """Time has passed: nominations, which are live, may have changed."""
         self._local = None
 
-    def _local_rows(self) -> list[bool]:
-        """:meth:`is_local` by row."""
+    def _passing_anyway(self) -> list[bool]:
         filters, cluster = self.profile.filters, self.cycle.cluster
         local = np.ones(self.nodes, dtype=np.bool_)
         for place, state in self.states.items():
@@ -264,9 +265,10 @@ class Decider:
                 column = plugin.verdicts(state, cluster)
                 if column is not None:
                     evaluations.merge(rows, place, column)
-        if filtering.states:
+        if filtering.states and len(cluster.nominator):
+            local = filtering.local_rows()
             for node in cluster.nominated_nodes():
-                if evaluations.nominated_above(node, pod.priority, pod) and not filtering.is_local(node):
+                if not local[node.row] and evaluations.nominated_above(node, pod.priority, pod):
                     rows[node.row] = Simulation(filtering, node).verdict()
 
     def _narrow(self, filtering: Filtering, names: tuple[str, ...], by: str) -> None:

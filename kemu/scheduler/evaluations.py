@@ -267,7 +267,8 @@ class Evaluation:
     def _sum_of_scores(self, cluster: Cluster, rows: IntArray | None) -> IntArray:
         total = np.zeros(self._rows if rows is None else len(rows), dtype=np.int64)
         for plugin, weight, state in self.fixed_scorers:
-            total += plugin.scores(state, cluster, rows) * np.int64(weight)
+            scores = plugin.scores(state, cluster, rows)
+            total += scores if weight == 1 else scores * np.int64(weight)
         return total
 
     # One node -------------------------------------------------------------------------------------------------------

@@ -202,11 +202,12 @@ class Preemptor:
         run = _ResourceDryRun(self, filtering) if _is_about_resources_alone(filtering) else None
         own = self.cluster.nominator.node_of(filtering.cycle.pod.uid)
         nodes = self.cluster.rows
+        local_rows = filtering.local_rows() if filtering.states else None
         for row in (*rows[offset:], *rows[:offset]):
             node = nodes[row]
             name = node.name
             result: Candidate | Status
-            local = filtering.is_local(node)
+            local = local_rows is None or local_rows[row]
             known = kept.get(name) if local and name != own else None
             if known is not None and known[0] == node.generation:
                 result = known[1]

@@ -61,8 +61,14 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
             both = columns.pair(table.allocatable, rows, len(cluster))
             taken = columns.pair(table.requested, rows, len(cluster))
             wanted = np.array([[amount] for _number, amount in state])
-            gain = _pair_balances((taken + wanted) / both) - _pair_balances(taken / both)
-            return _half(50 + gain) + 50
+            # With the pod and without it, in one array: half as many operations.
+            fractions = np.empty((2, *both.shape))
+            np.add(taken, wanted, out=fractions[0])
+            fractions[1] = taken
+            fractions /= both
+            np.minimum(fractions, 1.0, out=fractions)
+            balances = _pair_balances(fractions)
+            return _half(50 + (balances[0] - balances[1])) + 50
         counts: list[BoolArray | None] = []
         with_pod, without = [], []
         for number, amount in state:
@@ -86,10 +92,13 @@ def _half(gain: IntArray) -> IntArray:
 
 
 def _pair_balances(fractions: FloatArray) -> IntArray:
-    """:func:`_balance` by row, of two resources that every node has."""
-    np.minimum(fractions, 1.0, out=fractions)
-    spread = np.abs((fractions[0] - fractions[1]) / 2)
-    balances: IntArray = ((1 - spread) * MAX_SCORE).astype(np.int64)
+    """:func:`_balance` by row, of two resources that every node has: the last axis but one."""
+    spread = fractions[..., 0, :] - fractions[..., 1, :]
+    spread /= 2
+    np.abs(spread, out=spread)
+    np.subtract(1, spread, out=spread)
+    spread *= MAX_SCORE
+    balances: IntArray = spread.astype(np.int64)
     return balances
 
 
