@@ -271,7 +271,7 @@ class RayRuntime:
         await _all(self._connect(remote) for remote in new)
         await _all(self._brief(remote) for remote in new)
         for remote in new:
-            self._spawn(self._supervise(remote))
+            self._spawn(self._supervise(remote), f"the supervision of cell {remote.name}")
 
     async def _connect(self, remote: RemoteCell) -> bool:
         """Returns whether there is a new process."""
@@ -310,7 +310,7 @@ class RayRuntime:
                             )
                     await self._replace(remote)
                 await self._brief(remote)
-            self._spawn(self._start_wanted(remote))
+            self._spawn(self._start_wanted(remote), f"starting the actors of cell {remote.name}")
 
     async def _has_died(self, remote: RemoteCell) -> bool:
         """The connection to a process broke: wait until it is known whether the process did, too.
@@ -411,14 +411,18 @@ class RayRuntime:
 
         await _all(tell(remote) for remote in self._cells.values() if remote.connected and not remote.paused)
 
-    def _spawn(self, coroutine: Coroutine[Any, Any, None]) -> None:
-        task = self._loop.create_task(coroutine)
+    def _spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
+        task = self._loop.create_task(coroutine, name=name)
         self._tasks[task] = None
         task.add_done_callback(self._task_done)
 
     def _task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task, None)
-        if not task.cancelled() and (error := task.exception()) is not None:
+        if task.cancelled():
+            # Only the end of the run cancels them: with a cell that nobody watches any more it would wait for ever.
+            if self._closing is None:
+                self._fail(SimulationError(f"{task.get_name()} was cancelled in the middle of the run"))
+        elif (error := task.exception()) is not None:
             self._fail(error)
 
     # The life of actors
@@ -515,13 +519,13 @@ class RayRuntime:
         if remote is None:
             self._enlist([name])
             await self._configure_all()
-            self._spawn(self._host.start([spec]))
+            self._spawn(self._host.start([spec]), f"starting {spec.name}")
             return
         await remote.up.wait()
         remote.actors[name] = spec
         self._enlist([name])
         await self._configure_all()
-        self._spawn(self._start_wanted(remote))
+        self._spawn(self._start_wanted(remote), f"starting the actors of cell {remote.name}")
 
     async def pause(self, name: str) -> None:
         """See ``runtimes.Runtime``. Raises SimulationError unless the actor has a process of this machine to itself."""

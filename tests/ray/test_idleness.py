@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kemu.errors import SimulationError
 from kemu.runtime import links, ray, ray_events
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.ray_plans import DRIVER, CellPlan
@@ -89,3 +90,19 @@ def test_the_beginning_is_so_far_ahead_that_all_can_be_told(tmp_path: Path, monk
 
     runtime.run(main())
     assert left_ns[-1] > 0
+
+
+def test_a_task_of_the_driver_that_is_cancelled_ends_the_run(tmp_path: Path) -> None:
+    runtime = ray.RayRuntime(1, Events(), directory=tmp_path, cells=HERE)
+
+    async def cancelled() -> None:
+        raise asyncio.CancelledError
+
+    async def main() -> None:
+        await runtime.launch([spec("local", "Echo")])
+        await runtime.begin()
+        runtime._spawn(cancelled(), "the supervision of cell a")
+        await runtime.run_until(1000 * SECOND_NS)
+
+    with pytest.raises(SimulationError, match="the supervision of cell a was cancelled"):
+        runtime.run(main())
