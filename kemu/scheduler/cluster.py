@@ -390,11 +390,19 @@ class Cluster:
         self.add_pod(pod, node_name)
         self.assumed[pod.uid] = pod
 
-    def forget(self, uid: str) -> PodInfo | None:
-        """Stop counting an assumed pod whose binding failed; None when it is not (any more) assumed."""
-        if uid not in self.assumed:
-            return None
-        return self.remove_pod(uid)
+    def confirm(self, uid: str) -> None:
+        """The watch shows the pod on a node: from now on it is not just assumed."""
+        self.assumed.pop(uid, None)
+
+    def forget(self, uid: str) -> bool:
+        """Stop counting an assumed pod whose binding failed; False when it is not (any more) assumed.
+
+        An attempt under way goes on counting it, but what the watch shows of it now is about a pod that waits.
+        """
+        if self.assumed.pop(uid, None) is None:
+            return False
+        self.change(self.remove_pod, uid)
+        return True
 
     def _nominations_changed(self, node_name: str) -> None:
         info = self.nodes.get(node_name)

@@ -381,10 +381,9 @@ class Engine:
         Not for the pod itself when it was rejected: so it hears of it only once it is out of flight, and left out.
         """
         node, rejected = info.node, failure.status.rejected
-        # Otherwise it was forgotten when it was deleted.
-        was_assumed = info.uid in self.cluster.assumed and node is not None
         gone = events.assigned(info.pod, node.name if node is not None else "")
-        self.cluster.change(self.cluster.forget, info.uid)
+        # Otherwise it was forgotten when it was deleted.
+        was_assumed = self.cluster.forget(info.uid)
         rejectors, message, reason = _told(failure.status, failure.rejector)
         if was_assumed and not rejected:
             self.queue.move(Event.ASSIGNED_POD_DELETE, gone, None)

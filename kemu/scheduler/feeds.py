@@ -93,6 +93,7 @@ class PodFeed:
         uid = pod.metadata.uid
         self._queue.remove(uid)
         self._cluster.nominator.remove(uid)
+        self._cluster.confirm(uid)
         self._cluster.change(self._see, pod, False)
         self._queue.move(Event.ASSIGNED_POD_ADD, None, pod)
 
@@ -127,7 +128,7 @@ class PodFeed:
         node = self._cluster.assumed[uid].node
         assert node is not None
         if not self._reject_waiting(uid):
-            self._cluster.change(self._cluster.forget, uid)
+            self._cluster.forget(uid)
         self._queue.move(Event.ASSIGNED_POD_DELETE, events.assigned(pod, node.name), None)
 
     def _other_waiting_changed(self, old: Any, new: Any) -> None:

@@ -126,7 +126,7 @@ def test_an_assumed_pod_is_confirmed_where_the_watch_shows_it() -> None:
     cluster.see_pod(pod, spec_changed=False)
     assert cluster.assumed == {}
     assert [len(cluster.nodes[name].pods) for name in ("n1", "n2")] == [0, 1]
-    assert cluster.forget("uid-p") is None
+    assert not cluster.forget("uid-p")
 
 
 def test_pods_of_a_node_that_comes_later_count_on_it() -> None:
