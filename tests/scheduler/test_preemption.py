@@ -206,9 +206,9 @@ def test_nobody_preempts() -> None:
 
 def test_by_quality_of_service_first() -> None:
     limits = {"requests": {"cpu": "5", "memory": "1Gi"}, "limits": {"cpu": "5", "memory": "1Gi"}}
-    sure = {"containers": [{"name": "main", "image": "app:1", "resources": limits}]}
+    containers = [{"name": "main", "image": "app:1", "resources": limits}]
     burstable = objects.pod("web", "10", priority=1000, on="n1")
-    guaranteed = objects.pod("new", None, priority=1, **sure)
+    guaranteed = objects.pod("new", None, priority=1, containers=containers)
     assert preempt(on_one_node(burstable), guaranteed).candidate is None
     assert victims(preempt(on_one_node(burstable), guaranteed, victimOrder="qos")) == ["web"]
 
