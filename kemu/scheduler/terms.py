@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.objects import selectors
-from kemu.objects.selectors import NOTHING, LabelSelector
+from kemu.objects.selectors import NOTHING, LabelSelector, Requirement
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"
@@ -67,7 +67,7 @@ class PodSelector:
 class SpreadConstraint:
     """One topology spread constraint with its selector compiled."""
 
-    __slots__ = ("hard", "honor_affinity", "honor_taints", "key", "max_skew", "min_domains", "selector")
+    __slots__ = ("hard", "honor_affinity", "honor_taints", "key", "label_keys", "max_skew", "min_domains", "selector")
 
     def __init__(
         self,
@@ -79,6 +79,7 @@ class SpreadConstraint:
         min_domains: int = 1,
         honor_affinity: bool = True,
         honor_taints: bool = False,
+        label_keys: tuple[str, ...] = (),
     ) -> None:
         self.key = key
         self.max_skew = max_skew
@@ -87,6 +88,29 @@ class SpreadConstraint:
         self.min_domains = min_domains
         self.honor_affinity = honor_affinity
         self.honor_taints = honor_taints
+        self.label_keys = label_keys
+        """Labels in which others must equal the pod (``matchLabelKeys``)."""
+
+    def for_pod(self, labels: Labels) -> SpreadConstraint:
+        """The constraint of a pod that has these labels now (``filterTopologySpreadConstraints``).
+
+        The API server put the values that the labels had at creation into the selector; those of today are asked for
+        besides: a label that came later counts too, and with one that changed since, no pod matches.
+        """
+        selector = self.selector
+        missing = [key for key in self.label_keys if key in labels and selector.equals.get(key) != labels[key]]
+        if not missing or selector.nothing:
+            return self
+        own = (Requirement(key, selectors.IN, (labels[key],)) for key in missing)
+        return SpreadConstraint(
+            self.key,
+            self.max_skew,
+            self.hard,
+            LabelSelector((*own, *selector.requirements)),
+            min_domains=self.min_domains,
+            honor_affinity=self.honor_affinity,
+            honor_taints=self.honor_taints,
+        )
 
 
 def spread_constraint(constraint: Any) -> SpreadConstraint:
@@ -99,4 +123,5 @@ def spread_constraint(constraint: Any) -> SpreadConstraint:
         min_domains=constraint.minDomains if constraint.HasField("minDomains") else 1,
         honor_affinity=constraint.nodeAffinityPolicy != "Ignore",
         honor_taints=constraint.nodeTaintsPolicy == "Honor",
+        label_keys=tuple(constraint.matchLabelKeys),
     )

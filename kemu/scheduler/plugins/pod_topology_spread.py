@@ -152,7 +152,7 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
     ) -> list[SpreadConstraint]:
         """The pod's own constraints, or the default ones, hard or soft."""
         if pod.spec.topologySpreadConstraints:
-            return [one for one in template.spread_constraints if one.hard is hard]
+            return [one.for_pod(labels) for one in template.spread_constraints if one.hard is hard]
         if self.system_defaults and hard:
             return []
         selector = default_selector(pod, labels, self.handle.cluster)
