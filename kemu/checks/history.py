@@ -182,6 +182,8 @@ class History:
         """(time, revision) at which a store recovered."""
         self._keep_changes = keep_changes
         self._uid_of_key: dict[str, str] = {}
+        self._binders: dict[str, tuple[str, str]] = {}
+        """Node and scheduler of bindings that succeeded before their write was seen, by the pod's UID."""
         self._shut_down: dict[str, None] = {}
         """Nodes whose machines are."""
         self._handlers = {
@@ -276,7 +278,8 @@ class History:
         if node != history.node:
             if not history.preset_node or history.node:
                 history.bound_ns = time_ns
-                history.facts.append(Fact(time_ns, "bound", node))
+                to, by = self._binders.pop(uid, ("", ""))
+                history.facts.append(Fact(time_ns, "bound", node, by=by if to == node else ""))
                 self.counts["pods_bound"] += 1
             history.node = node
         nominated = status.nominatedNodeName
@@ -432,12 +435,14 @@ class History:
             if data["reason"] == "Conflict":
                 self.counts["bind_conflicts"] += 1
             return
-        history = self.pods.get(data["uid"])
-        if history is not None:
-            for fact in reversed(history.facts):
-                if fact.what == "bound" and fact.node == data["node"]:
-                    fact.by = actor.removeprefix("scheduler/")
-                    break
+        uid, node, by = data["uid"], data["node"], actor.removeprefix("scheduler/")
+        history = self.pods.get(uid)
+        for fact in reversed(history.facts if history is not None else ()):
+            if fact.what == "bound" and fact.node == node:
+                fact.by = by
+                return
+        # A real etcd tells of the write by its watch, which may come later than its answer.
+        self._binders[uid] = (node, by)
 
     def _on_admit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if data["ok"]:

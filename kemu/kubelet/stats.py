@@ -76,7 +76,8 @@ def read_summary(node: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> 
 def read_pod(pod: Mapping[str, Any]) -> PodStats:
     return PodStats(
         uid=(pod.get("podRef") or {}).get("uid", ""),
-        working_set_bytes=_number(pod, "memory", "workingSetBytes"),
+        # An entry without its number counts as 0 (memoryUsage), even in messages; no entry is another matter there.
+        working_set_bytes=None if (memory := pod.get("memory")) is None else memory.get("workingSetBytes", 0),
         processes=_number(pod, "process_stats", "process_count"),
         ephemeral_storage_bytes=_number(pod, "ephemeral-storage", "usedBytes"),
         containers=tuple(

@@ -54,9 +54,20 @@ def pod_requests(pod: Any) -> dict[str, int]:
 def pod_requests_on_node(pod: Any) -> dict[str, int]:
     """The request of a pod that runs on a node: while it is being resized in place, the larger of what its spec
     asks for and what its status says it has."""
-    if _has_resize_status(pod):
+    if is_resized(pod):
         return _rounded(_total(pod, use_status=True, pod_level=True, defaults=None))
     return pod_requests(pod)
+
+
+def is_resized(pod: Any) -> bool:
+    """Whether the status says what resources the pod or its containers have, which may differ from the spec."""
+    status = pod.status
+    for containers in (status.containerStatuses, status.initContainerStatuses):
+        for container in containers[:]:
+            if container.HasField("resources"):
+                return True
+    found: bool = status.HasField("resources")
+    return found
 
 
 def non_zero_requests(pod: Any, *, pod_level: bool = True) -> tuple[int, int]:
@@ -77,7 +88,7 @@ def non_zero_requests(pod: Any, *, pod_level: bool = True) -> tuple[int, int]:
 
 def non_zero_requests_on_node(pod: Any) -> tuple[int, int]:
     """:func:`non_zero_requests` of a pod that runs on a node (in-place resize counts)."""
-    if _has_resize_status(pod):
+    if is_resized(pod):
         return _non_zero(pod, use_status=True, pod_level=True)
     return non_zero_requests(pod)
 
@@ -138,12 +149,21 @@ def _total(pod: Any, *, use_status: bool, pod_level: bool, defaults: Mapping[str
     spec = pod.spec
     total = _container_sum(spec, pod.status if use_status else None, defaults=defaults)
     if pod_level and spec.HasField("resources"):
+        resized = _resized_pod_level(pod) if use_status and pod.status.HasField("resources") else None
         for name, quantity in spec.resources.requests.items():
             if is_pod_level_resource(name):
-                total[name] = _nano(quantity.string)
+                total[name] = _nano(quantity.string) if resized is None else resized.get(name, 0)
     for name, quantity in spec.overhead.items():
         total[name] = total.get(name, 0) + _nano(quantity.string)
     return total
+
+
+def _resized_pod_level(pod: Any) -> dict[str, int]:
+    """The pod-level request of a pod that is being resized (``determineEffectiveRequests``)."""
+    request = {} if _resize_is_infeasible(pod.status) else _nanos(pod.spec.resources.requests)
+    _raise_to(request, _nanos(pod.status.resources.requests))
+    _raise_to(request, _nanos(pod.status.allocatedResources))
+    return request
 
 
 def _container_sum(spec: Any, status: Any | None, *, defaults: Mapping[str, int] | None) -> dict[str, int]:
@@ -188,13 +208,6 @@ def _container_sum(spec: Any, status: Any | None, *, defaults: Mapping[str, int]
                 _raise_to(largest, request)
         _raise_to(total, largest)
     return total
-
-
-def _has_resize_status(pod: Any) -> bool:
-    status = pod.status
-    return any(one.HasField("resources") for one in status.containerStatuses) or any(
-        one.HasField("resources") for one in status.initContainerStatuses
-    )
 
 
 def _resize_is_infeasible(status: Any) -> bool:

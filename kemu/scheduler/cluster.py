@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from kemu.objects import requests
 from kemu.scheduler import columns, pods
 from kemu.scheduler.columns import BoolArray, ChangeLog, IntArray, LabelColumn, ResourceColumns
 from kemu.scheduler.counts import CountColumn, Counts
@@ -495,4 +496,4 @@ def _counts_differently(known: PodInfo, pod: Any) -> bool:
         return True
     if (known.labels or pod.metadata.labels) and known.labels != dict(pod.metadata.labels):
         return True
-    return pods.is_resized(pod)
+    return requests.is_resized(pod)

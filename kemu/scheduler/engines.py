@@ -126,6 +126,7 @@ class Engine:
             self._bindings.preempt,
         )
         handle.is_preempting = self._evictor.is_preempting
+        handle.latest = lambda info: self.pod_feed.find(info.uid)
         self.is_binding: Callable[[str], bool] = self._binding.__contains__
         """Whether a pod, by UID, is in its binding cycle."""
         self.between_attempts: Callable[[], object] = lambda: None
@@ -373,24 +374,27 @@ class Engine:
                 plugin.post_bind(cycle, node)
             return
         self._unreserve(pod.profile, cycle, node)
-        await self._take_back(pod, info, failure)
+        await self._take_back(pod, info, node, failure)
 
-    async def _take_back(self, pod: QueuedPod, info: PodInfo, failure: bindings.Failure) -> None:
+    async def _take_back(self, pod: QueuedPod, info: PodInfo, node: str, failure: bindings.Failure) -> None:
         """A binding failed: what was assumed is not so, which is news for everybody.
 
-        Not for the pod itself when it was rejected: so it hears of it only once it is out of flight, and left out.
+        Not for the pod itself when it was rejected: so it hears of it only when all is done, and left out. It is news
+        once more when the pod was deleted, and forgotten, before: ForgetPod only minds a pod that the watch has shown
+        on a node.
         """
-        node, rejected = info.node, failure.status.rejected
-        gone = events.assigned(info.pod, node.name if node is not None else "")
-        # Otherwise it was forgotten when it was deleted.
-        was_assumed = self.cluster.forget(info.uid)
+        seen = self.pod_feed.find(info.uid)
+        is_news = seen is None or not seen.spec.nodeName
+        rejected = failure.status.rejected
+        gone = events.assigned(info.pod, node)
+        self.cluster.forget(info.uid)
         rejectors, message, reason = _told(failure.status, failure.rejector)
-        if was_assumed and not rejected:
+        if is_news and not rejected:
             self.queue.move(Event.ASSIGNED_POD_DELETE, gone, None)
         latest = self._requeue(pod, rejectors, "")
-        if was_assumed and rejected:
-            self.queue.move(Event.ASSIGNED_POD_DELETE, gone, None, lambda waiting: waiting.uid != info.uid)
         await self._reporter.failed(latest, message, "", reason, writes_status=failure.refusal not in _LEFT_ALONE)
+        if is_news and rejected:
+            self.queue.move(Event.ASSIGNED_POD_DELETE, gone, None, lambda waiting: waiting.uid != info.uid)
 
 
 def _told(status: Status, rejector: str | None) -> tuple[tuple[str, ...], str, str]:

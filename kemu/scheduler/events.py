@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kemu.objects import requests
-from kemu.scheduler import pods
 from kemu.scheduler.pods import PodInfo
 
 
@@ -84,7 +83,7 @@ def assigned_pod_events(old: Any, new: Any, spec_changed: bool) -> list[Event]:
     events = []
     if _relabelled(old, new):
         events.append(Event.ASSIGNED_POD_LABELS)
-    if (spec_changed or pods.is_resized(old) or pods.is_resized(new)) and scaled_down(
+    if (spec_changed or requests.is_resized(old) or requests.is_resized(new)) and scaled_down(
         requests.pod_requests_on_node(old), requests.pod_requests_on_node(new)
     ):
         events.append(Event.ASSIGNED_POD_SCALE_DOWN)

@@ -109,6 +109,8 @@ class Handle:
         """Without nominations: the node on which a pod (by UID) preempted, so that it does not preempt elsewhere."""
         self.is_preempting: Callable[[str], bool] = lambda uid: False
         """Whether the victims of this pod (by UID) are still being told to go."""
+        self.latest: Callable[[PodInfo], Any | None] = lambda pod: pod.pod
+        """A pod as it is now, while an attempt goes on with how it was; None: it is gone."""
         self.waiting: Mapping[str, WaitingPod] = {}
         """Pods that wait for their permit, by UID: plugins allow or reject them."""
         self.avoided: AvoidedNodes | None = None

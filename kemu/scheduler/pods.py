@@ -260,20 +260,10 @@ class PodInfo:
 def on_node(pod: Any, template: Template, names: ResourceNames) -> PodInfo:
     """A pod that runs on a node: a resize that is under way counts in its request."""
     info = PodInfo(pod, template)
-    if is_resized(pod):
+    if requests.is_resized(pod):
         info.requests = indexed(requests.pod_requests_on_node(pod), names)
         info.non_zero = requests.non_zero_requests_on_node(pod)
     return info
-
-
-def is_resized(pod: Any) -> bool:
-    """Whether the status says what resources containers have, which may differ from the spec."""
-    status = pod.status
-    for containers in (status.containerStatuses, status.initContainerStatuses):
-        for container in containers[:]:
-            if container.HasField("resources"):
-                return True
-    return False
 
 
 def terminates_by_preemption(pod: Any) -> bool:

@@ -85,6 +85,21 @@ def test_a_pod_that_is_resized_counts_with_the_most_that_is_said_of_it() -> None
     assert requests.pod_requests_on_node(infeasible) == {"cpu": 3000, "memory": 2 * 2**20}
 
 
+def test_a_pod_whose_own_resources_are_resized() -> None:
+    """``resource.PodRequests``: the status of the pod counts for what its spec requests at pod level, nothing else."""
+    spec = {"resources": {"requests": {"cpu": "3", "memory": "8Mi"}}, "overhead": {"cpu": "1"}}
+    status = {"resources": {"requests": {"cpu": "5", "hugepages-2Mi": "2Mi"}}, "allocatedResources": {"cpu": "4"}}
+    containers = [container("a", cpu="1", memory="1Mi")]
+    pod = pod_of(containers, status=status, **spec)
+    assert requests.pod_requests(pod) == {"cpu": 4000, "memory": 8 * 2**20}
+    assert requests.pod_requests_on_node(pod) == {"cpu": 6000, "memory": 8 * 2**20}
+    assert requests.non_zero_requests_on_node(pod) == (6000, 8 * 2**20)
+    infeasible = pod_of(containers, status={**status, **INFEASIBLE}, **spec)
+    assert requests.pod_requests_on_node(infeasible) == {"cpu": 6000, "memory": 0}
+    only_allocated = pod_of(containers, status={"allocatedResources": {"cpu": "9"}}, **spec)
+    assert requests.pod_requests_on_node(only_allocated) == requests.pod_requests(pod)
+
+
 def test_defaults_for_scores() -> None:
     mib_200 = 200 * 2**20
     assert requests.non_zero_requests(pod_of([container("a")])) == (100, mib_200)

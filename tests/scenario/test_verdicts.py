@@ -207,6 +207,17 @@ def test_groups_counters_checks_order(subject: object, holds: bool) -> None:
     assert ask(preemption(), subject)[0] is holds
 
 
+def test_a_binding_whose_write_is_seen_after_its_answer() -> None:
+    """As with a real etcd, which tells of a write by its watch."""
+    log = Log()
+    log.node(0, "n1")
+    log.pod(1, "a")
+    log.add(2, "scheduler/red/0", "sched.bind", pod="default/a", uid="uid-a", node="n1", start=0, ok=True, reason="")
+    log.pod(2.1, "a", node="n1")
+    assert ask(log, pod("a", "bound", node="n1", by="red"))[0] is True
+    assert ask(log, pod("a", "bound", by="blue"))[0] is False
+
+
 def test_a_number_that_may_still_grow() -> None:
     early = {"finished": False, "idle": False}
     assert ask(preemption(), CounterIs("preemptions", Bounds(at_least=1)), **early)[0] is True

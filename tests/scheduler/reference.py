@@ -104,6 +104,10 @@ def total_request(
     total = most(total, *peaks)
     if pod_level:
         own = amounts(spec.get("resources", {}).get("requests"))
+        if on_node and "resources" in status:
+            now = (amounts(status["resources"].get("requests")), amounts(status.get("allocatedResources")))
+            most_now = most(*now) if pending.get("reason") == "Infeasible" else most(own, *now)
+            own = {name: most_now.get(name, Fraction(0)) for name in own}
         total = total | {name: amount for name, amount in own.items() if is_pod_level(name)}
     return plus(total, amounts(spec.get("overhead")))
 

@@ -191,6 +191,16 @@ def test_switches(policy: dict[str, Any]) -> None:
     assert sorted(run.bound()) == ["a", "b"]
 
 
+def test_others_hear_of_a_rejected_pod_when_its_status_is_written() -> None:
+    """handleBindingCycleError defers that event until the failure has been handled, which includes the status."""
+    too_big = objects.pod("too-big", "20", priority=10)
+    run, _ = play((1, too_big), (2, gang("a", patience=10)), until_s=12.9)
+    cleared = next(one["at"] for one in run.told("sched.nominated", "a") if not one["node"])
+    first, again = (one["at"] for one in run.told("sched.attempt", "too-big"))
+    assert (int(first), int(again)) == (1, 12)
+    assert again >= cleared
+
+
 # PreBind ------------------------------------------------------------------------------------------------------------
 
 
@@ -257,6 +267,25 @@ def test_a_preemptor_turns_away_who_is_in_pre_bind() -> None:
     assert all(data["verb"] != "delete" for _, _, kind, data in run.recorder.events if kind == "api.request")
     assert run.bound() == {"high": "n1"}
     assert nominations(run, "low") == [(2, "n1", "binding"), (6, "", "")]
+
+
+def test_the_end_of_a_binding_is_news_also_when_the_pod_was_deleted_long_before() -> None:
+    """The event comes when the pod is deleted and again when its binding fails: ForgetPod of who is gone is no error."""
+    too_big = objects.pod("too-big", "20")
+
+    async def main(run: Run) -> None:
+        await run.create(too_big)
+        await run.at(2)
+        await run.create(mounting("a", seconds=20))
+        await run.at(8)
+        await run.client.delete("pods", "a", "default")
+        await run.at(30)
+
+    run = Run()
+    run.play(main, [objects.node("n1")], [scheduler()])
+    assert [int(one["at"]) for one in run.told("sched.attempt", "too-big")] == [0, 8, 22]
+    (refused,) = run.told("sched.bind", "a")
+    assert (refused["ok"], refused["reason"]) == (False, "NotFound")
 
 
 # Another scheduler --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Nominations over time: when they are written, taken back, written again; and when nobody writes them."""
+"""Nominations and preemption over time: what is written, taken back, written again; what changes meanwhile."""
 
 from __future__ import annotations
 
@@ -138,6 +138,51 @@ def test_a_nomination_taken_back_during_an_attempt_is_written_again() -> None:
         watch=watch,
     )
     assert of(found, "c", "nominated") == [(1.5, "n1"), (3.0, "n1")]
+
+
+def test_a_preemptor_that_was_nominated_no_more_when_its_attempt_ended_may_preempt_again() -> None:
+    """Preempt looks at the pod as it is in the informer: no nominated node, no victim there to wait for."""
+    small = objects.node("n2", cpu="1")
+
+    def watch(world: World) -> None:
+        def take_back() -> None:
+            pod = world.changed("c")
+            pod.status.ClearField("nominatedNodeName")
+            world.put(pod)
+
+        # c is tried from 3 to 3.5, as the end of "z" woke it.
+        world.clock.call_at_ns(round(3.25 * SECOND_NS), take_back)
+
+    found = small_clusters.play(
+        case(
+            [objects.node("n1"), small],
+            [lasting("a", "10", 30, on="n1"), lasting("z", "1", 0, on="n2", priority=100)],
+            create(1, objects.pod("c", "10", priority=10)),
+            {"at_s": 3, "do": "finishPod", "name": "z"},
+            attempt_s=0.5,
+            horizon_s=5,
+        ),
+        watch=watch,
+    )
+    assert of(found, "c", "nominated") == [(1.5, "n1"), (3.5, "n1")]
+    assert of(found, "a", "preempted") == [(1.5, "")]
+
+
+def test_for_a_pod_that_is_gone_when_its_attempt_ends_nobody_is_preempted() -> None:
+    found = small_clusters.play(
+        case(
+            [objects.node("n1")],
+            [lasting("a", "10", 30, on="n1")],
+            create(1, objects.pod("c", "10", priority=10)),
+            {"at_s": 1.2, "do": "deletePod", "name": "c"},
+            attempt_s=0.5,
+        )
+    )
+    assert [(one["what"], one.get("message", "")) for one in found["timeline"]] == [
+        ("gone", ""),
+        ("unschedulable", '0/1 nodes are available: 1 Insufficient cpu. preemption: pod "c" not found'),
+    ]
+    assert found["final"]["a"] == {"state": "running", "node": "n1"}
 
 
 def test_a_refused_binding_is_over_while_another_pod_is_being_tried() -> None:

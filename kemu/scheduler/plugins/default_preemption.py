@@ -41,7 +41,12 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         if filtering.rejection is not None:
             # kube-scheduler's PostFilter phase ends with an error before this plugin is asked.
             return PostFilterResult(message="not found")
-        nominated = None if policy.nomination else self.handle.preempted_on.get(pod.uid, "")
+        latest = self.handle.latest(pod)
+        if latest is None:
+            return PostFilterResult(message=f'preemption: pod "{pod.name}" not found')
+        nominated = latest.status.nominatedNodeName
+        if not policy.nomination:
+            nominated = self.handle.preempted_on.get(pod.uid, "")
         result = self.preemptor.preempt(filtering, nominated)
         if result.candidate is not None:
             return PostFilterResult(
