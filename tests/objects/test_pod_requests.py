@@ -87,7 +87,7 @@ def test_a_pod_that_is_resized_counts_with_the_most_that_is_said_of_it() -> None
 
 def test_a_pod_whose_own_resources_are_resized() -> None:
     """``resource.PodRequests``: the status of the pod counts for what its spec requests at pod level, nothing else."""
-    spec = {"resources": {"requests": {"cpu": "3", "memory": "8Mi"}}, "overhead": {"cpu": "1"}}
+    spec: dict[str, Any] = {"resources": {"requests": {"cpu": "3", "memory": "8Mi"}}, "overhead": {"cpu": "1"}}
     status = {"resources": {"requests": {"cpu": "5", "hugepages-2Mi": "2Mi"}}, "allocatedResources": {"cpu": "4"}}
     containers = [container("a", cpu="1", memory="1Mi")]
     pod = pod_of(containers, status=status, **spec)
