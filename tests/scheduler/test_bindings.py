@@ -270,7 +270,7 @@ def test_a_preemptor_turns_away_who_is_in_pre_bind() -> None:
 
 
 def test_the_end_of_a_binding_is_news_also_when_the_pod_was_deleted_long_before() -> None:
-    """The event comes when the pod is deleted and again when its binding fails: ForgetPod of who is gone is no error."""
+    """The event comes when the pod is deleted, and when its binding fails: to forget who is gone is no error."""
     too_big = objects.pod("too-big", "20")
 
     async def main(run: Run) -> None:
