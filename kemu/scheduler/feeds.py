@@ -65,7 +65,7 @@ class PodFeed:
             elif self._cooperates:
                 self._other_waiting_changed(old, new)
         elif not old.spec.nodeName:
-            self._assigned(new)
+            self._assigned(new, self._is_counted_otherwise(old))
         else:
             spec_changed = old.spec != new.spec
             self._cluster.change(self._see, new, spec_changed)
@@ -89,12 +89,18 @@ class PodFeed:
         elif pod.status.nominatedNodeName:
             self._nomination_ended(pod)
 
-    def _assigned(self, pod: Any) -> None:
+    def _is_counted_otherwise(self, old: Any) -> bool:
+        """Whether a pod that was assumed changed before it was bound: its requests may."""
+        assumed = self._cluster.assumed.get(old.metadata.uid)
+        return assumed is not None and assumed.pod is not old and bool(assumed.pod.spec != old.spec)
+
+    def _assigned(self, pod: Any, spec_changed: bool = False) -> None:
+        """``spec_changed``: since it was assumed."""
         uid = pod.metadata.uid
         self._queue.remove(uid)
         self._cluster.nominator.remove(uid)
         self._cluster.confirm(uid)
-        self._cluster.change(self._see, pod, False)
+        self._cluster.change(self._see, pod, spec_changed)
         self._queue.move(Event.ASSIGNED_POD_ADD, None, pod)
 
     def _see(self, pod: Any, spec_changed: bool) -> None:

@@ -207,3 +207,19 @@ def test_a_refused_binding_is_over_while_another_pod_is_being_tried() -> None:
     assert of(found, "p", "error", "nominationCleared") == [(3.0, ""), (3.0, "")]
     assert of(found, "other", "unschedulable")[0] == (3.5, "")
     assert of(found, "p", "bound") == [(5.5, "n2")]
+
+
+def test_a_pod_that_changes_while_it_is_being_tried_counts_as_it_is_once_it_is_bound() -> None:
+    """AddPod takes over what the watch shows also of a pod that was assumed on that node before."""
+    found = small_clusters.play(
+        case(
+            [objects.node("n1")],
+            [],
+            create(1, objects.pod("p", "10")),
+            {"at_s": 1.2, "do": "updatePod", "name": "p", "requests": {"cpu": "2"}},
+            create(3, objects.pod("q", "8")),
+            attempt_s=0.5,
+        )
+    )
+    assert of(found, "p", "bound") == [(1.5, "n1")]
+    assert of(found, "q", "bound") == [(3.5, "n1")]
