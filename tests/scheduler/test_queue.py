@@ -357,7 +357,8 @@ def test_a_toleration_is_news_when_it_is_a_further_one() -> None:
     assert events.pending_pod_events(old, further) == [Event.POD_TOLERATIONS]
 
 
-def test_the_end_of_a_nomination_is_no_end_of_a_pod_for_spread_constraints() -> None:
+def test_the_end_of_a_nomination_is_the_end_of_a_pod_for_spread_constraints() -> None:
+    """involvedInTopologySpreading (v1.36.3) is asked of pods with a node or a nominated node."""
     world = World()
     constraint = {
         "maxSkew": 1,
@@ -368,9 +369,11 @@ def test_the_end_of_a_nomination_is_no_end_of_a_pod_for_spread_constraints() -> 
     world.add("p", topologySpreadConstraints=[constraint])
     world.fail(("PodTopologySpread",))
     nominated = objects.pod("nominated", labels={"app": "web"})
-    world.queue.move(Event.ASSIGNED_POD_DELETE, nominated, None)
+    nominated.status.nominatedNodeName = "n1"
+    another = objects.pod("another", labels={"app": "db"}, on="n1")
+    world.queue.move(Event.ASSIGNED_POD_DELETE, another, None)
     assert world.taken() == []
-    world.queue.move(Event.ASSIGNED_POD_DELETE, events.assigned(nominated, "n1"), None)
+    world.queue.move(Event.ASSIGNED_POD_DELETE, nominated, None)
     assert world.taken() == ["p"]
 
 

@@ -318,7 +318,8 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
         return [
             (Event.ASSIGNED_POD_ADD, lambda pod, old, new: self._matches_some(pod, new)),
-            (Event.ASSIGNED_POD_DELETE, self._went),
+            # Also of a pod that was only nominated (involvedInTopologySpreading).
+            (Event.ASSIGNED_POD_DELETE, lambda pod, old, new: self._matches_some(pod, old)),
             (Event.ASSIGNED_POD_LABELS, self._relabelled),
             (Event.POD_LABELS, self._relabelled_itself),
             (Event.POD_TOLERATIONS, lambda pod, old, new: any(one.honor_taints for one in self._hard(pod))),
@@ -335,10 +336,6 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
         if other.metadata.namespace != pod.namespace:
             return False
         return any(constraint.selector.matches(other.metadata.labels) for constraint in self._hard(pod))
-
-    def _went(self, pod: PodInfo, old: Any, new: Any) -> bool:
-        """A pod left its node. One that was only nominated counts for nobody but itself."""
-        return bool(old.spec.nodeName or old.metadata.uid == pod.uid) and self._matches_some(pod, old)
 
     def _relabelled(self, pod: PodInfo, old: Any, new: Any) -> bool:
         if new.metadata.namespace != pod.namespace:
