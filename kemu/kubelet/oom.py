@@ -46,18 +46,21 @@ def _burstable(request: int, memory_capacity: int) -> int:
     return 1000 - (part if used >= 0 else -part)
 
 
-def _memory(container: Any) -> int:
-    wanted = container.resources.requests
+def _memory(requester: Any) -> int:
+    """Of a container, or what the spec of a pod says for all together."""
+    wanted = requester.resources.requests
     return quantities.value(wanted[requests.MEMORY].string) if requests.MEMORY in wanted else 0
 
 
 def _pod_level_share(pod: Any) -> int:
-    """What the pod requests beyond its containers, in equal parts for them."""
+    """What the pod requests beyond its containers, in equal parts for them (``remainingPodMemReqPerContainer``).
+
+    Less than nothing where they request more than the pod, which validation refuses: scores pass 1000 then.
+    """
     spec = pod.spec
-    wanted = spec.resources.requests
-    if not any(requests.is_pod_level_resource(name) for name in wanted) or requests.MEMORY not in wanted:
-        return 0
-    together = requests.container_requests(spec).get(requests.MEMORY, quantities.ZERO).value
-    rest = quantities.value(wanted[requests.MEMORY].string) - together
+    wanted = _memory(spec)
     count = len(spec.containers) + len(spec.initContainers)
-    return rest // count if count and rest > 0 else 0
+    if not wanted or not count:
+        return 0
+    rest = wanted - requests.container_requests(spec).get(requests.MEMORY, quantities.ZERO).value
+    return rest // count if rest >= 0 else -(-rest // count)

@@ -36,6 +36,8 @@ _DECIMAL_SUFFIX_OF = {exponent: suffix for suffix, exponent in _DECIMAL_SUFFIXES
 _BINARY_SUFFIXES = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _BINARY_SUFFIX_OF = {0: "", **{exponent: suffix for suffix, exponent in _BINARY_SUFFIXES.items()}}
 
+_MAX_BARE_EXPONENT = {Format.DECIMAL_SI: 18, Format.DECIMAL_EXPONENT: MAX_VALUE, Format.BINARY_SI: 40}
+"""A number without digits (``Mi``, ``.``) is 0 wherever ParseQuantity takes its short path, which depends on this."""
 _NUMBER = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?([eE][+-]?[0-9]+|[A-Za-z]*)", re.ASCII)
 _SUFFIX_HINT = "n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei, or an exponent such as e3"
 
@@ -52,7 +54,7 @@ class Quantity:
     @property
     def value(self) -> int:
         """Whole units, rounded away from zero, capped to an int64."""
-        return max(-MAX_VALUE, min(_divide_up(self.nano, NANO), MAX_VALUE))
+        return max(-MAX_VALUE - 1, min(_divide_up(self.nano, NANO), MAX_VALUE))
 
     @property
     def milli(self) -> int:
@@ -108,8 +110,6 @@ def parse(text: str) -> Quantity:
         raise ValueError(_what_is_wrong(text))
     sign, whole, fraction, suffix = match.groups()
     fraction = fraction or ""
-    if not whole and not fraction:
-        raise ValueError(_what_is_wrong(text))
     base, exponent, form = 10, 0, Format.DECIMAL_SI
     if suffix in _DECIMAL_SUFFIXES:
         exponent = _DECIMAL_SUFFIXES[suffix]
@@ -117,11 +117,15 @@ def parse(text: str) -> Quantity:
         base, exponent, form = 2, _BINARY_SUFFIXES[suffix], Format.BINARY_SI
     elif suffix[1:] and suffix[0] in "eE" and suffix[-1].isdigit():
         exponent, form = int(suffix[1:]), Format.DECIMAL_EXPONENT
+    elif not whole and not fraction:
+        raise ValueError(_what_is_wrong(text))
     else:
         raise ValueError(
             f"unable to parse quantity's suffix: {text!r} ends in {suffix!r}, which is none of {_SUFFIX_HINT}"
         )
-    nano = _nano(int(whole + fraction), len(fraction), base, exponent)
+    if not text or (not (whole or fraction) and not -9 <= exponent <= _MAX_BARE_EXPONENT[form]):
+        raise ValueError(_what_is_wrong(text))
+    nano = _nano(int(whole + fraction or "0"), len(fraction), base, exponent)
     if form is Format.BINARY_SI and 0 < nano < NANO:
         form = Format.DECIMAL_SI
     return Quantity(-nano if sign == "-" else nano, form)

@@ -9,7 +9,8 @@ import pytest
 from kemu.conformance import kubelet, readings
 from kemu.controllers import taint_timers
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet import durations, thresholds
+from kemu.kubelet import durations, eviction_messages, stats, thresholds
+from kemu.objects import quantities
 from tests.conformance import reference, test_reference
 
 Json = dict[str, Any]
@@ -65,6 +66,26 @@ def test_a_thousand_times_the_request_wraps_around() -> None:
     used = (1000 * 10 * (1 << 50) + 2**63) % 2**64 - 2**63
     assert used < 0
     assert kubelet.answer(case)["oomScoreAdj"] == {"c": 1000 + -used // (1 << 40)}
+
+
+def test_containers_that_request_more_than_their_pod_pass_the_score_of_best_effort() -> None:
+    """``remainingPodMemReqPerContainer`` divides what is missing as well, towards zero."""
+    wanted = pod(requests={"memory": "1001"}, resources={"requests": {"memory": "1"}})
+    wanted["spec"]["containers"].append({"name": "d"})
+    answered = kubelet.answer({"id": "qos-0", "pod": wanted, "memoryCapacity": 1000})
+    assert answered["oomScoreAdj"] == {"c": 1000 - (1001 - 500), "d": 1000 + 500}
+    wanted["spec"]["resources"]["requests"] = {"cpu": "1", "memory": "0"}
+    assert kubelet.answer({"id": "qos-0", "pod": wanted, "memoryCapacity": 1000})["oomScoreAdj"] == {"c": 3, "d": 999}
+
+
+@pytest.mark.parametrize("memory", [None, {}, {"workingSetBytes": 7}])
+def test_a_pod_whose_memory_is_known_without_an_amount_uses_none(memory: Json | None) -> None:
+    """``evictionMessage`` names the pod as soon as its stats say anything of memory; ``memoryUsage`` makes 0 of it."""
+    read = stats.read_pod({"podRef": {"uid": "u"}, "memory": memory})
+    greedy = readings.pod(pod("greedy", resources={"requests": {"memory": "5"}}))
+    text = eviction_messages.node_is_low("memory", quantities.parse("9"), quantities.parse("8"), greedy, read)
+    amount = None if memory is None else memory.get("workingSetBytes", 0)
+    assert (f"Pod greedy was using {amount}, request is 5" in text) == (memory is not None)
 
 
 def test_fields_that_kemu_lacks_are_left_out() -> None:
