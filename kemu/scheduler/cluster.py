@@ -382,6 +382,9 @@ class Cluster:
                 if known.node.put_last(known):
                     self._generation += 1
                     known.node.generation = self._generation
+                if known.template.host_ports and known.node.take_ports(known):
+                    self.nodes_with_ports[node_name] = known.node
+                    self._touch(known.node)
                 return
             self.remove_pod(uid)
         self.add_pod(self.pod(pod), node_name)

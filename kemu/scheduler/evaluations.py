@@ -239,7 +239,8 @@ class Evaluation:
                 tally[old] = left
             else:
                 tally.pop(old, None)
-        if new == 0 and self._fixed is not None:
+        if self._fixed is not None and (new == 0 or node.nominated):
+            # Where a nominated pod is in the way, the node may still pass for that pod itself.
             total = 0
             for plugin, weight, state in self.fixed_scorers:
                 total += plugin.score(state, node) * weight

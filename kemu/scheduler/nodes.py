@@ -66,7 +66,7 @@ class NodeInfo:
         self.pods: dict[str, PodInfo] = {}
         """By UID, in order of their arrival in the cache."""
         self.ports: dict[tuple[str, int], tuple[str, ...]] = {}
-        """(protocol, port) → IPs in use."""
+        """(protocol, port) → IPs in use, each once: see :meth:`remove`."""
         self.nominated: list[PodInfo] = []
         """Pods nominated to this node: the nominator's own list."""
 
@@ -111,11 +111,24 @@ class NodeInfo:
         self.non_zero_memory += pod.non_zero[1]
         self.pods[pod.uid] = pod
         if pod.template.host_ports:
-            for address, protocol, port in pod.template.host_ports:
-                place = (protocol, port)
-                self.ports[place] = (*self.ports.get(place, ()), address)
+            self.take_ports(pod)
+
+    def take_ports(self, pod: PodInfo) -> bool:
+        """Note the pod's host ports as in use; False when they were."""
+        is_new = False
+        for address, protocol, port in pod.template.host_ports:
+            taken = self.ports.get((protocol, port), ())
+            if address not in taken:
+                self.ports[protocol, port] = (*taken, address)
+                is_new = True
+        return is_new
 
     def remove(self, pod: PodInfo) -> None:
+        """Stop counting a pod.
+
+        Its host ports are free then, although another pod of the node may have one of them too (two schedulers may have
+        placed both): kube-scheduler's ``HostPortInfo`` is a set as well. An update of the other one takes it again.
+        """
         requested = self.requested
         for number, amount in pod.requests:
             requested[number] -= amount
@@ -124,13 +137,11 @@ class NodeInfo:
         del self.pods[pod.uid]
         if pod.template.host_ports:
             for address, protocol, port in pod.template.host_ports:
-                place = (protocol, port)
-                left = list(self.ports[place])
-                left.remove(address)
+                left = tuple([other for other in self.ports.get((protocol, port), ()) if other != address])
                 if left:
-                    self.ports[place] = tuple(left)
+                    self.ports[protocol, port] = left
                 else:
-                    del self.ports[place]
+                    self.ports.pop((protocol, port), None)
 
     def put_last(self, pod: PodInfo) -> bool:
         """Let a pod change places with the last one; False when it is that.

@@ -7,6 +7,7 @@ way: no attempt, no binding, and the watches have shown everything.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -146,6 +147,18 @@ def _compare_nodes(cluster: Cluster, fresh: Cluster) -> Iterator[str]:
         other = fresh.nodes.get(name)
         if other is not None:
             yield from _differ(f"node {name}", _of_node(node), _of_node(other))
+            yield from _compare_ports(node, other)
+
+
+def _compare_ports(node: NodeInfo, fresh: NodeInfo) -> Iterator[str]:
+    """A port that several pods of the node have may be free although it is not: see :meth:`NodeInfo.remove`."""
+    holders = Counter(port for pod in fresh.pods.values() for port in pod.template.host_ports)
+    kept, wanted = (
+        sorted((address, *place) for place, addresses in one.ports.items() for address in addresses)
+        for one in (node, fresh)
+    )
+    kept += [port for port in wanted if holders[port] > 1 and port not in kept]
+    yield from _differ(f"ports of node {node.name}", sorted(kept), wanted)
 
 
 def _of_node(node: NodeInfo) -> dict[str, Any]:
@@ -160,7 +173,6 @@ def _of_node(node: NodeInfo) -> dict[str, Any]:
         "requested": node.requested,
         "non_zero": (node.non_zero_cpu, node.non_zero_memory),
         "pods": sorted(node.pods),
-        "ports": {place: sorted(addresses) for place, addresses in node.ports.items()},
         "nominated": sorted(pod.uid for pod in node.nominated),
     }
 

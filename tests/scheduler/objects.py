@@ -201,3 +201,11 @@ def pods(draw: st.DrawFn, name: str, on: str = "") -> core_v1_pb2.Pod:
         found.spec.nodeName = on
         found.status.startTime.seconds = draw(st.integers(1, 5))
     return found
+
+
+def end(cluster: Cluster, uid: str) -> None:
+    """A pod goes. Then those with host ports are updated, which takes the ports again that it shared with them."""
+    cluster.remove_pod(uid)
+    for other in list(cluster.pods.values()):
+        if other.template.host_ports:
+            cluster.see_pod(other.pod, spec_changed=False)

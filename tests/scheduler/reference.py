@@ -263,6 +263,7 @@ class World:
         for pod in case.get("pods", ()):
             if pod["spec"]["nodeName"] in self.pods:
                 self.pods[pod["spec"]["nodeName"]].append(pod)
+        self.ports = {name: {port for pod in there for port in host_ports(pod)} for name, there in self.pods.items()}
         self.changes: list[tuple[int, Place]] = []
         self.namespaces = {one["metadata"]["name"]: labels_of(one) for one in case.get("namespaces", ())}
         profile = case.get("profile") or {}
@@ -279,6 +280,9 @@ class World:
         name = node["metadata"]["name"]
         there = [one for one in self.pods[name] if one is not pod]
         twin.pods = {**self.pods, name: [*there, pod] if amount > 0 else there}
+        # A port is free when one of its pods goes, although another may hold it too.
+        ports, own = self.ports[name], set(host_ports(pod))
+        twin.ports = {**self.ports, name: ports | own if amount > 0 else ports - own}
         twin.changes = [*self.changes, (amount, Place(pod, node))]
         return twin
 
@@ -595,7 +599,7 @@ class World:
             return Status("NodeAffinity", UNRESOLVABLE, ("node(s) didn't match scheduler-enforced node affinity",))
         if not matches_node_affinity(self.pod, node):
             return Status("NodeAffinity", UNRESOLVABLE, ("node(s) didn't match Pod's node affinity/selector",))
-        taken = [port for pod in self.pods[node["metadata"]["name"]] for port in host_ports(pod)]
+        taken = self.ports[node["metadata"]["name"]]
         for address, protocol, number in host_ports(self.pod):
             for other, *rest in taken:
                 if rest == [protocol, number] and (address == other or "0.0.0.0" in (address, other)):

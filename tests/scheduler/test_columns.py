@@ -44,7 +44,7 @@ def apply(cluster: Cluster, event: tuple[Any, ...]) -> None:
         case ("pod", pod):
             cluster.see_pod(pod)
         case ("end", uid):
-            cluster.remove_pod(uid)
+            objects.end(cluster, uid)
         case ("terminate", uid):
             if uid in cluster.pods:
                 changed = type(cluster.pods[uid].pod)()

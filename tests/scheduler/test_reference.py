@@ -17,7 +17,7 @@ from kemu.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.objects import convert
 from kemu.scheduler import cases
 from kemu.scheduler.plugins import pod_topology_spread
-from tests.scheduler import generators, reference
+from tests.scheduler import generators, objects, reference
 
 Json = dict[str, Any]
 
@@ -102,7 +102,7 @@ class Living:
     def went(self) -> None:
         if self.case["pods"]:
             pod = self.case["pods"].pop(self.random.randrange(len(self.case["pods"])))
-            self.cluster.remove_pod(pod["metadata"]["uid"])
+            objects.end(self.cluster, pod["metadata"]["uid"])
 
     def relabelled(self) -> None:
         if self.case["pods"]:
