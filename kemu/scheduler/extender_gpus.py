@@ -66,13 +66,15 @@ class GpuShare(Extender):
             # Others were faster since the filter was asked.
             raise Refusal(f"{node}: {NO_ROOM}")
         metadata = pod.metadata
-        self._binding[metadata.uid] = (node, card)
+        mine = self._binding[metadata.uid] = (node, card)
         try:
             patch = {"metadata": {"annotations": {self._annotation: str(card)}}}
             await self.client.patch("pods", metadata.name, metadata.namespace, patch, uid=metadata.uid)
             await super().bind(pod, node)
         except BaseException:
-            del self._binding[metadata.uid]
+            # Not if the pod has been seen bound (by a request whose answer was lost), or a later request binds it.
+            if self._binding.get(metadata.uid) is mine:
+                del self._binding[metadata.uid]
             raise
 
     # Cards ----------------------------------------------------------------------------------------------------------
