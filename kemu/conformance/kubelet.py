@@ -206,7 +206,7 @@ def _admission(case: Json) -> Json:
         if admission.needs_fresh_node(found):
             # What is read anew is taken as it is; what was read already has been patched for good.
             fresh = case.get("freshNode")
-            node = admission.NodeView(readings.node(fresh or case["node"]), patched=fresh is None)
+            node = admission.NodeView(readings.node(fresh or case["node"]), patched=fresh is None, known=node.known)
             found = admission.failures(node, usage, pod, claim)
         decision = admission.decide(found)
         if found:

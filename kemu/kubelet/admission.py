@@ -6,7 +6,7 @@ Mirrors ``pkg/kubelet/lifecycle`` (``predicateAdmitHandler.Admit``, ``generalFil
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,16 +101,21 @@ NO_SUPPLEMENTAL_GROUPS_POLICY = Decision(
 class NodeView:
     """What admission looks at in a Node."""
 
-    __slots__ = ("allocatable", "labels", "name", "supplemental_groups_policy", "taints")
+    __slots__ = ("allocatable", "known", "labels", "name", "supplemental_groups_policy", "taints")
 
-    def __init__(self, node: Any, *, patched: bool = True) -> None:
-        """``patched``: a node with labels counts as labelled with this kubelet's operating system, whatever it says."""
+    def __init__(self, node: Any, *, patched: bool = True, known: Collection[str] | None = None) -> None:
+        """``patched``: a node with labels counts as labelled with this kubelet's operating system, whatever it says.
+
+        ``known``: see there; without it, what the node has."""
         self.name: str = node.metadata.name
         labels = node.metadata.labels
         self.labels: dict[str, str] = {key: labels[key] for key in sorted(labels)}
         if patched and self.labels:
             self.labels[OS_LABEL] = OS
         self.allocatable = requests.resource_list(node.status.allocatable)
+        self.known: Collection[str] = self.allocatable if known is None else known
+        """Resources; requests for extended ones that are not among them are overlooked (they are taken out of the pod
+        once, by the first look at the node: ``removeMissingExtendedResources``)."""
         self.taints: tuple[Any, ...] = tuple(taint for taint in node.spec.taints if taint.effect == "NoExecute")
         self.supplemental_groups_policy: bool = node.status.features.supplementalGroupsPolicy
 
@@ -245,7 +250,7 @@ def _check_resources(node: NodeView, usage: Usage, pod: Any, claim: Claim, found
             _check_amount(resource, amount, usage, allocatable, found)
     others = [resource for resource in wanted if resource not in _FIRST_RESOURCES and _is_counted(resource)]
     if others:
-        unknown = _unknown_extended(pod, allocatable)
+        unknown = _unknown_extended(pod, node.known)
         for resource in others:
             # Only what the containers request is overlooked, not what the pod costs on top of them.
             amount = _overhead(pod, resource) if resource in unknown else wanted[resource]
@@ -260,14 +265,14 @@ def _check_amount(resource: str, amount: int, usage: Usage, allocatable: dict[st
         found.append(Insufficient(resource, amount, used, capacity))
 
 
-def _unknown_extended(pod: Any, allocatable: dict[str, int]) -> list[str]:
+def _unknown_extended(pod: Any, known: Collection[str]) -> list[str]:
     """Extended resources that the containers request and the node does not have: they are not looked at."""
     return [
         name
         for containers in (pod.spec.containers, pod.spec.initContainers)
         for container in containers
         for name in sorted(container.resources.requests)
-        if name not in allocatable and is_extended_resource(name)
+        if name not in known and is_extended_resource(name)
     ]
 
 

@@ -10,7 +10,7 @@ Mirrors the admission in ``HandlePodAdditions`` of ``pkg/kubelet``, and ``evictP
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Any, Protocol
 
 from kemu.client import recorders
@@ -119,16 +119,17 @@ class Arrivals:
             found = admission.failures(self.node, self._usage, worker.pod, claim)
             if admission.needs_fresh_node(found):
                 self._reading = True
-                self._env.spawn(self._judge_again(worker, claim), f"read node for {worker.key}")
+                self._env.spawn(self._judge_again(worker, claim, self.node.known), f"read node for {worker.key}")
             else:
                 self._recover(worker, claim, found)
 
-    async def _judge_again(self, worker: Worker, claim: admission.Claim) -> None:
-        """The first of those that wait, against the Node as it is now."""
+    async def _judge_again(self, worker: Worker, claim: admission.Claim, known: Collection[str]) -> None:
+        """The first of those that wait, against the Node as it is now; ``known``: resources that it had before."""
         node = await self._fresh_node()
         self._reading = False
         if worker.state == WAITING:
-            found = admission.failures(admission.NodeView(node, patched=False), self._usage, worker.pod, claim)
+            view = admission.NodeView(node, patched=False, known=known)
+            found = admission.failures(view, self._usage, worker.pod, claim)
             self._recover(worker, claim, found)
         self._judge()
 

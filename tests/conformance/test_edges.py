@@ -47,6 +47,23 @@ def test_overhead_of_an_extended_resource_counts_where_the_request_is_overlooked
     ]
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+def test_which_extended_resources_are_overlooked_is_decided_by_the_first_look_at_the_node(is_known: bool) -> None:
+    """``removeMissingExtendedResources`` has changed the pod for good when ``generalFilter`` reads the node again."""
+
+    def node(gpu: str | None) -> Json:
+        allocatable = {"pods": "10"} | ({} if gpu is None else {"example.com/gpu": gpu})
+        return {"metadata": {"name": "n"}, "status": {"allocatable": allocatable}}
+
+    fresh = node(None if is_known else "1")
+    fresh["metadata"]["labels"] = {"disk": "ssd"}
+    incoming = pod(requests={"example.com/gpu": "2"}, nodeSelector={"disk": "ssd"})
+    case = {"id": "admission-0", "mode": "predicate", "pod": incoming, "pods": []}
+    case |= {"node": node("2" if is_known else None), "freshNode": fresh}
+    (outcome,) = kubelet.answer(case)["outcomes"]
+    assert outcome["reason"] == ("OutOfexample.com/gpu" if is_known else "")
+
+
 def test_a_pod_of_a_class_that_there_is_not_is_no_victim() -> None:
     victim = {**pod("victim", {"cpu": "1"}), "status": {"qosClass": "Platinum"}}
     case = {
