@@ -279,13 +279,12 @@ def _remove_elements(elements: Any, doomed: Any, key: Any) -> None:
         del elements[:]
         return
     names = [getattr(one, key) for one in doomed] if key else list(doomed)
-    kept = [one for one in elements if (getattr(one, key) if key else one) not in names]
-    if not kept:
+    found = [i for i, one in enumerate(elements[:]) if (getattr(one, key) if key else one) in names]
+    if len(found) == len(elements):
         del elements[:]
         return
-    for index in range(len(elements) - 1, -1, -1):
-        if (getattr(elements[index], key) if key else elements[index]) in names:
-            del elements[index]
+    for index in reversed(found):
+        del elements[index]
 
 
 @lru_cache(256)

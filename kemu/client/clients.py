@@ -87,16 +87,9 @@ class Client:
         """``type``: ``merge`` (RFC 7386) or ``strategic``. ``uid``: only if the object still has it (Conflict)."""
         message, data = resources.BY_PLURAL[resource].message, json.dumps(patch, separators=(",", ":")).encode()
         patch_type = PATCH_TYPES[type]
-        call = self._session.next_call()
-        request = call.patch
-        request.resource.resource = resource
-        request.resource.namespace = namespace
-        request.name = name
+        call, request = self._patch_call(resource, name, namespace, subresource, uid)
         request.type = patch_type
         request.patch = data
-        request.subresource = subresource
-        if uid:
-            request.preconditions.uid = uid
         return await self._session.send(call.id, message, True)
 
     async def patch_message(
@@ -111,21 +104,25 @@ class Client:
     ) -> M:
         """A strategic patch in serialised messages: ``removed`` names what goes, ``patch`` holds what is set (see
         ``PatchRequest.MESSAGE``). ``uid``: only if the object still has it (Conflict)."""
-        resource = resources.BY_MESSAGE[message]
-        call = self._session.next_call()
-        request = call.patch
-        request.resource.resource = resource.plural
-        if namespace:
-            request.resource.namespace = namespace
-        request.name = name
+        plural = resources.BY_MESSAGE[message].plural
+        call, request = self._patch_call(plural, name, namespace, subresource, uid)
         request.type = api_pb2.PatchRequest.MESSAGE
         request.patch = patch
         if removed:
             request.removed = removed
+        return await self._session.send(call.id, message, True)
+
+    def _patch_call(self, resource: str, name: str, namespace: str, subresource: str, uid: str) -> tuple[Any, Any]:
+        """A call of the growing batch and its patch request, which says what is to be patched but not yet how."""
+        call = self._session.next_call()
+        request = call.patch
+        request.resource.resource = resource
+        request.resource.namespace = namespace
+        request.name = name
         request.subresource = subresource
         if uid:
             request.preconditions.uid = uid
-        return await self._session.send(call.id, message, True)
+        return call, request
 
     async def delete(
         self,
