@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 _UNIT_NS = {
     "ns": 1,
@@ -47,3 +49,11 @@ def parse_ns(text: str) -> int:
     if total > _MAX_NS and not (sign < 0 and total == _MAX_NS + 1):
         raise ValueError(f"invalid duration {text!r}: too long")
     return sign * total
+
+
+def field_ns(fields: Mapping[str, Any], name: str, path: str = "") -> int:
+    """Nanoseconds of a field; 0 where it is missing. Raises ValueError that begins with its path (``name``)."""
+    try:
+        return parse_ns(fields.get(name) or "0")
+    except ValueError as error:
+        raise ValueError(f"{path or name}: {error}") from error

@@ -59,8 +59,8 @@ def read(kubelet: Mapping[str, Any]) -> Policy:
         stated = _LOW if kubelet.get(_LOW) is not None else _HIGH
         raise ValueError(f"{stated}: {_LOW} ({low}) must be less than {_HIGH} ({high})")
     # As in the kubelet, 0 stands for the default.
-    min_age_ns = _duration_ns(kubelet, _MIN_AGE) or _DEFAULT.min_age_ns
-    max_age_ns = _duration_ns(kubelet, _MAX_AGE)
+    min_age_ns = durations.field_ns(kubelet, _MIN_AGE) or _DEFAULT.min_age_ns
+    max_age_ns = durations.field_ns(kubelet, _MAX_AGE)
     if max_age_ns < 0:
         raise ValueError(f"{_MAX_AGE}: must not be negative")
     if 0 < max_age_ns <= min_age_ns:
@@ -75,13 +75,6 @@ def _percent(kubelet: Mapping[str, Any], name: str, default: int) -> int:
     if type(value) is not int or not 0 <= value <= 100:
         raise ValueError(f"{name}: must be a whole number from 0 to 100, not {value!r}")
     return value
-
-
-def _duration_ns(kubelet: Mapping[str, Any], name: str) -> int:
-    try:
-        return durations.parse_ns(kubelet.get(name) or "0")
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
 
 
 class Collector:

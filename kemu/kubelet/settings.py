@@ -113,10 +113,7 @@ def _whole(fields: Mapping[str, Any], name: str, default: int) -> int:
 
 def _duration_s(fields: Mapping[str, Any], name: str, default_s: float, path: str = "") -> float:
     """A Go duration, such as ``1m30s``. As in the kubelet, 0 stands for the default."""
-    try:
-        found_ns = durations.parse_ns(fields.get(name) or "0")
-    except ValueError as error:
-        raise ValueError(f"{path or name}: {error}") from error
+    found_ns = durations.field_ns(fields, name, path)
     return found_ns / SECOND_NS if found_ns else default_s
 
 

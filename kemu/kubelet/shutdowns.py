@@ -73,10 +73,7 @@ def read(kubelet: Mapping[str, Any]) -> tuple[Group, ...]:
 
 
 def _period_ns(kubelet: Mapping[str, Any], field: str) -> int:
-    try:
-        found_ns = durations.parse_ns(kubelet.get(field) or "0")
-    except ValueError as error:
-        raise ValueError(f"{field}: {error}") from error
+    found_ns = durations.field_ns(kubelet, field)
     if found_ns < 0 or 0 < found_ns < SECOND_NS:
         raise ValueError(f"{field}: must be 0, or 1s at least")
     return found_ns
