@@ -12,10 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kemu.scheduler.events import Event, Hint
-from kemu.scheduler.framework import MAX_SCORE, ArgumentError, Cycle, Handle, NodeFilterPlugin, NodeScorePlugin
-from kemu.scheduler.nodes import NodeInfo
-from kemu.scheduler.statuses import Status, unresolvable, unschedulable
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.interfaces import (
+    MAX_SCORE,
+    ArgumentError,
+    Cycle,
+    Handle,
+    NodeFilterPlugin,
+    NodeScorePlugin,
+)
+from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable
 
 LABEL = "example.com/watts"
 

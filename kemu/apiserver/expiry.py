@@ -8,8 +8,8 @@ that was written again meanwhile is left alone.
 from __future__ import annotations
 
 from kemu import errors
-from kemu.apiserver.cache import WatchCache
 from kemu.apiserver.storage import Entry, Storage
+from kemu.apiserver.watch.cache import WatchCache
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta
 from kemu.runtime.env import SECOND_NS, Clock

@@ -10,18 +10,18 @@ from typing import Any
 
 from kemu import errors
 from kemu.apiserver import admission
-from kemu.apiserver.cache import WatchCache
-from kemu.apiserver.capacity import CapacityCheck
 from kemu.apiserver.expiry import Expiry
-from kemu.apiserver.fanout import Fanout, Stream
-from kemu.apiserver.feed import Feed
-from kemu.apiserver.reads import Reader
-from kemu.apiserver.registry import ABLATIONS, Registry
-from kemu.apiserver.requests import Requests
+from kemu.apiserver.registry.capacity import CapacityCheck
+from kemu.apiserver.registry.reads import Reader
+from kemu.apiserver.registry.registry import ABLATIONS, Registry
 from kemu.apiserver.service import Service
 from kemu.apiserver.storage import Storage
+from kemu.apiserver.verbs import Requests
+from kemu.apiserver.watch.cache import WatchCache
+from kemu.apiserver.watch.fanout import Fanout, Stream
+from kemu.apiserver.watch.feed import Feed
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
-from kemu.objects import validation
+from kemu.objects.validation import kinds
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2_grpc
 
@@ -90,7 +90,7 @@ class ApiServer:
             namespace = core_v1_pb2.Namespace()
             namespace.metadata.name = name
             await self._ensure("namespaces", namespace.SerializeToString(deterministic=True))
-        for name, value in validation.SYSTEM_PRIORITY_CLASSES.items():
+        for name, value in kinds.SYSTEM_PRIORITY_CLASSES.items():
             found = scheduling_v1_pb2.PriorityClass(value=value, description=SYSTEM_CLASSES[name])
             found.metadata.name = name
             await self._ensure("priorityclasses", found.SerializeToString(deterministic=True))

@@ -10,12 +10,13 @@ from typing import Any
 import grpc
 
 from kemu import errors as kemu_errors
-from kemu.apiserver import errors, reads, selections
-from kemu.apiserver.cache import WatchCache
-from kemu.apiserver.fanout import BYTES_PER_MESSAGE, Fanout, Stream, Watcher
-from kemu.apiserver.feed import Feed
-from kemu.apiserver.requests import Answer, Requests
+from kemu.apiserver import errors, selections
+from kemu.apiserver.registry import reads
 from kemu.apiserver.storage import Storage
+from kemu.apiserver.verbs import Answer, Requests
+from kemu.apiserver.watch.cache import WatchCache
+from kemu.apiserver.watch.fanout import BYTES_PER_MESSAGE, Fanout, Stream, Watcher
+from kemu.apiserver.watch.feed import Feed
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2, api_pb2_grpc
 

@@ -1,7 +1,7 @@
 """The etcd v3 API, as far as an API server needs it: one key at a time, compare and swap, ranges at a revision.
 
 Values are the deterministic bytes of an object with ``metadata.resourceVersion`` empty: the store's modification
-revision is the resource version. Knows nothing of kinds; :mod:`kemu.apiserver.feed` holds the watch.
+revision is the resource version. Knows nothing of kinds; :mod:`kemu.apiserver.watch.feed` holds the watch.
 """
 
 from __future__ import annotations

@@ -15,12 +15,12 @@ from typing import Any
 from kemu.bench import shapes
 from kemu.k8s import core_v1_pb2
 from kemu.objects import defaults
-from kemu.scheduler import configurations
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.decisions import Decider, Decision
-from kemu.scheduler.framework import Handle
-from kemu.scheduler.pods import PodInfo
-from kemu.scheduler.profiles import Profile
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.configuration import configurations
+from kemu.scheduler.cycle.decisions import Decider, Decision
+from kemu.scheduler.cycle.profiles import Profile
+from kemu.scheduler.framework.interfaces import Handle
 
 PODS_PER_NODE = 10
 ZONES = ("zone1", "zone2", "zone3")

@@ -11,9 +11,10 @@ from typing import Any
 import yaml
 
 from kemu.runlog.frames import FILE_NAME, Writer
-from kemu.runtime.sim import SimRuntime
-from kemu.scenario import loader, runner
-from kemu.scenario.heartbeats import Heartbeats
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
+from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 
 EXACT_NODES, EXACT_MINUTES = 200, 10

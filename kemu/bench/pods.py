@@ -17,9 +17,10 @@ import yaml
 from kemu.runlog.frames import FILE_NAME, Writer
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runtimes import Runtime
-from kemu.runtime.sim import SimRuntime
-from kemu.scenario import loader, runner
-from kemu.scenario.heartbeats import Heartbeats
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
+from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 
 
@@ -130,7 +131,7 @@ def sim_pods(nodes: int, pods: int) -> dict[str, Any]:
 
 def ray_pods(nodes: int, pods: int) -> dict[str, Any]:
     """Over real gRPC between the processes of a Ray cluster on this machine, at its own speed."""
-    from kemu.runtime.ray import RayRuntime
+    from kemu.runtime.ray.driver.runtime import RayRuntime
 
     scenario = loader.loads(scenario_text(nodes, pods, schedulers=2))
     with tempfile.TemporaryDirectory(prefix="kemu-bench-") as folder:

@@ -21,8 +21,8 @@ from kemu.bench import shapes
 from kemu.client import clients
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS, ActorSpec
-from kemu.runtime.sim import SimRuntime
-from kemu.scenario import plans
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.scenario.playing import plans
 
 TIMING: Mapping[str, Any] = {"apiLatency": 0, "watchLatency": 0, "storeLatency": 0, "schedulingCycle": 0, "bind": 0}
 SCHEDULER = "scheduler/default-scheduler/0"

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kemu.k8s import core_v1_pb2, policy_v1_pb2, scheduling_v1_pb2
-from kemu.objects import convert
+from kemu.objects.conversion import convert
 
 HOSTNAME, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 

@@ -2,8 +2,8 @@
 
 Store, API server and scheduler in one process, in virtual time, without kubelets: a driver makes pods of many kinds and
 ends them, adds and removes nodes, cordons, taints and relabels them, relabels pods. At the end what the scheduler keeps
-is compared with a cache built anew from the store's objects (:mod:`kemu.scheduler.rebuilds`), and its sizes and the
-process's memory are reported after every 10,000 pods.
+is compared with a cache built anew from the store's objects (:mod:`kemu.scheduler.cache.consistency`), and its sizes
+and the process's memory are reported after every 10,000 pods.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from kemu.client import clients
 from kemu.k8s import core_v1_pb2
 from kemu.objects import pod_phases
 from kemu.runtime.env import SECOND_NS, ActorSpec
-from kemu.runtime.sim import SimRuntime
-from kemu.scenario import plans
-from kemu.scheduler import rebuilds
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.scenario.playing import plans
+from kemu.scheduler.cache import consistency
 from kemu.scheduler.scheduler import Scheduler
 
 SCHEDULER = "scheduler/default-scheduler/0"
@@ -190,7 +190,7 @@ async def _drive(runtime: SimRuntime, nodes: int, pods: int, seed: int) -> dict[
             await clock.sleep(STEP_S)
             if driver.made - reported >= min(REPORT_PODS, max(1, pods // 5)):
                 spent = time.process_time() - begun_cpu
-                sizes = rebuilds.sizes(engine)
+                sizes = consistency.sizes(engine)
                 reports.append(
                     {
                         "pods": driver.made,
@@ -209,7 +209,7 @@ async def _drive(runtime: SimRuntime, nodes: int, pods: int, seed: int) -> dict[
     listed_nodes = await driver.client.list("nodes")
     listed_pods = await driver.client.list("pods")
     left = [pod for pod in listed_pods.items if not pod_phases.is_terminal(pod)]
-    found = rebuilds.differences(engine, listed_nodes.items, left)
+    found = consistency.differences(engine, listed_nodes.items, left)
     await runtime.shutdown()
     return {
         "made": driver.made,

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
-from kemu.runtime.cell_hosts import Host
 from kemu.runtime.env import ActorSpec, Env
+from kemu.runtime.ray.cell.hosts import Host
 
 _KV: Any = rpc_pb2_grpc.KVStub
 _Watch: Any = rpc_pb2_grpc.WatchStub

@@ -32,22 +32,22 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.conformance import cases, registry, reports
+    from kemu.conformance import agreements, case_files, registry
 
     if options.kind not in registry.names():
         raise KemuError(f"no kind of cases {options.kind!r}; there are {', '.join(registry.names())}")
     kind = registry.kind(options.kind)
     # Read all files first: a bad one is found out before minutes of judging.
-    questions = [case for path in options.files for case in cases.read(path)]
-    report = reports.judge(kind, questions, jobs=options.jobs)
+    questions = [case for path in options.files for case in case_files.read(path)]
+    report = agreements.judge(kind, questions, jobs=options.jobs)
     print(json.dumps(report.to_json(), ensure_ascii=False)) if options.json else _print(report)
     return 0 if report.agree == report.total else 1
 
 
 def _print(report: object) -> None:
-    from kemu.conformance import reports
+    from kemu.conformance import agreements
 
-    assert isinstance(report, reports.Report)
+    assert isinstance(report, agreements.Report)
     width = max(60, shutil.get_terminal_size((120, 24)).columns)
     longest = max(len(name) for name in report.families)
     for name, tally in report.families.items():
@@ -57,7 +57,7 @@ def _print(report: object) -> None:
         print(f"\n{one.id}")
         for difference in one.differences[:_ROWS]:
             print(f"  {difference}"[:width])
-        rows = reports.side_by_side(one, width - 2)
+        rows = agreements.side_by_side(one, width - 2)
         if rows:
             print("  recorded | kemu")
         for row in rows[:_ROWS]:

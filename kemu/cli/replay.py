@@ -23,7 +23,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def command(options: argparse.Namespace) -> int:
     from kemu.checks.results import counted
-    from kemu.scenario import replays
+    from kemu.scenario.playing import replays
 
     found = replays.replay(options.run, options.data)
     same = all(each.difference is None for each in found)

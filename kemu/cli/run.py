@@ -49,7 +49,7 @@ def _positive(text: str) -> float:
 
 def overrides(options: argparse.Namespace) -> dict[str, Any]:
     """What the command line sets, as paths below spec."""
-    from kemu.scenario import documents
+    from kemu.scenario.format import documents
 
     found: dict[str, Any] = {}
     if options.seed is not None:
@@ -71,7 +71,8 @@ def overrides(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.scenario import loader, runner
+    from kemu.scenario.loading import loader
+    from kemu.scenario.playing import runner
 
     path = catalog.find(options.scenario)
     scenario = loader.load(path, options.data, overrides(options))
@@ -123,7 +124,7 @@ def _show(description: str, verdict: Mapping[str, Any], results: list[Any], opti
     from rich.console import Console
 
     from kemu.report import terminal
-    from kemu.scenario import runner
+    from kemu.scenario.playing import runner
 
     class PipeConsole(Console):
         def on_broken_pipe(self) -> None:

@@ -72,7 +72,7 @@ def show_command(options: argparse.Namespace) -> int:
 
 
 def validate_command(options: argparse.Namespace) -> int:
-    from kemu.scenario import loader
+    from kemu.scenario.loading import loader
 
     problems: list[Problem] = []
     for name in options.scenario:
@@ -95,7 +95,7 @@ def validate_command(options: argparse.Namespace) -> int:
 
 
 def schema_command(options: argparse.Namespace) -> int:
-    from kemu.scenario import schema
+    from kemu.scenario.format import schema
 
     print(json.dumps(schema.json_schema(), indent=2))
     return 0

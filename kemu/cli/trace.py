@@ -29,7 +29,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def command(options: argparse.Namespace) -> int:
     from kemu.runlog.frames import FILE_NAME
-    from kemu.scenario.replays import folders
+    from kemu.scenario.playing.replays import folders
 
     if not options.pod and not options.otlp:
         raise KemuError("name a pod to show, or --otlp HOST:PORT to send all traces to")
@@ -69,7 +69,7 @@ def _number(folder: Path) -> int:
 
 def _name(folder: Path) -> str:
     """``queue=fifo nomination=off``, from the verdict that the run left."""
-    from kemu.scenario import runner
+    from kemu.scenario.playing import runner
 
     try:
         verdict = json.loads((folder / runner.VERDICT_FILE).read_text())

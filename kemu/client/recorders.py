@@ -20,7 +20,8 @@ from typing import Any, Protocol
 
 from kemu.errors import AlreadyExists, ApiError, NotFound, ServiceUnavailable
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert, meta, names, resources
+from kemu.objects import meta, names, resources
+from kemu.objects.conversion import convert
 from kemu.runtime.env import SECOND_NS, Env
 
 NORMAL, WARNING = "Normal", "Warning"

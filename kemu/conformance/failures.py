@@ -8,7 +8,8 @@ from kemu.conformance import readings
 from kemu.controllers import node_health as lifecycles
 from kemu.controllers import taint_timers as taint_evictions
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert, meta
+from kemu.objects import meta
+from kemu.objects.conversion import convert
 
 Json = dict[str, Any]
 _MS_NS = 1_000_000

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 from kemu.conformance import comparing, failures, pressure, readings
-from kemu.kubelet import admission, configurations, critical, oom, preemption, thresholds
+from kemu.kubelet.admission import critical, predicates, preemption
+from kemu.kubelet.pressure import oom, thresholds
+from kemu.kubelet.settings import configurations
 from kemu.objects import floats, qos, requests
 
 Json = dict[str, Any]
@@ -190,25 +192,25 @@ def _admission(case: Json) -> Json:
     if case["mode"] == "direct":
         return {"outcomes": [_recovery(case)]}
     pod = readings.pod(case["pod"])
-    node = None if case.get("nodeError") else admission.NodeView(readings.node(case["node"]))
-    decision = admission.precheck(node, pod)
+    node = None if case.get("nodeError") else predicates.NodeView(readings.node(case["node"]))
+    decision = predicates.precheck(node, pod)
     killed: list[Json] = []
     if decision is None and case.get("pluginError"):
-        decision = admission.NO_DEVICES
+        decision = predicates.NO_DEVICES
     if decision is None:
         assert node is not None
         others = readings.pods(case.get("pods"))
-        usage = admission.Usage()
+        usage = predicates.Usage()
         for other in others:
-            usage.add(admission.claim_of(other, running=True))
-        claim = admission.claim_of(pod)
-        found = admission.failures(node, usage, pod, claim)
-        if admission.needs_fresh_node(found):
+            usage.add(predicates.claim_of(other, running=True))
+        claim = predicates.claim_of(pod)
+        found = predicates.failures(node, usage, pod, claim)
+        if predicates.needs_fresh_node(found):
             # What is read anew is taken as it is; what was read already has been patched for good.
             fresh = case.get("freshNode")
-            node = admission.NodeView(readings.node(fresh or case["node"]), patched=fresh is None, known=node.known)
-            found = admission.failures(node, usage, pod, claim)
-        decision = admission.decide(found)
+            node = predicates.NodeView(readings.node(fresh or case["node"]), patched=fresh is None, known=node.known)
+            found = predicates.failures(node, usage, pod, claim)
+        decision = predicates.decide(found)
         if found:
             recovery = preemption.handle(pod, found, others)
             killed = [_kill(victim) for victim in recovery.victims]
@@ -234,15 +236,15 @@ def _recovery(case: Json) -> Json:
     }
 
 
-def _failure(reason: Json) -> admission.Failure:
+def _failure(reason: Json) -> predicates.Failure:
     if "predicate" in reason:
-        return admission.Unfit(reason["predicate"], reason.get("desc", ""))
+        return predicates.Unfit(reason["predicate"], reason.get("desc", ""))
     amounts = (reason.get(key, 0) for key in ("requested", "used", "capacity"))
-    return admission.Insufficient(reason["resource"], *amounts)
+    return predicates.Insufficient(reason["resource"], *amounts)
 
 
-def _failure_json(failure: admission.Failure) -> Json:
-    if isinstance(failure, admission.Unfit):
+def _failure_json(failure: predicates.Failure) -> Json:
+    if isinstance(failure, predicates.Unfit):
         return {"predicate": failure.predicate, "desc": failure.description}
     return {
         "resource": failure.resource,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.conformance import readings
-from kemu.kubelet import eviction, ranking, stats, thresholds
+from kemu.kubelet.pressure import eviction, ranking, stats, thresholds
 
 Json = dict[str, Any]
 _SECOND_NS = readings.SECOND_NS

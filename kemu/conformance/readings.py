@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 from google.protobuf.message import Message
 
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet import preemption, thresholds
-from kemu.objects import convert
+from kemu.kubelet.admission import preemption
+from kemu.kubelet.pressure import thresholds
+from kemu.objects.conversion import convert
 
 M = TypeVar("M", bound=Message)
 

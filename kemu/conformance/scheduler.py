@@ -1,17 +1,17 @@
-"""Recorded decisions of the kube-scheduler, answered by :mod:`kemu.scheduler.cases`, and how they are compared."""
+"""Recorded decisions of the kube-scheduler (:mod:`kemu.conformance.scheduler_cases` answers), and how they compare."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from kemu.scheduler import cases
+from kemu.conformance import scheduler_cases
 
 Json = dict[str, Any]
 
 
 def answer(case: Json) -> Json:
     """What kemu's scheduler decides about a case, in the form of the records."""
-    return cases.answer(case)
+    return scheduler_cases.answer(case)
 
 
 def agrees(expect: Json, answered: Json) -> list[str]:

@@ -15,13 +15,16 @@ from typing import Any, NamedTuple
 
 from kemu import errors
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert, meta, times
+from kemu.objects import meta, times
+from kemu.objects.conversion import convert
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.sim import SimEnv, SimRuntime
-from kemu.scheduler import configurations, feeds, policies
-from kemu.scheduler.engines import Engine
-from kemu.scheduler.queues import QueuedPod
-from kemu.scheduler.timings import Timing
+from kemu.runtime.sim.simulation import SimEnv, SimRuntime
+from kemu.scheduler.cache import feeds
+from kemu.scheduler.configuration import configurations
+from kemu.scheduler.configuration.timings import Timing
+from kemu.scheduler.experiments import switches
+from kemu.scheduler.loop import Engine
+from kemu.scheduler.queue.queues import QueuedPod
 
 ORPHANS_LIVE_S = 40
 SHUTDOWN, RUN = "kemu.dev/shutdown-seconds", "kemu.dev/run-seconds"
@@ -73,7 +76,7 @@ class World:
             Recording(env, self),
             self,
             configuration,
-            policies.policy_of(policy),
+            switches.policy_of(policy),
             Timing({"schedulingCycle": case.get("attempt_s", 0)}),
         )
         self.engine.step_s = latencies.step_s

@@ -2,15 +2,15 @@
 
 Config (plain data): ``node`` (a serialised core/v1 Node: what to register), ``apiserver`` (whom to talk to),
 ``kubelet`` (fields of a KubeletConfiguration), ``timing`` (``kubeletSync``, ``podStart``, ``imagePull``: seconds or
-distributions), ``machine`` and ``usage`` (:mod:`kemu.kubelet.machines`, :mod:`kemu.kubelet.usages`), ``images`` (sizes
-in bytes, by name with tag), ``heartbeats`` (False: no leases and no reports of an unchanged node), ``standing`` (when
-it may state heartbeats instead of sending them: :class:`kemu.kubelet.leases.Calms`), ``preemptsForAll`` (True: lower
-pods are killed for every pod that does not fit, not for critical ones alone), ``staticPods`` (serialised Pods: the
-manifests of its static pods), ``events`` (which event objects it writes: :data:`kemu.client.recorders.LEVELS`),
-``boot`` (since when its machine runs: :mod:`kemu.kubelet.boots`).
+distributions), ``machine`` and ``usage`` (:mod:`kemu.kubelet.usage.machines`, :mod:`kemu.kubelet.usage.usages`),
+``images`` (sizes in bytes, by name with tag), ``heartbeats`` (False: no leases and no reports of an unchanged node),
+``standing`` (when it may state heartbeats instead of sending them: :class:`kemu.kubelet.node.leases.Calms`),
+``preemptsForAll`` (True: lower pods are killed for every pod that does not fit, not for critical ones alone),
+``staticPods`` (serialised Pods: the manifests of its static pods), ``events`` (which event objects it writes:
+:data:`kemu.client.recorders.LEVELS`), ``boot`` (since when its machine runs: :mod:`kemu.kubelet.node.boots`).
 
-:mod:`kemu.kubelet.pods` runs the pods, :mod:`kemu.kubelet.nodes` keeps the Node. After a crash the next incarnation
-takes over what the API server says runs here: containers outlive their kubelet, though not their machine.
+:mod:`kemu.kubelet.pods.pods` runs the pods, :mod:`kemu.kubelet.node.nodes` keeps the Node. After a crash the next
+incarnation takes over what the API server says runs here: containers outlive their kubelet, though not their machine.
 """
 
 from __future__ import annotations
@@ -21,23 +21,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu.client import clients, informers, recorders
-from kemu.kubelet import (
-    admission,
-    boots,
-    critical,
-    nodes,
-    pods,
-    pressures,
-    settings,
-    shutdowns,
-    static_pods,
-)
+from kemu.kubelet.admission import critical, predicates
+from kemu.kubelet.node import boots, nodes, shutdowns
+from kemu.kubelet.pods import pods, static_pods
+from kemu.kubelet.pressure import pressures
+from kemu.kubelet.settings import settings
 from kemu.objects import pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
 
 class Kubelet:
-    """See the module. A client of the API server; it serves nothing but :mod:`kemu.kubelet.shutdowns`."""
+    """See the module. A client of the API server; it serves nothing but :mod:`kemu.kubelet.node.shutdowns`."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         self.env = env
@@ -170,5 +164,5 @@ class Kubelet:
 
     def _refresh_view(self) -> None:
         node = self.node.get()
-        self.pods.arrivals.node = admission.NodeView(node)
+        self.pods.arrivals.node = predicates.NodeView(node)
         self.node.view_is_old = False

@@ -1,7 +1,7 @@
 """The phases of a pod, and whether one is its last.
 
-Mirrors ``IsPodTerminal`` of ``pkg/api/v1/pod``. The kubelet decides on the phase (:mod:`kemu.kubelet.statuses`), and
-where its node is lost, the garbage collector of pods; all others only ask.
+Mirrors ``IsPodTerminal`` of ``pkg/api/v1/pod``. The kubelet decides on the phase (:mod:`kemu.kubelet.pods.statuses`),
+and where its node is lost, the garbage collector of pods; all others only ask.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ cpu is in millicores, everything else in whole units (bytes, counts). Sums are e
 ``k8s.io/component-helpers/resource`` and the scheduler's resource bookkeeping do.
 
 Results are plain dicts whose keys stand in sorted order, so that iterating over them is deterministic. A bad quantity
-text raises ValueError; the API server refuses such objects (:mod:`kemu.objects.validation`).
+text raises ValueError; the API server refuses such objects (:mod:`kemu.objects.validation.kinds`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The kinds that kemu serves: their names, message classes and keys in the store.
 
 Everything that must know "which kinds are there" reads this table: the API server's routes, the client, manifests in
-scenarios (:mod:`kemu.objects.convert`), the printed run log. It knows nothing of what the kinds mean.
+scenarios (:mod:`kemu.objects.conversion.convert`), the printed run log. It knows nothing of what the kinds mean.
 """
 
 from __future__ import annotations

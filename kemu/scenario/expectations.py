@@ -133,7 +133,7 @@ class Comparison:
     """One of METRICS, or a counter."""
     priority: int | None
     of: Mapping[str, Any]
-    """Path → value: exactly one variant has them; see :func:`kemu.scenario.matrices.matches`."""
+    """Path → value: exactly one variant has them; see :func:`kemu.scenario.loading.matrices.matches`."""
     times_that_of: Mapping[str, Any]
     at_least: float | None
     at_most: float | None
@@ -161,7 +161,7 @@ class Expectation:
 
 
 def read(checked: Mapping[str, Any], raw: Any, line: int) -> Expectation | None:
-    """An expectation from what :data:`kemu.scenario.keys.expectations.EXPECTATION` made of it; None: a mistake."""
+    """An expectation from what :mod:`kemu.scenario.format.keys.expectations` made of it; None: a mistake."""
     subject = _subject(checked)
     if subject is None:
         return None

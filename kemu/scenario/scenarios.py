@@ -1,7 +1,7 @@
 """A scenario, read and checked: what the runner builds a cluster from.
 
-Role: made by :func:`kemu.scenario.loader.load`, taken by the runner, the user actor and the verdict. All times are
-integer nanoseconds from the start of the run unless a name says ``_s``; Kubernetes objects are messages.
+Role: made by :func:`kemu.scenario.loading.loader.load`, taken by the runner, the user actor and the verdict. All times
+are integer nanoseconds from the start of the run unless a name says ``_s``; Kubernetes objects are messages.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from google.protobuf.message import Message
 
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
-from kemu.scenario.documents import Document
 from kemu.scenario.expectations import Expectation
+from kemu.scenario.format.documents import Document
 
 DEFAULT_DURATION_NS = 600 * SECOND_NS
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -264,7 +264,7 @@ class Scenario:
     matrix: Mapping[str, tuple[Any, ...]]
     """Path below spec → values."""
     variants: list[tuple[Mapping[str, Any], Scenario]] = field(default_factory=list)
-    """One for every combination of the matrix; empty without a matrix. See :func:`kemu.scenario.loader.variants`."""
+    """One for every combination of the matrix; empty without. See :func:`kemu.scenario.loading.loader.variants`."""
 
     def to_yaml(self) -> str:
         """The resolved document: overrides applied, files taken in (but not a trace's, of which it keeps the digest).

@@ -14,7 +14,8 @@ from kemu.checks import waiting
 from kemu.checks.history import Fact, History, PodHistory, counts
 from kemu.checks.results import Result, counted, seconds
 from kemu.k8s import meta_v1_pb2
-from kemu.objects import convert, selectors
+from kemu.objects import selectors
+from kemu.objects.conversion import convert
 from kemu.scenario.expectations import (
     Bounds,
     CheckIs,

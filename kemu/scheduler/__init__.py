@@ -1,8 +1,8 @@
 """The scheduler: framework, plugins, queue, preemption and the actor that runs them.
 
-Read :mod:`kemu.scheduler.framework` first (``statuses``, ``events``, ``plugins/``), then
-:mod:`kemu.scheduler.decisions` (one decision, without time) and :mod:`kemu.scheduler.scheduler` (the actor, around
-:mod:`kemu.scheduler.engines`).
+Read :mod:`kemu.scheduler.framework.interfaces` first (``statuses``, ``events``, ``plugins/``), then
+:mod:`kemu.scheduler.cycle.decisions` (one decision, without time) and :mod:`kemu.scheduler.scheduler` (the actor,
+around :mod:`kemu.scheduler.loop`).
 
     cluster, nodes, pods, columns, counts     the cache, and what it derives for all nodes at once
     terms, evaluations, simulations           affinity compiled; verdicts that stay true; what if

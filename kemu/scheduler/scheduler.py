@@ -1,13 +1,13 @@
-"""The scheduler actor: informers in front of an :class:`~kemu.scheduler.engines.Engine`, a client behind it.
+"""The scheduler actor: informers in front of an :class:`~kemu.scheduler.loop.Engine`, a client behind it.
 
     config = {"name": "default-scheduler", "replica": 0, "apiserver": "apiserver/0",
               "config": {}, "policy": {}, "timing": {}, "events": "notable"}
 
-``config`` is a ``KubeSchedulerConfiguration`` (:mod:`kemu.scheduler.configurations`), ``policy`` the experiment
-switches (:mod:`kemu.scheduler.policies`), ``timing`` the cost model (:mod:`kemu.scheduler.timings`), ``events`` which
-Event objects it writes (:data:`kemu.client.recorders.LEVELS`). It serves the pods
-whose ``schedulerName`` is one of its profiles', by default ``name``. Replicas of one name race: there is no leader
-election.
+``config`` is a ``KubeSchedulerConfiguration`` (:mod:`kemu.scheduler.configuration.configurations`), ``policy`` the
+experiment switches (:mod:`kemu.scheduler.experiments.switches`), ``timing`` the cost model
+(:mod:`kemu.scheduler.configuration.timings`), ``events`` which Event objects it writes
+(:data:`kemu.client.recorders.LEVELS`). It serves the pods whose ``schedulerName`` is one of its profiles', by default
+``name``. Replicas of one name race: there is no leader election.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from typing import Any
 from kemu.client import clients, informers, recorders
 from kemu.objects import pod_phases
 from kemu.runtime.env import Env
-from kemu.scheduler import avoided_nodes, configurations, feeds, policies
-from kemu.scheduler.audits import Auditor
-from kemu.scheduler.engines import Engine
-from kemu.scheduler.framework import Handle, Plugin
-from kemu.scheduler.timings import Timing
+from kemu.scheduler.cache import feeds
+from kemu.scheduler.cache.audits import Auditor
+from kemu.scheduler.configuration import configurations
+from kemu.scheduler.configuration.timings import Timing
+from kemu.scheduler.experiments import avoided_nodes, switches
+from kemu.scheduler.framework.interfaces import Handle, Plugin
+from kemu.scheduler.loop import Engine
 
 
 class Scheduler:
@@ -43,7 +45,7 @@ class Scheduler:
             env,
             client,
             configurations.configuration_of(config.get("config") or {}, name),
-            policies.policy_of(config.get("policy") or {}),
+            switches.policy_of(config.get("policy") or {}),
             Timing(config.get("timing") or {}),
             registry,
             lambda controller: recorders.Recorder(

@@ -2,7 +2,7 @@
 
 There is one counter of revisions, which begins at 1. A transaction is a run of :meth:`KeySpace.put` and
 :meth:`KeySpace.delete` calls that :meth:`KeySpace.commit` ends: all of its changes bear the same, next revision. It
-sees its own changes and is never rolled back, so whoever runs one checks first (:mod:`kemu.store.requests`).
+sees its own changes and is never rolled back, so whoever runs one checks first (:mod:`kemu.store.operations`).
 
 Old versions of keys and the changes of each revision are kept until :meth:`KeySpace.compact` forgets them, as in etcd:
 what a compacted revision itself looked like can still be read, and watched from.

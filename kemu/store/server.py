@@ -20,8 +20,8 @@ import grpc
 from kemu.errors import StoreError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Env
-from kemu.runtime.links import EOF
-from kemu.store import journal, mvcc, requests, watches
+from kemu.runtime.rpc.links import EOF
+from kemu.store import journal, mvcc, operations, watches
 
 VERSION = "3.6.0"
 """Of etcd, whose behaviour this is."""
@@ -50,7 +50,7 @@ class Store:
         self._journal = journal.Journal(env.disk, self._fsync, self._segment_bytes)
         self._recover()
         header = rpc_pb2.ResponseHeader(cluster_id=CLUSTER_ID, member_id=MEMBER_ID, raft_term=1)
-        self.requests = requests.Requests(self.space, header)
+        self.requests = operations.Requests(self.space, header)
         self.hub = watches.Hub(self.space, header)
         self._compactions: list[journal.Record] = []
         """Not journaled yet."""
@@ -206,7 +206,7 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
         except StoreError as error:
             # A refusal is based on the state as well.
             await store.settled()
-            response = await context.abort(*requests.refusal(error))
+            response = await context.abort(*operations.refusal(error))
         else:
             await store.settled()
         return response

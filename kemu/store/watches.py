@@ -20,7 +20,7 @@ from typing import Any
 from kemu.etcd import kv_pb2, rpc_pb2
 from kemu.store.keys import FROM_KEY, is_empty_range, prefix_end
 from kemu.store.mvcc import Change, KeySpace
-from kemu.store.requests import fill
+from kemu.store.operations import fill
 
 MAX_RESPONSE_BYTES = 1 << 20
 """Events of several revisions go into one response up to this size."""

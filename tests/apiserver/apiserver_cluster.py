@@ -12,9 +12,9 @@ from kemu import errors
 from kemu.apiserver.server import ApiServer
 from kemu.client.clients import Client
 from kemu.k8s import core_v1_pb2, policy_v1_pb2, scheduling_v1_pb2
-from kemu.objects import convert
+from kemu.objects.conversion import convert
 from kemu.runtime.env import ActorSpec, Env
-from kemu.runtime.sim import SimRuntime
+from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
 from kemu.v1 import api_pb2, api_pb2_grpc
 from tests.apiserver import fake_etcd

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from kemu.apiserver import selections
-from kemu.apiserver.cache import Collection
 from kemu.apiserver.storage import Entry
+from kemu.apiserver.watch.cache import Collection
 from kemu.k8s import core_v1_pb2
 from kemu.objects import resources
 

@@ -155,7 +155,7 @@ def test_compaction_can_be_switched_off() -> None:
 def test_a_wrong_configuration_is_refused(config: dict[str, object], text: str) -> None:
     class Env:
         def dial(self, name: str) -> object:
-            from kemu.runtime.channels import Channel
+            from kemu.runtime.rpc.channels import Channel
 
             return Channel(lambda: None, None)  # type: ignore[arg-type, return-value]
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.apiserver import patches
+from kemu.apiserver.registry import patches
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert
+from kemu.objects.conversion import convert
 from kemu.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, node, pod, refusal, run
 

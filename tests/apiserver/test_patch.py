@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.apiserver import patches
+from kemu.apiserver.registry import patches
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert, defaults, resources, validation
+from kemu.objects import defaults, resources
+from kemu.objects.conversion import convert
+from kemu.objects.validation import kinds
 from kemu.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, refusal, run
 
@@ -350,4 +352,4 @@ def test_a_patch_is_applied_or_refused_whatever_it_is(patch: Any, kind: int) -> 
     except errors.BadRequest:
         return
     defaults.apply(obj)
-    validation.validate_update(obj, convert.from_json(core_v1_pb2.Pod, BASE))
+    kinds.validate_update(obj, convert.from_json(core_v1_pb2.Pod, BASE))

@@ -14,7 +14,7 @@ from kemu.client.clients import Client
 from kemu.client.informers import Informer
 from kemu.runlog.frames import Event
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.sim import SimRuntime
+from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
 from tests.apiserver.apiserver_cluster import node, pod
 

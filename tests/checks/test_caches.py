@@ -12,9 +12,10 @@ import pytest
 from kemu.checks import registry
 from kemu.checks.results import Result
 from kemu.runlog.frames import FILE_NAME, Event, Reader
-from kemu.scenario import loader, runner
-from kemu.scheduler import audits, feeds
-from kemu.scheduler.columns import ResourceColumns
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
+from kemu.scheduler.cache import audits, feeds
+from kemu.scheduler.cache.columns import ResourceColumns
 
 CHECK = "cache-agrees-with-store"
 SCENARIO = """

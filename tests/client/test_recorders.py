@@ -12,9 +12,9 @@ from kemu.client import recorders
 from kemu.client.clients import Client
 from kemu.client.recorders import NORMAL, WARNING, Recorder
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert
+from kemu.objects.conversion import convert
 from kemu.runtime.env import SECOND_NS, ActorSpec
-from kemu.runtime.sim import SimRuntime
+from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder as Log
 
 

@@ -13,7 +13,7 @@ from kemu.checks.watches import WatchHasNoGaps
 from kemu.checks.writes import AcknowledgedWritesSurvive
 from kemu.client import clients, informers
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.sim import SimRuntime
+from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder
 from tests.client.fake_api import pod
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from kemu.client import clients
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.sim import SimRuntime
+from kemu.runtime.sim.simulation import SimRuntime
 from tests.client import fake_api
 
 Log = list[tuple[int, str, str, Any]]

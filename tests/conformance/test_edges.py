@@ -9,7 +9,8 @@ import pytest
 from kemu.conformance import kubelet, readings
 from kemu.controllers import taint_timers
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet import durations, eviction_messages, stats, thresholds
+from kemu.kubelet.pressure import eviction_messages, stats, thresholds
+from kemu.kubelet.settings import durations
 from kemu.objects import quantities
 from tests.conformance import reference, test_reference
 

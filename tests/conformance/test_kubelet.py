@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kemu.conformance import cases, failures, registry, reports
+from kemu.conformance import agreements, case_files, failures, registry
 
 DATA = Path(__file__).parent / "data" / "kubelet"
 
@@ -27,7 +27,7 @@ FAMILIES = [
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_case_agrees(family: str) -> None:
-    report = reports.judge(registry.kind("kubelet"), cases.read(DATA / f"{family}.jsonl.gz"))
+    report = agreements.judge(registry.kind("kubelet"), case_files.read(DATA / f"{family}.jsonl.gz"))
     assert report.total >= 100
     assert {one.id: one.differences for one in report.disagreements} == {}
 
@@ -40,5 +40,5 @@ def test_no_family_is_left_out() -> None:
 def test_how_long_a_write_takes_decides_nothing(write_ns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as it takes any time at all."""
     monkeypatch.setattr(failures, "_WRITE_NS", write_ns)
-    report = reports.judge(registry.kind("kubelet"), cases.read(DATA / "node-failure.jsonl.gz"))
+    report = agreements.judge(registry.kind("kubelet"), case_files.read(DATA / "node-failure.jsonl.gz"))
     assert [one.id for one in report.disagreements] == []

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import cases, kubelet
-from kemu.kubelet import thresholds
+from kemu.conformance import case_files, kubelet
+from kemu.kubelet.pressure import thresholds
 from tests.conformance import reference
 
 Json = dict[str, Any]
@@ -26,8 +26,8 @@ SEED = 20261121
 
 
 @functools.cache
-def recorded(family: str) -> list[cases.Case]:
-    return list(cases.read(DATA / f"{family}.jsonl.gz"))
+def recorded(family: str) -> list[case_files.Case]:
+    return list(case_files.read(DATA / f"{family}.jsonl.gz"))
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import cases, registry, reports, scheduler
+from kemu.conformance import agreements, case_files, registry, scheduler
 
 DATA = Path(__file__).parent / "data" / "scheduler"
 FAMILIES = sorted(path.name.removesuffix(".jsonl.gz") for path in DATA.glob("*.jsonl.gz"))
@@ -41,7 +41,7 @@ def beyond_the_judgement(expect: dict[str, Any], answered: dict[str, Any]) -> li
 @pytest.mark.parametrize("family", FAMILIES)
 def test_agrees_with_every_recorded_decision(family: str) -> None:
     wrong = {}
-    for case in cases.read(DATA / f"{family}.jsonl.gz"):
+    for case in case_files.read(DATA / f"{family}.jsonl.gz"):
         answer = scheduler.answer(case.question)
         found = scheduler.agrees(case.expect, answer) + beyond_the_judgement(case.expect, answer)
         if found:
@@ -51,7 +51,9 @@ def test_agrees_with_every_recorded_decision(family: str) -> None:
 
 def test_every_part_of_an_answer_counts() -> None:
     case = next(
-        case for case in cases.read(DATA / "preempt.jsonl.gz") if case.expect.get("preemption", {}).get("candidates")
+        case
+        for case in case_files.read(DATA / "preempt.jsonl.gz")
+        if case.expect.get("preemption", {}).get("candidates")
     )
     answer = scheduler.answer(case.question)
     node = sorted(case.expect["preemption"]["candidates"])[0]
@@ -73,10 +75,10 @@ def test_every_part_of_an_answer_counts() -> None:
 def test_an_answer_that_fails_is_a_disagreement() -> None:
     kind = registry.kind("scheduler")
     questions = [
-        cases.Case("new-1", {"id": "new-1", "family": "new", "nodes": [{"surprise": 1}]}, {"feasible": []}),
-        *list(cases.read(DATA / "docs.jsonl.gz"))[:1],
+        case_files.Case("new-1", {"id": "new-1", "family": "new", "nodes": [{"surprise": 1}]}, {"feasible": []}),
+        *list(case_files.read(DATA / "docs.jsonl.gz"))[:1],
     ]
-    report = reports.judge(kind, questions)
+    report = agreements.judge(kind, questions)
     assert (report.agree, report.total) == (1, 2)
     assert report.families["new"].agree == 0
     assert "no answer" in report.disagreements[0].differences[0]
@@ -84,8 +86,8 @@ def test_an_answer_that_fails_is_a_disagreement() -> None:
 
 def test_the_report_does_not_depend_on_the_number_of_processes() -> None:
     kind = registry.kind("scheduler")
-    questions = list(cases.read(DATA / "taints.jsonl.gz"))[:100]
+    questions = list(case_files.read(DATA / "taints.jsonl.gz"))[:100]
     questions[3].expect["feasible"] = ["another"]
-    alone, together = (reports.judge(kind, questions, jobs=jobs).to_json() for jobs in (1, 2))
+    alone, together = (agreements.judge(kind, questions, jobs=jobs).to_json() for jobs in (1, 2))
     assert alone == together
     assert (alone["agree"], alone["total"]) == (99, 100)

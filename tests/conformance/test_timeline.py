@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import cases, small_clusters, timeline
+from kemu.conformance import case_files, small_clusters, timeline
 
 DATA = Path(__file__).parent / "data" / "timeline"
 FAMILIES = sorted(path.name.removesuffix(".jsonl.gz") for path in DATA.glob("*.jsonl.gz"))
@@ -30,7 +30,7 @@ def different_message(mine: dict[str, Any], recorded: dict[str, Any]) -> str:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_agrees_with_every_recorded_timeline(family: str) -> None:
     wrong: dict[str, Any] = {}
-    for case in cases.read(DATA / f"{family}.jsonl.gz"):
+    for case in case_files.read(DATA / f"{family}.jsonl.gz"):
         answer = timeline.answer(case.question)
         found = timeline.agrees(case.expect, answer)
         if not found:
@@ -47,11 +47,11 @@ def test_a_rule_switched_off_disagrees(policy: dict[str, Any]) -> None:
     """The comparison can fail: with a FIFO queue, or without nominations, the recorded timelines do not come out."""
     assert any(
         timeline.agrees(case.expect, small_clusters.play(case.question, policy=policy))
-        for case in cases.read(DATA / "seeds.jsonl.gz")
+        for case in case_files.read(DATA / "seeds.jsonl.gz")
     )
 
 
-CASES = [case for family in FAMILIES for case in cases.read(DATA / f"{family}.jsonl.gz")]
+CASES = [case for family in FAMILIES for case in case_files.read(DATA / f"{family}.jsonl.gz")]
 
 
 @pytest.mark.parametrize(("call_ms", "step_ms"), [(1, 1), (2, 1), (5, 1), (3, 0)])

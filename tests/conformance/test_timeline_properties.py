@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kemu.conformance import small_clusters
-from kemu.scheduler import queues
-from kemu.scheduler.events import Event
-from kemu.scheduler.queues import QueuedPod, SchedulingQueue
+from kemu.scheduler.framework.events import Event
+from kemu.scheduler.queue import queues
+from kemu.scheduler.queue.queues import QueuedPod, SchedulingQueue
 from tests.conformance import random_timelines
 
 LOOK_EVERY_S = 0.2

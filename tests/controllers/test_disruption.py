@@ -9,7 +9,8 @@ import pytest
 
 from kemu.k8s import policy_v1_pb2
 from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.scenario import loader, runner
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
 
 KEY = "/registry/poddisruptionbudgets/default/budget"
 

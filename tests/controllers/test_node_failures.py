@@ -14,7 +14,8 @@ from kemu.checks.history import History
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta
 from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.scenario import loader, runner
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
 
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 POD = "{containers: [{name: main, resources: {requests: {cpu: 500m}}}]}"

@@ -11,7 +11,7 @@ from kemu.client import clients
 from kemu.k8s import core_v1_pb2
 from kemu.runlog.frames import Event
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.sim import SimRuntime
+from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder
 
 STORE = "kemu.store.server:Store"

@@ -1,5 +1,6 @@
-"""A node under pressure without the rest of its kubelet: :class:`kemu.kubelet.pressures.Pressures`, and a host that
-says how long its pods take to be killed, to be cleaned up, and to start again."""
+"""A node under pressure without the rest of its kubelet (:class:`kemu.kubelet.pressure.pressures.Pressures`).
+
+Its host says how long its pods take to be killed, to be cleaned up, and to start again."""
 
 from __future__ import annotations
 
@@ -8,10 +9,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet import admission, containers, images, pressures, usages
-from kemu.kubelet.workers import ACTIVE, ENDED, STOPPING, Worker
+from kemu.kubelet.admission import predicates
+from kemu.kubelet.images import images
+from kemu.kubelet.pods import containers
+from kemu.kubelet.pods.workers import ACTIVE, ENDED, STOPPING, Worker
+from kemu.kubelet.pressure import pressures
+from kemu.kubelet.usage import usages
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.sim import SimRuntime
+from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder
 
 KINDS = ("kubelet.pressure", "kubelet.evicting", "kubelet.collected", "oom")
@@ -114,7 +119,7 @@ class Bench:
     def run(self, one: core_v1_pb2.Pod, times: Times | None = None) -> None:
         worker = Worker(one, self.clock.now_ns())
         worker.containers = containers.of(one)
-        worker.claim = admission.claim_of(one, running=True)
+        worker.claim = predicates.claim_of(one, running=True)
         worker.state = ACTIVE
         worker.start_ns = self.clock.now_ns()
         self.workers[one.metadata.name] = worker

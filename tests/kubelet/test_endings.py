@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet import statuses
 from kemu.kubelet.kubelet import Kubelet
+from kemu.kubelet.pods import statuses
 from kemu.objects import meta
 from tests.kubelet.cluster import Cluster, pod
 

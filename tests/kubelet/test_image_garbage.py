@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet import image_garbage, images, machines, usages
+from kemu.kubelet.images import garbage, images
+from kemu.kubelet.usage import machines, usages
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.sim import SimRuntime
+from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder
 from tests.kubelet.cluster import Cluster, node, pod
 
@@ -229,16 +230,16 @@ class TestPressure:
 )
 def test_what_is_wrong_with_a_configuration(fields: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=re.escape(complaint)):
-        image_garbage.read(fields)
+        garbage.read(fields)
 
 
 def test_defaults() -> None:
-    found = image_garbage.read({"imageMinimumGCAge": "0s", "imageMaximumGCAge": "0s"})
-    assert found == image_garbage.Policy(85, 80, 120 * SECOND_NS, 0)
+    found = garbage.read({"imageMinimumGCAge": "0s", "imageMaximumGCAge": "0s"})
+    assert found == garbage.Policy(85, 80, 120 * SECOND_NS, 0)
 
 
 def test_sizes_are_written_as_in_the_kubelet() -> None:
-    assert [image_garbage.format_size(size) for size in (0, 1023, 1536, 97_828_376_576)] == [
+    assert [garbage.format_size(size) for size in (0, 1023, 1536, 97_828_376_576)] == [
         "0 B", "1023 B", "1.5 KiB", "91.1 GiB",
     ]  # fmt: skip
 
@@ -261,7 +262,7 @@ class Story:
                 {"sine": {"mean": "400", "amplitude": "300", "period": f"{stream.randint(500, 3000)}s"}},
             )
         )
-        self.policy = image_garbage.Policy(
+        self.policy = garbage.Policy(
             high_percent=stream.choice((60, 85)),
             low_percent=stream.choice((30, 50)),
             min_age_ns=stream.choice((1, 120, 400)) * SECOND_NS,
@@ -345,7 +346,7 @@ def some_passes(story: Story, until_s: int) -> list[tuple[int, list[str]]]:
         lambda: here.bytes,
         env.disk,
     )
-    collector = image_garbage.Collector(env, "n1", story.policy, here, meter, lambda: [name for name, _ in containers])
+    collector = garbage.Collector(env, "n1", story.policy, here, meter, lambda: [name for name, _ in containers])
     here.on_changed = collector.plan
 
     def act(what: str, name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet import images
+from kemu.kubelet.images import images
 from tests.kubelet.cluster import Cluster, node, pod
 
 MEBIBYTE = 1 << 20

@@ -151,7 +151,7 @@ def test_heartbeats_go_on_after_a_partition(cluster: Cluster) -> None:
 def test_a_bad_configuration_is_refused_by_name(cluster: Cluster) -> None:
     import pytest
 
-    from kemu.kubelet import settings
+    from kemu.kubelet.settings import settings
 
     with pytest.raises(ValueError, match=r"nodeStatusUpdateFrequency.*'often'"):
         settings.read({"nodeStatusUpdateFrequency": "often"}, {})

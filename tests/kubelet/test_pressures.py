@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from kemu.conformance import readings
-from kemu.kubelet import machines, pressures, thresholds
+from kemu.kubelet.pressure import pressures, thresholds
+from kemu.kubelet.usage import machines
 from kemu.runtime.env import SECOND_NS
 from tests.kubelet.pressured import Bench, Times, node, pod, with_usage
 

@@ -11,11 +11,12 @@ import pytest
 
 from kemu.errors import ScenarioError
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet import settings, shutdowns
-from kemu.kubelet.shutdowns import Group
+from kemu.kubelet.node import shutdowns
+from kemu.kubelet.node.shutdowns import Group
+from kemu.kubelet.settings import settings
 from kemu.objects import meta
 from kemu.runtime.env import ActorSpec
-from kemu.scenario import machines
+from kemu.scenario.playing import machines
 from tests.kubelet.cluster import Cluster, node, pod
 from tests.scenario.texts import load
 

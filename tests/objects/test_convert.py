@@ -19,7 +19,8 @@ from kemu.k8s import (
     node_v1_pb2,
     policy_v1_pb2,
 )
-from kemu.objects import convert, resources
+from kemu.objects import resources
+from kemu.objects.conversion import convert
 from tests.objects.generated_messages import messages
 
 KINDS = [resource.message for resource in resources.RESOURCES]

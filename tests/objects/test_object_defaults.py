@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert, defaults
+from kemu.objects import defaults
+from kemu.objects.conversion import convert
 
 
 def defaulted(kind: str, api_version: str = "v1", **data: Any) -> dict[str, Any]:

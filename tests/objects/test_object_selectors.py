@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.objects import convert, resources, selectors
+from kemu.objects import resources, selectors
+from kemu.objects.conversion import convert
 from kemu.objects.selectors import LabelSelector, Requirement, SelectorError
 
 LABELS = {"app": "web", "tier": "front", "cores": "8", "empty": ""}

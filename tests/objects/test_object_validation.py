@@ -9,7 +9,9 @@ import pytest
 
 from kemu.errors import Cause, Invalid
 from kemu.k8s import core_v1_pb2
-from kemu.objects import causes, convert, defaults, validation
+from kemu.objects import defaults
+from kemu.objects.conversion import convert
+from kemu.objects.validation import causes, kinds
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -73,7 +75,7 @@ def texts(found: list[Cause]) -> list[str]:
 
 
 def test_a_good_pod_passes() -> None:
-    assert validation.validate_create(object_with(POD)) == []
+    assert kinds.validate_create(object_with(POD)) == []
 
 
 C = "spec.containers[0]"
@@ -373,7 +375,7 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
     ],
 )
 def test_pods_that_are_refused(changes: dict[str, Any], expected: list[str]) -> None:
-    assert texts(validation.validate_create(object_with(POD, **changes))) == expected
+    assert texts(kinds.validate_create(object_with(POD, **changes))) == expected
 
 
 def test_a_bad_quantity_is_refused_where_it_stands() -> None:
@@ -381,7 +383,7 @@ def test_a_bad_quantity_is_refused_where_it_stands() -> None:
     pod.spec.containers[0].resources.requests["memory"].string = "1Gii"
     defaults.apply(pod)
     defaults.prepare_create(pod)
-    (cause,) = validation.validate_create(pod)
+    (cause,) = kinds.validate_create(pod)
     assert cause.field == "spec.containers[0].resources.requests[memory]"
     assert cause.reason == "FieldValueInvalid"
     assert cause.message.startswith('Invalid value: "1Gii": unable to parse quantity\'s suffix')
@@ -389,7 +391,7 @@ def test_a_bad_quantity_is_refused_where_it_stands() -> None:
 
 def test_the_error_of_an_object_lists_its_causes() -> None:
     pod = object_with(POD, metadata__name="A", spec__containers__0__name="")
-    error = causes.error(pod, validation.validate_create(pod))
+    error = causes.error(pod, kinds.validate_create(pod))
     assert isinstance(error, Invalid)
     assert str(error) == (
         f'Pod "A" is invalid: [metadata.name: Invalid value: "A": {SUBDOMAIN}, spec.containers[0].name: Required value]'
@@ -498,7 +500,7 @@ def test_the_error_of_an_object_lists_its_causes() -> None:
 )
 def test_updates_of_pods(before: dict[str, Any], after: dict[str, Any], expected: list[str]) -> None:
     old, new = object_with(POD, **before), object_with(POD, **after)
-    assert texts(validation.validate_update(new, old)) == expected
+    assert texts(kinds.validate_update(new, old)) == expected
 
 
 @pytest.mark.parametrize(
@@ -513,7 +515,7 @@ def test_updates_of_pods(before: dict[str, Any], after: dict[str, Any], expected
     ],
 )
 def test_the_rest_of_a_pod_may_not_change(changes: dict[str, Any], field: str) -> None:
-    (cause,) = validation.validate_update(object_with(POD, **changes), object_with(POD))
+    (cause,) = kinds.validate_update(object_with(POD, **changes), object_with(POD))
     assert (cause.field, cause.reason) == ("spec", "FieldValueForbidden")
     assert cause.message.startswith(
         "Forbidden: pod updates may not change fields other than `spec.containers[*].image`"
@@ -525,7 +527,7 @@ def test_an_update_does_not_change_what_it_is_given() -> None:
     old = object_with(POD)
     new = object_with(POD, spec__containers__0__image="web:2", spec__nodeName="n")
     copies = copy.deepcopy(old), copy.deepcopy(new)
-    validation.validate_update(new, old)
+    kinds.validate_update(new, old)
     assert (old, new) == copies
 
 
@@ -542,7 +544,7 @@ def test_status_updates_of_pods() -> None:
     new.status.qosClass = "Guaranteed"
     new.status.containerStatuses[0].state.running.SetInParent()
     new.status.containerStatuses[0].state.ClearField("terminated")
-    assert texts(validation.validate_status_update(new, old)) == [
+    assert texts(kinds.validate_status_update(new, old)) == [
         "status.nodeName: Forbidden: may not be changed directly",
         f'status.nominatedNodeName: Invalid value: "N": {SUBDOMAIN}',
         'status.qosClass: Invalid value: "Guaranteed": field is immutable',
@@ -550,7 +552,7 @@ def test_status_updates_of_pods() -> None:
     ]
     new.CopyFrom(old)
     new.status.phase = "Failed"
-    assert validation.validate_status_update(new, old) == []
+    assert kinds.validate_status_update(new, old) == []
 
 
 # Other kinds --------------------------------------------------------------------------------------------------------
@@ -632,9 +634,9 @@ GOOD = [
 def test_good_objects_pass(data: dict[str, Any]) -> None:
     obj = message_of(data)
     defaults.prepare_create(obj)
-    assert validation.validate_create(obj) == []
-    assert validation.validate_update(obj, obj) == []
-    assert validation.validate_status_update(obj, obj) == []
+    assert kinds.validate_create(obj) == []
+    assert kinds.validate_update(obj, obj) == []
+    assert kinds.validate_status_update(obj, obj) == []
 
 
 @pytest.mark.parametrize(
@@ -787,7 +789,7 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
     ],
 )
 def test_other_objects_that_are_refused(base: dict[str, Any], changes: dict[str, Any], expected: list[str]) -> None:
-    assert texts(validation.validate_create(object_with(base, **changes))) == expected
+    assert texts(kinds.validate_create(object_with(base, **changes))) == expected
 
 
 @pytest.mark.parametrize(
@@ -818,9 +820,9 @@ def test_other_objects_that_are_refused(base: dict[str, Any], changes: dict[str,
     ],
 )
 def test_updates_of_other_objects(base: dict[str, Any], changes: dict[str, Any], expected: list[str]) -> None:
-    assert texts(validation.validate_update(object_with(base, **changes), object_with(base))) == expected
+    assert texts(kinds.validate_update(object_with(base, **changes), object_with(base))) == expected
 
 
 def test_a_message_that_is_no_object() -> None:
     with pytest.raises(KeyError):
-        validation.validate_create(core_v1_pb2.Taint())
+        kinds.validate_create(core_v1_pb2.Taint())

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert, defaults, qos, requests, resources, selectors, validation
+from kemu.objects import defaults, qos, requests, resources, selectors
+from kemu.objects.conversion import convert
+from kemu.objects.validation import kinds
 from tests.objects.oracle_data import needs_oracle, objects, records
 
 pytestmark = needs_oracle
@@ -39,7 +41,7 @@ def test_objects_that_kubernetes_accepted_are_valid_and_keep_their_requests(patt
             obj: Any = convert.from_json(resources.BY_KIND[kind].message, data)
             before = requests.pod_requests(obj) if kind == "Pod" else None
             defaults.apply(obj)
-            assert validation.validate_create(obj) == [], json.dumps(data)
+            assert kinds.validate_create(obj) == [], json.dumps(data)
             if kind == "Pod":
                 assert requests.pod_requests(obj) == before
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert, qos, requests
+from kemu.objects import qos, requests
+from kemu.objects.conversion import convert
 
 
 def container(name: str, restart: str | None = None, limits: dict[str, str] | None = None, **amounts: str) -> Any:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kemu.runtime.ray_clusters import RayCluster
+from kemu.runtime.ray.driver.clusters import RayCluster
 
 
 @pytest.fixture(scope="module")

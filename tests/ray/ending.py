@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kemu.runtime import ray
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.ray.driver import runtime as ray
 from tests.ray.world import PLAN, spec
 
 

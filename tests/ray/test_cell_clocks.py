@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from kemu.runtime import cell_clocks
-from kemu.runtime.cell_clocks import ActorClock, DilatedClock
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.ray.cell import clocks as cell_clocks
+from kemu.runtime.ray.cell.clocks import ActorClock, DilatedClock
 
 
 def clocks(speed: float = 20.0) -> tuple[DilatedClock, ActorClock]:

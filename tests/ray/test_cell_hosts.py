@@ -21,8 +21,9 @@ from kemu.client import sessions
 from kemu.errors import ServiceUnavailable
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2
-from kemu.runtime import cell, cell_hosts
 from kemu.runtime.env import SECOND_NS, ActorSpec
+from kemu.runtime.ray.cell import control as cell
+from kemu.runtime.ray.cell import hosts
 from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2, cell_pb2_grpc
 from tests.ray.world import EOF, Events, spec
 
@@ -413,5 +414,5 @@ async def test_a_log_says_how_far_it_has_come_and_what_is_pending(cells: Cells) 
 
 def test_names_of_actors_as_directories() -> None:
     names = ["store", "kubelet/node-1", "a%2Fb", "a/b", "scheduler/x/0"]
-    assert len({cell_hosts.file_name(name) for name in names}) == len(names)
-    assert not any("/" in cell_hosts.file_name(name) for name in names)
+    assert len({hosts.file_name(name) for name in names}) == len(names)
+    assert not any("/" in hosts.file_name(name) for name in names)

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kemu.runtime import cell_logs, ray_logs
+from kemu.runtime.ray.cell import segments
+from kemu.runtime.ray.driver import merges
 from tests.ray.world import Events
 
 
@@ -23,21 +24,21 @@ def unpack(payloads: Any) -> list[Any]:
 
 
 def test_what_is_appended_can_be_read_from_any_place(tmp_path: Path) -> None:
-    segment = cell_logs.Segment(tmp_path / "a" / "log.segment")
+    segment = segments.Segment(tmp_path / "a" / "log.segment")
     for number in range(100):
         segment.append(number, "actor", "kind", {"n": number})
     for offset in (0, 50, 10, 99, 100):
         expected = [[number, "actor", "kind", {"n": number}] for number in range(offset, 100)]
         assert unpack(segment.read(offset, 1 << 20)) == expected
-        assert unpack(cell_logs.read_segment(segment.path, offset)) == expected
+        assert unpack(segments.read_segment(segment.path, offset)) == expected
     segment.append(100, "actor", "kind", {"n": 100})
     assert unpack(segment.read(100, 1)) == [[100, "actor", "kind", {"n": 100}]]
     segment.close()
-    assert len(list(cell_logs.read_segment(segment.path))) == 101
+    assert len(list(segments.read_segment(segment.path))) == 101
 
 
 def test_it_is_read_in_pieces(tmp_path: Path) -> None:
-    segment = cell_logs.Segment(tmp_path / "log.segment")
+    segment = segments.Segment(tmp_path / "log.segment")
     for number in range(10):
         segment.append(number, "actor", "kind", {"data": b"x" * 1000})
     offset = 0
@@ -49,11 +50,11 @@ def test_it_is_read_in_pieces(tmp_path: Path) -> None:
 
 
 def test_it_grows(tmp_path: Path) -> None:
-    segment = cell_logs.Segment(tmp_path / "log.segment")
+    segment = segments.Segment(tmp_path / "log.segment")
     big = os.urandom(3 << 20)
     for number in range(4):
         segment.append(number, "actor", "kind", {"data": big})
-    events = unpack(cell_logs.read_segment(segment.path))
+    events = unpack(segments.read_segment(segment.path))
     assert [event[0] for event in events] == [0, 1, 2, 3]
     assert all(event[3]["data"] == big for event in events)
 
@@ -61,8 +62,8 @@ def test_it_grows(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from kemu.runtime import cell_logs
-segment = cell_logs.Segment(Path(sys.argv[1]))
+from kemu.runtime.ray.cell import segments
+segment = segments.Segment(Path(sys.argv[1]))
 for number in range(1000):
     segment.append(number, "actor", "kind", {"n": number})
 print(segment.events, flush=True)
@@ -75,7 +76,7 @@ def test_every_event_outlives_the_kill_of_its_process(tmp_path: Path) -> None:
     ended = subprocess.run([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE, check=False)
     assert ended.returncode == -signal.SIGKILL
     assert ended.stdout == b"1000\n"
-    assert [event[0] for event in unpack(cell_logs.read_segment(path))] == list(range(1000))
+    assert [event[0] for event in unpack(segments.read_segment(path))] == list(range(1000))
 
 
 @given(cut=st.integers(min_value=0, max_value=600), flip=st.booleans())
@@ -83,18 +84,18 @@ def test_a_damaged_segment_is_read_up_to_the_damage(
     tmp_path_factory: pytest.TempPathFactory, cut: int, flip: bool
 ) -> None:
     path = tmp_path_factory.mktemp("segments") / "log.segment"
-    segment = cell_logs.Segment(path)
+    segment = segments.Segment(path)
     for number in range(20):
         segment.append(number, "actor", "kind", {"n": number})
     segment.close()
     whole = path.read_bytes()
     cut = min(cut, len(whole) - 1)
     path.write_bytes(whole[:cut] + (bytes([whole[cut] ^ 0x55]) + whole[cut + 1 :] if flip else b""))
-    events = [event[0] for event in unpack(cell_logs.read_segment(path))]
+    events = [event[0] for event in unpack(segments.read_segment(path))]
     assert events == list(range(len(events)))
     assert len(events) < 20
-    frame = (len(whole) - len(cell_logs.MAGIC)) // 20
-    assert len(events) == max(0, cut - len(cell_logs.MAGIC)) // frame
+    frame = (len(whole) - len(segments.MAGIC)) // 20
+    assert len(events) == max(0, cut - len(segments.MAGIC)) // frame
 
 
 def packed(time_ns: int, actor: str, number: int) -> bytes:
@@ -104,7 +105,7 @@ def packed(time_ns: int, actor: str, number: int) -> bytes:
 
 def test_events_wait_until_every_cell_has_come_as_far() -> None:
     events = Events()
-    merger = ray_logs.LogMerger(events)
+    merger = merges.LogMerger(events)
     merger.open((0, 1))
     merger.open((1, 1))
     merger.add((0, 1), [packed(10, "a", 0), packed(30, "a", 1)], 40)
@@ -118,7 +119,7 @@ def test_events_wait_until_every_cell_has_come_as_far() -> None:
 
 def test_a_cell_that_comes_later_holds_up_nothing_of_before() -> None:
     events = Events()
-    merger = ray_logs.LogMerger(events)
+    merger = merges.LogMerger(events)
     merger.open((0, 1))
     merger.add((0, 1), [packed(10, "a", 0)], 20)
     merger.open((0, 2))
@@ -136,7 +137,7 @@ def test_the_merge_is_in_order_whatever_the_order_of_arrival(data: st.DataObject
         for cell in range(cells)
     ]
     events = Events()
-    merger = ray_logs.LogMerger(events)
+    merger = merges.LogMerger(events)
     for cell in range(cells):
         merger.open((cell, 1))
     sent = [0] * cells

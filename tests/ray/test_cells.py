@@ -18,10 +18,10 @@ import pytest
 from kemu.errors import ActorFailed, SimulationError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.ray import RayRuntime
-from kemu.runtime.ray_cells import RemoteCell
-from kemu.runtime.ray_clusters import RayCluster
-from kemu.runtime.ray_plans import DRIVER, CellPlan
+from kemu.runtime.ray.driver.cells import RemoteCell
+from kemu.runtime.ray.driver.clusters import RayCluster
+from kemu.runtime.ray.driver.plans import DRIVER, CellPlan
+from kemu.runtime.ray.driver.runtime import RayRuntime
 from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2
 from tests.ray.world import Events, alive, nothing_left, spec, until
 

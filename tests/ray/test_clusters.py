@@ -8,7 +8,7 @@ import pytest
 import ray
 
 from kemu.errors import SimulationError
-from kemu.runtime.ray_clusters import RayCluster
+from kemu.runtime.ray.driver.clusters import RayCluster
 
 
 @pytest.fixture

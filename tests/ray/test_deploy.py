@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from kemu.runtime.ray_plans import DEFAULT_PLAN, DRIVER
+from kemu.runtime.ray.driver.plans import DEFAULT_PLAN, DRIVER
 
 FILE = Path(__file__).parents[2] / "deploy" / "ray-cluster.yaml"
 

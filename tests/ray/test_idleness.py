@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from kemu.errors import SimulationError
-from kemu.runtime import links, ray, ray_events
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.ray_plans import DRIVER, CellPlan
+from kemu.runtime.ray.driver import events
+from kemu.runtime.ray.driver import runtime as ray
+from kemu.runtime.ray.driver.plans import DRIVER, CellPlan
+from kemu.runtime.rpc import links
 from kemu.v1 import cell_pb2
 from tests.ray.world import Events, spec
 
@@ -43,8 +45,8 @@ async def test_a_cell_that_was_held_up_is_only_now_going_to_do_what_it_was_asked
     times: list[float], busy_at: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [100.0]
-    monkeypatch.setattr(ray_events, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    streams = ray_events.EventStreams(Events(), lambda: 0, lambda error: None)
+    monkeypatch.setattr(events, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    streams = events.EventStreams(Events(), lambda: 0, lambda error: None)
     remote: Any = SimpleNamespace(source=(0, 1), reported_at=100.0, log=lambda offset, follow: Stream(clock, times))
     streams.open(remote)
     streams.busy_at = 100.0

@@ -10,7 +10,8 @@ from typing import Any
 import grpc
 import pytest
 
-from kemu.scenario import loader, runner
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
 from kemu.v1 import extender_pb2, extender_pb2_grpc
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.ray import RayRuntime
-from kemu.runtime.ray_plans import DRIVER, CellPlan
+from kemu.runtime.ray.driver.plans import DRIVER, CellPlan
+from kemu.runtime.ray.driver.runtime import RayRuntime
 from tests.ray import clusters
 from tests.ray.world import Events, nothing_left, spec, until
 

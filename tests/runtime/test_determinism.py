@@ -14,7 +14,7 @@ from typing import Any
 import grpc
 
 from kemu.runtime.env import ActorSpec, Env
-from kemu.runtime.sim import SimRuntime
+from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import sim
 from kemu.v1 import api_pb2, api_pb2_grpc
 from tests.runtime.world import EOF, Echo

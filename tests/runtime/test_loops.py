@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.runtime.loops import VirtualLoop
+from kemu.runtime.sim.loops import VirtualLoop
 
 
 def new_loop(**options: Any) -> VirtualLoop:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.sim import SimRuntime
+from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
 from kemu.v1 import api_pb2, api_pb2_grpc
 from tests.runtime.world import ECHO, ids, request, talker

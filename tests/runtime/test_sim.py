@@ -17,7 +17,7 @@ import pytest
 
 from kemu import errors
 from kemu.runtime.env import EPOCH_UNIX_S, ActorSpec, Env
-from kemu.runtime.sim import SimRuntime
+from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
 from kemu.v1 import api_pb2, api_pb2_grpc
 from tests.runtime.world import ECHO, talker

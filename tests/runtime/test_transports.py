@@ -12,12 +12,12 @@ from google.rpc import code_pb2, status_pb2
 from grpc_status import rpc_status
 
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
-from kemu.runtime.channels import Channel
-from kemu.runtime.links import DirectLink
-from kemu.runtime.loops import VirtualLoop
-from kemu.runtime.networks import Host, Network
-from kemu.runtime.owners import Owner
-from kemu.runtime.servers import Server
+from kemu.runtime.rpc.channels import Channel
+from kemu.runtime.rpc.links import DirectLink
+from kemu.runtime.rpc.servers import Server
+from kemu.runtime.sim.loops import VirtualLoop
+from kemu.runtime.sim.networks import Host, Network
+from kemu.runtime.sim.owners import Owner
 from kemu.v1 import api_pb2, api_pb2_grpc
 
 EOF: Any = grpc.aio.EOF

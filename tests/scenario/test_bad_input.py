@@ -14,7 +14,7 @@ import yaml
 
 from kemu.cli import catalog
 from kemu.errors import Problem, ScenarioError
-from kemu.scenario import loader
+from kemu.scenario.loading import loader
 from tests.scenario.texts import HEAD, NODES
 
 TEMPLATE = "pods: {spec: {containers: [{name: m}]}}"

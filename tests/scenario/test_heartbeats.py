@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from kemu.client import clients
-from kemu.objects import convert, heartbeats
+from kemu.objects import heartbeats
+from kemu.objects.conversion import convert
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.sim import SimRuntime
-from kemu.scenario import loader, runner
-from kemu.scenario.heartbeats import Heartbeats
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
+from kemu.scenario.playing.heartbeats import Heartbeats
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

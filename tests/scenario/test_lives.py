@@ -6,7 +6,7 @@ import pytest
 
 from kemu import errors
 from kemu.k8s import core_v1_pb2
-from kemu.scenario import loader
+from kemu.scenario.loading import loader
 
 SCENARIO = """
 apiVersion: kemu.dev/v1

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from kemu.errors import ScenarioError
-from kemu.objects import convert
+from kemu.objects.conversion import convert
 from kemu.runtime.env import SECOND_NS
-from kemu.scenario import loader
+from kemu.scenario.loading import loader
 from kemu.scenario.scenarios import Arrivals, Choice, Scenario
 from tests.scenario.texts import HEAD, NODES, load, pod
 

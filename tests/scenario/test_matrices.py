@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.scenario import documents, loader, matrices
-from kemu.scenario.documents import Place
 from kemu.scenario.expectations import Comparison
+from kemu.scenario.format import documents
+from kemu.scenario.format.documents import Place
+from kemu.scenario.loading import loader, matrices
 from tests.scenario.texts import load, pod, problems
 
 TWO_BY_TWO = f"""\

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from kemu import errors
-from kemu.objects import defaults, qos, requests, validation
+from kemu.objects import defaults, qos, requests
+from kemu.objects.validation import kinds
 from kemu.runtime.env import SECOND_NS
-from kemu.scenario import loader, manifests, openb, workloads
+from kemu.scenario.loading import loader, manifests, openb
+from kemu.scenario.playing import workloads
 from tests.scenario.texts import SCENARIOS
 
 DATA = SCENARIOS.parents[1] / "shared" / "data"
@@ -62,7 +64,7 @@ def test_the_api_server_would_take_them(folder: Path) -> None:
     for pod in pods(read(folder)):
         pod.metadata.name = "x"  # type: ignore[attr-defined]
         defaults.apply(pod)  # type: ignore[arg-type]
-        assert validation.validate_create(pod) == []  # type: ignore[arg-type]
+        assert kinds.validate_create(pod) == []  # type: ignore[arg-type]
 
 
 def test_pods_come_in_the_order_of_their_creation(folder: Path) -> None:

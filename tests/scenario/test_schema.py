@@ -10,7 +10,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from kemu.scenario import documents, loader, schema, shapes
+from kemu.scenario.format import documents, schema, shapes
+from kemu.scenario.loading import loader
 from tests.scenario.test_mistakes import TEN_MISTAKES
 from tests.scenario.texts import FIRST_LINE, HEAD, NODES, SCENARIOS
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kemu.scenario import loader
+from kemu.scenario.loading import loader
 from kemu.scenario.scenarios import Scenario
 from tests.scenario.test_loading import same
 from tests.scenario.texts import SCENARIOS

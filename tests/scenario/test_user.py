@@ -9,8 +9,8 @@ import pytest
 
 from kemu import errors
 from kemu.client.clients import Client
-from kemu.runtime.sim import SimRuntime
-from kemu.scenario import plans, workloads
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.scenario.playing import plans, workloads
 from kemu.testing import Recorder, sim
 from tests.scenario.texts import load, pod
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
-from kemu.scenario import manifests, workloads
+from kemu.scenario.loading import manifests
+from kemu.scenario.playing import workloads
 from kemu.scenario.scenarios import Arrivals, Scenario
 from tests.scenario.texts import load
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kemu import errors
-from kemu.scenario import loader
+from kemu.scenario.loading import loader
 from kemu.scenario.scenarios import Scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

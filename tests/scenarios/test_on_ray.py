@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from kemu.cli import catalog
-from kemu.runtime.ray_clusters import RayCluster
-from kemu.scenario import loader, runner
+from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.scenario.expectations import CheckIs
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
 from kemu.scenario.scenarios import Scenario
 from tests.scenarios.test_shipped import failures
 

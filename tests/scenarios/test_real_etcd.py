@@ -15,7 +15,8 @@ import pytest
 
 from kemu.cli import catalog
 from kemu.errors import ActorFailed, KemuError
-from kemu.scenario import loader, runner
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
 from tests.scenarios.test_shipped import failures
 
 DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))

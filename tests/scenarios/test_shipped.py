@@ -12,7 +12,8 @@ import pytest
 
 from kemu.cli import catalog
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
-from kemu.scenario import loader, replays, runner
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import replays, runner
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 SCENARIOS = {name: path for name, path in catalog.shipped().items() if not name.startswith("traces/")}

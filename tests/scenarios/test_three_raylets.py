@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from kemu.runlog.frames import FILE_NAME, Writer
-from kemu.scenario import heartbeats, loader, runner
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import heartbeats, runner
 from tests.ray import clusters
 from tests.scenarios.test_shipped import failures
 
@@ -54,8 +55,8 @@ def parent(pid: int) -> int:
 
 
 def test_killed_cells_come_back_and_nothing_acknowledged_is_lost(address: str, tmp_path: Path) -> None:
-    from kemu.runtime.ray import RayRuntime
-    from kemu.runtime.ray_plans import DRIVER, CellPlan
+    from kemu.runtime.ray.driver.plans import DRIVER, CellPlan
+    from kemu.runtime.ray.driver.runtime import RayRuntime
 
     plan = (
         CellPlan("control", ("store", "apiserver/*"), resources={"control": 1}),

@@ -9,13 +9,13 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kemu.k8s import core_v1_pb2, policy_v1_pb2
-from kemu.objects import convert
-from kemu.scheduler import configurations
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.decisions import Decider
-from kemu.scheduler.framework import Handle
-from kemu.scheduler.policies import policy_of
-from kemu.scheduler.profiles import Profile
+from kemu.objects.conversion import convert
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.configuration import configurations
+from kemu.scheduler.cycle.decisions import Decider
+from kemu.scheduler.cycle.profiles import Profile
+from kemu.scheduler.experiments.switches import policy_of
+from kemu.scheduler.framework.interfaces import Handle
 
 ZONE = "topology.kubernetes.io/zone"
 

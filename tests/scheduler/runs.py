@@ -8,7 +8,7 @@ from typing import Any
 from kemu.client import clients
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.runtime.env import SECOND_NS, ActorSpec
-from kemu.runtime.sim import SimRuntime
+from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder
 
 Main = Callable[["Run"], Coroutine[Any, Any, None]]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert
-from kemu.scenario import workloads
-from kemu.scheduler import avoided_nodes
+from kemu.objects.conversion import convert
+from kemu.scenario.playing import workloads
+from kemu.scheduler.experiments import avoided_nodes
 from tests.scheduler import objects
 from tests.scheduler.runs import Run
 

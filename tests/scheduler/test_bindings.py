@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from kemu.k8s import core_v1_pb2
-from kemu.scenario import loader, runner
-from kemu.scheduler.framework import SKIP, Cycle, PermitPlugin, PreBindPlugin, Skip
-from kemu.scheduler.statuses import ERROR, WAIT, Status, unschedulable
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
+from kemu.scheduler.framework.interfaces import SKIP, Cycle, PermitPlugin, PreBindPlugin, Skip
+from kemu.scheduler.framework.statuses import ERROR, WAIT, Status, unschedulable
 from tests.scheduler import objects
 from tests.scheduler.runs import Run
 

@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.decisions import Decider, Filtering
-from kemu.scheduler.framework import SKIP, Cycle, Scope
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cycle.decisions import Decider, Filtering
+from kemu.scheduler.framework.interfaces import SKIP, Cycle, Scope
 from tests.scheduler import objects
 
 NODES = 4

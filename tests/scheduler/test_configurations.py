@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from kemu.scheduler import arguments, configurations
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.configurations import ConfigurationError, configuration_of
-from kemu.scheduler.decisions import nodes_to_find
-from kemu.scheduler.framework import Cycle, Handle, Narrowed, NodeFilterPlugin
-from kemu.scheduler.nodes import NodeInfo
-from kemu.scheduler.profiles import Profile
-from kemu.scheduler.statuses import Status, unschedulable
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.configuration import arguments, configurations
+from kemu.scheduler.configuration.configurations import ConfigurationError, configuration_of
+from kemu.scheduler.cycle.decisions import nodes_to_find
+from kemu.scheduler.cycle.profiles import Profile
+from kemu.scheduler.framework.interfaces import Cycle, Handle, Narrowed, NodeFilterPlugin
+from kemu.scheduler.framework.statuses import Status, unschedulable
 from tests.scheduler import objects
 
 GPU = "example.com/gpu"

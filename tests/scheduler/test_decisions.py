@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.scheduler.decisions import nodes_to_find
+from kemu.scheduler.cycle.decisions import nodes_to_find
 from tests.scheduler import objects
 
 HALF = "50m"

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from kemu.scenario import loader, runner
-from kemu.scheduler import configurations
-from kemu.scheduler.configurations import ConfigurationError
-from kemu.scheduler.profiles import ENTRY_POINTS, Profile
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
+from kemu.scheduler.configuration import configurations
+from kemu.scheduler.configuration.configurations import ConfigurationError
+from kemu.scheduler.cycle.profiles import ENTRY_POINTS, Profile
 from tests.scheduler import objects
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "plugins"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kemu.errors import Conflict
-from kemu.scheduler.extender_gpus import GpuShare
+from kemu.scheduler.extenders.gpus import GpuShare
 from tests.scheduler import objects
 
 GPU = {"kemu.dev/gpu-memory": "8"}

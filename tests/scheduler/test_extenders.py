@@ -12,11 +12,12 @@ import yaml
 
 from kemu.errors import KemuError, SimulationError
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.sim import SimRuntime
-from kemu.scenario import loader, runner
-from kemu.scheduler import extenders
-from kemu.scheduler.extenders import Extender, Refusal
-from kemu.scheduler.statuses import Status, unresolvable, unschedulable
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
+from kemu.scheduler.extenders import servers
+from kemu.scheduler.extenders.servers import Extender, Refusal
+from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable
 from kemu.testing import Recorder
 from tests.scheduler import objects
 from tests.scheduler.runs import Main, Run
@@ -69,7 +70,7 @@ class Extended(Run):
             configured.append({"urlPrefix": f"kemu://extender/{name}", **known.get("config", {})})
             config = {"plugin": f"{HERE}:Scripted", "args": known.get("args", {})}
             if not known.get("absent"):
-                actors.append(ActorSpec(f"extender/{name}", "kemu.scheduler.extenders:ExtenderActor", config))
+                actors.append(ActorSpec(f"extender/{name}", "kemu.scheduler.extenders.servers:ExtenderActor", config))
         self.play(main, nodes, [{"config": {"extenders": configured}}], running, actors)
 
 
@@ -402,7 +403,7 @@ def test_a_server_outside_answers_for_the_same_class() -> None:
     async def ask() -> Any:
         server = grpc.aio.server()
         port = server.add_insecure_port("127.0.0.1:0")
-        extenders.serve(Scripted(None, None, {"refuses": {"n1": "dark"}}), server)  # type: ignore[arg-type]
+        servers.serve(Scripted(None, None, {"refuses": {"n1": "dark"}}), server)  # type: ignore[arg-type]
         await server.start()
         async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
             arguments = extender_pb2.ExtenderArgs(pod=objects.pod("p"))

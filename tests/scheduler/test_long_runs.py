@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kemu.bench import soaks
-from kemu.scheduler import feeds
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.counts import Counts
+from kemu.scheduler.cache import feeds
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.counts import Counts
 
 NODES, PODS = 60, 5000
 
@@ -46,5 +46,5 @@ def test_what_is_not_kept_up_to_date_is_found(forgotten: str, monkeypatch: pytes
     elif forgotten == "row":
         monkeypatch.setattr(Cluster, "settle", lambda self: None)
     else:
-        monkeypatch.setattr("kemu.scheduler.columns.LabelColumn.write", lambda self, row, labels: None)
+        monkeypatch.setattr("kemu.scheduler.cache.columns.LabelColumn.write", lambda self, row, labels: None)
     assert soaks.soak(20, 400)["differences"]

@@ -9,7 +9,7 @@ from kemu import errors
 from kemu.conformance import small_clusters
 from kemu.conformance.small_clusters import World
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert
+from kemu.objects.conversion import convert
 from kemu.runtime.env import SECOND_NS
 from tests.scheduler import objects
 

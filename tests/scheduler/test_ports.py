@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.decisions import Decider
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cycle.decisions import Decider
 from kemu.scheduler.plugins.default_preemption import DefaultPreemption
 from tests.scheduler import objects
 

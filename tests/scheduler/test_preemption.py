@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from kemu import errors
 from kemu.conformance import small_clusters
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert, meta
-from kemu.scheduler import preemption
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.framework import PostFilterResult
+from kemu.objects import meta
+from kemu.objects.conversion import convert
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cycle.simulations import Simulation
+from kemu.scheduler.experiments.switches import policy_of
+from kemu.scheduler.framework.interfaces import PostFilterResult
 from kemu.scheduler.plugins.default_preemption import DefaultPreemption
-from kemu.scheduler.policies import policy_of
-from kemu.scheduler.simulations import Simulation
+from kemu.scheduler.preemption import candidates as preemption
 from tests.scheduler import objects
 
 

@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from kemu.scheduler import configurations, policies
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.configurations import ConfigurationError, configuration_of
-from kemu.scheduler.framework import Cycle, Handle, NodeFilterPlugin, NodeScorePlugin
-from kemu.scheduler.nodes import NodeInfo
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.configuration import configurations
+from kemu.scheduler.configuration.configurations import ConfigurationError, configuration_of
+from kemu.scheduler.cycle.profiles import Profile
+from kemu.scheduler.experiments import switches as policies
+from kemu.scheduler.framework.interfaces import Cycle, Handle, NodeFilterPlugin, NodeScorePlugin
+from kemu.scheduler.framework.statuses import Status, unschedulable
 from kemu.scheduler.plugins.in_tree import IN_TREE
-from kemu.scheduler.profiles import Profile
-from kemu.scheduler.statuses import Status, unschedulable
 from tests.scheduler import objects
 
 

@@ -8,12 +8,12 @@ import pytest
 
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
-from kemu.scheduler import events
-from kemu.scheduler.events import Event
-from kemu.scheduler.framework import PreEnqueuePlugin
-from kemu.scheduler.pods import PodInfo
-from kemu.scheduler.queues import QueuedPod, SchedulingQueue
-from kemu.scheduler.statuses import Status, unresolvable
+from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.framework import events
+from kemu.scheduler.framework.events import Event
+from kemu.scheduler.framework.interfaces import PreEnqueuePlugin
+from kemu.scheduler.framework.statuses import Status, unresolvable
+from kemu.scheduler.queue.queues import QueuedPod, SchedulingQueue
 from tests.scheduler import objects
 from tests.scheduler.clocks import HandClock
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from kemu.conformance import small_clusters
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert
-from kemu.scheduler.events import Event, Hint
-from kemu.scheduler.framework import Cycle, PermitPlugin
-from kemu.scheduler.statuses import WAIT, Status
+from kemu.objects.conversion import convert
+from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.interfaces import Cycle, PermitPlugin
+from kemu.scheduler.framework.statuses import WAIT, Status
 from tests.scheduler import objects
 from tests.scheduler.runs import Run
 from tests.scheduler.test_actor import lasting

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta
-from kemu.scheduler import cross_node, preemption, searches
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.framework import PostFilterResult
-from kemu.scheduler.policies import PolicyError, policy_of
-from kemu.scheduler.simulations import Simulation
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cycle.simulations import Simulation
+from kemu.scheduler.experiments import cross_node, searches
+from kemu.scheduler.experiments.switches import PolicyError, policy_of
+from kemu.scheduler.framework.interfaces import PostFilterResult
+from kemu.scheduler.preemption import candidates
 from tests.scheduler import objects
 from tests.scheduler.test_preemption import preempt, victims
 
@@ -334,7 +335,7 @@ def test_pods_that_match_two_rules_together_are_not_enough_where_each_must_match
 
 def test_without_affinity_nothing_is_searched() -> None:
     result = asked(with_caches(), objects.pod("p", "5", priority=10), 100)
-    assert (result.efforts, preemption.names(result.candidate.victims if result.candidate else ())) == ((), ["big"])
+    assert (result.efforts, candidates.names(result.candidate.victims if result.candidate else ())) == ((), ["big"])
 
 
 # The switches themselves ----------------------------------------------------------------------------------------------

@@ -9,10 +9,10 @@ from typing import Any
 
 import grpc
 
-from kemu.runtime.channels import Channel
 from kemu.runtime.disks import FileDisk, MemoryDisk
-from kemu.runtime.links import DirectLink
-from kemu.runtime.servers import Server
+from kemu.runtime.rpc.channels import Channel
+from kemu.runtime.rpc.links import DirectLink
+from kemu.runtime.rpc.servers import Server
 from kemu.store.server import Store
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import ActorSpec, Env
-from kemu.runtime.sim import SimRuntime
+from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
 
 STORE = ActorSpec("store", "kemu.store.server:Store", {"fsync": "batch", "segment_bytes": 3_000})

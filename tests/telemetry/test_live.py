@@ -10,7 +10,8 @@ import pytest
 from kemu.cli import catalog
 from kemu.errors import KemuError
 from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.scenario import loader, runner
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
 from kemu.telemetry import waterfall
 from tests.telemetry.collectors import Collector, collector
 

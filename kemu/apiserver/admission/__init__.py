@@ -16,8 +16,8 @@ from kemu.apiserver.admission.base import Plugin
 from kemu.apiserver.admission.namespaces import NamespaceLifecycle
 from kemu.apiserver.admission.priority import Priority
 from kemu.apiserver.admission.tolerations import DefaultTolerationSeconds
-from kemu.apiserver.cache import WatchCache
 from kemu.apiserver.storage import Storage
+from kemu.apiserver.watch.cache import WatchCache
 from kemu.objects import resources
 from kemu.objects.resources import Resource
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
-from kemu.apiserver.cache import WatchCache
 from kemu.apiserver.storage import Entry, Storage
+from kemu.apiserver.watch.cache import WatchCache
 from kemu.objects import resources
 from kemu.objects.resources import Resource
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from kemu.apiserver import errors
 from kemu.apiserver.admission.base import Derived, Plugin
-from kemu.apiserver.cache import WatchCache
 from kemu.apiserver.storage import Storage
+from kemu.apiserver.watch.cache import WatchCache
 from kemu.objects import resources
 from kemu.objects.resources import Resource
 

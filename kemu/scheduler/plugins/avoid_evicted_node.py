@@ -1,7 +1,7 @@
 """AvoidEvictedNode: not back to the node whose kubelet has just thrown a pod of the workload out.
 
 No plugin of Kubernetes: it takes part, after all other filters, where ``policy.avoidEvictedNode`` asks for it. See
-:mod:`kemu.scheduler.avoided_nodes`.
+:mod:`kemu.scheduler.experiments.avoided_nodes`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from kemu.scheduler import avoided_nodes
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.columns import IntArray
-from kemu.scheduler.events import Event, Hint
-from kemu.scheduler.framework import SKIP, Cycle, FilterPlugin
-from kemu.scheduler.nodes import NodeInfo
-from kemu.scheduler.statuses import Status, unresolvable
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.columns import IntArray
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.experiments import avoided_nodes
+from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin
+from kemu.scheduler.framework.statuses import Status, unresolvable
 
 _EVICTED = unresolvable("node(s) evicted or rejected a pod of the same workload recently")
 

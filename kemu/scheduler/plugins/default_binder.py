@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kemu.scheduler.framework import BindPlugin, Cycle, Skip
-from kemu.scheduler.statuses import Status
+from kemu.scheduler.framework.interfaces import BindPlugin, Cycle, Skip
+from kemu.scheduler.framework.statuses import Status
 
 
 class DefaultBinder(BindPlugin):

@@ -1,6 +1,7 @@
 """DefaultPreemption: arguments, and the gate that holds a preemptor back while its victims are told to go.
 
-The work is in :mod:`kemu.scheduler.preemption` (whom) and :mod:`kemu.scheduler.evictions` (the doing).
+The work is in :mod:`kemu.scheduler.preemption.candidates` (whom) and :mod:`kemu.scheduler.preemption.evictions` (the
+doing).
 """
 
 from __future__ import annotations
@@ -8,14 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from kemu.scheduler.events import Event, Hint
-from kemu.scheduler.framework import ArgumentError, Handle, PostFilterPlugin, PostFilterResult, PreEnqueuePlugin
-from kemu.scheduler.pods import PodInfo
-from kemu.scheduler.preemption import Preemptor
-from kemu.scheduler.statuses import Status, unresolvable
+from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.interfaces import (
+    ArgumentError,
+    Handle,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreEnqueuePlugin,
+)
+from kemu.scheduler.framework.statuses import Status, unresolvable
+from kemu.scheduler.preemption.candidates import Preemptor
 
 if TYPE_CHECKING:
-    from kemu.scheduler.decisions import Filtering
+    from kemu.scheduler.cycle.decisions import Filtering
 
 _BUSY = unresolvable("waiting for the preemption for this pod to be finished")
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.columns import IntArray
-from kemu.scheduler.framework import MAX_SCORE, SKIP, Cycle, Scope, ScorePlugin
-from kemu.scheduler.nodes import NodeInfo
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.columns import IntArray
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, Scope, ScorePlugin
 
 _MEBIBYTE = 1024 * 1024
 _LOWEST = 23 * _MEBIBYTE

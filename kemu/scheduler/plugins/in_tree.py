@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kemu.scheduler.framework import Plugin
+from kemu.scheduler.framework.interfaces import Plugin
 from kemu.scheduler.plugins.default_binder import DefaultBinder
 from kemu.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.scheduler.plugins.image_locality import ImageLocality

@@ -1,8 +1,8 @@
 """InterPodAffinity: near these pods, far from those; and the terms of the pods that are there already.
 
-Counts of pods by topology value come from the cluster's count columns (:mod:`kemu.scheduler.counts`). In a simulation
-(nominated pods, victims) only the pods of one node change, so the state of a simulation is the shared counts plus small
-differences for the domains of that node.
+Counts of pods by topology value come from the cluster's count columns (:mod:`kemu.scheduler.cache.counts`). In a
+simulation (nominated pods, victims) only the pods of one node change, so the state of a simulation is the shared counts
+plus small differences for the domains of that node.
 
 Verdicts: 1 required affinity, 2 required anti-affinity of the pod, 3 anti-affinity of pods that exist.
 """
@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.columns import BoolArray, IntArray
-from kemu.scheduler.counts import PREFERRED, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, CountColumn
-from kemu.scheduler.events import Event, Hint
-from kemu.scheduler.framework import MAX_SCORE, SKIP, ArgumentError, Cycle, FilterPlugin, Handle, ScorePlugin
-from kemu.scheduler.nodes import NodeInfo
-from kemu.scheduler.pods import PodInfo, Template
-from kemu.scheduler.statuses import Status, unresolvable, unschedulable
-from kemu.scheduler.terms import AffinityTerm, PodSelector
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.columns import BoolArray, IntArray
+from kemu.scheduler.cache.counts import PREFERRED, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, CountColumn
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.cache.pods import PodInfo, Template
+from kemu.scheduler.cache.terms import AffinityTerm, PodSelector
+from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, ArgumentError, Cycle, FilterPlugin, Handle, ScorePlugin
+from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable
 
 _AFFINITY = unresolvable("node(s) didn't match pod affinity rules")
 _ANTI_AFFINITY = unschedulable("node(s) didn't match pod anti-affinity rules")

@@ -8,16 +8,26 @@ from typing import Any
 import numpy as np
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert, selectors
+from kemu.objects import selectors
+from kemu.objects.conversion import convert
 from kemu.objects.selectors import NodeSelector, NodeSelectorTerm, RequiredNodeAffinity
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.columns import BoolArray, IntArray, LabelColumn
-from kemu.scheduler.events import Event, Hint
-from kemu.scheduler.framework import SKIP, ArgumentError, Cycle, FilterPlugin, Handle, Narrowed, Scope, ScorePlugin
-from kemu.scheduler.nodes import NodeInfo
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.columns import BoolArray, IntArray, LabelColumn
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.interfaces import (
+    SKIP,
+    ArgumentError,
+    Cycle,
+    FilterPlugin,
+    Handle,
+    Narrowed,
+    Scope,
+    ScorePlugin,
+)
+from kemu.scheduler.framework.statuses import Status, unresolvable
 from kemu.scheduler.plugins import normalizing
-from kemu.scheduler.pods import PodInfo
-from kemu.scheduler.statuses import Status, unresolvable
 
 _ENFORCED = unresolvable("node(s) didn't match scheduler-enforced node affinity")
 _POD = unresolvable("node(s) didn't match Pod's node affinity/selector")

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.columns import IntArray
-from kemu.scheduler.events import Event, Hint
-from kemu.scheduler.framework import SKIP, Cycle, FilterPlugin, Scope
-from kemu.scheduler.nodes import NodeInfo
-from kemu.scheduler.statuses import Status, unresolvable
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.columns import IntArray
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin, Scope
+from kemu.scheduler.framework.statuses import Status, unresolvable
 
 _OTHER_NODE = unresolvable("node(s) didn't match the requested node name")
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from kemu.scheduler import pods
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.columns import IntArray
-from kemu.scheduler.events import Event, Hint
-from kemu.scheduler.framework import SKIP, Cycle, FilterPlugin, Scope
-from kemu.scheduler.nodes import NodeInfo
-from kemu.scheduler.pods import HostPort, PodInfo
-from kemu.scheduler.statuses import Status, unschedulable
+from kemu.scheduler.cache import pods
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.columns import IntArray
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.cache.pods import HostPort, PodInfo
+from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin, Scope
+from kemu.scheduler.framework.statuses import Status, unschedulable
 
 _TAKEN = unschedulable("node(s) didn't have free ports for the requested pod ports")
 _ANY = "0.0.0.0"

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kemu.scheduler import columns
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.columns import BoolArray, IntArray
-from kemu.scheduler.framework import MAX_SCORE, SKIP, Cycle, Handle, Scope, ScorePlugin
-from kemu.scheduler.nodes import NodeInfo
+from kemu.scheduler.cache import columns
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.columns import BoolArray, IntArray
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.cache.pods import CPU, MEMORY, is_scalar_resource
+from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, Handle, Scope, ScorePlugin
 from kemu.scheduler.plugins import scoring
-from kemu.scheduler.pods import CPU, MEMORY, is_scalar_resource
 
 FloatArray = npt.NDArray[np.float64]
 Counted = tuple[tuple[int, int], ...]

@@ -13,15 +13,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kemu.objects import requests
-from kemu.scheduler import columns, events
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.columns import IntArray
-from kemu.scheduler.events import Event, Hint
-from kemu.scheduler.framework import MAX_SCORE, ArgumentError, Cycle, FilterPlugin, Handle, Scope, ScorePlugin
-from kemu.scheduler.nodes import NodeInfo
+from kemu.scheduler.cache import columns
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.columns import IntArray
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.cache.pods import CPU, MEMORY, PodInfo, is_extended_resource, is_scalar_resource
+from kemu.scheduler.framework import events
+from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.interfaces import (
+    MAX_SCORE,
+    ArgumentError,
+    Cycle,
+    FilterPlugin,
+    Handle,
+    Scope,
+    ScorePlugin,
+)
+from kemu.scheduler.framework.statuses import UNRESOLVABLE, UNSCHEDULABLE, Status
 from kemu.scheduler.plugins import scoring
-from kemu.scheduler.pods import CPU, MEMORY, PodInfo, is_extended_resource, is_scalar_resource
-from kemu.scheduler.statuses import UNRESOLVABLE, UNSCHEDULABLE, Status
 
 _UNRESOLVABLE = 1 << 38
 _MOST_RESOURCES = 36

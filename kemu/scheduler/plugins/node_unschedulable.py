@@ -9,13 +9,13 @@ import numpy as np
 
 from kemu.k8s import core_v1_pb2
 from kemu.objects import selectors
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.columns import IntArray
-from kemu.scheduler.events import Event, Hint
-from kemu.scheduler.framework import SKIP, Cycle, FilterPlugin, Scope
-from kemu.scheduler.nodes import NodeInfo
-from kemu.scheduler.pods import PodInfo, Template
-from kemu.scheduler.statuses import Status, unresolvable
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.columns import IntArray
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.cache.pods import PodInfo, Template
+from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin, Scope
+from kemu.scheduler.framework.statuses import Status, unresolvable
 
 _TAINT = core_v1_pb2.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _UNSCHEDULABLE = unresolvable("node(s) were unschedulable")

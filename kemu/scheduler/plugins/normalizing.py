@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kemu.scheduler.columns import IntArray
-from kemu.scheduler.framework import MAX_SCORE
+from kemu.scheduler.cache.columns import IntArray
+from kemu.scheduler.framework.interfaces import MAX_SCORE
 
 
 def by_maximum(scores: IntArray, *, reverse: bool = False) -> IntArray:

@@ -15,18 +15,19 @@ from typing import Any
 import numpy as np
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import convert, meta, selectors
+from kemu.objects import meta, selectors
+from kemu.objects.conversion import convert
 from kemu.objects.selectors import LabelSelector, Requirement
-from kemu.scheduler import terms
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.columns import BoolArray, IntArray, LabelColumn
-from kemu.scheduler.events import Event, Hint, taints_of
-from kemu.scheduler.framework import MAX_SCORE, SKIP, ArgumentError, Cycle, FilterPlugin, Handle, ScorePlugin
-from kemu.scheduler.nodes import NodeInfo
+from kemu.scheduler.cache import terms
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.columns import BoolArray, IntArray, LabelColumn
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.cache.pods import PodInfo, Template
+from kemu.scheduler.cache.terms import HOSTNAME, PodSelector, SpreadConstraint
+from kemu.scheduler.framework.events import Event, Hint, taints_of
+from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, ArgumentError, Cycle, FilterPlugin, Handle, ScorePlugin
+from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable
 from kemu.scheduler.plugins import node_affinity
-from kemu.scheduler.pods import PodInfo, Template
-from kemu.scheduler.statuses import Status, unresolvable, unschedulable
-from kemu.scheduler.terms import HOSTNAME, PodSelector, SpreadConstraint
 
 _VIOLATED = unschedulable("node(s) didn't match pod topology spread constraints")
 _NO_LABEL = unresolvable("node(s) didn't match pod topology spread constraints (missing required label)")

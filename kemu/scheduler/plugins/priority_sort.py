@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kemu.scheduler.framework import QueueSortPlugin
-from kemu.scheduler.pods import PodInfo
+from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.framework.interfaces import QueueSortPlugin
 
 
 class PrioritySort(QueueSortPlugin):

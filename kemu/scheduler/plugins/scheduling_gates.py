@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kemu.scheduler.events import Event, Hint
-from kemu.scheduler.framework import PreEnqueuePlugin
-from kemu.scheduler.pods import PodInfo
-from kemu.scheduler.statuses import Status, unresolvable
+from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.interfaces import PreEnqueuePlugin
+from kemu.scheduler.framework.statuses import Status, unresolvable
 
 
 class SchedulingGates(PreEnqueuePlugin):

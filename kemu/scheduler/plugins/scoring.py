@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kemu.scheduler.framework import ArgumentError
+from kemu.scheduler.framework.interfaces import ArgumentError
 
 MAX_WEIGHT = 100
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from kemu.objects import selectors
-from kemu.scheduler.cluster import Cluster
-from kemu.scheduler.columns import IntArray
-from kemu.scheduler.events import Event, Hint, taints_of
-from kemu.scheduler.framework import Cycle, FilterPlugin, Scope, ScorePlugin
-from kemu.scheduler.nodes import NodeInfo, Taint
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.columns import IntArray
+from kemu.scheduler.cache.nodes import NodeInfo, Taint
+from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.framework.events import Event, Hint, taints_of
+from kemu.scheduler.framework.interfaces import Cycle, FilterPlugin, Scope, ScorePlugin
+from kemu.scheduler.framework.statuses import Status, unresolvable
 from kemu.scheduler.plugins import normalizing
-from kemu.scheduler.pods import PodInfo
-from kemu.scheduler.statuses import Status, unresolvable
 
 _UNTOLERATED = unresolvable("node(s) had untolerated taint(s)")
 _FORBIDDING = ("NoSchedule", "NoExecute")

@@ -1,0 +1,345 @@
+"""Patches of an object: merge patch (RFC 7386) and strategic merge patch as JSON, and the latter as messages.
+
+A strategic patch knows which lists are maps by a key (conditions by ``type``, containers by ``name``) or sets
+(finalizers); Kubernetes says so in its Go types (``patchMergeKey``, ``patchStrategy``), kemu in :data:`MERGE_KEYS`.
+Lists that are not in the table, taints and tolerations among them, are replaced as a whole, as there. Directives:
+``$patch: replace|delete|merge``, ``$deleteFromPrimitiveList/<field>``, ``$setElementOrder/<field>``, ``$retainKeys``.
+
+A patch of messages (:func:`merge_message`, :func:`remove`) knows the same lists. It says what a two-way patch of two
+objects says (``strategicpatch.CreateTwoWayMergePatch``) without JSON, for those who write several for every pod.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from google.protobuf.message import Message
+
+from kemu.errors import BadRequest, Cause
+from kemu.k8s import options_pb2
+from kemu.objects.conversion import convert
+from kemu.objects.resources import Resource
+
+MERGE, STRATEGIC, MESSAGE = 0, 1, 2
+"""As ``PatchRequest.Type``."""
+
+SET = ""
+"""In :data:`MERGE_KEYS`: a list of scalars, each of which occurs once."""
+
+_CONTAINER = {"ports": "containerPort", "env": "name", "volumeMounts": "mountPath", "volumeDevices": "devicePath"}
+
+MERGE_KEYS: dict[str, dict[str, str]] = {
+    "ObjectMeta": {"ownerReferences": "uid", "finalizers": SET},
+    "PodSpec": {
+        "volumes": "name",
+        "initContainers": "name",
+        "containers": "name",
+        "ephemeralContainers": "name",
+        "imagePullSecrets": "name",
+        "hostAliases": "ip",
+        "topologySpreadConstraints": "topologyKey",
+        "schedulingGates": "name",
+        "resourceClaims": "name",
+    },
+    "Container": _CONTAINER,
+    "EphemeralContainerCommon": _CONTAINER,
+    "PodStatus": {"conditions": "type", "podIPs": "ip", "hostIPs": "ip", "resourceClaimStatuses": "name"},
+    "NodeSpec": {"podCIDRs": SET},
+    "NodeStatus": {"conditions": "type", "addresses": "type"},
+    "NamespaceStatus": {"conditions": "type"},
+    "ServiceSpec": {"ports": "port"},
+    "ServiceStatus": {"conditions": "type"},
+    "ReplicationControllerStatus": {"conditions": "type"},
+    "ReplicaSetStatus": {"conditions": "type"},
+    "StatefulSetStatus": {"conditions": "type"},
+    "DeploymentStatus": {"conditions": "type"},
+    "DaemonSetStatus": {"conditions": "type"},
+    "JobStatus": {"conditions": "type"},
+    "PodDisruptionBudgetStatus": {"conditions": "type"},
+}
+"""By message and field: the key by which its elements merge."""
+
+REPLACED = {"PodDisruptionBudgetSpec": frozenset({"selector"})}
+"""By message: fields of message type that a patch replaces as a whole."""
+
+_PIECES = ("metadata", "spec", "status")
+_ORDER, _DELETE = "$setElementOrder/", "$deleteFromPrimitiveList/"
+
+
+def parse(text: bytes) -> dict[str, Any]:
+    """Raises :class:`kemu.errors.BadRequest` unless the text is a JSON object."""
+    try:
+        patch = json.loads(text)
+    except ValueError as error:
+        raise BadRequest(f"error decoding patch: {error}") from None
+    if not isinstance(patch, dict):
+        raise BadRequest("error decoding patch: it must be a JSON object")
+    return patch
+
+
+def apply(resource: Resource, obj: Message, patch: Mapping[str, Any], kind: int) -> None:
+    """Patch ``obj`` in place, by JSON. ``kind``: :data:`MERGE` or :data:`STRATEGIC`.
+
+    Raises :class:`kemu.errors.BadRequest`.
+    """
+    for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
+        if patch.get(field, wanted) != wanted:
+            raise BadRequest(f"the {field} of the patch ({patch[field]}) is not that of the object ({wanted})")
+    changes = {key: value for key, value in patch.items() if key not in ("kind", "apiVersion")}
+    descriptor: Any = obj.DESCRIPTOR
+    if all(
+        key in _PIECES and isinstance(value, dict) and key in descriptor.fields_by_name
+        for key, value in changes.items()
+    ):
+        # Only the pieces that the patch touches go through JSON.
+        for key, value in changes.items():
+            piece = getattr(obj, key)
+            data = convert.to_json(piece)
+            merged = _merged(data, value, descriptor.fields_by_name[key].message_type, kind)
+            piece.CopyFrom(_converted(type(piece), merged, key, resource))
+        return
+    merged = _merged(convert.to_json(obj), changes, descriptor, kind)
+    obj.CopyFrom(_converted(type(obj), merged, "", resource))
+
+
+def _merged(data: dict[str, Any], patch: dict[str, Any], descriptor: Any, kind: int) -> dict[str, Any]:
+    return merge(data, patch) if kind == MERGE else merge_strategic(data, patch, descriptor)
+
+
+def _converted(message: type[Message], data: dict[str, Any], path: str, resource: Resource) -> Message:
+    try:
+        return convert.from_json(message, data, path=path)
+    except convert.ConversionError as error:
+        causes = [Cause(problem.path, "FieldValueInvalid", problem.message) for problem in error.problems]
+        texts = "; ".join(str(problem) for problem in error.problems)
+        raise BadRequest(f"the patched object is not a {resource.kind}: {texts}", causes=causes) from None
+
+
+# Merge patch --------------------------------------------------------------------------------------------------------
+
+
+def merge(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """RFC 7386: objects merge, null deletes, everything else replaces. Changes and returns ``target``."""
+    for key, value in patch.items():
+        if value is None:
+            target.pop(key, None)
+        elif isinstance(value, dict):
+            old = target.get(key)
+            target[key] = merge(old if isinstance(old, dict) else {}, value)
+        else:
+            target[key] = value
+    return target
+
+
+# Strategic merge patch ----------------------------------------------------------------------------------------------
+
+
+def merge_strategic(target: dict[str, Any], patch: dict[str, Any], descriptor: Any) -> dict[str, Any]:
+    """``descriptor``: of the message whose JSON ``target`` is; None inside maps. Changes and returns ``target``."""
+    directive = patch.get("$patch", "merge")
+    if directive == "replace":
+        return {key: value for key, value in patch.items() if key != "$patch"}
+    if directive == "delete":
+        return {}
+    if directive != "merge":
+        raise BadRequest(f"unknown $patch directive {directive!r}: there are merge, replace and delete")
+    if "$retainKeys" in patch:
+        retained = _list("$retainKeys", patch["$retainKeys"])
+        target = {key: value for key, value in target.items() if key in retained}
+    orders: dict[str, tuple[list[Any], list[Any]]] = {}
+    for key, value in patch.items():
+        if key.startswith(_ORDER):
+            field = key[len(_ORDER) :]
+            orders[field] = _list(key, value), _list_or_empty(target.get(field))
+    for key, value in patch.items():
+        if key in ("$patch", "$retainKeys") or key.startswith(_ORDER):
+            continue
+        if key.startswith(_DELETE):
+            field = key[len(_DELETE) :]
+            doomed = _list(key, value)
+            target[field] = [one for one in _list_or_empty(target.get(field)) if one not in doomed]
+        elif value is None:
+            target.pop(key, None)
+        elif isinstance(value, dict):
+            old = target.get(key)
+            nested, replaced = _nested(descriptor, key)
+            whole = replaced or not isinstance(old, dict)
+            target[key] = merge_strategic({} if whole else old, value, nested)  # type: ignore[arg-type]
+        elif isinstance(value, list):
+            target[key] = _merge_list(target.get(key), value, descriptor, key)
+        else:
+            target[key] = value
+    for field, (order, old) in orders.items():
+        if isinstance(target.get(field), list):
+            target[field] = _ordered(target[field], order, old, _merge_key(descriptor, field))
+    return target
+
+
+def _merge_list(old: Any, patch: list[Any], descriptor: Any, field: str) -> list[Any]:
+    key = _merge_key(descriptor, field)
+    if key is None:
+        return patch
+    result = _list_or_empty(old)
+    if key == SET:
+        for value in patch:
+            if value not in result:
+                result.append(value)
+        return result
+    nested, _ = _nested(descriptor, field)
+    if any(isinstance(value, dict) and value.get("$patch") == "replace" for value in patch):
+        result = []
+        patch = [value for value in patch if not (isinstance(value, dict) and value.get("$patch") == "replace")]
+    for value in patch:
+        if not isinstance(value, dict) or key not in value:
+            raise BadRequest(f"{field}: {json.dumps(value)} does not contain declared merge key: {key}")
+        index = next((i for i, one in enumerate(result) if isinstance(one, dict) and one.get(key) == value[key]), None)
+        if value.get("$patch") == "delete":
+            if index is not None:
+                del result[index]
+        elif index is None:
+            result.append(merge_strategic({}, value, nested))
+        else:
+            result[index] = merge_strategic(result[index], value, nested)
+    return result
+
+
+def _ordered(elements: list[Any], order: list[Any], old: list[Any], key: str | None) -> list[Any]:
+    """Elements that ``order`` names stand as it says; the others keep their place among them where both were in ``old``
+    (``strategicpatch.mergeSortedSlice``)."""
+
+    def name(element: Any) -> Any:
+        return element.get(key) if key and isinstance(element, dict) else element
+
+    wanted = [name(element) for element in order]
+    before = [name(element) for element in old]
+    named = sorted((one for one in elements if name(one) in wanted), key=lambda one: wanted.index(name(one)))
+    others = [one for one in elements if name(one) not in wanted]
+    result: list[Any] = []
+    for element in named:
+        if name(element) in before:
+            place = before.index(name(element))
+            while others and name(others[0]) in before[:place]:
+                result.append(others.pop(0))
+        result.append(element)
+    return result + others
+
+
+# Patch of messages --------------------------------------------------------------------------------------------------
+
+
+Places = dict[str, "str | Places | None"]
+"""Where lists stand in a message, by field: the merge key of a list, or the places in a message that has some."""
+
+
+def merge_message(target: Any, patch: Any) -> None:
+    """Change ``target`` to what ``patch``, a message of its type, says. Elements with a merge key go last, whole."""
+    _make_room(target, patch, _places(target.DESCRIPTOR))
+    target.MergeFrom(patch)
+
+
+def remove(target: Any, removed: Any) -> None:
+    """Take away from ``target`` what is set in ``removed``, a message of its type."""
+    for field, value in removed.ListFields():
+        name, nested = field.name, field.message_type
+        found = getattr(target, name)
+        if nested is not None and nested.GetOptions().map_entry:
+            for key in sorted(value):
+                if key in found:
+                    del found[key]
+        elif not field.is_repeated:
+            if nested is None:
+                target.ClearField(name)
+            elif target.HasField(name):
+                remove(found, value)
+        else:
+            _remove_elements(found, value, MERGE_KEYS.get(target.DESCRIPTOR.name, {}).get(name))
+
+
+def _make_room(target: Any, patch: Any, places: Places) -> None:
+    """For the lists of a patch, so that merging the messages, which appends, brings about what it says."""
+    for field, value in patch.ListFields():
+        name = field.name
+        if name in places:
+            place = places[name]
+            if type(place) is dict:
+                if target.HasField(name):
+                    _make_room(getattr(target, name), value, place)
+            else:
+                _remove_elements(getattr(target, name), value, place)
+
+
+def _remove_elements(elements: Any, doomed: Any, key: Any) -> None:
+    """``key``: a merge key; None: all of them."""
+    if not elements:
+        return
+    if key is None:
+        del elements[:]
+        return
+    names = [getattr(one, key) for one in doomed] if key else list(doomed)
+    found = [i for i, one in enumerate(elements[:]) if (getattr(one, key) if key else one) in names]
+    if len(found) == len(elements):
+        del elements[:]
+        return
+    for index in reversed(found):
+        del elements[index]
+
+
+@lru_cache(256)
+def _places(descriptor: Any) -> Places:
+    keys = MERGE_KEYS.get(descriptor.name, {})
+    places: Places = {}
+    for field in descriptor.fields:
+        inner = field.message_type
+        if inner is not None and inner.GetOptions().map_entry:
+            continue
+        if field.is_repeated:
+            places[field.name] = keys.get(field.name)
+        elif inner is not None and (within := _places(inner)):
+            places[field.name] = within
+    return places
+
+
+def _list(key: str, value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise BadRequest(f"{key} must be a list")
+    return value
+
+
+def _list_or_empty(value: Any) -> list[Any]:
+    """A copy of a list; empty for everything else, which the conversion to an object refuses later."""
+    return list(value) if isinstance(value, list) else []
+
+
+def _merge_key(descriptor: Any, field: str) -> str | None:
+    if descriptor is None:
+        return None
+    for owner in _owners(descriptor):
+        if field in owner.fields_by_name:
+            return MERGE_KEYS.get(owner.name, {}).get(field)
+    return None
+
+
+def _nested(descriptor: Any, field: str) -> tuple[Any, bool]:
+    """The message of a field, or of the elements of a list, and whether it is replaced as a whole. None for maps."""
+    if descriptor is None:
+        return None, False
+    for owner in _owners(descriptor):
+        found = owner.fields_by_name.get(field)
+        if found is not None:
+            is_map = found.message_type is None or found.message_type.GetOptions().map_entry
+            return None if is_map else found.message_type, field in REPLACED.get(owner.name, ())
+    return None, False
+
+
+@lru_cache(1024)
+def _owners(descriptor: Any) -> tuple[Any, ...]:
+    """The message itself, and those whose fields stand inline in its JSON."""
+    inline = [field.message_type for field in descriptor.fields if _is_inline(field)]
+    return (descriptor, *(owner for message in inline for owner in _owners(message)))
+
+
+def _is_inline(field: Any) -> bool:
+    return bool(field.GetOptions().Extensions[options_pb2.inline])

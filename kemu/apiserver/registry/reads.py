@@ -1,0 +1,179 @@
+"""Get and list: from the store when the answer must be the latest, from the watch cache when the client does not mind.
+
+``resource_version`` "" is linearizable, "0" takes whatever the cache has, N waits until the cache is not older than N.
+A list in pages is one snapshot: its continue token holds the revision of the first page, and the store has the others.
+Leases and nodes are shown with the heartbeats that their kubelets state instead of sending them
+(:mod:`kemu.objects.heartbeats`).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kemu import errors as kemu_errors
+from kemu.apiserver import errors, selections
+from kemu.apiserver.selections import Selection
+from kemu.apiserver.storage import Entry, Storage, prefix_end
+from kemu.apiserver.watch.cache import WatchCache
+from kemu.apiserver.watch.feed import Feed
+from kemu.objects import heartbeats, resources
+from kemu.v1 import api_pb2
+
+SCAN_PAGE = 1_000
+"""Keys read at a time where a selector may leave only a few of them."""
+
+_WITH_HEARTBEATS = ("leases", "nodes")
+
+EXPIRED_CONTINUE = (
+    "The provided continue parameter is too old to display a consistent list result. "
+    "You must start a new list without the continue parameter."
+)
+
+
+class Reader:
+    """Answers Get and List."""
+
+    def __init__(self, storage: Storage, cache: WatchCache, feed: Feed, unix_now_ns: Callable[[], int]) -> None:
+        self._storage = storage
+        self._cache = cache
+        self._feed = feed
+        self._unix_now_ns = unix_now_ns
+
+    async def get(self, request: api_pb2.GetRequest) -> bytes:
+        """Raises :class:`kemu.errors.NotFound`."""
+        resource = selections.find_resource(request.resource.resource)
+        name, namespace = request.name, request.resource.namespace
+        if not name:
+            raise kemu_errors.BadRequest("name may not be empty")
+        if resource.namespaced and not namespace:
+            raise kemu_errors.BadRequest("an empty namespace may not be set when a resource name is provided")
+        key = resources.key(resource, namespace, name)
+        revision = parse_version(request.resource_version)
+        entry: Entry | None
+        if revision is None:
+            entry = await self._storage.read(key)
+        else:
+            await self._feed.until(revision)
+            entry = self._cache.collections[resource.plural].entries.get(key)
+        if entry is None:
+            raise errors.not_found(resource, name)
+        return self._shown(resource, [entry.wire])[0]
+
+    async def list(self, request: api_pb2.ListRequest) -> api_pb2.ListResponse:
+        """Raises :class:`kemu.errors.Gone` for an expired continue token, BadRequest for a bad selector or token."""
+        resource = request.resource
+        selection = selections.compile_selection(
+            resource.resource, resource.namespace, request.label_selector, request.field_selector
+        )
+        revision = parse_version(request.resource_version)
+        token = getattr(request, "continue")
+        if token:
+            if revision:
+                raise kemu_errors.BadRequest("specifying resource version is not allowed when using continue")
+            at, start = _parse_token(token, selection)
+            return await self._list_store(selection, request.limit, at, start)
+        if revision is None:
+            if not await self._has_caught_up():
+                return await self._list_store(selection, request.limit)
+        else:
+            await self._feed.until(revision)
+        # Who asks for whatever there is gets all of it: kube-apiserver, too, ignores the limit then.
+        return self._list_cache(selection, 0 if revision == 0 else request.limit)
+
+    async def _has_caught_up(self) -> bool:
+        """Whether the cache is as new as the store: then an index of it answers instead of a scan of the store, as with
+        ``ConsistentListFromCache`` in Kubernetes."""
+        if self._feed.lag_ns:
+            return False
+        try:
+            await self._feed.until(await self._storage.revision())
+        except kemu_errors.ServerTimeout:
+            return False
+        return True
+
+    def _list_cache(self, selection: Selection, limit: int) -> api_pb2.ListResponse:
+        revision = self._cache.revision
+        response = api_pb2.ListResponse(resource_version=str(revision))
+        entries = self._cache.collections[selection.resource.plural].select(selection)
+        if limit and len(entries) > limit:
+            setattr(response, "continue", _token(revision, entries[limit - 1].key + b"\0"))
+            if selection.only_namespace:
+                response.remaining_item_count = len(entries) - limit
+            del entries[limit:]
+        response.items.extend(self._shown(selection.resource, [entry.wire for entry in entries]))
+        return response
+
+    async def _list_store(
+        self, selection: Selection, limit: int, revision: int = 0, start: bytes = b""
+    ) -> api_pb2.ListResponse:
+        """From key ``start`` on, as of ``revision`` (0: now)."""
+        resource = selection.resource
+        prefix = resources.prefix(resource, selection.namespace)
+        end = prefix_end(prefix)
+        parse: Any = None if selection.only_namespace else resource.message.FromString
+        page = limit if parse is None else max(limit, SCAN_PAGE) if limit else 0
+        wires: list[bytes] = []
+        start = start or prefix
+        while True:
+            try:
+                response = await self._storage.range(start, end, limit=page, revision=revision)
+            except kemu_errors.Compacted:
+                raise kemu_errors.Gone(EXPIRED_CONTINUE) from None
+            revision = revision or response.header.revision
+            last = start
+            for pair in response.kvs:
+                if limit and len(wires) == limit:
+                    break
+                last = pair.key
+                entry = Entry(pair.key, pair.mod_revision, pair.value)
+                if parse is None or selection.matches(parse(pair.value)):
+                    wires.append(entry.wire)
+            more = response.more or (bool(response.kvs) and last != response.kvs[-1].key)
+            start = last + b"\0"
+            if not more or (limit and len(wires) == limit):
+                break
+        result = api_pb2.ListResponse(resource_version=str(revision), items=self._shown(resource, wires))
+        if more:
+            setattr(result, "continue", _token(revision, start))
+            if parse is None:
+                result.remaining_item_count = response.count - len(response.kvs)
+        return result
+
+    def _shown(self, resource: resources.Resource, wires: Sequence[bytes]) -> Sequence[bytes]:
+        """Of a past revision, too, with the heartbeats up to now: nobody reads those for the past."""
+        if resource.plural not in _WITH_HEARTBEATS:
+            return wires
+        now, message = self._unix_now_ns(), resource.message
+        return [heartbeats.show(message, wire, now) for wire in wires]
+
+
+def parse_version(text: str) -> int | None:
+    """A resource version: None for "". Raises BadRequest."""
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit()) or len(text) > 19:
+        raise kemu_errors.BadRequest(f'resourceVersion: Invalid value: "{text}": must be a decimal number')
+    return int(text)
+
+
+def _token(revision: int, start: bytes) -> str:
+    data = {"v": "meta.k8s.io/v1", "rv": revision, "start": start.decode()}
+    return base64.urlsafe_b64encode(json.dumps(data).encode()).decode()
+
+
+def _parse_token(token: str, selection: Selection) -> tuple[int, bytes]:
+    """Revision and first key. Raises BadRequest, also for a token of another collection."""
+    try:
+        data = json.loads(base64.urlsafe_b64decode(token.encode()))
+        revision, start = data["rv"], data["start"].encode()
+        if data["v"] != "meta.k8s.io/v1" or not isinstance(revision, int) or revision <= 0:
+            raise ValueError("unknown version or revision")
+        if not start.startswith(resources.prefix(selection.resource, selection.namespace)):
+            raise ValueError("it belongs to another collection")
+    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
+        raise kemu_errors.BadRequest(f"continue key is not valid: {error}") from None
+    return revision, start

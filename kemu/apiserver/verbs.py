@@ -1,0 +1,158 @@
+"""One request: found by its verb, carried out, and noted in the run log. The same for unary calls and for Session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from kemu import errors
+from kemu.apiserver.registry.evictions import Evictor
+from kemu.apiserver.registry.reads import Reader
+from kemu.apiserver.registry.registry import Registry
+from kemu.apiserver.storage import Entry
+from kemu.objects import resources
+from kemu.runtime.env import Env
+from kemu.v1 import api_pb2
+
+Answer = bytes | api_pb2.ListResponse
+"""An object as clients get it, or a list."""
+
+PODS = resources.BY_PLURAL["pods"]
+
+
+class Requests:
+    """Carries out requests for whoever sent them."""
+
+    def __init__(self, env: Env, registry: Registry, reader: Reader) -> None:
+        self._env = env
+        self._registry = registry
+        self._reader = reader
+        self._evictor = Evictor(registry)
+        self._verbs: dict[str, Callable[[Any, str, int], Coroutine[Any, Any, Answer]]] = {
+            "get": self._get,
+            "list": self._list,
+            "create": self._create,
+            "update": self._update,
+            "update_status": self._update_status,
+            "patch": self._patch,
+            "delete": self._delete,
+            "bind": self._bind,
+            "evict": self._evict,
+        }
+
+    async def answer(self, verb: str | None, request: Any, by: str) -> Answer:
+        """``verb`` as in ``Call.request``. Raises :class:`kemu.errors.ApiError`."""
+        start_ns = self._env.clock.now_ns()
+        try:
+            if verb is None:
+                raise errors.BadRequest("the call holds no request that this server knows")
+            return await self._verbs[verb](request, by, start_ns)
+        except errors.ApiError as error:
+            if not (verb == "list" and isinstance(error, errors.Gone)):
+                self.log_refusal(verb or "", request, by, start_ns, error)
+            raise
+
+    def log_refusal(self, verb: str, request: Any, by: str, start_ns: int, error: errors.ApiError) -> None:
+        """``request``: any request or watch of the service."""
+        resource, namespace, name, uid = _target(request)
+        self._env.log(
+            "api.refused",
+            {
+                "verb": verb,
+                "resource": resource,
+                "namespace": namespace,
+                "name": name,
+                "uid": uid,
+                "by": by,
+                "start": start_ns,
+                "reason": error.reason,
+                "message": error.message,
+            },
+        )
+
+    async def _get(self, request: api_pb2.GetRequest, by: str, start_ns: int) -> bytes:
+        return await self._reader.get(request)
+
+    async def _list(self, request: api_pb2.ListRequest, by: str, start_ns: int) -> api_pb2.ListResponse:
+        return await self._reader.list(request)
+
+    async def _create(self, request: api_pb2.CreateRequest, by: str, start_ns: int) -> bytes:
+        where = request.resource
+        entry, obj = await self._registry.create(where.resource, where.namespace, request.object)
+        if where.resource == "pods":
+            self._log_pod("create", obj.metadata, by, start_ns, entry.revision)
+        return entry.wire
+
+    async def _update(self, request: api_pb2.UpdateRequest, by: str, start_ns: int) -> bytes:
+        where = request.resource
+        entry = await self._registry.update(where.resource, where.namespace, request.object, status=False)
+        return entry.wire
+
+    async def _update_status(self, request: api_pb2.UpdateStatusRequest, by: str, start_ns: int) -> bytes:
+        where = request.resource
+        entry = await self._registry.update(where.resource, where.namespace, request.object, status=True)
+        return entry.wire
+
+    async def _patch(self, request: api_pb2.PatchRequest, by: str, start_ns: int) -> bytes:
+        return (await self._registry.patch(request)).wire
+
+    async def _delete(self, request: api_pb2.DeleteRequest, by: str, start_ns: int) -> bytes:
+        entry, _ = await self._registry.delete(request)
+        if request.resource.resource == "pods":
+            self._log_pod("delete", _metadata(entry), by, start_ns, entry.revision)
+        return entry.wire
+
+    async def _bind(self, request: api_pb2.BindRequest, by: str, start_ns: int) -> bytes:
+        entry = await self._registry.bind(request)
+        self._log_pod("bind", _metadata(entry), by, start_ns, entry.revision)
+        return entry.wire
+
+    async def _evict(self, request: api_pb2.EvictRequest, by: str, start_ns: int) -> bytes:
+        entry, _ = await self._evictor.evict(request)
+        self._log_pod("evict", _metadata(entry), by, start_ns, entry.revision)
+        return entry.wire
+
+    def _log_pod(self, verb: str, metadata: Any, by: str, start_ns: int, revision: int) -> None:
+        self._env.log(
+            "api.request",
+            {
+                "verb": verb,
+                "resource": "pods",
+                "namespace": metadata.namespace,
+                "name": metadata.name,
+                "uid": metadata.uid,
+                "by": by,
+                "start": start_ns,
+                "rev": revision,
+            },
+        )
+
+
+def _metadata(entry: Entry) -> Any:
+    pod: Any = PODS.message.FromString(entry.wire)
+    return pod.metadata
+
+
+def _target(request: Any) -> tuple[str, str, str, str]:
+    """Resource, namespace, name and UID that a request speaks of, as far as it says."""
+    if request is None:
+        return "", "", "", ""
+    if isinstance(request, api_pb2.BindRequest):
+        return "pods", request.namespace, request.name, request.uid
+    if isinstance(request, api_pb2.EvictRequest):
+        return "pods", request.namespace, request.name, request.preconditions.uid
+    where = request.resource
+    if isinstance(request, (api_pb2.CreateRequest, api_pb2.UpdateRequest, api_pb2.UpdateStatusRequest)):
+        resource = resources.BY_PLURAL.get(where.resource)
+        try:
+            obj: Any = resource.message.FromString(request.object) if resource is not None else None
+        except DecodeError:
+            obj = None
+        if obj is not None:
+            metadata = obj.metadata
+            return where.resource, where.namespace or metadata.namespace, metadata.name, metadata.uid
+        return where.resource, where.namespace, "", ""
+    uid = request.preconditions.uid if isinstance(request, (api_pb2.PatchRequest, api_pb2.DeleteRequest)) else ""
+    return where.resource, where.namespace, getattr(request, "name", ""), uid

@@ -1,0 +1,348 @@
+"""Who is told of an event: watchers by index, and the bounded buffer of each watch stream.
+
+A change finds its watchers by the values that it had and has now in the indexed fields; nobody scans all watchers. An
+object that begins or ceases to match is ADDED or DELETED for that watcher, as in Kubernetes
+(``cacher.convertToWatchEvent``). The bytes of an event are made once, however many watchers get it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from kemu import errors as kemu_errors
+from kemu.apiserver import errors
+from kemu.apiserver.selections import Selection
+from kemu.apiserver.watch.cache import Change, Collection, WatchCache
+from kemu.errors import ApiError
+from kemu.v1 import api_pb2
+
+EVENTS_PER_MESSAGE = 1_000
+BYTES_PER_MESSAGE = 1 << 20
+"""gRPC refuses messages of more than 4 MiB unless told otherwise."""
+
+_ADDED = api_pb2.WatchEvent.ADDED
+_MODIFIED = api_pb2.WatchEvent.MODIFIED
+_DELETED = api_pb2.WatchEvent.DELETED
+_BOOKMARK = api_pb2.WatchEvent.BOOKMARK
+_ERROR = api_pb2.WatchEvent.ERROR
+
+
+class Watcher:
+    """One watch of one stream."""
+
+    __slots__ = ("bookmarks", "collection", "initial", "revision", "selection", "stream", "watch_id")
+
+    def __init__(
+        self, stream: Stream, watch_id: int, selection: Selection, collection: Collection, bookmarks: bool
+    ) -> None:
+        self.stream = stream
+        self.watch_id = watch_id
+        self.selection = selection
+        self.collection = collection
+        self.bookmarks = bookmarks
+        self.revision = 0
+        """It has been told of everything up to here."""
+        self.initial = False
+        """The bookmark after the initial state has not been sent yet."""
+
+
+class Stream:
+    """What is on its way to one client: messages that fill up while the client reads."""
+
+    __slots__ = ("_bytes", "_current", "_full", "_initial", "_waiter", "_writing", "by", "count", "watchers")
+
+    def __init__(self, by: str) -> None:
+        self.by = by
+        """Name of the client."""
+        self.watchers: dict[int, Watcher] = {}
+        """By watch id."""
+        self.count = 0
+        """Events that wait."""
+        self._initial = 0
+        self._writing = False
+        self._bytes = 0
+        self._current: Any = None
+        self._full: deque[Any] = deque()
+        self._waiter: asyncio.Future[None] | None = None
+
+    def add(self, watch_id: int, kind: int, revision: int, wire: bytes) -> None:
+        """Append an event."""
+        current = self._current
+        if current is None:
+            current = self._current = api_pb2.WatchResponse()
+            waiter = self._waiter
+            if waiter is not None and not waiter.done():
+                waiter.set_result(None)
+        event = current.events.add()
+        event.watch_id = watch_id
+        event.type = kind
+        event.resource_version = revision
+        event.object = wire
+        self._bytes += len(wire)
+        self.count += 1
+        if self._bytes >= BYTES_PER_MESSAGE or len(current.events) >= EVENTS_PER_MESSAGE:
+            self._full.append(current)
+            self._current = None
+            self._bytes = 0
+
+    def add_error(self, watch_id: int, error: ApiError) -> None:
+        """Append the end of a watch."""
+        self.add(watch_id, _ERROR, 0, b"")
+        last = self._current if self._current is not None else self._full[-1]
+        event = last.events[-1]
+        event.ClearField("object")
+        event.error = errors.encode(error)
+
+    @property
+    def backlog(self) -> int:
+        """Events that wait because the client does not read; what the beginning of a watch put there does not count."""
+        return self.count - self._initial if self._writing else 0
+
+    def exempt(self) -> None:
+        """What waits now is not the client's fault."""
+        self._initial = self.count
+
+    def clear(self) -> None:
+        """Forget what waits."""
+        self._current = None
+        self._full.clear()
+        self._bytes = self.count = self._initial = 0
+
+    def take(self) -> Any:
+        """The next message to write, or None."""
+        if self._full:
+            response = self._full.popleft()
+        else:
+            response, self._current = self._current, None
+            self._bytes = 0
+            if response is None:
+                return None
+        self.count -= len(response.events)
+        self._initial = min(self._initial, self.count)
+        return response
+
+    async def write(self, write: Callable[[Any], Any]) -> None:
+        """Write messages as they come, for ever; all events of one tick of the event loop go together."""
+        while True:
+            response = self.take()
+            if response is None:
+                self._waiter = asyncio.get_running_loop().create_future()
+                await self._waiter
+                continue
+            self._writing = True
+            await write(response)
+            self._writing = False
+
+
+class _Group:
+    """The watchers of one kind: by (position of the index, value), then by selection, in the order of their coming."""
+
+    __slots__ = ("buckets", "positions")
+
+    def __init__(self) -> None:
+        self.buckets: dict[tuple[int, str], dict[Selection, dict[Watcher, None]]] = {}
+        self.positions: dict[int, int] = {}
+        """How many watchers use an index."""
+
+
+class Fanout:
+    """Every watcher of this API server."""
+
+    def __init__(self, cache: WatchCache, backlog: int, on_cut: Callable[[Stream], None]) -> None:
+        """``backlog``: events that may wait for a client that does not read. Then it is cut off and ``on_cut`` told."""
+        self._cache = cache
+        self._backlog = backlog
+        self._on_cut = on_cut
+        self._groups: dict[str, _Group] = {}
+        self._slow: list[Stream] = []
+        """Streams that had too much waiting when an event was added."""
+        cache.on_change = self.dispatch
+        cache.on_reload = self.end_all
+
+    def start(self, watcher: Watcher, since: int) -> None:
+        """Tell of everything after ``since``, and go on. ``since`` 0: begin with the present state, as ADDED events.
+
+        Raises :class:`kemu.errors.Gone` when the window no longer reaches back to ``since``.
+        """
+        cache, collection, selection, stream = self._cache, watcher.collection, watcher.selection, watcher.stream
+        if since == 0:
+            for entry in collection.select(selection):
+                stream.add(watcher.watch_id, _ADDED, entry.revision, entry.wire)
+            watcher.revision = cache.revision
+            watcher.initial = True
+        else:
+            if since < collection.oldest:
+                raise errors.too_old(since, collection.oldest)
+            watcher.revision = since
+            for change in collection.changes_after(since, selection):
+                self._offer_one(watcher, change)
+        stream.exempt()
+        stream.watchers[watcher.watch_id] = watcher
+        group = self._groups.setdefault(collection.resource.plural, _Group())
+        bucket = group.buckets.setdefault((selection.position, selection.value), {})
+        bucket.setdefault(selection, {})[watcher] = None
+        group.positions[selection.position] = group.positions.get(selection.position, 0) + 1
+
+    def stop(self, watcher: Watcher) -> None:
+        """No more events for it. What waits in its stream stays there."""
+        if watcher.stream.watchers.pop(watcher.watch_id, None) is None:
+            return
+        selection = watcher.selection
+        group = self._groups[watcher.collection.resource.plural]
+        place = selection.position, selection.value
+        bucket = group.buckets[place]
+        del bucket[selection][watcher]
+        if not bucket[selection]:
+            del bucket[selection]
+            if not bucket:
+                del group.buckets[place]
+        group.positions[selection.position] -= 1
+        if not group.positions[selection.position]:
+            del group.positions[selection.position]
+
+    def end(self, watcher: Watcher, error: ApiError) -> None:
+        """End a watch from this side."""
+        self.stop(watcher)
+        watcher.stream.add_error(watcher.watch_id, error)
+
+    def stop_all(self, stream: Stream) -> list[int]:
+        """The client is gone. Returns the ids of the watches that it had."""
+        watchers = list(stream.watchers.values())
+        for watcher in watchers:
+            self.stop(watcher)
+        return [watcher.watch_id for watcher in watchers]
+
+    def end_all(self) -> None:
+        """The history is lost: everybody must list again."""
+        revision = self._cache.revision
+        for watcher in self.watchers():
+            self.end(watcher, errors.too_old(watcher.revision, revision))
+
+    def bookmark(self, watcher: Watcher) -> None:
+        """Tell a watcher how far it is."""
+        watcher.initial = False
+        watcher.revision = max(watcher.revision, self._cache.revision)
+        watcher.stream.add(watcher.watch_id, _BOOKMARK, watcher.revision, b"")
+
+    def bookmark_all(self) -> None:
+        """Tell those who have heard nothing of what has happened to their kind since, so that they can resume later."""
+        for watcher in self.watchers():
+            if watcher.bookmarks and not watcher.initial and watcher.revision < watcher.collection.last:
+                self.bookmark(watcher)
+
+    def dispatch(self, collection: Collection, change: Change, message: Any = None) -> None:
+        """Tell everybody whom a change concerns. ``message``: the new object, if somebody has parsed it already."""
+        group = self._groups.get(collection.resource.plural)
+        if group is None:
+            return
+        new, old = change.new, change.old
+        parsed = _Parsed(collection, change, message)
+        buckets = group.buckets
+        for position in group.positions:
+            now = None if new is None else "" if position < 0 else new.fields[position]
+            before = None if old is None else "" if position < 0 else old.fields[position]
+            if now is not None:
+                bucket = buckets.get((position, now))
+                if bucket is not None:
+                    self._offer(bucket, change, parsed, True, before == now)
+            if before is not None and before != now:
+                bucket = buckets.get((position, before))
+                if bucket is not None:
+                    self._offer(bucket, change, parsed, False, True)
+        if self._slow:
+            slow, self._slow = self._slow, []
+            for stream in slow:
+                if stream.backlog > self._backlog:
+                    self._cut(stream)
+
+    def _offer(
+        self,
+        bucket: dict[Selection, dict[Watcher, None]],
+        change: Change,
+        parsed: _Parsed,
+        now: bool,
+        before: bool,
+    ) -> None:
+        """Tell the watchers at one place of an index. ``now`` and ``before``: whether the object is and was there."""
+        revision = change.revision
+        for selection, watchers in bucket.items():
+            if selection.only_index:
+                is_in, was_in = now, before
+            else:
+                is_in = now and parsed.is_selected(selection)
+                was_in = before and parsed.was_selected(selection)
+            if is_in:
+                assert change.new is not None
+                kind, wire = _MODIFIED if was_in else _ADDED, change.new.wire
+            elif was_in:
+                kind, wire = _DELETED, change.last_wire()
+            else:
+                continue
+            for watcher in watchers:
+                if revision > watcher.revision:
+                    watcher.revision = revision
+                    stream = watcher.stream
+                    stream.add(watcher.watch_id, kind, revision, wire)
+                    # Most have nothing else waiting: asked of `count` before of the property.
+                    if stream.count > self._backlog and stream.backlog > self._backlog:
+                        self._slow.append(stream)
+
+    def _cut(self, stream: Stream) -> None:
+        """Let go of a client that does not read: it must list again."""
+        ids = self.stop_all(stream)
+        stream.clear()
+        for watch_id in ids:
+            stream.add_error(watch_id, kemu_errors.Gone("the watch was ended: the client does not read fast enough"))
+        self._on_cut(stream)
+
+    def _offer_one(self, watcher: Watcher, change: Change) -> None:
+        """Tell one watcher of a past change, if it concerns it."""
+        selection, position, value = watcher.selection, watcher.selection.position, watcher.selection.value
+        new, old = change.new, change.old
+        now = new is not None and (position < 0 or new.fields[position] == value)
+        before = old is not None and (position < 0 or old.fields[position] == value)
+        if now or before:
+            self._offer({selection: {watcher: None}}, change, _Parsed(watcher.collection, change, None), now, before)
+
+    def watchers(self) -> list[Watcher]:
+        """All of them, in a fixed order."""
+        return [
+            watcher
+            for group in self._groups.values()
+            for bucket in group.buckets.values()
+            for watchers in bucket.values()
+            for watcher in watchers
+        ]
+
+
+class _Parsed:
+    """The objects of a change, parsed when the first selection asks for them."""
+
+    __slots__ = ("_change", "_collection", "_new", "_old")
+
+    def __init__(self, collection: Collection, change: Change, new: Any) -> None:
+        self._collection = collection
+        self._change = change
+        self._new = new
+        self._old: Any = None
+
+    def is_selected(self, selection: Selection) -> bool:
+        """Whether the new object is; the entry remembers, for it will be the old one soon."""
+        entry = self._change.new
+        assert entry is not None
+        if self._new is None:
+            self._new = self._collection.resource.message.FromString(entry.wire)
+        entry.judged_by, entry.selected = selection, selection.matches(self._new)
+        return entry.selected
+
+    def was_selected(self, selection: Selection) -> bool:
+        entry = self._change.old
+        assert entry is not None
+        if entry.judged_by is selection:
+            return entry.selected
+        if self._old is None:
+            self._old = self._collection.resource.message.FromString(entry.wire)
+        return selection.matches(self._old)

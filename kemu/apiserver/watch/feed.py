@@ -1,0 +1,196 @@
+"""The watch on the store that fills the watch cache: one list of everything, then one watch, resumed where it broke.
+
+``cache_lag_s`` holds each message back for that long, in order, so that stale reads can be had on purpose.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+import grpc
+
+from kemu.apiserver import errors
+from kemu.apiserver.storage import Entry, Storage, prefix_end
+from kemu.apiserver.watch.cache import WatchCache
+from kemu.errors import Compacted, ServiceUnavailable, StoreError
+from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.objects import resources
+from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, Channel, Env
+
+EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
+
+PAGE = 5_000
+"""Keys in one range request of the first list."""
+RETRY_S = 0.25
+"""Mean pause before the store is dialled again."""
+PROGRESS_NS = 100 * MILLISECOND_NS
+"""Between requests for progress while somebody waits for the cache: as kube-apiserver does."""
+FRESH_TIMEOUT_NS = 3 * SECOND_NS
+"""How long a read waits for the cache to become as new as it asks: as kube-apiserver does (``blockTimeout``)."""
+
+
+class Feed:
+    """One for each API server."""
+
+    def __init__(
+        self, env: Env, channel: Channel, storage: Storage, cache: WatchCache, lag_s: float, records: bool = False
+    ) -> None:
+        self.lag_ns = int(lag_s * SECOND_NS)
+        """How long news from the store is held back."""
+        self._records = records
+        """Log what the store did, in place of a store that cannot: a real etcd."""
+        self._env = env
+        self._watch = rpc_pb2_grpc.WatchStub(channel).Watch  # type: ignore[no-untyped-call]
+        self._storage = storage
+        self._cache = cache
+        self._received = 0
+        """Revision up to which everything has arrived, though perhaps not been applied."""
+        self._held: deque[tuple[int, Any]] = deque()
+        """(when due, message), oldest first."""
+        self._call: Any = None
+
+    async def load(self) -> None:
+        """List the whole store, once it can be reached."""
+        while True:
+            try:
+                entries, revision = await self._list()
+                break
+            except (ServiceUnavailable, Compacted):
+                await self._pause()
+        if self._records and not self._received and entries:
+            raise StoreError(f"the etcd is not empty: it holds {entries[0].key.decode()}; a run needs one of its own")
+        self._held.clear()
+        self._received = revision
+        self._cache.load(entries, revision)
+
+    async def run(self) -> None:
+        """Follow the store for ever. :meth:`load` comes first."""
+        while True:
+            try:
+                complete = await self._follow()
+            except grpc.aio.AioRpcError:
+                complete = True
+            self._call = None
+            await self._pause()
+            if not complete:
+                await self.load()
+
+    async def until(self, revision: int, *, patient: bool = False) -> None:
+        """Wait until the cache is as new as ``revision``.
+
+        Raises :class:`kemu.errors.ServerTimeout` after three seconds, unless ``patient``.
+        """
+        clock, cache = self._env.clock, self._cache
+        deadline_ns = clock.now_ns() + FRESH_TIMEOUT_NS
+        while cache.revision < revision:
+            now_ns = clock.now_ns()
+            if now_ns >= deadline_ns and not patient:
+                raise errors.too_large(revision, cache.revision)
+            reached = cache.reached(revision)
+            timer = clock.call_at_ns(now_ns + PROGRESS_NS, _give_up, reached)
+            await reached
+            timer.cancel()
+            if cache.revision < revision:
+                # Perhaps nothing of what changed concerns us, and no news will come by itself.
+                await self._ask_for_progress()
+
+    async def _list(self) -> tuple[list[Entry], int]:
+        start, end = resources.REGISTRY, prefix_end(resources.REGISTRY)
+        entries: list[Entry] = []
+        revision = 0
+        while True:
+            response = await self._storage.range(start, end, limit=PAGE, revision=revision)
+            revision = revision or response.header.revision
+            entries += [Entry(pair.key, pair.mod_revision, pair.value) for pair in response.kvs]
+            if not response.more:
+                return entries, revision
+            start = entries[-1].key + b"\0"
+
+    async def _follow(self) -> bool:
+        """Until the watch breaks. Returns whether it can be resumed; if not, the history is lost."""
+        call = self._call = self._watch()
+        request = rpc_pb2.WatchRequest()
+        create = request.create_request
+        create.key = resources.REGISTRY
+        create.range_end = prefix_end(resources.REGISTRY)
+        create.start_revision = self._received + 1
+        await call.write(request)
+        while True:
+            response = await call.read()
+            if response is EOF:
+                return True
+            if response.canceled:
+                return not response.compact_revision
+            if response.created and response.header.revision < self._received:
+                return False  # The store lost writes that it had acknowledged (fsync: none), and so must we.
+            self._receive(response)
+
+    def _receive(self, response: Any) -> None:
+        if response.events:
+            self._received = response.events[-1].kv.mod_revision
+            if self._records:
+                self._record(response.events)
+        now_ns = self._env.clock.now_ns()
+        # While the cluster is being set up the clock stands still, and everybody is up to date.
+        if self._held or (self.lag_ns and now_ns):
+            self._held.append((now_ns + self.lag_ns, response))
+            if len(self._held) == 1:
+                self._env.clock.call_at_ns(now_ns + self.lag_ns, self._release)
+        else:
+            self._apply(response)
+
+    def _record(self, events: Iterable[Any]) -> None:
+        """``store.txn``, as kemu's own store logs it."""
+        for revision, changes in itertools.groupby(events, key=lambda event: event.kv.mod_revision):
+            rows = [
+                [
+                    int(event.type),
+                    event.kv.key.decode("utf-8", "backslashreplace"),
+                    None if event.type else event.kv.value,
+                    event.kv.create_revision,
+                    event.kv.version,
+                ]
+                for event in changes
+            ]
+            self._env.log("store.txn", {"rev": revision, "changes": rows})
+
+    def _release(self) -> None:
+        """Apply what is due."""
+        clock, held = self._env.clock, self._held
+        while held and held[0][0] <= clock.now_ns():
+            self._apply(held.popleft()[1])
+        if held:
+            clock.call_at_ns(held[0][0], self._release)
+
+    def _apply(self, response: Any) -> None:
+        cache = self._cache
+        events = response.events[:]
+        for event in events:
+            cache.apply(event)
+        # A message without events says how far the store is, and that nothing is missing up to there.
+        if events:
+            cache.advance(events[-1].kv.mod_revision)
+        elif not response.created:
+            cache.advance(response.header.revision)
+
+    async def _ask_for_progress(self) -> None:
+        call = self._call
+        if call is not None:
+            request = rpc_pb2.WatchRequest()
+            request.progress_request.SetInParent()
+            try:
+                await call.write(request)
+            except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+                return  # The watch has ended; `run` takes care of it.
+
+    async def _pause(self) -> None:
+        await self._env.clock.sleep(RETRY_S * (0.5 + self._env.random.random()))
+
+
+def _give_up(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,207 @@
+"""Which of the pods that arrive a node takes: one after the other, in the order of their arrival.
+
+Between :mod:`kemu.kubelet.pods.pods`, which brings the pods and carries the verdicts out, and
+:mod:`kemu.kubelet.admission.predicates`, which has the checks. A pod that cannot be judged yet holds up all that came
+after it: its Node is being read, or others are killed for it, one after the other, each with its own grace period
+(:mod:`kemu.kubelet.admission.preemption` names them). Mirrors the admission in ``HandlePodAdditions`` of
+``pkg/kubelet``, and ``evictPodsToFreeRequests`` of ``pkg/kubelet/preemption``: its kills block, and what was decided
+before them stands after them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from typing import Any, Protocol
+
+from kemu.client import recorders
+from kemu.kubelet.admission import critical, predicates, preemption
+from kemu.kubelet.pods import statuses
+from kemu.kubelet.pods.workers import WAITING, Worker
+from kemu.kubelet.pressure import eviction
+from kemu.runtime.env import Env
+
+
+class Host(Protocol):
+    """Who carries the verdicts out. ``worker.start_ns`` is set before."""
+
+    def admitted(self, worker: Worker, claim: predicates.Claim) -> None:
+        """The pod may start, and counts on the node from now on, with this claim."""
+
+    def refused(self, worker: Worker, decision: predicates.Decision) -> None:
+        """The pod fails without having started."""
+
+    def active(self) -> Iterable[Worker]:
+        """The pods that count on the node, terminating ones too, oldest first."""
+
+    def kill(self, worker: Worker, failure: statuses.Failure, gone: Callable[[], None]) -> None:
+        """Stop the containers of a pod, within its own grace period, and fail it. ``gone``: when there are none left;
+        called at once if there are none now."""
+
+
+_PREEMPTED = statuses.Failure(
+    preemption.REASON, preemption.MESSAGE, preemption.CONDITION_REASON, preemption.CONDITION_MESSAGE
+)
+
+
+class Arrivals:
+    """``fresh_node`` reads the Node from the API server, for a second look before affinity alone refuses a pod."""
+
+    def __init__(
+        self,
+        env: Env,
+        node_name: str,
+        usage: predicates.Usage,
+        host: Host,
+        fresh_node: Callable[[], Awaitable[Any]],
+    ) -> None:
+        """``usage``: what counts on the node; read here, kept by the host."""
+        self.node: predicates.NodeView | None = None
+        """What admission goes by; None: not known."""
+        self.preempts_for_all = False
+        """Whether lower pods are killed for every pod that does not fit, not for critical ones alone."""
+        self.recorder: recorders.Recorder | None = None
+        """For event objects about those that are killed."""
+        self.preempting = False
+        """Pods are being killed. A real kubelet hears nothing meanwhile."""
+        self.on_preempted: Callable[[], None] = lambda: None
+        """Called when that is over."""
+        self.refuses: Callable[[Any], str] = lambda pod: ""
+        """Why a node under pressure does not take a pod; empty: it does."""
+        self.closed: predicates.Decision | None = None
+        """Set: what would be admitted is refused all the same, for this reason."""
+        self._env = env
+        self._clock = env.clock
+        self._node_name = node_name
+        self._usage = usage
+        self._host = host
+        self._fresh_node = fresh_node
+        self._waiting: list[Worker] = []
+        """Not yet judged, because the Node is being read, or pods are killed, for the first one of them."""
+        self._reading = False
+
+    def add(self, worker: Worker) -> None:
+        """A pod to judge; it is WAITING. The verdict may come before this returns."""
+        self._waiting.append(worker)
+        self._judge()
+
+    def readmit(self, worker: Worker) -> predicates.Decision | None:
+        """A kubelet that has restarted judges the pods anew that run already, the oldest first: None if it keeps this
+        one. Critical pods, and those that are on their way out, stay."""
+        pod = worker.pod
+        if critical.is_critical(pod) or pod.metadata.HasField("deletionTimestamp"):
+            return None
+        decision = predicates.precheck(self.node, pod)
+        if decision is None:
+            assert self.node is not None
+            found = predicates.failures(self.node, self._usage, pod, predicates.claim_of(pod))
+            decision = predicates.decide(found) if found else None
+        if decision is not None:
+            self._log(worker, decision)
+        return decision
+
+    def remove(self, worker: Worker) -> None:
+        """A pod that waits shall not be judged any more."""
+        self._waiting.remove(worker)
+
+    def _judge(self) -> None:
+        """Decide about those that wait, in the order of their arrival."""
+        waiting = self._waiting
+        while waiting and not self._reading and not self.preempting:
+            worker = waiting[0]
+            pressed = self.refuses(worker.pod)
+            if pressed:
+                self._decided(worker, predicates.Decision(False, eviction.REASON, pressed), None)
+                continue
+            refusal = predicates.precheck(self.node, worker.pod)
+            if refusal is not None:
+                self._decided(worker, refusal, None)
+                continue
+            assert self.node is not None
+            claim = predicates.claim_of(worker.pod)
+            found = predicates.failures(self.node, self._usage, worker.pod, claim)
+            if predicates.needs_fresh_node(found):
+                self._reading = True
+                self._env.spawn(self._judge_again(worker, claim, self.node.known), f"read node for {worker.key}")
+            else:
+                self._recover(worker, claim, found)
+
+    async def _judge_again(self, worker: Worker, claim: predicates.Claim, known: Collection[str]) -> None:
+        """The first of those that wait, against the Node as it is now; ``known``: resources that it had before."""
+        node = await self._fresh_node()
+        self._reading = False
+        if worker.state == WAITING:
+            view = predicates.NodeView(node, patched=False, known=known)
+            found = predicates.failures(view, self._usage, worker.pod, claim)
+            self._recover(worker, claim, found)
+        self._judge()
+
+    def _recover(self, worker: Worker, claim: predicates.Claim, found: tuple[predicates.Failure, ...]) -> None:
+        """The checks have found this; perhaps room can be made."""
+        if not found:
+            self._decided(worker, predicates.ADMITTED, claim)
+            return
+        workers = {other.uid: other for other in self._host.active()}
+        active = (other.pod for other in workers.values())
+        recovery = preemption.handle(worker.pod, found, active, for_all=self.preempts_for_all)
+        decision = preemption.decide(worker.pod, found, recovery)
+        if recovery.victims:
+            self.preempting = True
+            victims = [workers[victim.metadata.uid] for victim in recovery.victims]
+            self._env.spawn(self._preempt(worker, claim, decision, victims), f"preempt for {worker.key}")
+        else:
+            self._decided(worker, decision, claim)
+
+    async def _preempt(
+        self, worker: Worker, claim: predicates.Claim, decision: predicates.Decision, victims: list[Worker]
+    ) -> None:
+        for victim in victims:
+            grace_s = victim.pod.spec.terminationGracePeriodSeconds
+            self._env.log(
+                "kubelet.preempting",
+                {
+                    "pod": victim.key,
+                    "uid": victim.uid,
+                    "by": worker.key,
+                    "by_uid": worker.uid,
+                    "node": self._node_name,
+                    "grace_s": grace_s,
+                },
+            )
+            if self.recorder is not None:
+                reason = preemption.REASON
+                self.recorder.event(victim.pod, recorders.WARNING, reason, reason, preemption.MESSAGE)
+            gone = asyncio.Event()
+            self._host.kill(victim, _PREEMPTED, gone.set)
+            await gone.wait()
+        self._decided(worker, decision, claim)
+        self.preempting = False
+        self._judge()
+        self.on_preempted()
+
+    def _decided(self, worker: Worker, decision: predicates.Decision, claim: predicates.Claim | None) -> None:
+        """On the first of those that wait."""
+        if decision.admitted and self.closed is not None:
+            decision = self.closed
+        self._waiting.remove(worker)
+        worker.start_ns = self._clock.now_ns()
+        self._log(worker, decision)
+        if decision.admitted:
+            assert claim is not None
+            self._host.admitted(worker, claim)
+        else:
+            self._host.refused(worker, decision)
+
+    def _log(self, worker: Worker, decision: predicates.Decision) -> None:
+        self._env.log(
+            "kubelet.admit",
+            {
+                "pod": worker.key,
+                "uid": worker.uid,
+                "node": self._node_name,
+                "start": worker.seen_ns,
+                "ok": decision.admitted,
+                "reason": decision.reason,
+                "message": decision.message,
+            },
+        )

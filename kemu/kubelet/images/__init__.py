@@ -1,0 +1,1 @@
+"""The images of a node: pulls, and the garbage collector."""

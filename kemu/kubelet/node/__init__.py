@@ -1,0 +1,1 @@
+"""The kubelet's own Node: registration, status, lease, boots and graceful shutdown of its machine."""

@@ -1,0 +1,201 @@
+"""Graceful node shutdown: the kubelet holds up the end of its machine until its pods have ended, group by group.
+
+The kubelet is told by the service ``kemu.v1.Kubelet``, as a real one by systemd-logind: who switches the machine off
+calls ``Shutdown`` and waits for the answer, as long as :func:`requested_s` at most. From the call on the node is not
+ready and takes no pod; the pods end from the lowest priority to the highest, each group within a time of its own.
+Without settings (the default) the kubelet has no say, and offers no such service.
+
+Mirrors ``pkg/kubelet/nodeshutdown`` and the checks of ``ValidateKubeletConfiguration``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import bisect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from kemu.client import recorders
+from kemu.kubelet.admission import predicates
+from kemu.kubelet.pods import statuses
+from kemu.kubelet.pods.workers import Worker
+from kemu.kubelet.settings import durations
+from kemu.runtime.env import SECOND_NS, Env
+from kemu.v1 import kubelet_pb2, kubelet_pb2_grpc
+
+REASON = "Terminated"
+MESSAGE = "Pod was terminated in response to imminent node shutdown."
+CONDITION_REASON = "TerminationByKubelet"
+EVENT_REASON = "NodeShutdown"
+NOT_ADMITTED = predicates.Decision(False, EVENT_REASON, "Pod was rejected as the node is shutting down.")
+NOT_READY_MESSAGE = "node is shutting down"
+FAILURE = statuses.Failure(REASON, MESSAGE, CONDITION_REASON, MESSAGE)
+
+DEFAULT_PRIORITY, CRITICAL_PRIORITY = 0, 2_000_000_000
+LEAST_WAIT_S = 10
+"""How long a kill is waited for, at least; else one and a half grace periods (``killPodNow``)."""
+
+_PERIOD, _CRITICAL, _BY_PRIORITY = (
+    "shutdownGracePeriod", "shutdownGracePeriodCriticalPods", "shutdownGracePeriodByPodPriority",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Pods from this priority up to that of the next group, and the time that they have together."""
+
+    priority: int
+    grace_s: int
+
+
+def read(kubelet: Mapping[str, Any]) -> tuple[Group, ...]:
+    """The groups of a KubeletConfiguration, the lowest first; none: a shutdown is not held up.
+
+    Raises ValueError that begins with the field.
+    """
+    period_ns, critical_ns = (_period_ns(kubelet, field) for field in (_PERIOD, _CRITICAL))
+    if critical_ns > period_ns:
+        raise ValueError(f"{_CRITICAL}: must not be longer than {_PERIOD}")
+    listed = kubelet.get(_BY_PRIORITY) or ()
+    if listed and period_ns:
+        raise ValueError(f"{_BY_PRIORITY}: cannot stand beside {_PERIOD}")
+    if listed:
+        groups = [
+            Group(_whole(one, "priority", index), _whole(one, "shutdownGracePeriodSeconds", index))
+            for index, one in enumerate(listed)
+        ]
+        return tuple(sorted(groups, key=lambda group: group.priority))
+    if not period_ns:
+        return ()
+    return (
+        Group(DEFAULT_PRIORITY, (period_ns - critical_ns) // SECOND_NS),
+        Group(CRITICAL_PRIORITY, critical_ns // SECOND_NS),
+    )
+
+
+def _period_ns(kubelet: Mapping[str, Any], field: str) -> int:
+    found_ns = durations.field_ns(kubelet, field)
+    if found_ns < 0 or 0 < found_ns < SECOND_NS:
+        raise ValueError(f"{field}: must be 0, or 1s at least")
+    return found_ns
+
+
+def _whole(entry: Any, field: str, index: int) -> int:
+    """Absent is 0, as in Go."""
+    value = entry.get(field, 0) if isinstance(entry, Mapping) else None
+    if type(value) is not int:
+        raise ValueError(f"{_BY_PRIORITY}: {field} of entry {index} must be a whole number, not {value!r}")
+    return value
+
+
+def requested_s(groups: Iterable[Group]) -> int:
+    """How long the machine waits for the kubelet at most (``periodRequested``)."""
+    return sum(group.grace_s for group in groups)
+
+
+def grouped(groups: Sequence[Group], workers: Iterable[Worker]) -> list[list[Worker]]:
+    """For each group its pods. A pod below the lowest priority belongs to the lowest group."""
+    found: list[list[Worker]] = [[] for _ in groups]
+    priorities = [group.priority for group in groups]
+    for worker in workers:
+        place = bisect.bisect_right(priorities, worker.pod.spec.priority) - 1
+        found[max(place, 0)].append(worker)
+    return found
+
+
+class Host(Protocol):
+    """The pods of the node."""
+
+    def active(self) -> list[Worker]: ...
+
+    def kill(
+        self,
+        worker: Worker,
+        failure: statuses.Failure,
+        gone: Callable[[], None] | None = None,
+        grace_s: int | None = None,
+    ) -> None: ...
+
+
+class Shutdowns(kubelet_pb2_grpc.KubeletServicer):
+    """Of one kubelet. ``on_begin`` is called at once, before any pod ends."""
+
+    def __init__(
+        self,
+        env: Env,
+        groups: Sequence[Group],
+        node: Callable[[], Any],
+        recorder: recorders.Recorder,
+        host: Host,
+        on_begin: Callable[[], None],
+    ) -> None:
+        """``node``: the Node; it is asked for at a shutdown only."""
+        self._env = env
+        self._groups = groups
+        self._node = node
+        self._recorder = recorder
+        self._host = host
+        self._on_begin = on_begin
+        self._over: asyncio.Event | None = None
+        """Of the shutdown that is under way."""
+
+    def offer(self) -> None:
+        """From now on the kubelet can be told."""
+        if self._groups:
+            self._env.serve(kubelet_pb2_grpc.add_KubeletServicer_to_server, self)
+
+    async def Shutdown(self, request: Any, context: Any) -> kubelet_pb2.ShutdownResponse:
+        if self._over is None:
+            self._over = asyncio.Event()
+            # A task of the kubelet's own: it goes on if nobody waits for the answer any more.
+            self._env.spawn(self._process(self._over), "graceful shutdown")
+        await self._over.wait()
+        return kubelet_pb2.ShutdownResponse()
+
+    async def _process(self, over: asyncio.Event) -> None:
+        node = self._node()
+        name = node.metadata.name
+        self._env.log("kubelet.shutdown", {"node": name, "requested_s": requested_s(self._groups)})
+        note = "Shutdown manager detected shutdown event"
+        self._recorder.event(node, recorders.NORMAL, EVENT_REASON, EVENT_REASON, note)
+        self._on_begin()
+        begun_ns = self._env.clock.now_ns()
+        # Who runs now: a pod that is admitted later does not exist.
+        for group, workers in zip(self._groups, grouped(self._groups, self._host.active()), strict=True):
+            if workers:
+                await self._end(name, group, workers)
+        self._env.log("kubelet.shutdown_over", {"node": name, "start": begun_ns})
+        over.set()
+
+    async def _end(self, node: str, group: Group, workers: list[Worker]) -> None:
+        """All pods of a group together; not longer than the group has."""
+        clock = self._env.clock
+        now_ns = clock.now_ns()
+        left = dict.fromkeys(worker.uid for worker in workers)
+        done = asyncio.Event()
+
+        def gone(uid: str) -> None:
+            left.pop(uid, None)
+            if not left:
+                done.set()
+
+        timers = [clock.call_at_ns(now_ns + group.grace_s * SECOND_NS, done.set)]
+        for worker in workers:
+            grace_s = min(worker.pod.spec.terminationGracePeriodSeconds, group.grace_s)
+            self._env.log(
+                "kubelet.shutting_down",
+                {
+                    "pod": worker.key,
+                    "uid": worker.uid,
+                    "node": node,
+                    "priority": group.priority,
+                    "grace_s": grace_s,
+                },
+            )
+            wait_s = max(LEAST_WAIT_S, grace_s + grace_s // 2)
+            timers.append(clock.call_at_ns(now_ns + wait_s * SECOND_NS, gone, worker.uid))
+            self._host.kill(worker, FAILURE, lambda uid=worker.uid: gone(uid), grace_s)  # type: ignore[misc]
+        await done.wait()
+        for timer in timers:
+            timer.cancel()

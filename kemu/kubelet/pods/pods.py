@@ -1,0 +1,357 @@
+"""The pods of one node: takes each from its arrival to the end of its containers.
+
+Synchronous: news from the API server and timers move workers (:mod:`kemu.kubelet.pods.workers`) from state to state.
+Whether a pod is taken is left to :mod:`kemu.kubelet.admission.arrivals`, how its containers run to
+:mod:`kemu.kubelet.pods.starts`, how they stop to :mod:`kemu.kubelet.pods.terminations`, what shall be seen outside to
+:mod:`kemu.kubelet.pods.status_manager`. A pod counts on its node from its admission until its containers are gone,
+however long the API server knows it: terminating pods count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from kemu.client import clients
+from kemu.kubelet.admission import arrivals, predicates
+from kemu.kubelet.images import images
+from kemu.kubelet.node import boots
+from kemu.kubelet.pods import containers, lives, starts, status_manager, statuses, terminations
+from kemu.kubelet.pods.workers import ACTIVE, ENDED, STOPPING, WAITING, Worker
+from kemu.kubelet.pressure import pressures
+from kemu.kubelet.settings import settings
+from kemu.objects import meta, pod_phases
+from kemu.runtime.env import SECOND_NS, Env
+
+if TYPE_CHECKING:
+    from kemu.kubelet.pods.static_pods import Mirror
+
+DEADLINE_EXCEEDED = statuses.Failure(
+    "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
+)
+
+
+class Pods:
+    """``fresh_node`` reads the Node from the API server, for a second look before affinity alone refuses a pod."""
+
+    def __init__(
+        self,
+        env: Env,
+        client: clients.Client,
+        config: settings.Settings,
+        node_name: str,
+        fresh_node: Callable[[], Awaitable[Any]],
+        boot: boots.Boot = boots.BEFORE,
+        image_sizes: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        self.usage = predicates.Usage()
+        self.arrivals = arrivals.Arrivals(env, node_name, self.usage, self, fresh_node)
+        self.by_uid: dict[str, Worker] = {}
+        """All pods that the API server has for this node, and those whose containers have outlived their object."""
+        self.images = images.Images(env, image_sizes)
+        self._env = env
+        self._clock = env.clock
+        self._node_name = node_name
+        self._reports = status_manager.Reports(env, client, self.observe)
+        pulls = images.Pulls(env, self.images, config.image_pull, config.pulls_at_once)
+        self._starts = starts.Starts(env, config, pulls, self, boot)
+        self._terminations = terminations.Terminations(env, self._starts)
+        self.pressures: pressures.Pressures | None = None
+        """Told what may change the node's usage."""
+
+    # --- news --------------------------------------------------------------------------------------------------------
+
+    def observe(self, pod: Any, seen_ns: int | None = None, mirror: Mirror | None = None) -> None:
+        """The newest state of a pod of this node; older ones than already seen are ignored.
+
+        ``mirror``: of a static pod, which the API server does not know under its own UID.
+        """
+        worker = self.by_uid.get(pod.metadata.uid)
+        if worker is None:
+            self._discover(pod, self._clock.now_ns() if seen_ns is None else seen_ns, mirror)
+            return
+        revision, known = _revision(pod), _revision(worker.pod)
+        if revision >= known:
+            worker.pod = pod
+            self._react(worker)
+            if revision > known:
+                self.compare(worker, pod)
+        elif pod_phases.is_terminal(pod) and worker.state == ACTIVE:
+            # This kubelet has written over it before it heard of it.
+            self._declared(worker, pod.status.phase)
+
+    def compare(self, worker: Worker, pod: Any) -> None:
+        """Whether somebody has written over what this kubelet says of a pod."""
+        self._reports.compare(worker, pod)
+
+    def forget(self, pod: Any) -> None:
+        """The API server does not know the pod any more. Containers that still run are stopped all the same."""
+        worker = self.by_uid.get(pod.metadata.uid)
+        if worker is None:
+            return
+        worker.removed = True
+        if worker.state == ENDED:
+            self._forget_containers(worker)
+            del self.by_uid[worker.uid]
+        elif worker.state != STOPPING:
+            self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds)
+
+    def _discover(self, pod: Any, seen_ns: int, mirror: Mirror | None) -> None:
+        worker = Worker(pod, seen_ns)
+        worker.mirror = mirror
+        self.by_uid[worker.uid] = worker
+        status = pod.status
+        if pod_phases.is_terminal(pod):
+            worker.state = ENDED
+            self._react(worker)
+        elif status.phase == pod_phases.RUNNING or status.HasField("startTime"):
+            self._adopt(worker)
+        elif pod.metadata.HasField("deletionTimestamp"):
+            worker.state = ENDED
+            self._react(worker)
+        else:
+            self.arrivals.add(worker)
+
+    def _react(self, worker: Worker) -> None:
+        metadata = worker.pod.metadata
+        if metadata.HasField("deletionTimestamp"):
+            self._stop(worker, metadata.deletionGracePeriodSeconds)
+        elif worker.state != ACTIVE:
+            return
+        elif pod_phases.is_terminal(worker.pod):
+            self._declared(worker, worker.pod.status.phase)
+        else:
+            self._watch_deadline(worker)
+            self.has_run(worker)
+
+    def _declared(self, worker: Worker, phase: str) -> None:
+        """Somebody else has declared it finished: its containers have to go, and that is how it ends."""
+        worker.phase = phase
+        self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds)
+
+    def _adopt(self, worker: Worker) -> None:
+        """Admitted before this kubelet started: in an earlier life of it, or before the run began."""
+        pod, now_ns = worker.pod, self._clock.now_ns()
+        status, metadata = pod.status, pod.metadata
+        worker.start_ns = worker.begun_ns = self._ns(status.startTime) if status.HasField("startTime") else now_ns
+        refusal = self.arrivals.readmit(worker) if now_ns > 0 else None
+        if refusal is None:
+            self._take(worker, predicates.claim_of(pod, running=True))
+        worker.state = ACTIVE
+        worker.refusal = refusal
+        self._starts.adopt(worker)
+        if refusal is not None:
+            self._reports.report(worker)
+            self._stop(worker, pod.spec.terminationGracePeriodSeconds)
+        elif metadata.HasField("deletionTimestamp"):
+            grace_s = metadata.deletionGracePeriodSeconds
+            asked_ns = self._ns(metadata.deletionTimestamp) - grace_s * SECOND_NS
+            begun_ns = max((one.started_ns for one in worker.containers), default=worker.start_ns)
+            self._stop(worker, grace_s, max(asked_ns, begun_ns))
+        else:
+            self._react(worker)
+
+    # --- verdicts, from the arrivals ---------------------------------------------------------------------------------
+
+    def admitted(self, worker: Worker, claim: predicates.Claim) -> None:
+        self._take(worker, claim)
+        worker.state = ACTIVE
+        worker.begun_ns = worker.start_ns
+        self._watch_deadline(worker)
+        self._starts.begin(worker)
+
+    def refused(self, worker: Worker, decision: predicates.Decision) -> None:
+        worker.refusal = decision
+        worker.state = ENDED
+        self._reports.report(worker)
+
+    def active(self) -> list[Worker]:
+        return [worker for worker in self.by_uid.values() if worker.claim is not None]
+
+    def _take(self, worker: Worker, claim: predicates.Claim) -> None:
+        worker.claim = claim
+        self.usage.add(claim)
+        if self.pressures is not None:
+            self.pressures.take(worker)
+
+    def _release(self, worker: Worker) -> None:
+        """Its containers are gone."""
+        worker.state = ENDED
+        if worker.deadline_timer is not None:
+            worker.deadline_timer.cancel()
+            worker.deadline_timer = None
+        if worker.claim is not None:
+            self.usage.remove(worker.claim)
+            worker.claim = None
+            if self.pressures is not None:
+                self.pressures.release(worker)
+        if worker.removed or worker.pod.metadata.HasField("deletionTimestamp") or worker.is_evicted:
+            self._forget_containers(worker)
+        if worker.on_gone:
+            told, worker.on_gone = worker.on_gone, []
+            for gone in told:
+                gone()
+
+    # --- what the container runtime knows ----------------------------------------------------------------------------
+
+    def images_in_use(self) -> list[str]:
+        """Of containers that run, or have ended and are not removed yet."""
+        return [one.image for worker in self.by_uid.values() for one in worker.containers if one.created_ns is not None]
+
+    def forget_ended(self) -> None:
+        """Containers of pods that have ended are removed."""
+        for worker in self.by_uid.values():
+            if worker.state == ENDED:
+                self._forget_containers(worker)
+
+    def _forget_containers(self, worker: Worker) -> None:
+        for container in worker.containers:
+            created_ns, container.created_ns = container.created_ns, None
+            if created_ns is not None and self.pressures is not None:
+                self.pressures.container_gone(container.image, created_ns)
+
+    # --- kills -------------------------------------------------------------------------------------------------------
+
+    def kill(
+        self,
+        worker: Worker,
+        failure: statuses.Failure,
+        gone: Callable[[], None] | None = None,
+        grace_s: int | None = None,
+    ) -> None:
+        """End an admitted pod and fail it, for this reason. ``gone``: told when it has no containers left; at once if
+        it has none now. ``grace_s``: instead of the pod's own grace period, if that is shorter than what is left."""
+        if worker.state == ENDED:
+            if gone is not None:
+                gone()
+            return
+        worker.failure = failure
+        if gone is not None:
+            worker.on_gone.append(gone)
+        self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds if grace_s is None else max(grace_s, 1))
+
+    def oom_kill(self, worker: Worker, name: str, limit_bytes: int | None = None) -> bool:
+        """The kernel kills a container, which starts again if its policy says so. False: it does not run.
+
+        ``limit_bytes``: its own limit, if it passed that; None: the memory of all pods or of the machine ran out.
+        """
+        for container in worker.containers:
+            if container.name == name and container.is_up:
+                passed = {} if limit_bytes is None else {"limit_bytes": limit_bytes}
+                self.log("kubelet.oom_killed", worker, {"container": name, **passed})
+                self._starts.exit(worker, container, containers.KILLED, containers.OOM_KILLED)
+                self._starts.advance(worker)
+                return True
+        return False
+
+    def _watch_deadline(self, worker: Worker) -> None:
+        """``activeDeadlineSeconds`` counts from the admission; it may be set, and be made shorter, while a pod runs."""
+        spec = worker.pod.spec
+        if not spec.HasField("activeDeadlineSeconds") or spec.activeDeadlineSeconds == worker.deadline_s:
+            return
+        worker.deadline_s = spec.activeDeadlineSeconds
+        if worker.deadline_timer is not None:
+            worker.deadline_timer.cancel()
+        when_ns = max(worker.start_ns + worker.deadline_s * SECOND_NS, self._clock.now_ns())
+        worker.deadline_timer = self._clock.call_at_ns(when_ns, self.kill, worker, DEADLINE_EXCEEDED)
+
+    # --- ends --------------------------------------------------------------------------------------------------------
+
+    def _stop(self, worker: Worker, wanted_s: int, since_ns: int | None = None) -> None:
+        """Its containers shall stop. ``since_ns``: they had to then, not now."""
+        state = worker.state
+        if state == ENDED:
+            self._gone(worker)
+            return
+        if state == WAITING:
+            self.arrivals.remove(worker)
+            self._gone(worker)
+            return
+        grace_s = terminations.effective_grace_s(worker.pod, wanted_s)
+        if not worker.told_to_go:
+            worker.told_to_go = True
+            self.log("kubelet.terminating", worker, {"grace_s": grace_s})
+        if state == ACTIVE:
+            self._take_down(worker, grace_s, self._clock.now_ns() if since_ns is None else since_ns)
+        elif grace_s < worker.grace_s:
+            # A second time can only shorten.
+            self._terminations.hasten(worker, grace_s)
+
+    def _take_down(self, worker: Worker, grace_s: int, asked_ns: int) -> None:
+        worker.state = STOPPING
+        self._starts.give_up(worker)
+        worker.stop_ns = asked_ns
+        if any(one.is_up for one in worker.containers):
+            self._terminations.begin(worker, grace_s, asked_ns)
+        else:
+            self._stopped(worker)
+
+    def _stopped(self, worker: Worker) -> None:
+        """No container is left."""
+        if worker.told_to_go:
+            forced = any(one.forced for one in worker.containers)
+            self.log("kubelet.terminated", worker, {"start": worker.stop_ns, "forced": forced})
+            if worker.failure is not None:
+                worker.phase = pod_phases.FAILED
+            elif not worker.phase:
+                worker.phase = statuses.last_phase(worker.pod, worker.containers)
+            self._release(worker)
+            self._reports.report(worker)
+            self._gone(worker)
+            return
+        mains = [one for one in worker.containers if one.kind == containers.MAIN]
+        code = next((one.last.code for one in worker.containers if one.last is not None and one.last.code), 0)
+        data = {"start": mains[0].started_ns, "phase": worker.phase, "exit_code": code}
+        self._release(worker)
+        self.log("kubelet.finished", worker, data)
+        self._reports.report(worker)
+
+    def _gone(self, worker: Worker) -> None:
+        """No containers are left, and the pod is being deleted, was killed, or finished by somebody else."""
+        self._release(worker)
+        if worker.removed:
+            del self.by_uid[worker.uid]
+        elif worker.pod.metadata.HasField("deletionTimestamp"):
+            self._reports.delete(worker)
+
+    # --- called by the starts ----------------------------------------------------------------------------------------
+
+    def report(self, worker: Worker) -> None:
+        self._reports.report(worker)
+        if self.pressures is not None:
+            self.pressures.changed(worker)
+
+    def has_run(self, worker: Worker) -> None:
+        """Somebody may want it to finish, now that it runs."""
+        code = lives.finish(worker.pod)
+        if code is None or not worker.has_run or worker.state != ACTIVE:
+            return
+        for container in worker.containers:
+            if container.kind == containers.MAIN and container.state != containers.DONE:
+                self._starts.note_exit(worker, container, code)
+                container.state = containers.DONE
+        self.completed(worker, pod_phases.FAILED if code else pod_phases.SUCCEEDED)
+
+    def completed(self, worker: Worker, phase: str) -> None:
+        worker.phase = phase
+        grace_s = terminations.effective_grace_s(worker.pod, 0)
+        self._take_down(worker, grace_s, self._clock.now_ns())
+
+    def has_stopped(self, worker: Worker) -> None:
+        if all(one.state == containers.DONE for one in worker.containers):
+            self._stopped(worker)
+        else:
+            self._terminations.turn(worker)
+            self._reports.report(worker)
+
+    def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None:
+        self._env.log(kind, {"pod": worker.key, "uid": worker.uid, "node": self._node_name, **data})
+
+    def _ns(self, time: Any) -> int:
+        """A timestamp of an object since the start of the run; what is older counts as its start."""
+        return max(0, meta.unix_ns(time) - self._clock.epoch_unix_s * SECOND_NS)
+
+
+def _revision(pod: Any) -> int:
+    return int(pod.metadata.resourceVersion)

@@ -1,0 +1,449 @@
+"""How the containers of a pod come to run, and what follows when they exit: pulls, starts, restarts, back-offs.
+
+One container of a pod is started at a time: its image, its start, then the next. Init containers go first, each to its
+end; a sidecar only has to start. Mirrors ``pkg/kubelet/kuberuntime`` (``computePodActions``,
+``computeInitContainerActions``, ``SyncPod``, ``doBackOff``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from kemu.kubelet.images import images
+from kemu.kubelet.node import boots
+from kemu.kubelet.pods import containers, lives, statuses
+from kemu.kubelet.pods.containers import (
+    BACKING_OFF,
+    DONE,
+    IDLE,
+    INIT,
+    MAIN,
+    PULLING,
+    RUNNING,
+    SIDECAR,
+    STARTING,
+    UNPULLED,
+    Container,
+)
+from kemu.kubelet.pods.workers import ACTIVE, STOPPING, Worker
+from kemu.kubelet.settings import settings
+from kemu.objects import meta, pod_phases
+from kemu.runtime.env import SECOND_NS, Env
+
+FIRST_BACKOFF_S = 10.0
+"""Before the second restart, and before the second pull; doubles with every further one. The first restart does not
+wait, as in the kubelet."""
+
+LONGEST_PULL_BACKOFF_S = 300.0
+
+FORGIVEN_AFTER_NS = 600 * SECOND_NS
+"""A container that ran longer starts anew with its back-off."""
+
+RELIST_NS = SECOND_NS
+"""How soon the kubelet looks at a pod again after a pull has failed, and says that it waits (``pkg/kubelet/pleg``)."""
+
+REPORT_START_AFTER_NS = 5 * SECOND_NS
+"""A pod that will run sooner is reported Running at once, without the ContainerCreating before: nobody acts on it, and
+it is a write for every pod."""
+
+
+class Host(Protocol):
+    """Whom the pod belongs to."""
+
+    def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None: ...
+
+    def report(self, worker: Worker) -> None:
+        """Its status has changed."""
+
+    def has_run(self, worker: Worker) -> None:
+        """All of its main containers have started."""
+
+    def completed(self, worker: Worker, phase: str) -> None:
+        """Nothing of it will start again but sidecars."""
+
+    def has_stopped(self, worker: Worker) -> None:
+        """STOPPING: a container has ended."""
+
+
+class Starts:
+    def __init__(
+        self, env: Env, config: settings.Settings, pulls: images.Pulls, host: Host, boot: boots.Boot = boots.BEFORE
+    ) -> None:
+        self._env = env
+        self._clock = env.clock
+        self._config = config
+        self._pulls = pulls
+        self._images = pulls.images
+        self._host = host
+        self._boot = boot
+        self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
+        self._wanting: dict[Container, Worker] = {}
+        """Those that must not pull, and wait until somebody else has."""
+        pulls.on_pulled = self._image_has_come
+
+    def begin(self, worker: Worker) -> None:
+        """The pod has been admitted. The time that its start takes counts from ``worker.begun_ns``."""
+        worker.containers = containers.of(worker.pod)
+        worker.mains_to_start = len(worker.pod.spec.containers)
+        self.go_on(worker)
+
+    def adopt(self, worker: Worker) -> None:
+        """The pod was admitted before this kubelet started: its containers are as its status says, or they have run
+        since the pod started where it says nothing."""
+        pod = worker.pod
+        status = pod.status
+        worker.containers = containers.of(pod)
+        known = {one.name: one for one in (*status.initContainerStatuses, *status.containerStatuses)}
+        runs = status.phase == pod_phases.RUNNING
+        for container in worker.containers:
+            self._restore(worker, container, known.get(container.name), runs and not known)
+            if container.has_started and not self._boot.is_new:
+                container.created_ns = worker.start_ns
+                self._images.add(container.image)
+        worker.has_sandbox = any(one.has_started for one in worker.containers)
+        if self._boot.has_ended(worker.start_ns):
+            self._find_ended(worker)
+        mains = [one for one in worker.containers if one.kind == MAIN]
+        worker.mains_to_start = sum(not one.has_started and one.state != DONE for one in mains)
+        worker.has_run = not worker.mains_to_start
+        if runs and not known:
+            self._host.report(worker)
+        for container in worker.containers:
+            if container.state == RUNNING and worker.state == ACTIVE:
+                self.until_exit(worker, container)
+        if worker.state != ACTIVE:
+            return
+        if any(one.kind == INIT and one.state == DONE and not one.has_succeeded for one in worker.containers):
+            self._host.completed(worker, pod_phases.FAILED)
+        elif all(one.state == DONE for one in mains):
+            self._host.completed(worker, statuses.last_phase(pod, worker.containers))
+        else:
+            self.go_on(worker)
+
+    def _find_ended(self, worker: Worker) -> None:
+        """The pod was there before the machine was off. Its sandbox is gone, unless it has started again since: what is
+        not finished starts from the beginning, its init containers too. A pod that never restarts has failed, if any
+        of it had run."""
+        boot, pod = self._boot, worker.pod
+        up = [one for one in worker.containers if one.is_up]
+        if any(not boot.has_ended(one.started_ns) for one in up):
+            return
+        now_unix_ns = self._epoch_ns + self._clock.now_ns()
+        for container in up:
+            container.before = container.last
+            container.last = boot.exit(self._epoch_ns + container.started_ns, now_unix_ns)
+            container.crashes += 1
+            data = {"start": container.started_ns, "exit_code": container.last.code, "container": container.name}
+            self._host.log("kubelet.found_ended", worker, data)
+        is_wanted = worker.refusal is None and not pod.metadata.HasField("deletionTimestamp")
+        starts_anew = is_wanted and (boot.is_new or _starts_anew(worker))
+        for container in worker.containers:
+            container.has_started = False
+            last = container.last
+            finished = (
+                container.kind == MAIN and last is not None and not containers.restarts(pod, container, last.code)
+            )
+            container.state = IDLE if starts_anew and (boot.is_new or not finished) else DONE
+        worker.has_sandbox = False
+        worker.begun_ns = self._clock.now_ns()
+        self._host.report(worker)
+
+    def _restore(self, worker: Worker, container: Container, status: Any, runs: bool) -> None:
+        """``status`` None: there is none; ``runs``: the whole pod runs nevertheless."""
+        if status is None:
+            if runs:
+                container.has_started = True
+                container.started_ns = worker.start_ns
+                container.state = RUNNING
+                if container.kind == INIT:
+                    start_unix_ns = self._epoch_ns + worker.start_ns
+                    container.last = containers.Exit(0, start_unix_ns, start_unix_ns)
+                    container.state = DONE
+            return
+        container.restarts = status.restartCount
+        state = status.state
+        if status.lastState.HasField("terminated"):
+            container.last = _exit_of(status.lastState.terminated)
+        if state.HasField("running"):
+            started_ns = worker.start_ns
+            if state.running.HasField("startedAt"):
+                started_ns = max(started_ns, meta.unix_ns(state.running.startedAt) - self._epoch_ns)
+            container.started_ns = started_ns
+            container.state = RUNNING
+        elif state.HasField("terminated"):
+            container.before, container.last = container.last, _exit_of(state.terminated)
+            if not containers.restarts(worker.pod, container, container.last.code):
+                container.state = DONE
+        container.has_started = container.state == RUNNING or container.last is not None
+
+    def go_on(self, worker: Worker) -> None:
+        """Start what can be started, and say so if that takes long."""
+        self.advance(worker)
+        if worker.has_run or worker.state != ACTIVE:
+            return
+        busy = worker.busy
+        if busy is None or busy.state == PULLING or busy.kind != MAIN or self._starts_late(worker):
+            self._host.report(worker)
+
+    def advance(self, worker: Worker) -> None:
+        """Start one after the other of those whose turn it is, as far as that takes no time."""
+        while worker.busy is None and worker.state == ACTIVE:
+            container = _next(worker)
+            if container is None:
+                return
+            self._fetch(worker, container)
+
+    def _starts_late(self, worker: Worker) -> bool:
+        container = worker.busy
+        return container is not None and container.started_ns > worker.start_ns + REPORT_START_AFTER_NS
+
+    # --- images ------------------------------------------------------------------------------------------------------
+
+    def _fetch(self, worker: Worker, container: Container) -> None:
+        """The container may start as soon as its image is there."""
+        image, policy = container.image, container.pull_policy
+        here = self._images.is_here(image)
+        if here and policy != images.ALWAYS:
+            self._launch(worker, container)
+        elif policy == images.NEVER:
+            self._unpulled(worker, container, images.NEVER_PULLED, images.never_pulled_message(image))
+            self._wanting[container] = worker
+        else:
+            error = lives.pull_error(worker.pod, container)
+            worker.busy = container
+            container.state = PULLING
+            begun_ns = worker.begun_ns if not worker.has_sandbox else self._clock.now_ns()
+            worker.pull = self._pulls.pull(image, bool(error), lambda: self._pulled(worker, container, error, begun_ns))
+            if worker.pull is None:
+                self._fetched(worker, container, error)
+
+    def _pulled(self, worker: Worker, container: Container, error: str, begun_ns: int) -> None:
+        """A pull that took its time is over."""
+        worker.pull = None
+        if not error:
+            data = {"start": begun_ns, "container": container.name, "image": container.image}
+            self._host.log("kubelet.pulled", worker, data)
+        if not worker.has_sandbox:
+            worker.begun_ns = self._clock.now_ns()
+        self._fetched(worker, container, error)
+        self.go_on(worker)
+
+    def _fetched(self, worker: Worker, container: Container, error: str) -> None:
+        worker.busy = None
+        if not error:
+            container.pulls_failed = 0
+            self._launch(worker, container)
+            return
+        delay_s = min(FIRST_BACKOFF_S * 2.0 ** min(container.pulls_failed, 64), LONGEST_PULL_BACKOFF_S)
+        container.pulls_failed += 1
+        data = {"container": container.name, "image": container.image, "message": error, "delay_s": delay_s}
+        self._host.log("kubelet.pull_failed", worker, data)
+        self._unpulled(worker, container, images.PULL_FAILED, error)
+        message = images.backing_off_message(container.image, error)
+        retry_ns = self._clock.now_ns() + int(delay_s * SECOND_NS)
+        self._at(container, self._clock.now_ns() + RELIST_NS, self._waits_to_pull, worker, container, message, retry_ns)
+
+    def _waits_to_pull(self, worker: Worker, container: Container, message: str, retry_ns: int) -> None:
+        container.waiting, container.message = images.PULL_BACKING_OFF, message
+        self._at(container, retry_ns, self._again, worker, container)
+        self._host.report(worker)
+
+    def _unpulled(self, worker: Worker, container: Container, reason: str, message: str) -> None:
+        container.state = UNPULLED
+        container.waiting, container.message = reason, message
+        self._host.report(worker)
+
+    def _image_has_come(self, image: str) -> None:
+        for container in [one for one in self._wanting if one.image == image]:
+            worker = self._wanting.pop(container)
+            self._at(container, self._clock.now_ns(), self._again, worker, container)
+
+    def _again(self, worker: Worker, container: Container) -> None:
+        """The pause before this container is over."""
+        container.timer = None
+        container.state = IDLE
+        self.go_on(worker)
+
+    # --- starts ------------------------------------------------------------------------------------------------------
+
+    def _launch(self, worker: Worker, container: Container) -> None:
+        pod, now_ns = worker.pod, self._clock.now_ns()
+        if container.created_ns is None:
+            container.created_ns = now_ns
+        when_ns = now_ns
+        if not worker.has_sandbox:
+            worker.has_sandbox = True
+            said_s = lives.start_s(pod)
+            start_s = self._config.pod_start.draw(self._env.random) if said_s is None else said_s
+            when_ns = max(now_ns, worker.begun_ns + int(start_s * SECOND_NS))
+        own_s = lives.container_start_s(pod, container)
+        if own_s:
+            when_ns += int(own_s * SECOND_NS)
+        if when_ns > now_ns:
+            worker.busy = container
+            container.state = STARTING
+            container.started_ns = when_ns
+            self._at(container, when_ns, self._started, worker, container)
+        else:
+            self._run(worker, container)
+
+    def _started(self, worker: Worker, container: Container) -> None:
+        container.timer = None
+        worker.busy = None
+        self._run(worker, container)
+        self.go_on(worker)
+
+    def _run(self, worker: Worker, container: Container) -> None:
+        container.state = RUNNING
+        container.started_ns = self._clock.now_ns()
+        if container.last is not None:
+            container.restarts += 1
+        if worker.has_several:
+            self._host.log("kubelet.started", worker, {"container": container.name, "restarts": container.restarts})
+        first = not container.has_started
+        container.has_started = True
+        if first and container.kind == MAIN:
+            worker.mains_to_start -= 1
+            if not worker.mains_to_start:
+                worker.has_run = True
+                self._host.log("kubelet.running", worker, {"start": max(worker.start_ns, self._boot.at_ns)})
+        if worker.has_run or worker.has_several:
+            self._host.report(worker)
+        self.until_exit(worker, container)
+        if worker.has_run:
+            self._host.has_run(worker)
+
+    def until_exit(self, worker: Worker, container: Container) -> None:
+        """It runs since ``started_ns``, until it exits by itself."""
+        end_ns = exit_ns(worker, container)
+        if end_ns is None:
+            return
+        if end_ns > self._clock.now_ns():
+            self._at(container, end_ns, self._due, worker, container)
+        else:
+            self.exit(worker, container, lives.exit_code(worker.pod, container))
+
+    def _due(self, worker: Worker, container: Container) -> None:
+        container.timer = None
+        self.exit(worker, container, lives.exit_code(worker.pod, container))
+        self.advance(worker)
+
+    # --- exits -------------------------------------------------------------------------------------------------------
+
+    def exit(self, worker: Worker, container: Container, code: int, reason: str = "") -> None:
+        """A container that was up has exited. What can start then has still to be started."""
+        self.note_exit(worker, container, code, reason)
+        if worker.state == STOPPING:
+            container.state = DONE
+            self._host.has_stopped(worker)
+        elif containers.restarts(worker.pod, container, code):
+            self._restart(worker, container)
+        else:
+            container.state = DONE
+            self._ended(worker, container, code)
+
+    def note_exit(self, worker: Worker, container: Container, code: int, reason: str = "") -> None:
+        cancel(container)
+        container.before = container.last
+        now_ns, epoch_ns = self._clock.now_ns(), self._epoch_ns
+        container.last = containers.Exit(code, epoch_ns + container.started_ns, epoch_ns + now_ns, reason)
+        if worker.has_several:
+            data = {"start": container.started_ns, "container": container.name, "exit_code": code}
+            self._host.log("kubelet.exited", worker, data)
+
+    def _ended(self, worker: Worker, container: Container, code: int) -> None:
+        """For good."""
+        if container.kind == INIT:
+            if code:
+                self._host.completed(worker, pod_phases.FAILED)
+            else:
+                self._host.report(worker)
+        elif all(one.state == DONE for one in worker.containers if one.kind == MAIN):
+            self._host.completed(worker, statuses.last_phase(worker.pod, worker.containers))
+        else:
+            self._host.report(worker)
+
+    def _restart(self, worker: Worker, container: Container) -> None:
+        now_ns = self._clock.now_ns()
+        if now_ns - container.started_ns > FORGIVEN_AFTER_NS:
+            container.crashes = 0
+        crashes = container.crashes
+        # Far beyond the longest pause a larger exponent would only overflow.
+        longest_s = self._config.max_restart_period_s
+        delay_s = min(FIRST_BACKOFF_S * 2.0 ** min(crashes - 1, 64), longest_s) if crashes else 0.0
+        container.crashes += 1
+        container.backoff_s = delay_s
+        assert container.last is not None
+        data = {
+            "start": container.started_ns,
+            "exit_code": container.last.code,
+            "delay_s": delay_s,
+            "container": container.name,
+        }
+        self._host.log("kubelet.restarting", worker, data)
+        if delay_s:
+            container.state = BACKING_OFF
+            self._at(container, now_ns + int(delay_s * SECOND_NS), self._again, worker, container)
+            self._host.report(worker)
+        else:
+            container.state = IDLE
+
+    def _at(self, container: Container, when_ns: int, callback: Callable[..., None], *args: Any) -> None:
+        cancel(container)
+        container.timer = self._clock.call_at_ns(when_ns, callback, *args)
+
+    def give_up(self, worker: Worker) -> None:
+        """No container starts any more."""
+        if worker.pull is not None:
+            self._pulls.cancel(worker.pull)
+            worker.pull = None
+        worker.busy = None
+        for container in worker.containers:
+            if not container.is_up:
+                cancel(container)
+                container.state = DONE
+                self._wanting.pop(container, None)
+
+
+def _starts_anew(worker: Worker) -> bool:
+    """Whether a pod that has lost its sandbox gets another (``computePodActions``)."""
+    if worker.pod.spec.restartPolicy == "Never":
+        return all(one.last is None for one in worker.containers)
+    return any(
+        one.last is None or containers.restarts(worker.pod, one, one.last.code)
+        for one in worker.containers
+        if one.kind == MAIN
+    )
+
+
+def _exit_of(terminated: Any) -> containers.Exit:
+    return containers.Exit(
+        terminated.exitCode,
+        meta.unix_ns(terminated.startedAt),
+        meta.unix_ns(terminated.finishedAt),
+        "" if terminated.reason in (containers.COMPLETED, containers.ERROR) else terminated.reason,
+    )
+
+
+def cancel(container: Container) -> None:
+    if container.timer is not None:
+        container.timer.cancel()
+        container.timer = None
+
+
+def exit_ns(worker: Worker, container: Container) -> int | None:
+    """When a running container exits by itself."""
+    run_s = lives.run_s(worker.pod, container)
+    return None if run_s is None else container.started_ns + int(run_s * SECOND_NS)
+
+
+def _next(worker: Worker) -> Container | None:
+    """Whose turn it is to be started."""
+    for container in worker.containers:
+        state, kind = container.state, container.kind
+        if state == IDLE:
+            return container
+        if (kind == INIT and state != DONE) or (kind == SIDECAR and not container.has_started):
+            return None
+    return None

@@ -1,0 +1,171 @@
+"""Pods that a kubelet runs from manifests of its own, and the mirror pods by which the API server sees them.
+
+A static pod lives and dies with its manifest: it is admitted when the clock starts, as critical (see
+:mod:`kemu.kubelet.admission.critical`), and what happens to the API server or to its mirror does not touch it. The
+mirror is created when there is a status to tell, and anew when somebody deletes it. A kubelet that starts again finds
+by the mirrors which of its static pods run already. :mod:`kemu.kubelet.pods.pods` runs them like others,
+:mod:`kemu.kubelet.pods.status_manager` writes their status to the mirror.
+
+Mirrors ``applyDefaults`` of ``pkg/kubelet/config`` and ``MirrorClient`` of ``pkg/kubelet/pod``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from kemu import errors
+from kemu.client import clients, retries
+from kemu.k8s import core_v1_pb2
+from kemu.kubelet.admission import predicates
+from kemu.kubelet.pods import pods
+from kemu.objects import defaults, meta, pod_phases, times
+from kemu.objects.validation import kinds
+from kemu.runtime.env import SECOND_NS, Env
+
+HASH_ANNOTATION = "kubernetes.io/config.hash"
+SEEN_ANNOTATION = "kubernetes.io/config.seen"
+SOURCE = "file"
+
+
+def read(manifest: bytes, node_name: str, seen_unix_s: int) -> core_v1_pb2.Pod:
+    """The static pod of a manifest (a serialised Pod) on a node. Its UID is the hash of both."""
+    digest = hashlib.md5(manifest, usedforsecurity=False)
+    digest.update(f"host:{node_name}".encode())
+    pod = core_v1_pb2.Pod.FromString(manifest)
+    metadata, spec = pod.metadata, pod.spec
+    metadata.uid = metadata.uid or digest.hexdigest()
+    metadata.name = f"{metadata.name}-{node_name.lower()}"
+    metadata.namespace = metadata.namespace or "default"
+    for name, value in (
+        (HASH_ANNOTATION, metadata.uid),
+        (SEEN_ANNOTATION, times.format_time(seen_unix_s)),
+        (predicates.STATIC_ANNOTATION, SOURCE),
+    ):
+        metadata.annotations[name] = value
+    spec.nodeName = node_name
+    if not any(one.operator == "Exists" and one.effect == "NoExecute" and not one.key for one in spec.tolerations):
+        spec.tolerations.add(operator="Exists", effect="NoExecute")
+    defaults.apply(pod)
+    # The API server resolves the class of the mirror; the kubelet itself knows the classes that every cluster has.
+    priority = kinds.SYSTEM_PRIORITY_CLASSES.get(spec.priorityClassName)
+    if priority is not None and not spec.HasField("priority"):
+        spec.priority = priority
+    return pod
+
+
+class Mirror:
+    """What the API server has of one static pod."""
+
+    def __init__(self, env: Env, client: clients.Client, static: core_v1_pb2.Pod, node: Any) -> None:
+        """``node``: the Node, which owns it."""
+        self.object: Any = None
+        """As last seen; None: there is none."""
+        self._env = env
+        self._client = client
+        self._static = static
+        self._node = node
+
+    def see(self, pod: Any) -> None:
+        if self.object is None or int(pod.metadata.resourceVersion) >= int(self.object.metadata.resourceVersion):
+            self.object = pod
+
+    def is_of(self, pod: Any) -> bool:
+        """Whether an object is the mirror of this static pod, not that of an older manifest, nor another pod."""
+        mirrored: str = pod.metadata.annotations.get(predicates.MIRROR_ANNOTATION, "")
+        return mirrored == self._static.metadata.uid
+
+    async def get(self) -> Any:
+        """The object, which is created if there is none; None: another pod has its name."""
+        if self.object is None:
+            try:
+                self.see(await retries.patiently(self._env, lambda: self._client.create(self._wanted())))
+            except errors.AlreadyExists:
+                metadata = self._static.metadata
+                found = await retries.patiently(
+                    self._env, lambda: self._client.get("pods", metadata.name, metadata.namespace)
+                )
+                if self.is_of(found):
+                    self.see(found)
+        return self.object
+
+    def _wanted(self) -> core_v1_pb2.Pod:
+        pod = core_v1_pb2.Pod()
+        pod.CopyFrom(self._static)
+        metadata = pod.metadata
+        metadata.annotations[predicates.MIRROR_ANNOTATION] = metadata.uid
+        metadata.ClearField("uid")
+        pod.ClearField("status")
+        metadata.ownerReferences.append(meta.owner_reference(self._node, "v1", "Node"))
+        return pod
+
+
+class StaticPods:
+    """Those of one node. News of mirror pods come here, not to the :class:`~kemu.kubelet.pods.pods.Pods`."""
+
+    def __init__(self, env: Env, client: clients.Client, manifests: Sequence[bytes], host: pods.Pods) -> None:
+        self._env = env
+        self._client = client
+        self._manifests = manifests
+        self._host = host
+        self._static: dict[str, core_v1_pb2.Pod] = {}
+        self._mirrors: dict[str, Mirror] = {}
+        """Both by ``namespace/name``."""
+
+    def read(self, node: Any) -> None:
+        """The manifests, of the node as it is registered."""
+        now_s = self._env.clock.epoch_unix_s + self._env.clock.now_ns() // SECOND_NS
+        for manifest in self._manifests:
+            static = read(manifest, node.metadata.name, now_s)
+            key = meta.namespaced_name(static)
+            self._static[key] = static
+            self._mirrors[key] = Mirror(self._env, self._client, static, node)
+
+    def start(self) -> None:
+        """Those that do not run yet arrive now."""
+        now_ns = self._env.clock.now_ns()
+        for key, static in self._static.items():
+            if static.metadata.uid not in self._host.by_uid:
+                self._host.observe(static, now_ns, self._mirrors[key])
+
+    def observe(self, pod: Any) -> None:
+        """The newest state of a mirror pod."""
+        mirror = self._mirrors.get(meta.namespaced_name(pod))
+        if mirror is None or not mirror.is_of(pod) or pod.metadata.HasField("deletionTimestamp"):
+            # Nobody else removes it for good. If its static pod is there, a new mirror follows.
+            self._env.spawn(self._remove(pod), f"remove mirror pod {pod.metadata.name}")
+            return
+        is_first = mirror.object is None
+        mirror.see(pod)
+        static = self._static[meta.namespaced_name(pod)]
+        if is_first and static.metadata.uid not in self._host.by_uid and pod.status.phase == pod_phases.RUNNING:
+            running = core_v1_pb2.Pod()
+            running.CopyFrom(static)
+            running.status.CopyFrom(pod.status)
+            self._host.observe(running, self._env.clock.now_ns(), mirror)
+        worker = self._host.by_uid.get(static.metadata.uid)
+        if worker is not None:
+            self._host.compare(worker, pod)
+
+    def forget(self, pod: Any) -> None:
+        """A mirror pod is gone."""
+        key = meta.namespaced_name(pod)
+        mirror = self._mirrors.get(key)
+        if mirror is None or mirror.object is None or mirror.object.metadata.uid != pod.metadata.uid:
+            return
+        mirror.object = None
+        worker = self._host.by_uid.get(self._static[key].metadata.uid)
+        if worker is not None:
+            self._host.report(worker)
+
+    async def _remove(self, pod: Any) -> None:
+        metadata = pod.metadata
+        with contextlib.suppress(errors.NotFound, errors.Conflict):
+            await retries.patiently(
+                self._env,
+                lambda: self._client.delete(
+                    "pods", metadata.name, metadata.namespace, grace_period_seconds=0, uid=metadata.uid
+                ),
+            )

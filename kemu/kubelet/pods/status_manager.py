@@ -1,0 +1,198 @@
+"""What the kubelet tells the API server about its pods: statuses, and the last deletion of pods that are gone.
+
+One task at most for each pod, alive only while there is something to tell. Changes that come faster than they can be
+written are folded: what is written is the state of the pod at that moment.
+
+Statuses are patches of what the kubelet has a say in, with the UID as the only precondition: they never conflict with
+the writes of others, leave the conditions of others alone, and never touch a later pod of the same name. What could not
+be written is tried again at the next of the kubelet's looks at all its statuses, or sooner, when another pod has news.
+What somebody has written over a status is put right at these looks, too.
+
+Mirrors ``pkg/kubelet/status`` (``syncBatch``, ``syncPod``, ``needsReconcile``, ``mergePodStatus``) and
+``PatchPodStatus`` of ``pkg/util/pod``. That reads the pod first, to know what it may leave out of the patch; here
+nothing is left out, which comes to the same. Where it writes one status after the other, here each has its own task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from kemu import errors
+from kemu.client import clients, retries
+from kemu.k8s import core_v1_pb2
+from kemu.kubelet.pods import statuses, workers
+from kemu.objects import meta, pod_phases
+from kemu.runtime.env import SECOND_NS, Env, Timer
+
+LOOK_NS = 10 * SECOND_NS
+"""From one look at all statuses to the next (``syncPeriod``)."""
+
+_CONDITIONS = core_v1_pb2.Pod(
+    status=core_v1_pb2.PodStatus(conditions=[core_v1_pb2.PodCondition(type=one) for one in statuses.OWNED_CONDITIONS])
+).SerializeToString(deterministic=True)
+"""What goes when a pod is not taken."""
+
+
+class Reports:
+    """``observe(pod)`` receives what the API server answers: an object newer than those that a watch has brought."""
+
+    __slots__ = ("_client", "_clock", "_env", "_epoch_ns", "_failed", "_late", "_observe", "_phase_ns", "_timer")
+
+    def __init__(self, env: Env, client: clients.Client, observe: Callable[[Any], None]) -> None:
+        self._env = env
+        self._clock = env.clock
+        self._client = client
+        self._observe = observe
+        self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
+        self._late: dict[str, workers.Worker] = {}
+        """By UID: what is to be told at the next look."""
+        self._failed: list[workers.Worker] = []
+        """Those among them that could not be told; another pod's news bring them along."""
+        self._phase_ns = -1
+        """When within their interval the looks are; drawn when the first of them matters."""
+        self._timer: Timer | None = None
+
+    def report(self, worker: workers.Worker) -> None:
+        """Its state has changed in a way that its status shows."""
+        worker.dirty = True
+        self._start(worker)
+        if self._failed:
+            failed, self._failed = self._failed, []
+            for one in failed:
+                self._start(one)
+
+    def compare(self, worker: workers.Worker, pod: Any) -> None:
+        """Whether a new state of the pod tells what this kubelet has told; if not, that is put right."""
+        if worker.writing or worker.untold or worker.dirty or not worker.status:
+            return
+        if not statuses.agrees(core_v1_pb2.Pod.FromString(worker.status).status, pod.status):
+            worker.untold = worker.dirty = True
+            self._wait(worker)
+
+    def delete(self, worker: workers.Worker) -> None:
+        """Its containers are gone and it shall be deleted: remove the object."""
+        if not worker.deleting:
+            worker.deleting = True
+            self._start(worker)
+
+    def _wait(self, worker: workers.Worker) -> None:
+        """For the next look."""
+        self._late[worker.uid] = worker
+        if self._timer is None:
+            if self._phase_ns < 0:
+                self._phase_ns = int(self._env.random.random() * LOOK_NS)
+            now_ns = self._clock.now_ns()
+            when_ns = now_ns + LOOK_NS - (now_ns - self._phase_ns) % LOOK_NS
+            self._timer = self._clock.call_at_ns(when_ns, self._look)
+
+    def _look(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        late, self._late = self._late, {}
+        self._failed.clear()
+        for worker in late.values():
+            self._start(worker)
+
+    def _start(self, worker: workers.Worker) -> None:
+        if not worker.writing and not worker.removed and (worker.dirty or worker.deleting):
+            worker.writing = True
+            self._env.spawn(self._write(worker), f"report {worker.key}")
+
+    async def _write(self, worker: workers.Worker) -> None:
+        told = ""
+        try:
+            told = await self._tell(worker)
+        except errors.NotFound:
+            pass  # The watch will bring the news.
+        except errors.Conflict:
+            # Another pod has the name now: of this one nothing is told any more.
+            worker.dirty = worker.deleting = False
+        except retries.PASSING:
+            self._failed.append(worker)
+            self._wait(worker)
+        worker.writing = False
+        if told and worker.mirror is None and int(worker.pod.metadata.resourceVersion) > int(told):
+            # What came meanwhile, from others.
+            self.compare(worker, worker.pod)
+
+    async def _tell(self, worker: workers.Worker) -> str:
+        """The resource version of the pod with the latest status. Empty: none was written, or the pod was deleted."""
+        namespace, name = meta.split_name(worker.key)
+        version = ""
+        while not worker.removed and (worker.deleting or worker.dirty):
+            if worker.deleting and not (worker.dirty and _is_told_at_the_end(worker)):
+                await self._client.delete("pods", name, namespace, grace_period_seconds=0, uid=worker.uid)
+                return ""
+            known = worker.pod if worker.mirror is None else await self._mirrored(worker)
+            worker.dirty = False
+            if known is None:
+                return ""
+            told = self._render(worker, known).SerializeToString(deterministic=True)
+            if told == worker.status and not worker.untold:
+                continue
+            worker.status, worker.untold = told, True
+            uid, removed = known.metadata.uid, b"" if worker.refusal is None else _CONDITIONS
+            try:
+                pod = await self._client.patch_message(core_v1_pb2.Pod, name, namespace, told, "status", uid, removed)
+            except errors.ApiError:
+                worker.dirty = True
+                raise
+            worker.untold = False
+            version = pod.metadata.resourceVersion
+            self._told(worker, pod)
+        return version
+
+    def _told(self, worker: workers.Worker, pod: Any) -> None:
+        """``pod``: what the API server has answered."""
+        if worker.mirror is not None:
+            worker.mirror.see(pod)
+            return
+        revision, seen = pod.metadata.resourceVersion, worker.pod.metadata.resourceVersion
+        # What the watch was faster to bring is in the informer's store already: one copy is enough.
+        if not worker.removed and revision != seen:
+            self._observe(pod)
+
+    async def _mirrored(self, worker: workers.Worker) -> Any:
+        """What stands for a static pod on the API server. None: nothing does."""
+        assert worker.mirror is not None
+        if worker.refusal is not None:
+            return None  # A static pod that its node does not take gets no mirror.
+        if worker.mirror.object is None:
+            worker.untold = True
+        return await worker.mirror.get()
+
+    def _render(self, worker: workers.Worker, known: Any) -> core_v1_pb2.Pod:
+        """The worker's state in the status of an otherwise empty pod, from the latest one on. ``known``: the pod as the
+        API server has it."""
+        epoch_ns = self._epoch_ns
+        now_unix_ns = epoch_ns + self._clock.now_ns()
+        pod: core_v1_pb2.Pod
+        pod = core_v1_pb2.Pod.FromString(worker.status) if worker.status else statuses.own(known, now_unix_ns)
+        status = pod.status
+        if worker.refusal is not None:
+            statuses.rejected(status, now_unix_ns, worker.refusal.reason, worker.refusal.message)
+            return pod
+        ended = worker.state == workers.ENDED
+        statuses.write(
+            status,
+            worker.pod,
+            worker.containers,
+            worker.phase if ended else "",
+            worker.failure,
+            sandbox=worker.has_sandbox and not ended,
+            start_unix_ns=epoch_ns + worker.start_ns,
+            now_unix_ns=now_unix_ns,
+            epoch_ns=epoch_ns,
+        )
+        if pod_phases.is_terminal(known):
+            # It does not go back, whoever has declared it.
+            status.phase = known.status.phase
+        return pod
+
+
+def _is_told_at_the_end(worker: workers.Worker) -> bool:
+    """Whether the last status of a pod that is removed is written before: it was killed, which shows why, or the object
+    outlives its containers. For all others that would be one more write, of what nobody gets to see."""
+    return worker.failure is not None or len(worker.pod.metadata.finalizers) > 0

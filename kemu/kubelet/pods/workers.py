@@ -1,0 +1,141 @@
+"""What the kubelet keeps of one pod: the state in which it is, its containers, and the times that matter.
+
+    WAITING ──► ACTIVE ──► STOPPING ──► ENDED
+
+:mod:`kemu.kubelet.pods.pods` moves workers, :mod:`kemu.kubelet.pods.starts` and :mod:`kemu.kubelet.pods.terminations`
+move their containers (:mod:`kemu.kubelet.pods.containers`), :mod:`kemu.kubelet.pods.status_manager` tells the API
+server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kemu.kubelet.admission import predicates, preemption
+from kemu.kubelet.images import images
+from kemu.kubelet.pods import containers, statuses
+from kemu.kubelet.pressure import eviction
+from kemu.runtime.env import Timer
+
+if TYPE_CHECKING:
+    from kemu.kubelet.pods.static_pods import Mirror
+
+WAITING = "waiting"
+"""Not yet admitted."""
+ACTIVE = "active"
+"""Admitted: its containers start, run, and start again."""
+STOPPING = "stopping"
+"""Its containers were asked to stop, within the grace period."""
+ENDED = "ended"
+"""No containers; nothing of the node is held. Refused, finished, or to be deleted."""
+
+
+class Worker:
+    """One pod. Times are in ns since the start of the run."""
+
+    __slots__ = (
+        "begun_ns",
+        "busy",
+        "claim",
+        "containers",
+        "deadline_s",
+        "deadline_timer",
+        "deleting",
+        "dirty",
+        "failure",
+        "grace_s",
+        "has_run",
+        "has_sandbox",
+        "key",
+        "mains_to_start",
+        "mirror",
+        "on_gone",
+        "phase",
+        "pod",
+        "pull",
+        "refusal",
+        "removed",
+        "seen_ns",
+        "start_ns",
+        "state",
+        "status",
+        "stop_ns",
+        "told_to_go",
+        "uid",
+        "untold",
+        "urged_ns",
+        "writing",
+    )
+
+    def __init__(self, pod: Any, seen_ns: int) -> None:
+        metadata = pod.metadata
+        self.pod = pod
+        """The newest that is known of the object."""
+        self.uid: str = metadata.uid
+        self.key = f"{metadata.namespace}/{metadata.name}"
+        self.mirror: Mirror | None = None
+        """Of a static pod: by what the API server knows it."""
+        self.state = WAITING
+        self.containers: list[containers.Container] = []
+        """From its admission on: init containers in their order, then the others."""
+        self.busy: containers.Container | None = None
+        """The one that is being started: one after the other, as in the kubelet."""
+        self.pull: images.Pull | None = None
+        """Of the image of that one."""
+        self.has_sandbox = False
+        """The pod itself is set up; its start time is counted once."""
+        self.mains_to_start = 0
+        """How many of the main containers have not started yet."""
+        self.has_run = False
+        """All of them have."""
+        self.claim: predicates.Claim | None = None
+        """While the pod counts on its node."""
+        self.refusal: predicates.Decision | None = None
+        """Why it was not admitted."""
+        self.failure: statuses.Failure | None = None
+        """Why the kubelet kills it."""
+        self.on_gone: list[Callable[[], None]] = []
+        """To be told when its containers are gone."""
+        self.phase = ""
+        """In which it finishes; empty as long as that is open."""
+        self.told_to_go = False
+        """STOPPING: somebody wants it gone. Otherwise it has finished, and only sidecars are left."""
+        self.seen_ns = seen_ns
+        """When the kubelet heard of it."""
+        self.start_ns = seen_ns
+        """When it was admitted."""
+        self.begun_ns = seen_ns
+        """From when the time that its start takes is counted."""
+        self.deadline_s = 0
+        """Its activeDeadlineSeconds; 0: none."""
+        self.deadline_timer: Timer | None = None
+        self.stop_ns = 0
+        """When its containers had to stop."""
+        self.urged_ns = 0
+        """When that was made more urgent the last time; from then on the grace period counts."""
+        self.grace_s = 0
+        """How long they have for it."""
+        self.dirty = False
+        """The status is to be written."""
+        self.status = b""
+        """As this kubelet wrote it last, or tried to: a serialised Pod, of which there is but the status, without the
+        conditions of others."""
+        self.untold = True
+        """The API server may have another."""
+        self.deleting = False
+        """The object is to be removed for good."""
+        self.writing = False
+        """A task is at it."""
+        self.removed = False
+        """The API server does not know it any more."""
+
+    @property
+    def is_evicted(self) -> bool:
+        """The kubelet has killed it to have its room: then its containers are removed as soon as they have ended."""
+        return self.failure is not None and self.failure.reason in (eviction.REASON, preemption.REASON)
+
+    @property
+    def has_several(self) -> bool:
+        """Whether its containers have to be told apart."""
+        return len(self.containers) > 1

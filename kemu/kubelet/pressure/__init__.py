@@ -1,0 +1,1 @@
+"""Node pressure: thresholds, ranking, evictions, and the kernel's OOM kills. Begin at ``pressures``."""

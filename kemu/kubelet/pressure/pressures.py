@@ -1,0 +1,430 @@
+"""A node under pressure: when the eviction manager looks, whom it evicts, and whom the kernel kills before that.
+
+The manager (:mod:`kemu.kubelet.pressure.eviction`) looks every 10 s in a real kubelet. Here a look that would change
+nothing is left out: from the curves (:mod:`kemu.kubelet.usage.machines`) follows when the next threshold, or limit, can
+be met, and the kubelet sleeps until the look that comes then, or until its pods change. While anything is met, or a
+condition is still reported, every look takes place. In the same way the kernel is asked only when memory can have run
+out.
+
+Mirrors the loop of ``pkg/kubelet/eviction`` (``managerImpl.Start``, ``evictPod``, ``waitForPodsCleanup``) and the
+choice of the kernel (``oom_badness``), which memory cgroups limit to a container or to all pods.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, ClassVar, Protocol
+
+import msgpack
+
+from kemu.kubelet.images import garbage, images
+from kemu.kubelet.pods import containers, statuses
+from kemu.kubelet.pods.containers import Container
+from kemu.kubelet.pods.workers import ACTIVE, STOPPING, Worker
+from kemu.kubelet.pressure import eviction, oom, thresholds
+from kemu.kubelet.settings import configurations
+from kemu.kubelet.usage import curves, machines, usages
+from kemu.objects import quantities
+from kemu.runtime.env import SECOND_NS, Env, Timer
+
+INTERVAL_NS = eviction.PASS_INTERVAL_S * SECOND_NS
+KILL_TIMEOUT_S = 10
+"""How long the manager waits for a pod to be killed, at least (``killPodNow``); else one and a half grace periods."""
+SEARCH_S = 3600
+"""How far ahead the next crossing is looked for where curves never settle."""
+
+CONDITION_REASON = "TerminationByKubelet"
+
+
+class Host(Protocol):
+    """The pods of the node."""
+
+    def images_in_use(self) -> Iterable[str]:
+        """By the names that the containers give them."""
+
+    def forget_ended(self) -> None:
+        """Containers of pods that have ended are removed."""
+
+    def active(self) -> Iterable[Worker]: ...
+
+    def kill(
+        self,
+        worker: Worker,
+        failure: statuses.Failure,
+        gone: Callable[[], None] | None = None,
+        grace_s: int | None = None,
+    ) -> None: ...
+
+    def oom_kill(self, worker: Worker, name: str, limit_bytes: int | None) -> bool: ...
+
+
+class Pressures:
+    """``on_conditions`` is told the pressure conditions of the node when they change."""
+
+    leaves_out: ClassVar[bool] = True
+    """Whether looks that would change nothing are left out. Tests compare with a manager that never does."""
+
+    def __init__(
+        self,
+        env: Env,
+        node: Any,
+        config: Mapping[str, Any],
+        host: Host,
+        on_conditions: Callable[[tuple[str, ...]], None],
+        here: images.Images,
+    ) -> None:
+        """``config``: of the kubelet actor (``kubelet``, ``machine``, ``usage``). ``node``: as it was given."""
+        self._env = env
+        self._clock = env.clock
+        self._node_name: str = node.metadata.name
+        self._host = host
+        self._on_conditions = on_conditions
+        kubelet = config.get("kubelet") or {}
+        settings, configured, policy = _configured(msgpack.packb(kubelet))
+        self._manager = eviction.Manager(
+            configured,
+            transition_ns=settings.transition_ns,
+            max_pod_grace_period_s=settings.max_pod_grace_period_s,
+            local_storage_isolation=settings.local_storage_isolation,
+        )
+        self._gauges: dict[str, usages.Gauge] = {}
+        """By UID: the pods that say what they use, from their admission until their containers are gone."""
+        self._meter = machines.Meter(
+            machines.machine_of(node, kubelet, config.get("machine") or {}),
+            usages.parse_node(config.get("usage") or {}, self._node_name),
+            self._gauges.values,
+            lambda: here.bytes,
+            env.disk,
+        )
+        self.collector = garbage.Collector(env, self._node_name, policy, here, self._meter, host.images_in_use)
+        self.collector.waits = self._is_about_to_look
+        self._looks_ns = 0
+        """When the manager last looked; the next ones follow every 10 s."""
+        self._next_look_ns: int | None = None
+        self._asked_ns = -1
+        """When the kernel was last asked."""
+        self._next_kill_ns: int | None = None
+        self._look_timer: Timer | None = None
+        self._kill_timer: Timer | None = None
+        self._evicting = False
+        self._started = False
+        self._is_planned = False
+        self._is_stuck = False
+        """Nothing came of the last look."""
+
+    def admit(self, pod: Any) -> str:
+        """Why the manager refuses a pod; empty: it does not."""
+        return self._manager.admit(pod)
+
+    def start(self) -> None:
+        """The kubelet runs: the first look is at once."""
+        self._started = True
+        self._meter.start()
+        self.collector.start()
+        now_ns = self._clock.now_ns()
+        self._looks_ns = now_ns
+        if not self.leaves_out or self._may_matter(now_ns, now_ns):
+            self._set_look(now_ns)
+        else:
+            self._manager.learn(self._meter.machine.layout)
+            self._plan()
+
+    # --- pods ---------------------------------------------------------------------------------------------------------
+
+    def take(self, worker: Worker) -> None:
+        """A pod was admitted."""
+        usage = usages.of(worker.pod)
+        if usage is not None:
+            self._gauges[worker.uid] = usages.Gauge(worker, usage)
+
+    def changed(self, worker: Worker) -> None:
+        """Containers of a pod have started or ended."""
+        if worker.uid in self._gauges:
+            self.note()
+
+    def container_gone(self, image: str, created_ns: int) -> None:
+        """A container that existed since then has been removed."""
+        if self.collector.container_gone(image, created_ns):
+            self.note()
+
+    def note(self) -> None:
+        """What is used has changed, or what can be given back."""
+        if self._started and not self._is_planned:
+            # What happens in one instant is looked at together.
+            self._is_planned = True
+            self._clock.call_at_ns(self._clock.now_ns(), self._plan)
+
+    def release(self, worker: Worker) -> None:
+        """Its containers are gone, and what they held."""
+        self.changed(worker)
+        self._gauges.pop(worker.uid, None)
+
+    # --- when to look ------------------------------------------------------------------------------------------------
+
+    def _plan(self) -> None:
+        self._is_planned = False
+        self.collector.plan()
+        if not self._gauges and not self._meter.has_own:
+            self._set_kill(None)
+            if not self._is_pressed():
+                self._set_look(None)
+                return
+        now_ns = self._clock.now_ns()
+        settled_ns = self._meter.settled_ns
+        end_ns = now_ns + SEARCH_S * SECOND_NS if settled_ns is None else max(settled_ns, now_ns) + INTERVAL_NS
+        self._plan_kill(now_ns, end_ns, settled_ns is None)
+        if not self._evicting:
+            self._plan_look(now_ns, end_ns, settled_ns)
+
+    def _plan_look(self, now_ns: int, end_ns: int, settled_ns: int | None) -> None:
+        if self._next_look_ns is not None and self._next_look_ns <= now_ns:
+            return  # It is due, and will come.
+        since_ns = self._looks_ns
+        # One that falls on this very instant has not been yet.
+        number = max(1, -(-(now_ns - since_ns) // INTERVAL_NS))
+        if not self.leaves_out:
+            self._set_look(since_ns + number * INTERVAL_NS, background=True)
+            return
+        if self._is_pressed():
+            # Where nothing moves any more, and nothing came of the last look, nothing will.
+            is_still = settled_ns is not None and settled_ns <= now_ns
+            self._set_look(since_ns + number * INTERVAL_NS, background=is_still and self._is_stuck)
+            return
+        found = curves.first_second(
+            lambda first, last: self._may_matter(since_ns + first * INTERVAL_NS, since_ns + last * INTERVAL_NS),
+            number,
+            max(number, (end_ns - since_ns) // INTERVAL_NS + 1),
+        )
+        if found is not None:
+            self._set_look(since_ns + found * INTERVAL_NS)
+        elif settled_ns is None:
+            self._set_look(since_ns + (end_ns - since_ns) // INTERVAL_NS * INTERVAL_NS, background=True)
+        else:
+            self._set_look(None)
+
+    def _plan_kill(self, now_ns: int, end_ns: int, endless: bool) -> None:
+        """The next whole second at which memory can have run out."""
+        if self._next_kill_ns is not None and self._next_kill_ns <= now_ns:
+            return
+        begin, end = -(-now_ns // SECOND_NS), -(-end_ns // SECOND_NS) + 1
+        if self._asked_ns == begin * SECOND_NS:
+            begin += 1
+        if not self.leaves_out:
+            self._set_kill(begin * SECOND_NS, background=True)
+            return
+        found = curves.first_second(
+            lambda first, last: self._may_run_out(first * SECOND_NS, last * SECOND_NS), begin, end
+        )
+        if found is not None:
+            self._set_kill(found * SECOND_NS)
+        elif endless:
+            self._set_kill(end * SECOND_NS, background=True)
+        else:
+            self._set_kill(None)
+
+    def _set_look(self, when_ns: int | None, *, background: bool = False) -> None:
+        if self._look_timer is not None:
+            self._look_timer.cancel()
+        self._next_look_ns = when_ns
+        self._look_timer = (
+            None if when_ns is None else self._clock.call_at_ns(when_ns, self._look_is_due, background=background)
+        )
+
+    def _set_kill(self, when_ns: int | None, *, background: bool = False) -> None:
+        if self._kill_timer is not None:
+            self._kill_timer.cancel()
+        self._next_kill_ns = when_ns
+        self._kill_timer = (
+            None if when_ns is None else self._clock.call_at_ns(when_ns, self._kill_is_due, background=background)
+        )
+
+    def _kill_is_due(self) -> None:
+        """After whatever else happens in this instant …"""
+        self._kill_timer = self._clock.call_at_ns(self._clock.now_ns(), self._memory_ran_out)
+
+    def _look_is_due(self) -> None:
+        """… and the manager looks when the kernel has been at it."""
+        self._look_timer = self._clock.call_at_ns(self._clock.now_ns(), self._look_last)
+
+    def _look_last(self) -> None:
+        now_ns = self._clock.now_ns()
+        if self._is_planned:
+            self._look_is_due()
+            return
+        if self._next_kill_ns is not None and self._next_kill_ns <= now_ns:
+            self._set_kill(None)
+            self._memory_ran_out()
+        self._look()
+
+    def _is_pressed(self) -> bool:
+        return bool(self._manager.first_observed_ns or self._manager.conditions)
+
+    def _may_matter(self, first_ns: int, last_ns: int) -> bool:
+        """Whether a look between these times may find anything."""
+        signals = self._meter.signals(first_ns, last_ns)
+        for threshold in self._manager.thresholds:
+            used = signals[threshold.signal]
+            if threshold.active and threshold.value.of(used.capacity).nano > used.available * quantities.NANO:
+                return True
+        return any(self._may_exceed(gauge, first_ns, last_ns) for gauge in self._gauges.values())
+
+    def _may_exceed(self, gauge: usages.Gauge, first_ns: int, last_ns: int) -> bool:
+        """Whether a pod may use more local storage than its smallest limit."""
+        limit = gauge.storage_limit
+        return limit is not None and sum(gauge.local_bytes(first_ns, last_ns)) > limit
+
+    def _may_run_out(self, first_ns: int, last_ns: int) -> bool:
+        meter = self._meter
+        memory, pods = meter.memory(first_ns, last_ns), meter.pods_memory(first_ns, last_ns)
+        if memory.used > memory.capacity or pods.used > pods.capacity:
+            return True
+        return any(
+            gauge.memory(container, first_ns, last_ns) > limit
+            for gauge in self._gauges.values()
+            for container, limit in gauge.memory_limits()
+        )
+
+    # --- the manager looks -------------------------------------------------------------------------------------------
+
+    def _look(self) -> None:
+        manager, now_ns = self._manager, self._clock.now_ns()
+        self._looks_ns, self._next_look_ns = now_ns, None
+        # Those that terminate as well: they use what they use until they are gone.
+        workers = {worker.uid: worker for worker in self._host.active() if worker.state in (ACTIVE, STOPPING)}
+        active = [worker.pod for worker in workers.values()]
+        before = manager.conditions, manager.met, tuple(manager.first_observed_ns)
+        outcome = manager.synchronize(
+            now_ns,
+            active,
+            eviction.Surroundings(
+                lambda: self._meter.machine.layout, lambda: self._meter.summary(now_ns, active), self._collect
+            ),
+        )
+        if manager.conditions != before[0]:
+            self._env.log(
+                "kubelet.pressure",
+                {
+                    "node": self._node_name,
+                    "conditions": list(manager.conditions),
+                    "signals": sorted({threshold.signal for threshold in manager.first_observed_ns}),
+                },
+            )
+            self._on_conditions(manager.conditions)
+        self._is_stuck = not manager.is_changing and before == (
+            manager.conditions,
+            manager.met,
+            tuple(manager.first_observed_ns),
+        )
+        if outcome.evictions:
+            self._is_stuck = False
+            self._evicting = True
+            self._set_look(None)
+            self._env.spawn(self._evict(workers, outcome), "evict")
+        else:
+            self._plan()
+
+    def _is_about_to_look(self) -> bool:
+        """In this very instant."""
+        now_ns = self._clock.now_ns()
+        return self._is_planned or (self._next_look_ns is not None and self._next_look_ns <= now_ns)
+
+    def _collect(self, collection: str) -> None:
+        if collection == eviction.IMAGE_GC:
+            self.collector.delete_unused()
+            return
+        freed_bytes = self._meter.free_dead_containers(self._clock.now_ns())
+        self._host.forget_ended()
+        data = {"node": self._node_name, "what": machines.DEAD_CONTAINERS, "bytes": freed_bytes}
+        self._env.log("kubelet.collected", data)
+
+    async def _evict(self, workers: Mapping[str, Worker], outcome: eviction.Outcome) -> None:
+        """Kill the pods, one after the other; wait until they have been cleaned up; look again at once."""
+        victims = []
+        for one in outcome.evictions:
+            worker = workers[one.pod.metadata.uid]
+            victims.append(worker)
+            self._env.log(
+                "kubelet.evicting",
+                {
+                    "pod": worker.key,
+                    "uid": worker.uid,
+                    "node": self._node_name,
+                    "signal": outcome.signal,
+                    "grace_s": one.grace_s,
+                    "message": one.message,
+                },
+            )
+            condition = CONDITION_REASON if one.disrupts else ""
+            failure = statuses.Failure(eviction.REASON, one.message, condition, one.message if condition else "")
+            gone = asyncio.Event()
+            self._host.kill(worker, failure, gone.set, one.grace_s)
+            timeout_s = max(KILL_TIMEOUT_S, one.grace_s + one.grace_s // 2)
+            timer = self._clock.call_at_ns(self._clock.now_ns() + timeout_s * SECOND_NS, gone.set)
+            await gone.wait()
+            timer.cancel()
+        for _ in range(eviction.CLEANUP_TIMEOUT_S // eviction.CLEANUP_POLL_S):
+            await self._clock.sleep(eviction.CLEANUP_POLL_S)
+            if all(worker.claim is None for worker in victims):
+                break
+        self._evicting = False
+        self._look()
+
+    # --- the kernel kills --------------------------------------------------------------------------------------------
+
+    def _memory_ran_out(self) -> None:
+        """First who passed a limit of its own, then for all pods together, then for the whole machine."""
+        now_ns, killed = self._clock.now_ns(), dict[tuple[str, str], None]()
+        self._asked_ns, self._next_kill_ns = now_ns, None
+        for gauge in list(self._gauges.values()):
+            for container, limit in gauge.memory_limits():
+                if container.is_up and gauge.memory(container, now_ns, now_ns) > limit:
+                    self._kill(gauge, container, killed, limit)
+        meter = self._meter
+        for look in (meter.pods_memory, meter.memory):
+            while (found := look(now_ns, now_ns)).used > found.capacity:
+                worst = self._worst(now_ns, found.capacity, killed)
+                if worst is None:
+                    break
+                self._kill(*worst, killed)
+        self._plan()
+
+    def _kill(
+        self,
+        gauge: usages.Gauge,
+        container: Container,
+        killed: dict[tuple[str, str], None],
+        limit_bytes: int | None = None,
+    ) -> None:
+        killed[gauge.worker.uid, container.name] = None
+        self._host.oom_kill(gauge.worker, container.name, limit_bytes)
+
+    def _worst(
+        self, now_ns: int, capacity: int, killed: Mapping[tuple[str, str], None]
+    ) -> tuple[usages.Gauge, Container] | None:
+        """The container with the most points: what it holds, and its oom_score_adj in thousandths of the memory. One
+        that has just been started again is left alone for this instant."""
+        worst, most = None, 0
+        machine_bytes = self._meter.machine.memory_bytes
+        for gauge in self._gauges.values():
+            worker = gauge.worker
+            for container in worker.containers:
+                held = gauge.memory(container, now_ns, now_ns)
+                if not held or (worker.uid, container.name) in killed:
+                    continue
+                adjust = oom.score(worker.pod, containers.spec_of(worker.pod, container), machine_bytes)
+                points = held + adjust * capacity // 1000
+                if worst is None or points > most:
+                    worst, most = (gauge, container), points
+        return worst
+
+
+@lru_cache(256)
+def _configured(
+    packed: bytes,
+) -> tuple[configurations.EvictionSettings, tuple[thresholds.Threshold, ...], garbage.Policy]:
+    """Kubelets of one cluster mostly share their configuration."""
+    kubelet = msgpack.unpackb(packed)
+    settings = configurations.read(kubelet)
+    return settings, settings.thresholds(), garbage.read(kubelet)

@@ -1,0 +1,109 @@
+"""In which order pods are evicted from a node under pressure.
+
+Mirrors ``pkg/kubelet/eviction`` (``rankMemoryPressure``, ``rankPIDPressure``, ``rankDiskPressureFunc``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from kemu.kubelet.pressure import stats, thresholds
+from kemu.objects import quantities, requests
+
+MEMORY, EPHEMERAL_STORAGE, INODES, PIDS = "memory", "ephemeral-storage", "inodes", "pids"
+
+RESOURCE_OF = {
+    thresholds.MEMORY: MEMORY,
+    thresholds.ALLOCATABLE_MEMORY: MEMORY,
+    thresholds.NODEFS: EPHEMERAL_STORAGE,
+    thresholds.IMAGEFS: EPHEMERAL_STORAGE,
+    thresholds.CONTAINERFS: EPHEMERAL_STORAGE,
+    thresholds.NODEFS_INODES: INODES,
+    thresholds.IMAGEFS_INODES: INODES,
+    thresholds.CONTAINERFS_INODES: INODES,
+    thresholds.PIDS: PIDS,
+}
+"""What runs short when a signal is met."""
+
+Stats = Mapping[str, stats.PodStats]
+"""By uid of the pod."""
+
+_Key = tuple[int, ...]
+_WRITABLE, _LOGS, _VOLUMES = "writable layers", "logs", "local volumes"
+_UNKNOWN, _EXCEEDS, _WITHIN = range(3)
+
+
+def rank(pods: Iterable[Any], measured: Stats, signal: str, layout: thresholds.Layout) -> list[Any]:
+    """First the one to be evicted first; pods that compare equal stay in their order."""
+    return sorted(pods, key=_key_of(measured, signal, layout))
+
+
+def _key_of(measured: Stats, signal: str, layout: thresholds.Layout) -> Callable[[Any], _Key]:
+    resource = RESOURCE_OF[signal]
+    if resource == PIDS:
+        return lambda pod: _pid_key(pod, measured.get(pod.metadata.uid))
+    if resource == MEMORY:
+        return lambda pod: _memory_key(pod, measured.get(pod.metadata.uid))
+    parts = _measured_parts(signal, layout)
+    return lambda pod: _disk_key(pod, measured.get(pod.metadata.uid), parts, resource)
+
+
+def _memory_key(pod: Any, usage: stats.PodStats | None) -> _Key:
+    if usage is None:
+        return _UNKNOWN, pod.spec.priority, 0
+    beyond = (usage.working_set_bytes or 0) * quantities.NANO - requests.ranking_request_nano(pod, requests.MEMORY)
+    return _EXCEEDS if beyond > 0 else _WITHIN, pod.spec.priority, -beyond
+
+
+def _pid_key(pod: Any, usage: stats.PodStats | None) -> _Key:
+    if usage is None:
+        return pod.spec.priority, _UNKNOWN, 0
+    return pod.spec.priority, _EXCEEDS, -(usage.processes or 0)
+
+
+def _disk_key(pod: Any, usage: stats.PodStats | None, parts: tuple[str, ...], resource: str) -> _Key:
+    if usage is None:
+        return _UNKNOWN, pod.spec.priority, 0
+    used = _disk_usage(pod, usage, parts, resource) * quantities.NANO
+    request = requests.ranking_request_nano(pod, requests.EPHEMERAL_STORAGE)
+    # Inodes cannot be requested; yet the request of bytes is what the real kubelet subtracts from their number.
+    exceeds = used > (request if resource == EPHEMERAL_STORAGE else 0)
+    return _EXCEEDS if exceeds else _WITHIN, pod.spec.priority, -(used - request)
+
+
+def _measured_parts(signal: str, layout: thresholds.Layout) -> tuple[str, ...]:
+    """What lies on the file system of the signal."""
+    is_imagefs = signal in (thresholds.IMAGEFS, thresholds.IMAGEFS_INODES)
+    if layout.split:
+        return () if is_imagefs else (_WRITABLE, _LOGS, _VOLUMES)
+    if not layout.dedicated_imagefs:
+        return _WRITABLE, _LOGS, _VOLUMES
+    is_nodefs = signal in (thresholds.NODEFS, thresholds.NODEFS_INODES)
+    return (_LOGS, _VOLUMES) if is_nodefs else (_WRITABLE,)
+
+
+def _disk_usage(pod: Any, usage: stats.PodStats, parts: tuple[str, ...], resource: str) -> int:
+    """In bytes or inodes."""
+    disks: list[stats.Disk | None] = []
+    for container in usage.containers:
+        if _WRITABLE in parts:
+            disks.append(container.rootfs)
+        if _LOGS in parts:
+            disks.append(container.logs)
+    if _VOLUMES in parts:
+        first = dict(reversed(usage.volumes))
+        disks += [first.get(volume.name) for volume in pod.spec.volumes if is_local(volume)]
+    used = (
+        None if disk is None else disk.used_bytes if resource == EPHEMERAL_STORAGE else disk.inodes_used
+        for disk in disks
+    )
+    return sum(amount or 0 for amount in used)
+
+
+def is_local(volume: Any) -> bool:
+    """Whether a volume takes room on the node's disk."""
+    source = volume.volumeSource
+    if source.HasField("emptyDir"):
+        return not source.emptyDir.medium
+    return any(source.HasField(kind) for kind in ("hostPath", "configMap", "gitRepo"))

@@ -1,0 +1,1 @@
+"""What a kubelet is configured with."""

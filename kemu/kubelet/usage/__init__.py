@@ -1,0 +1,1 @@
+"""What pods and machines use over time."""

@@ -1,0 +1,1 @@
+"""Kubernetes JSON to messages and back. Begin at ``convert``."""

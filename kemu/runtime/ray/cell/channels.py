@@ -1,0 +1,176 @@
+"""Dialling out of a cell: the channel that an actor gets for a peer by name.
+
+Where the peer lives is looked up at each call, so a channel outlives any number of restarts of its peer, on other
+ports too. Actors of the same cell are called in memory (``channels``, ``partitions``); all calls from one cell to
+another share one gRPC connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Protocol
+
+import grpc
+import grpc.aio
+
+from kemu.runtime.ray.cell.servers import CALLER, TO
+from kemu.runtime.rpc import channels
+
+_KEEPALIVE_TIME_MS, _KEEPALIVE_TIMEOUT_MS = 10_000, 5_000
+
+CHANNEL_OPTIONS = (
+    # A list of a whole cluster is larger than gRPC's default of 4 MiB.
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    # A peer that is away comes back within seconds.
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.max_reconnect_backoff_ms", 500),
+    # Cells on other machines can vanish without a word.
+    ("grpc.keepalive_time_ms", _KEEPALIVE_TIME_MS),
+    ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
+    ("grpc.http2.max_pings_without_data", 0),
+    # Cells are called directly, whatever the environment says of proxies.
+    ("grpc.enable_http_proxy", 0),
+    # Only one driver or cell uses a connection, even where several live in one process (tests).
+    ("grpc.use_local_subchannel_pool", 1),
+)
+
+SERVER_OPTIONS = (
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.so_reuseport", 0),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+)
+
+SECURE = "grpcs://"
+"""Prefix of an outside address that is reached by TLS."""
+
+_CLOSE_AFTER_S = 2 * (_KEEPALIVE_TIME_MS + _KEEPALIVE_TIMEOUT_MS) / 1000
+"""By then every call on a connection has ended, even if its peer vanished without a word."""
+
+
+class Connections:
+    """The gRPC connections of a process, one for each target."""
+
+    def __init__(self) -> None:
+        self._channels: dict[str, grpc.aio.Channel] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def to(self, target: str) -> grpc.aio.Channel:
+        """``target`` is ``host:port``, or ``grpcs://host:port`` for TLS with the roots that gRPC knows."""
+        channel = self._channels.get(target)
+        if channel is None:
+            if target.startswith(SECURE):
+                credentials = grpc.ssl_channel_credentials()
+                channel = grpc.aio.secure_channel(target.removeprefix(SECURE), credentials, options=CHANNEL_OPTIONS)
+            else:
+                channel = grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS)
+            self._channels[target] = channel
+        return channel
+
+    def retain(self, targets: set[str]) -> None:
+        """Forget connections to all others: nobody lives there any more."""
+        for target in sorted(self._channels.keys() - targets):
+            # Calls on it find out by themselves that their peer is gone; closing at once would look like the caller's
+            # own cancellation to them.
+            task = asyncio.get_running_loop().create_task(_close_later(self._channels.pop(target)))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+    async def close(self) -> None:
+        for task in list(self._closing):
+            task.cancel()
+        remaining, self._channels = self._channels, {}
+        for channel in remaining.values():
+            await channel.close(None)
+
+
+async def _close_later(channel: grpc.aio.Channel) -> None:
+    try:
+        await asyncio.sleep(_CLOSE_AFTER_S)
+    finally:
+        await channel.close(None)
+
+
+class Dialler(Protocol):
+    """What a channel needs of the actor that dials, and of its cell."""
+
+    @property
+    def name(self) -> str: ...
+
+    def remote(self, peer: str) -> grpc.aio.Channel | None:
+        """The connection to the peer's cell; None: it lives in this one, or nobody knows where."""
+        ...
+
+    def nearby(self, peer: str) -> channels.Channel:
+        """For peers in this cell, and to be refused by those that are nowhere."""
+        ...
+
+    def opened(self, call: Any, peer: str) -> None:
+        """A stream over the network has begun."""
+        ...
+
+    def real_seconds(self, seconds: float) -> float: ...
+
+
+class ActorChannel:
+    """The :class:`kemu.runtime.env.Channel` from one actor to another, wherever that lives."""
+
+    __slots__ = ("dialler", "metadata", "peer")
+
+    def __init__(self, dialler: Dialler, peer: str) -> None:
+        self.dialler = dialler
+        self.peer = peer
+        self.metadata = ((CALLER, dialler.name), (TO, peer))
+
+    def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
+        return MultiCallable(self, "unary_unary", method, args, kwargs)
+
+    def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
+        return MultiCallable(self, "unary_stream", method, args, kwargs)
+
+    def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
+        return MultiCallable(self, "stream_unary", method, args, kwargs)
+
+    def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
+        return MultiCallable(self, "stream_stream", method, args, kwargs)
+
+
+class MultiCallable:
+    """One method of a peer. Keeps the plain multicallable for as long as the peer stays where it is."""
+
+    __slots__ = ("_args", "_channel", "_is_stream", "_kind", "_kwargs", "_method", "_plain", "_way")
+
+    def __init__(
+        self, channel: ActorChannel, kind: str, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self._channel = channel
+        self._kind = kind
+        self._is_stream = kind != "unary_unary"
+        self._method = method
+        self._args = args
+        self._kwargs = kwargs
+        self._way: Any = None
+        self._plain: Any = None
+
+    def __call__(
+        self, request: Any = None, *, timeout: float | None = None, metadata: Any = None, **others: Any
+    ) -> Any:
+        """``timeout`` in virtual seconds."""
+        channel = self._channel
+        dialler = channel.dialler
+        if timeout is not None:
+            others["timeout"] = dialler.real_seconds(timeout)
+        remote = dialler.remote(channel.peer)
+        way: Any = dialler.nearby(channel.peer) if remote is None else remote
+        if way is not self._way:
+            self._plain = getattr(way, self._kind)(self._method, *self._args, **self._kwargs)
+            self._way = way
+        if remote is None:
+            return self._plain(request, metadata=metadata, **others)
+        metadata = channel.metadata if metadata is None else (*channel.metadata, *metadata)
+        call = self._plain(request, metadata=metadata, **others)
+        if self._is_stream:
+            dialler.opened(call, channel.peer)
+        return call

@@ -1,0 +1,280 @@
+"""A cell: one process that holds actors, serves them over gRPC, and obeys the driver.
+
+``ray_cells`` starts a :class:`CellProcess` in each Ray actor. Ray places it and starts it again when it dies; all else
+is said over gRPC, through the Cell service that stands here beside the services of the actors. Nothing in this module
+knows Ray.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import gc
+import os
+import resource
+import signal
+import socket
+import threading
+import time
+import traceback
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import grpc.aio
+import msgpack
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
+
+from kemu.errors import ActorFailed, SimulationError
+from kemu.runtime.env import ActorSpec
+from kemu.runtime.ray.cell import channels, hosts, segments, servers
+from kemu.v1 import cell_pb2, cell_pb2_grpc
+
+if TYPE_CHECKING:
+    from kemu.telemetry import otlp
+
+_LOG_INTERVAL_S = 0.02
+"""How often new events are sent on."""
+
+_LOG_SIGN_OF_LIFE_S = 0.1
+"""How often a log stream says how far it has come when there are no events."""
+
+_LOG_BATCH_BYTES = 1 << 20
+
+_HEALTH_INTERVAL_S = 0.25
+
+CELL_SERVICE = cell_pb2.DESCRIPTOR.services_by_name["Cell"].full_name
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a cell can be reached, as its Ray actor tells the driver."""
+
+    target: str
+    """``host:port``."""
+    pid: int
+    machine: str
+    """Equal for processes of one machine."""
+    segment: str
+    """Path of the file with its events."""
+
+
+class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
+    """The control service."""
+
+    def __init__(self, name: str, directory: Path) -> None:
+        self.name = name
+        self.segment = segments.Segment(directory / "logs" / f"{name}-{os.getpid()}-{time.time_ns()}.segment")
+        self.host = hosts.Host(asyncio.get_running_loop(), self.segment.append, self._failed)
+        self._housed: set[str] = set()
+        """All actors that ever were started here."""
+        self._errors: dict[str, str] = {}
+        self._traces: otlp.LiveExporter | None = None
+
+    def _failed(self, name: str, text: str) -> None:
+        self._errors[name] = text
+
+    def unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """An exception that nobody retrieved, of no actor that we know: at least the run log shall tell."""
+        error = context.get("exception")
+        text = "".join(traceback.format_exception(error)) if error is not None else ""
+        self.segment.append(
+            self.host.clock.now_ns(), f"cell/{self.name}", "cell.unhandled", {"what": context["message"], "error": text}
+        )
+        loop.default_exception_handler(context)
+
+    async def Configure(self, request: cell_pb2.ConfigureRequest, context: Any) -> cell_pb2.Empty:
+        self.host.configure(
+            seed=request.seed,
+            directory=Path(request.directory),
+            addresses={address.name: (address.target, address.incarnation) for address in request.addresses},
+        )
+        clock = request.clock
+        self.host.clock.configure(epoch_unix_ns=clock.epoch_unix_ns, speed=clock.speed, epoch_unix_s=clock.epoch_unix_s)
+        if request.otlp and self._traces is None:
+            # Imported on use: OpenTelemetry is nothing that every run needs.
+            from kemu.telemetry import otlp
+
+            self._traces = otlp.LiveExporter(request.otlp, clock.epoch_unix_s)
+            self.host.log = self._log_and_trace
+        return cell_pb2.Empty()
+
+    def _log_and_trace(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        self.segment.append(time_ns, actor, kind, data)
+        assert self._traces is not None
+        self._traces.feed(time_ns, actor, kind, data)
+
+    async def EndTraces(self, request: cell_pb2.Empty, context: Any) -> cell_pb2.TraceReport:
+        if self._traces is None:
+            return cell_pb2.TraceReport()
+        self.host.log = self.segment.append
+        report = await asyncio.to_thread(self._traces.close)
+        return cell_pb2.TraceReport(sent=report.sent, dropped=report.dropped, reason=report.reason)
+
+    async def Start(self, request: cell_pb2.StartRequest, context: Any) -> cell_pb2.Empty:
+        self._housed.update(actor.name for actor in request.actors)
+        try:
+            ready = self.host.start(
+                ActorSpec(actor.name, actor.factory, msgpack.unpackb(actor.config, strict_map_key=False))
+                for actor in request.actors
+            )
+            # The driver may order the next thing as soon as they have begun.
+            await context.send_initial_metadata(())
+            await ready
+        except ActorFailed as error:
+            await context.abort(grpc.StatusCode.ABORTED, str(error))
+        except SimulationError as error:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        return cell_pb2.Empty()
+
+    async def Stop(self, request: cell_pb2.StopRequest, context: Any) -> cell_pb2.Empty:
+        names = [name for name in request.actors if name in self.host.residents]
+        if request.crash and names and self._housed.issubset(names):
+            # Nobody else lives here, not even somebody who is away: the real thing.
+            os.kill(os.getpid(), signal.SIGKILL)
+        for name in names:
+            if name not in self.host.residents:
+                continue  # it failed while others were stopped
+            if request.crash:
+                self.host.crash(name)
+            else:
+                await self.host.stop(name)
+        return cell_pb2.Empty()
+
+    async def Inject(self, request: cell_pb2.Fault, context: Any) -> cell_pb2.Empty:
+        partition = request.partition
+        self.host.partition(request.id, partition.a, partition.b, one_way=partition.one_way)
+        return cell_pb2.Empty()
+
+    async def Heal(self, request: cell_pb2.HealRequest, context: Any) -> cell_pb2.Empty:
+        self.host.heal(request.id)
+        return cell_pb2.Empty()
+
+    async def Statistics(self, request: cell_pb2.Empty, context: Any) -> cell_pb2.StatisticsResponse:
+        states = [cell_pb2.ActorState(name=name, running=True) for name in sorted(self.host.residents)]
+        states += [cell_pb2.ActorState(name=name, error=error) for name, error in sorted(self._errors.items())]
+        return cell_pb2.StatisticsResponse(
+            actors=states,
+            max_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            log_events=self.segment.events,
+        )
+
+    async def Log(self, request: cell_pb2.LogRequest, context: Any) -> AsyncIterator[cell_pb2.LogSegment]:
+        offset = request.offset
+        silent_since = 0.0
+        while True:
+            # First the time, then the events: what comes in between bears a later time.
+            now_ns = self.host.clock.now_ns()
+            events = self.segment.read(offset, _LOG_BATCH_BYTES)
+            offset += len(events)
+            complete = offset == self.segment.events
+            if events or time.monotonic() - silent_since >= _LOG_SIGN_OF_LIFE_S:
+                silent_since = time.monotonic()
+                yield cell_pb2.LogSegment(events=events, time_ns=now_ns if complete else 0, pending=self.host.pending)
+            if complete:
+                if not request.follow:
+                    return
+                await asyncio.sleep(_LOG_INTERVAL_S)
+
+
+_ReflectionServicer: Any = reflection.aio.ReflectionServicer  # type: ignore[attr-defined]
+
+
+class _Reflection(reflection_pb2_grpc.ServerReflectionServicer):  # type: ignore[misc]
+    """gRPC reflection over whatever services the cell's actors offer at the moment."""
+
+    def __init__(self, host: hosts.Host) -> None:
+        self._host = host
+
+    async def ServerReflectionInfo(self, requests: Any, context: Any) -> AsyncIterator[Any]:
+        names = {CELL_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME}
+        for resident in self._host.residents.values():
+            names.update(resident.offered.services())
+        async for response in _ReflectionServicer(sorted(names)).ServerReflectionInfo(requests, context):
+            yield response
+
+
+class _Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
+    """gRPC health: the cell as such (the empty name), and each service that one of its actors offers."""
+
+    def __init__(self, host: hosts.Host) -> None:
+        self._host = host
+
+    def _status(self, service: str) -> Any:
+        known = not service or any(service in resident.offered.services() for resident in self._host.residents.values())
+        status = health_pb2.HealthCheckResponse
+        return health_pb2.HealthCheckResponse(status=status.SERVING if known else status.SERVICE_UNKNOWN)
+
+    async def Check(self, request: Any, context: Any) -> Any:
+        response = self._status(request.service)
+        if response.status == health_pb2.HealthCheckResponse.SERVICE_UNKNOWN:
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"no actor of this cell offers {request.service}")
+        return response
+
+    async def Watch(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        last = None
+        while True:
+            response = self._status(request.service)
+            if response != last:
+                last = response
+                yield response
+            await asyncio.sleep(_HEALTH_INTERVAL_S)
+
+
+async def start_server(cell: Cell, address: str) -> grpc.aio.Server:
+    """Serve a cell and its actors on a free port; ``cell.host.target`` tells which."""
+    server = grpc.aio.server(options=channels.SERVER_OPTIONS)
+    cell_pb2_grpc.add_CellServicer_to_server(cell, server)  # type: ignore[no-untyped-call]
+    health_pb2_grpc.add_HealthServicer_to_server(_Health(cell.host), server)
+    reflection_pb2_grpc.add_ServerReflectionServicer_to_server(_Reflection(cell.host), server)
+    server.add_generic_rpc_handlers((servers.Router(cell.host.residents),))
+    port = server.add_insecure_port(f"{address}:0")
+    await server.start()
+    cell.host.target = f"{address}:{port}"
+    return server
+
+
+class CellProcess:
+    """A cell in this process: its event loop in a thread of its own, as Ray keeps the main thread for itself."""
+
+    def __init__(self, name: str, directory: str, address: str) -> None:
+        """Returns when the cell can be called. ``address``: of the interface to listen on."""
+        self._name = name
+        self._directory = Path(directory)
+        self._address = address
+        self._up: concurrent.futures.Future[Endpoint] = concurrent.futures.Future()
+        # Objects of one event live as long as they are under way: young collections mostly find nothing.
+        gc.set_threshold(50_000, 20, 100)
+        threading.Thread(target=self._run, name=f"cell {name}", daemon=True).start()
+        self.endpoint = self._up.result()
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:
+            if not self._up.done():
+                self._up.set_exception(error)
+            else:
+                # A cell without its loop is a cell that is dead.
+                traceback.print_exc()
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    async def _serve(self) -> None:
+        cell = Cell(self._name, self._directory)
+        asyncio.get_running_loop().set_exception_handler(cell.unhandled)
+        server = await start_server(cell, self._address)
+        gc.collect()
+        gc.freeze()
+        self._up.set_result(Endpoint(cell.host.target, os.getpid(), machine(), str(cell.segment.path)))
+        await server.wait_for_termination()
+
+
+def machine() -> str:
+    """Names this machine, and this start of it."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return socket.gethostname()

@@ -1,0 +1,382 @@
+"""Holds the actors of one process: makes them, gives each its Env, and lets them go.
+
+A cell has one :class:`Host`, and so has the driver (for ``runtime.env("user")`` and for actors that are placed there).
+Everything here happens on the one event loop of the process. What surrounds a host: ``cell`` (the process of a cell and
+its control service), ``ray`` (the driver).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import traceback
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from kemu.errors import ActorFailed, SimulationError
+from kemu.runtime import disks, runtimes, streams, tasks
+from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
+from kemu.runtime.ray.cell import channels as cell_channels
+from kemu.runtime.ray.cell import clocks, partitions
+from kemu.runtime.ray.cell import servers as cell_servers
+from kemu.runtime.rpc import channels, servers
+from kemu.runtime.sim import networks
+
+OnFailure = Callable[[str, str], None]
+"""Told of an actor that failed: its name, and a text with the traceback."""
+
+STOP_TIMEOUT_S = 60.0
+"""Virtual seconds that an actor has for its clean-up when it is stopped."""
+
+SHORTEST_STOP_TIMEOUT_S = 2.0
+"""Real seconds, however fast the clock."""
+
+ETCD = "etcd://"
+PLAIN = "grpc://"
+OUTSIDE = (ETCD, PLAIN, cell_channels.SECURE)
+"""Before ``host:port`` of a real etcd, which may be dialled in the store's place."""
+
+
+class Host:
+    """The actors of one process, and all that they share."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, log: LogSink, on_failure: OnFailure) -> None:
+        self.loop = loop
+        self.log = log
+        self.on_failure = on_failure
+        self.clock = clocks.DilatedClock()
+        self.partitions = partitions.Partitions()
+        self.connections = cell_channels.Connections()
+        self.seed = 0
+        self.directory = Path()
+        self.target = ""
+        """Where the actors of this process are served."""
+        self.addresses: dict[str, tuple[str, int]] = {}
+        """Target and incarnation of every actor of the run that is up."""
+        self.residents: dict[str, Resident] = {}
+        self.outside: set[str] = set()
+        """Targets that are no actors: a real etcd."""
+        self._links: list[partitions.LocalLink] = []
+
+    # What the driver tells
+
+    def configure(self, *, seed: int, directory: Path, addresses: Mapping[str, tuple[str, int]]) -> None:
+        self.seed = seed
+        self.directory = directory
+        self.addresses = dict(addresses)
+        self.connections.retain({target for target, _ in self.addresses.values()} | self.outside)
+
+    def partition(self, fault: str, a: Iterable[str], b: Iterable[str], *, one_way: bool) -> None:
+        self.partitions.keepalive_timeout_s = networks.DEFAULT_KEEPALIVE_TIMEOUT_S / self.clock.speed
+        self.partitions.add(fault, a, b, one_way)
+        for resident in self.residents.values():
+            resident.calls.reconsider()
+        self._reconsider_links()
+
+    def heal(self, fault: str) -> None:
+        self.partitions.remove(fault)
+        self._reconsider_links()
+
+    def _reconsider_links(self) -> None:
+        for link in self._live_links():
+            link.reconsider()
+
+    # Actors
+
+    def start(self, specs: Iterable[ActorSpec]) -> Coroutine[Any, Any, None]:
+        """Start actors, in this order. The result waits until all are ready, or were stopped or crashed before.
+
+        Raises SimulationError for a name that is in use; the result, ActorFailed.
+        """
+        return self._wait_ready([self._start(spec).is_ready for spec in specs])
+
+    async def _wait_ready(self, starting: Sequence[asyncio.Future[None]]) -> None:
+        for ready in starting:
+            await asyncio.wait([ready])
+            if not ready.cancelled():
+                ready.result()
+
+    def _start(self, spec: ActorSpec) -> Resident:
+        if spec.name in self.residents:
+            raise SimulationError(f"{spec.name} is running")
+        _, incarnation = self.addresses.get(spec.name, ("", 1))
+        resident = self.residents[spec.name] = Resident(self, spec.name, incarnation)
+        resident.log("actor.started", {"incarnation": incarnation})
+        try:
+            actor = runtimes.resolve(spec.factory)(resident, spec.config)
+        except Exception as error:
+            self.failed(resident, f"its factory {spec.factory}", error)
+        else:
+            resident.main = resident.spawn(actor.run(), "run")
+        return resident
+
+    def env(self, name: str) -> Resident:
+        """An Env for code that is no actor."""
+        resident = self.residents.get(name)
+        if resident is None:
+            resident = self.residents[name] = Resident(self, name, 1)
+        return resident
+
+    async def stop(self, name: str) -> None:
+        """Cancel the actor and wait, within bounds, until it has cleaned up. Raises KeyError."""
+        resident = self.residents[name]
+        resident.server.close()
+        await resident.end_tasks(max(SHORTEST_STOP_TIMEOUT_S, STOP_TIMEOUT_S / self.clock.speed))
+        if not resident.gone:
+            resident.log("actor.stopped", {})
+            self._drop(resident)
+
+    def crash(self, name: str) -> None:
+        """Drop the actor without a word to it. Raises KeyError."""
+        resident = self.residents[name]
+        resident.log("actor.crashed", {})
+        self._drop(resident)
+
+    def failed(self, resident: Resident, what: str, error: BaseException) -> None:
+        text = (
+            f"{resident.name} (incarnation {resident.incarnation}) failed at {self.clock.now_ns() / SECOND_NS:.9f} s:"
+            f" {what} ended with {type(error).__name__}: {error}\n\n"
+            + "".join(traceback.format_exception(error)).rstrip()
+        )
+        resident.log("actor.failed", {"error": text})
+        if not resident.is_ready.done():
+            resident.is_ready.set_exception(ActorFailed(text))
+        self._drop(resident)
+        self.on_failure(resident.name, text)
+
+    def _drop(self, resident: Resident) -> None:
+        self.residents.pop(resident.name, None)
+        resident.drop()
+        for link in self._live_links():
+            if resident.name in (link.client, link.target):
+                link.lose("connection reset by peer")
+
+    def connect(self, client: str, target: str) -> partitions.LocalLink:
+        """To an actor of this process, or to none."""
+        resident = self.residents.get(target)
+        server = resident.server if resident is not None else None
+        link = partitions.LocalLink(self.loop, self.partitions, client, target, server, self.connection_lost)
+        self._live_links().append(link)
+        return link
+
+    def _live_links(self) -> list[partitions.LocalLink]:
+        self._links = [link for link in self._links if not link.broken]
+        return self._links
+
+    def connection_lost(self, survivor: str, peer: str) -> None:
+        resident = self.residents.get(survivor)
+        if resident is not None:
+            resident.lost(peer)
+
+    @property
+    def pending(self) -> int:
+        """What keeps the run alive: timers, and answers that are waited for."""
+        return sum(resident.pending for resident in self.residents.values())
+
+    async def close(self) -> None:
+        """Drop all actors without a word to anybody."""
+        for resident in list(self.residents.values()):
+            self._drop(resident)
+        await self.connections.close()
+
+
+class Resident:
+    """One incarnation of an actor: its :class:`kemu.runtime.env.Env`, and what the host knows of it."""
+
+    def __init__(self, host: Host, name: str, incarnation: int) -> None:
+        self._host = host
+        self.name = name
+        self.incarnation = incarnation
+        self.gone = False
+        self.clock = clocks.ActorClock(host.clock, self._timer_failed)
+        self.server = servers.Server(name, self.spawn, host.loop, self.handler_failed)
+        self.offered = cell_servers.Offered()
+        self.calls = cell_servers.Calls(self)
+        self.is_ready: asyncio.Future[None] = host.loop.create_future()
+        # Nobody need ever ask.
+        self.is_ready.add_done_callback(tasks.retrieve)
+        self.main: asyncio.Task[Any] | None = None
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+        self._streams: dict[Any, str] = {}
+        """Open streams to other cells, and to whom."""
+        self._channels: dict[str, cell_channels.ActorChannel] = {}
+        self._nearby: dict[str, channels.Channel] = {}
+        self._random: random.Random | None = None
+        self._disk: ActorDisk | None = None
+        self._awaited: list[Callable[[], int]] = []
+
+    # The Env of the actor
+
+    @property
+    def random(self) -> random.Random:
+        stream = self._random
+        if stream is None:
+            names = ("actor", self.name) if self.incarnation == 1 else ("actor", self.name, self.incarnation)
+            stream = self._random = streams.random_stream(self._host.seed, *names)
+        return stream
+
+    @property
+    def disk(self) -> disks.FileDisk:
+        if self._disk is None:
+            self._disk = ActorDisk(self._host.directory / "disks" / file_name(self.name))
+        return self._disk
+
+    def dial(self, name: str) -> cell_channels.ActorChannel:
+        channel = self._channels.get(name)
+        if channel is None:
+            channel = self._channels[name] = cell_channels.ActorChannel(self, name)
+        return channel
+
+    def serve(self, add_to_server: Callable[[Any, Any], None], servicer: object) -> None:
+        add_to_server(servicer, self.server)
+        add_to_server(servicer, self.offered)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
+        if self.gone:
+            coroutine.close()
+            raise asyncio.CancelledError(f"{self.name} is no more")
+        task = self._host.loop.create_task(coroutine, name=f"{self.name}: {name}")
+        self._tasks[task] = None
+        task.add_done_callback(self._task_done)
+        return task
+
+    def log(self, kind: str, data: Mapping[str, Any]) -> None:
+        if not self.gone:
+            self._host.log(self.clock.now_ns(), self.name, kind, data)
+
+    def awaits(self, count: Callable[[], int]) -> None:
+        self._awaited.append(count)
+
+    def ready(self) -> None:
+        if not self.is_ready.done():
+            self.is_ready.set_result(None)
+
+    # For its channels
+
+    def remote(self, peer: str) -> grpc.aio.Channel | None:
+        host = self._host
+        if self.gone or peer in host.residents:
+            return None
+        if peer.startswith(OUTSIDE):
+            target = peer.removeprefix(ETCD).removeprefix(PLAIN)
+            host.outside.add(target)
+            return host.connections.to(target)
+        address = host.addresses.get(peer)
+        # Nobody is served where the driver lives: its own actors reach each other, others are refused.
+        if address is None or address[0] in ("", host.target):
+            return None
+        return host.connections.to(address[0])
+
+    def nearby(self, peer: str) -> channels.Channel:
+        if self.gone:
+            raise asyncio.CancelledError(f"{self.name} is no more")
+        channel = self._nearby.get(peer)
+        if channel is None:
+            host = self._host
+            channel = self._nearby[peer] = channels.Channel(
+                lambda: host.connect(self.name, peer), host.loop, ((cell_servers.CALLER, self.name),)
+            )
+        return channel
+
+    def opened(self, call: Any, peer: str) -> None:
+        self._streams[call] = peer
+        call.add_done_callback(self._stream_done)
+
+    def real_seconds(self, seconds: float) -> float:
+        return seconds / self._host.clock.speed
+
+    def _stream_done(self, call: Any) -> None:
+        peer = self._streams.pop(call, None)
+        if peer is not None and not self.gone:
+            self.spawn(self._note_lost_stream(call, peer), "note a lost stream")
+
+    async def _note_lost_stream(self, call: Any, peer: str) -> None:
+        if await call.code() is grpc.StatusCode.UNAVAILABLE:
+            # gRPC has one code for both; a peer that could not even be reached was not lost.
+            details = await call.details() or ""
+            if not any(text in details for text in ("failed to connect", "does not run here", "refused")):
+                self.lost(peer)
+
+    # For its callers and timers
+
+    @property
+    def pending(self) -> int:
+        return self.clock.pending + sum(count() for count in self._awaited)
+
+    @property
+    def partitions(self) -> partitions.Partitions:
+        return self._host.partitions
+
+    def lost(self, peer: str) -> None:
+        self.log("net.connection_lost", {"peer": peer})
+
+    def handler_failed(self, method: str, error: BaseException) -> None:
+        if not self.gone:
+            self._host.failed(self, f"the handler of {method}", error)
+
+    def _timer_failed(self, error: BaseException) -> None:
+        self._host.failed(self, "the callback of a timer", error)
+
+    def _task_done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.pop(task, None)
+        if task.cancelled():
+            return
+        error = task.exception()
+        if self.gone:
+            return
+        if error is not None:
+            self._host.failed(self, f"task {task.get_name()!r}", error)
+        elif task is self.main:
+            self.ready()
+
+    # The end
+
+    async def end_tasks(self, timeout_s: float) -> None:
+        """First ``run()``, then the others: it may want to say good-bye with their help."""
+        if self.main is not None and not self.main.done():
+            self.main.cancel()
+            await asyncio.wait([self.main], timeout=timeout_s)
+        remaining = list(self._tasks)
+        for task in remaining:
+            task.cancel()
+        if remaining:
+            await asyncio.wait(remaining, timeout=timeout_s)
+
+    def drop(self) -> None:
+        """From now on nothing that the actor's code does has an effect, and it is made to end."""
+        self.gone = True
+        self.server.close()
+        self.calls.close(f"{self.name}: connection reset by peer")
+        for call in list(self._streams):
+            call.cancel()
+        self._streams.clear()
+        self.clock.drop()
+        for task in list(self._tasks):
+            task.cancel()
+        if self._disk is not None:
+            self._disk.close()
+        self.is_ready.cancel()
+
+
+class ActorDisk(disks.FileDisk):
+    """Real files, until the actor is gone."""
+
+    _closed = False
+
+    def close(self) -> None:
+        self._closed = True
+        super().close()
+
+    def _path(self, name: str) -> Path:
+        if self._closed:
+            raise asyncio.CancelledError("the actor of this disk is no more")
+        return super()._path(name)
+
+
+def file_name(actor: str) -> str:
+    """``kubelet/node-1`` as the name of a directory."""
+    return actor.replace("%", "%25").replace("/", "%2F")

@@ -1,0 +1,282 @@
+"""Serving: which actor of a cell a call is for, and what becomes of calls when their actor goes away.
+
+A cell has one gRPC server for all of its actors. A call says in its metadata which actor it is for (``kemu-to``) and
+who calls (``kemu-actor``); without the former it goes to the only actor of the cell that offers the method, so that
+grpcurl works without knowing any of this.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, NoReturn, Protocol
+
+import grpc
+import grpc.aio
+
+from kemu.runtime.ray.cell.partitions import Partitions
+from kemu.runtime.rpc import links
+
+TO = "kemu-to"
+CALLER = "kemu-actor"
+
+Behaviour = Callable[[Any, Any], Any]
+RpcMethodHandler = Any
+"""``grpc.RpcMethodHandler``: made and taken apart here, but its parts have no type of their own."""
+
+
+class Offered:
+    """The methods that one actor offers. It takes the place of a server in ``add_…Servicer_to_server``."""
+
+    def __init__(self) -> None:
+        self.handlers: dict[str, RpcMethodHandler] = {}
+        """By full method, ``/package.Service/Method``."""
+
+    def add_generic_rpc_handlers(self, handlers: Sequence[Any]) -> None:
+        """Generated code registers every method by name too, which is what counts here."""
+
+    def add_registered_method_handlers(self, service: str, handlers: Mapping[str, RpcMethodHandler]) -> None:
+        for method, handler in handlers.items():
+            self.handlers[f"/{service}/{method}"] = handler
+
+    def services(self) -> list[str]:
+        return sorted({method.split("/")[1] for method in self.handlers})
+
+
+class Receiver(Protocol):
+    """An actor as its callers from other cells meet it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def offered(self) -> Offered: ...
+
+    @property
+    def partitions(self) -> Partitions: ...
+
+    @property
+    def gone(self) -> bool:
+        """The actor has been dropped: nothing that its code still does has an effect."""
+        ...
+
+    def handler_failed(self, method: str, error: BaseException) -> None:
+        """A handler raised what it should not have."""
+        ...
+
+    def lost(self, peer: str) -> None:
+        """A connection from that actor broke."""
+        ...
+
+
+class Calls:
+    """The calls from other cells that one actor is answering."""
+
+    def __init__(self, actor: Receiver) -> None:
+        self._actor = actor
+        self._running: dict[asyncio.Task[Any], str] = {}
+        """With the caller's name."""
+        self._severed: dict[asyncio.Task[Any], str] = {}
+        """With the reason."""
+        self._handlers: dict[str, RpcMethodHandler] = {}
+
+    def handler(self, method: str) -> RpcMethodHandler | None:
+        """For the gRPC server: the actor's own, wrapped so that partitions and the actor's end have their effect."""
+        handler = self._handlers.get(method)
+        if handler is None:
+            plain = self._actor.offered.handlers.get(method)
+            if plain is None:
+                return None
+            handler = self._handlers[method] = self._wrap(method, plain)
+        return handler
+
+    def _wrap(self, method: str, handler: RpcMethodHandler) -> RpcMethodHandler:
+        if handler.request_streaming:
+            if handler.response_streaming:
+                make, behaviour = grpc.stream_stream_rpc_method_handler, handler.stream_stream
+            else:
+                make, behaviour = grpc.stream_unary_rpc_method_handler, handler.stream_unary
+        elif handler.response_streaming:
+            make, behaviour = grpc.unary_stream_rpc_method_handler, handler.unary_stream
+        else:
+            make, behaviour = grpc.unary_unary_rpc_method_handler, handler.unary_unary
+        answer = self._answerer(method, behaviour, request_streaming=handler.request_streaming)
+        return make(answer, handler.request_deserializer, handler.response_serializer)
+
+    def _answerer(
+        self, method: str, behaviour: Behaviour, *, request_streaming: bool
+    ) -> Callable[[Any, Any], Awaitable[Any]]:
+        actor = self._actor
+
+        async def answer(request: Any, context: Any) -> Any:
+            caller = _from_metadata(context.invocation_metadata(), CALLER) or ""
+            task = asyncio.current_task()
+            assert task is not None
+            self._running[task] = caller
+            try:
+                guarded = Context(context, actor, caller)
+                if actor.partitions.active:
+                    self._watch_cut(task, caller)
+                    await actor.partitions.passage(caller, actor.name)
+                result = behaviour(_Requests(guarded) if request_streaming else request, guarded)
+                if hasattr(result, "__aiter__"):
+                    async for message in result:
+                        await guarded.write(message)
+                    response = None
+                else:
+                    response = await result
+                if actor.partitions.active:
+                    await actor.partitions.passage(actor.name, caller)
+                return response
+            except asyncio.CancelledError:
+                why = self._severed.get(task)
+                if why is None:
+                    raise
+                await context.abort(grpc.StatusCode.UNAVAILABLE, why)
+            except grpc.aio.AbortError:
+                raise
+            except Exception as error:
+                # What goes wrong because the caller has gone is not the actor's fault.
+                if task in self._severed:
+                    await context.abort(grpc.StatusCode.UNAVAILABLE, self._severed[task])
+                elif not context.done():
+                    actor.handler_failed(method, error)
+                raise
+            finally:
+                del self._running[task]
+                self._severed.pop(task, None)
+
+        return answer
+
+    def _watch_cut(self, task: asyncio.Task[Any], caller: str) -> None:
+        partitions = self._actor.partitions
+        if partitions.between(caller, self._actor.name):
+            asyncio.get_running_loop().call_later(partitions.keepalive_timeout_s, self._keepalive_failed, task)
+
+    def reconsider(self) -> None:
+        """A partition has come: keepalive finds out later."""
+        for task, caller in self._running.items():
+            self._watch_cut(task, caller)
+
+    def _keepalive_failed(self, task: asyncio.Task[Any]) -> None:
+        caller = self._running.get(task)
+        if caller is not None and self._actor.partitions.between(caller, self._actor.name):
+            self._actor.lost(caller)
+            self._sever(task, f"{self._actor.name}: keepalive watchdog timeout")
+
+    def _sever(self, task: asyncio.Task[Any], why: str) -> None:
+        if task not in self._severed:
+            self._severed[task] = why
+            task.cancel()
+
+    def close(self, why: str) -> None:
+        """End all calls with UNAVAILABLE."""
+        for task in list(self._running):
+            self._sever(task, why)
+
+
+class Context:
+    """The ``context`` of a call from another cell: gRPC's own, held back by partitions."""
+
+    __slots__ = ("_actor", "_caller", "_context")
+
+    def __init__(self, context: Any, actor: Receiver, caller: str) -> None:
+        self._context = context
+        self._actor = actor
+        self._caller = caller
+
+    async def read(self) -> Any:
+        message = await self._context.read()
+        actor = self._actor
+        if actor.partitions.active:
+            await actor.partitions.passage(self._caller, actor.name)
+        return message
+
+    async def write(self, message: Any) -> None:
+        actor = self._actor
+        if actor.partitions.active:
+            await actor.partitions.passage(actor.name, self._caller)
+        if actor.gone:
+            raise asyncio.CancelledError
+        await self._context.write(message)
+
+    async def abort(self, *args: Any, **kwargs: Any) -> NoReturn:
+        if self._actor.gone:
+            raise asyncio.CancelledError
+        await self._context.abort(*args, **kwargs)
+        raise AssertionError("abort() returned")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+
+class _Requests:
+    """The request iterator of handlers that read a stream."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def __aiter__(self) -> _Requests:
+        return self
+
+    async def __anext__(self) -> Any:
+        message = await self._context.read()
+        if message is links.EOF:
+            raise StopAsyncIteration
+        return message
+
+
+class Called(Protocol):
+    """What the router needs of an actor."""
+
+    @property
+    def offered(self) -> Offered: ...
+
+    @property
+    def calls(self) -> Calls: ...
+
+
+class Router(grpc.GenericRpcHandler):  # type: ignore[misc,type-arg]
+    """Finds the actor that a call is for."""
+
+    def __init__(self, actors: Mapping[str, Called]) -> None:
+        """``actors``: those of the cell as they are, kept up to date by its owner."""
+        self._actors = actors
+
+    def service(self, call: grpc.HandlerCallDetails) -> RpcMethodHandler | None:
+        method = call.method
+        to = _from_metadata(call.invocation_metadata, TO)
+        if to is not None:
+            found = self._actors.get(to)
+            if found is None:
+                return _refusal(grpc.StatusCode.UNAVAILABLE, f"{to} does not run here")
+            handler = found.calls.handler(method)
+            if handler is None:
+                return _refusal(grpc.StatusCode.UNIMPLEMENTED, f"{to} does not offer {method}")
+            return handler
+        offering = [name for name, actor in sorted(self._actors.items()) if method in actor.offered.handlers]
+        if not offering:
+            return None
+        if len(offering) > 1:
+            which = ", ".join(offering)
+            return _refusal(
+                grpc.StatusCode.INVALID_ARGUMENT, f"several actors here offer {method}: say in {TO} which of {which}"
+            )
+        return self._actors[offering[0]].calls.handler(method)
+
+
+def _from_metadata(metadata: Any, key: str) -> str | None:
+    for name, value in metadata or ():
+        if name == key:
+            return str(value)
+    return None
+
+
+def _refusal(code: grpc.StatusCode, why: str) -> RpcMethodHandler:
+    async def refuse(request: Any, context: Any) -> None:
+        await context.abort(code, why)
+
+    # Whatever the method is, a stream handler can end the call.
+    return grpc.stream_stream_rpc_method_handler(refuse)

@@ -1,0 +1,291 @@
+"""A cell as the driver sees it: the Ray actor whose process it is, and the gRPC connection over which it is told what.
+
+``ray`` decides what is to happen; here is how one cell is started, found again after its process died, and ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import msgpack
+
+from kemu.errors import ActorFailed, SimulationError
+from kemu.runtime.env import ActorSpec
+from kemu.runtime.ray.cell import channels, control, segments
+from kemu.runtime.ray.driver import clusters, merges
+from kemu.runtime.ray.driver.plans import CellPlan
+from kemu.v1 import cell_pb2, cell_pb2_grpc
+
+LOOPBACK = "127.0.0.1"
+NODE = "node"
+"""As the interface of a cell: that of its Ray node."""
+
+_RETRY_S = 0.05
+
+_LITTLE = 0.001
+"""Of a resource that only says where a cell may live: Ray counts in ten-thousandths."""
+
+_STATEMENT_TIMEOUT_S = 30.0
+"""For statements that a living cell carries out at once."""
+_END_TRACES_TIMEOUT_S = 40.0
+"""Longer than an exporter takes to give up."""
+
+
+class RemoteCell:
+    def __init__(
+        self,
+        cluster: clusters.RayCluster,
+        number: int,
+        name: str,
+        plan: CellPlan,
+        directory: Path,
+        interface: str,
+    ) -> None:
+        """Has Ray start the process; ``connect`` waits for it. ``number``: which cell of the run this is, from 0."""
+        self.number = number
+        self.name = name
+        self.endpoint: control.Endpoint | None = None
+        self.incarnation = 0
+        """Of the process, from 1."""
+        self.connected = False
+        """There is a process to talk to, or was until just now."""
+        self.up = asyncio.Event()
+        """And it knows all that it should."""
+        self.actors: dict[str, ActorSpec] = {}
+        """Those that shall run in it, in the order of their start."""
+        self.told: set[str] = set()
+        """Those of them that this process has been told to start."""
+        self.ready: set[str] = set()
+        """Those of these that are."""
+        self.faults: set[str] = set()
+        """Partitions that this process knows of, or may know of."""
+        self.paused = False
+        self.ordering = asyncio.Lock()
+        """Starts and stops reach it in the order in which they were asked for."""
+        self.configuring = asyncio.Lock()
+        """Tables of addresses arrive in the order in which they were made."""
+        self.reported_at = 0.0
+        """Real (monotonic) time of its last sign of life."""
+        self._cluster = cluster
+        self._ray = cluster.ray
+        self._channel: grpc.aio.Channel | None = None
+        self._former: list[grpc.aio.Channel] = []
+        """To processes that died. Whoever still waits there hears so; closing would look like his own cancellation."""
+        self._resources = dict(plan.resources)
+        if not plan.resources and cluster.offers(f"kemu-{plan.name}"):
+            self._resources = {f"kemu-{plan.name}": _LITTLE}
+        options = {
+            "num_cpus": 0,
+            "resources": self._resources,
+            "scheduling_strategy": "SPREAD",
+            "max_restarts": -1,
+            "max_task_retries": -1,
+        }
+        self._handle = (
+            self._ray.remote(_actor_class())
+            .options(**options)
+            .remote(name, str(directory), interface, clusters.python_path())
+        )
+
+    # The process
+
+    async def connect(self, timeout_s: float) -> bool:
+        """Find the process, now or when Ray has started it anew. Returns whether it is another one than before.
+
+        Raises SimulationError when there is none within the time, or will be none.
+        """
+        endpoint = await self._find_within(timeout_s)
+        if endpoint == self.endpoint:
+            return False
+        self.endpoint = endpoint
+        self.incarnation += 1
+        # What the last process was told, or what was meant for it while it was away, this one has never heard.
+        self.told.clear()
+        self.ready.clear()
+        self.faults.clear()
+        if self._channel is not None:
+            self._former.append(self._channel)
+        self._channel = grpc.aio.insecure_channel(endpoint.target, options=channels.CHANNEL_OPTIONS)
+        self._stub = cell_pb2_grpc.CellStub(self._channel)  # type: ignore[no-untyped-call]
+        # The stub's own is of one answer, and tells nothing before that has come.
+        self._start = self._channel.unary_stream(
+            f"/{control.CELL_SERVICE}/Start",
+            request_serializer=cell_pb2.StartRequest.SerializeToString,
+            response_deserializer=cell_pb2.Empty.FromString,
+        )
+        self.connected = True
+        return True
+
+    async def is_replaced(self, timeout_s: float) -> bool:
+        """Whether Ray has another process in the place of the present one. Raises as ``connect`` does."""
+        return await self._find_within(timeout_s) != self.endpoint
+
+    async def _find_within(self, timeout_s: float) -> control.Endpoint:
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._find()
+        except TimeoutError:
+            takes = _text(self._resources)
+            offers = "; ".join(_text(node["Resources"]) for node in self._cluster.nodes())
+            raise SimulationError(
+                f"cell {self.name} could not be started within {timeout_s:g} s: it takes {takes} and a place for"
+                f" another process; the nodes of the cluster offer {offers}"
+            ) from None
+
+    async def _find(self) -> control.Endpoint:
+        ray = self._ray
+        while True:
+            try:
+                return control.Endpoint(*await self._handle.endpoint.remote())
+            except ray.exceptions.ActorUnavailableError:
+                await asyncio.sleep(_RETRY_S)
+            except ray.exceptions.RayError as error:
+                raise SimulationError(f"cell {self.name} cannot run: {error}") from error
+
+    async def disconnect(self) -> None:
+        self.connected = False
+        if self._channel is not None:
+            self._former.append(self._channel)
+            self._channel = None
+        while self._former:
+            await self._former.pop().close(None)
+
+    @property
+    def source(self) -> merges.Source:
+        """Of the events of the present process."""
+        return (self.number, self.incarnation)
+
+    @property
+    def target(self) -> str:
+        assert self.endpoint is not None
+        return self.endpoint.target
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it runs on the driver's machine."""
+        return self.endpoint is not None and self.endpoint.machine == control.machine()
+
+    def forget(self, names: Iterable[str]) -> None:
+        """They do not run there any more."""
+        self.told.difference_update(names)
+        self.ready.difference_update(names)
+
+    def pause(self) -> None:
+        assert self.endpoint is not None
+        assert self.is_local
+        os.kill(self.endpoint.pid, signal.SIGSTOP)
+        self.paused = True
+
+    def resume(self) -> None:
+        """Nothing happens unless it was paused."""
+        if self.paused:
+            assert self.endpoint is not None
+            self.paused = False
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.endpoint.pid, signal.SIGCONT)
+
+    def kill(self) -> None:
+        """End the process for good. May be repeated."""
+        handle, self._handle = self._handle, None
+        # Once disconnected, Ray would start a cluster just to be asked.
+        if handle is not None and self._ray.is_initialized():
+            self._ray.kill(handle, no_restart=True)
+
+    # What it is told. All raise grpc.aio.AioRpcError when the process dies.
+
+    async def configure(self, request: cell_pb2.ConfigureRequest) -> None:
+        await self._stub.Configure(request, timeout=_STATEMENT_TIMEOUT_S)
+
+    async def start(self, specs: Sequence[ActorSpec]) -> Coroutine[Any, Any, None]:
+        """Returns when they have begun. The result waits until all are ready; it raises ActorFailed when one failed."""
+        call = self._start(cell_pb2.StartRequest(actors=[_message(spec) for spec in specs]))
+        await call.initial_metadata()
+        return self._ready(call)
+
+    async def _ready(self, call: Any) -> None:
+        try:
+            await call.read()
+        except grpc.aio.AioRpcError as error:
+            if error.code() is grpc.StatusCode.ABORTED:
+                raise ActorFailed(error.details()) from None
+            if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
+                raise SimulationError(error.details()) from None
+            raise
+
+    async def stop(self, names: Sequence[str], *, crash: bool = False) -> None:
+        await self._stub.Stop(cell_pb2.StopRequest(actors=names, crash=crash))
+
+    async def inject(self, fault: cell_pb2.Fault) -> None:
+        self.faults.add(fault.id)
+        await self._stub.Inject(fault, timeout=_STATEMENT_TIMEOUT_S)
+
+    async def heal(self, fault: str) -> None:
+        await self._stub.Heal(cell_pb2.HealRequest(id=fault), timeout=_STATEMENT_TIMEOUT_S)
+        self.faults.discard(fault)
+
+    async def statistics(self) -> cell_pb2.StatisticsResponse:
+        response: cell_pb2.StatisticsResponse = await self._stub.Statistics(
+            cell_pb2.Empty(), timeout=_STATEMENT_TIMEOUT_S
+        )
+        return response
+
+    async def end_traces(self) -> cell_pb2.TraceReport:
+        """Have it send what spans it has, and tell what became of all."""
+        report: cell_pb2.TraceReport = await self._stub.EndTraces(cell_pb2.Empty(), timeout=_END_TRACES_TIMEOUT_S)
+        return report
+
+    def log(self, offset: int, *, follow: bool) -> Any:
+        """A stream of LogSegment, to be read with ``read()``."""
+        return self._stub.Log(cell_pb2.LogRequest(offset=offset, follow=follow))
+
+    def recover_log(self, offset: int) -> list[bytes]:
+        """The events from the ``offset``-th on that a dead process left in its file, if that is within reach."""
+        assert self.endpoint is not None
+        try:
+            return list(segments.read_segment(Path(self.endpoint.segment), offset))
+        except FileNotFoundError:
+            return []
+
+
+def _message(spec: ActorSpec) -> cell_pb2.ActorSpec:
+    return cell_pb2.ActorSpec(name=spec.name, factory=spec.factory, config=msgpack.packb(spec.config))
+
+
+def _text(resources: Mapping[str, float]) -> str:
+    """Resources that a plan can ask for; Ray adds some of its own to each node."""
+    ours = {name: amount for name, amount in resources.items() if ":" not in name and not name.endswith("memory")}
+    return ", ".join(f"{name}: {amount:g}" for name, amount in sorted(ours.items())) or "nothing special"
+
+
+def _actor_class() -> type:
+    """Made in a function so that Ray sends the code of the class instead of the name of its module.
+
+    Its process can then import kemu from wherever the driver does.
+    """
+
+    class KemuCell:
+        def __init__(self, name: str, directory: str, interface: str, path: list[str]) -> None:
+            import sys
+
+            sys.path.extend(entry for entry in path if entry not in sys.path)
+            from kemu.runtime.ray.cell import control
+
+            if interface == "node":
+                import ray
+
+                interface = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+            endpoint = control.CellProcess(name, directory, interface).endpoint
+            self._endpoint = (endpoint.target, endpoint.pid, endpoint.machine, endpoint.segment)
+
+        def endpoint(self) -> tuple[str, int, str, str]:
+            return self._endpoint
+
+    return KemuCell

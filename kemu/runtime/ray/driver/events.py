@@ -1,0 +1,114 @@
+"""The events of all cells, on their way to the sink: followed while a cell lives, recovered when it has died.
+
+:mod:`~kemu.runtime.ray.driver.merges` brings them into one order. What the stream tells besides, that an actor failed
+and whether anything is going on, is noted here for ``ray``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import grpc.aio
+
+from kemu.errors import ActorFailed
+from kemu.runtime.env import LogSink
+from kemu.runtime.ray.driver import merges
+from kemu.runtime.ray.driver.cells import RemoteCell
+from kemu.runtime.rpc import links
+
+_UNDECIDED = ("store.txn", "store.compacted", "watch.events", "client.")
+"""Events that housekeeping causes too: they do not mean that anything is going on."""
+
+_ENDINGS = ("actor.stopped", "actor.crashed", "actor.failed")
+
+STALL_S = 0.3
+"""Real time without a sign of life (a cell gives one every 0.1 s) after which a cell, or the driver, was held up."""
+
+_DRAIN_S = 5.0
+
+_DRIVER: merges.Source = (1 << 30, 1)
+"""Behind all cells, in which things mostly began."""
+
+
+class EventStreams:
+    def __init__(self, sink: LogSink, now_ns: Callable[[], int], fail: Callable[[BaseException], None]) -> None:
+        """``now_ns``: virtual time of the driver. ``fail`` is called with ActorFailed."""
+        self.busy_at = time.monotonic()
+        """When anybody last decided something, or had a timer set that keeps the run alive; real (monotonic) time."""
+        self._merger = merges.LogMerger(sink)
+        self._merger.open(_DRIVER)
+        self._alive: dict[merges.Source, dict[str, None]] = {}
+        """Actors that run in a process, as its events tell."""
+        self._now_ns = now_ns
+        self._fail = fail
+
+    def log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """An event of the driver's own actors, or what it finds out about others."""
+        self._merger.append(_DRIVER, time_ns, actor, kind, data)
+        if not kind.startswith(_UNDECIDED):
+            self.busy_at = time.monotonic()
+
+    def open(self, remote: RemoteCell) -> None:
+        """A process has begun: hold back all events that are later than what it has sent."""
+        self._merger.open(remote.source)
+        self._alive[remote.source] = {}
+
+    async def follow(self, remote: RemoteCell) -> None:
+        """Take a cell's events for as long as its process, or the connection to it, lives."""
+        stream = remote.log(self._merger.received(remote.source), follow=True)
+        while True:
+            try:
+                segment = await stream.read()
+            except grpc.aio.AioRpcError:
+                return
+            if segment is links.EOF:
+                return
+            now = time.monotonic()
+            if now - remote.reported_at > STALL_S:
+                self.busy_at = now  # what it was asked in the meantime it is only now going to do
+            remote.reported_at = now
+            # Both sides of the merge must move on for either to be handed on.
+            self._merger.reach(_DRIVER, self._now_ns())
+            kinds = self._take(remote, segment.events, segment.time_ns)
+            if segment.pending or not all(kind.startswith(_UNDECIDED) for kind in kinds):
+                self.busy_at = now
+
+    def _take(self, remote: RemoteCell, payloads: Iterable[bytes], reached_ns: int) -> list[str]:
+        """Returns the kinds of the events."""
+        added = self._merger.add(remote.source, payloads, reached_ns)
+        alive = self._alive[remote.source]
+        for actor, kind, data in added:
+            if kind == "actor.started":
+                alive[actor] = None
+            elif kind in _ENDINGS:
+                alive.pop(actor, None)
+                if kind == "actor.failed":
+                    self._fail(ActorFailed(data["error"]))
+        return [kind for _, kind, _ in added]
+
+    async def drain(self, remote: RemoteCell) -> None:
+        """Take what events a living cell still has, at the end of a run."""
+        if not self._merger.is_open(remote.source):
+            return
+        try:
+            async with asyncio.timeout(_DRAIN_S):
+                stream = remote.log(self._merger.received(remote.source), follow=False)
+                while (segment := await stream.read()) is not links.EOF:
+                    self._take(remote, segment.events, 0)
+        except (grpc.aio.AioRpcError, TimeoutError):
+            self.recover(remote)
+        else:
+            self._merger.close(remote.source)
+
+    def recover(self, remote: RemoteCell) -> list[str]:
+        """Take what events a dead process left behind. Returns the actors that died with it."""
+        self._take(remote, remote.recover_log(self._merger.received(remote.source)), 0)
+        self._merger.close(remote.source)
+        return list(self._alive[remote.source])
+
+    def flush(self) -> None:
+        """Hand on all there is."""
+        self._merger.flush()

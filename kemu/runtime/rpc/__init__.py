@@ -1,0 +1,1 @@
+"""gRPC in memory: the server's half (``servers``), the way between (``links``), the client's half (``channels``)."""

@@ -1,0 +1,488 @@
+"""The client's half of in-memory gRPC: the part of ``grpc.aio.Channel`` that generated stubs use.
+
+Calls behave as those of ``grpc.aio`` (``tests/runtime/test_transports.py`` runs the same expectations against both),
+with two differences: a call begins when it is made, not in the next turn of the loop, and one that is forgotten
+without ``cancel()`` stays open, as nothing may depend on when garbage is collected. Messages are serialised when they
+are sent and parsed when they are read. Neighbours: ``servers`` is the other half, ``links`` lies between them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Generator, Iterable, Sequence
+from typing import Any
+
+import grpc
+
+from kemu.runtime.rpc.links import EOF, NO_METADATA, WINDOW_BYTES, End, Link, Metadatum, Status
+
+Metadata = Sequence[tuple[str, str | bytes]]
+
+_CANCELLED = Status(grpc.StatusCode.CANCELLED, "Locally cancelled by application!")
+_FINISHED = "RPC already finished."
+_HALF_CLOSED = 'RPC is half closed after calling "done_writing".'
+_MIXED_STYLES = "The iterator and read/write APIs may not be mixed on a single RPC."
+
+
+def _identity(message: Any) -> Any:
+    return message
+
+
+class Channel:
+    """To one server by name. ``connect`` makes a link to wherever that server is now; it never fails, its calls do."""
+
+    def __init__(
+        self, connect: Callable[[], Link], loop: asyncio.AbstractEventLoop, metadata: Metadata = NO_METADATA
+    ) -> None:
+        """``metadata`` goes with every call."""
+        self.loop = loop
+        self.metadata = tuple(Metadatum(key, value) for key, value in metadata)
+        self._connect = connect
+        self._link: Link | None = None
+        self._closed = False
+
+    def link(self) -> Link:
+        """The present connection, or a new one."""
+        link = self._link
+        if link is None or link.broken:
+            if self._closed:
+                raise grpc.aio.UsageError("Channel is closed.")
+            link = self._link = self._connect()
+        return link
+
+    def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
+        return MultiCallable(self, UnaryUnaryCall, method, *args, **kwargs)
+
+    def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
+        return MultiCallable(self, UnaryStreamCall, method, *args, **kwargs)
+
+    def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
+        return MultiCallable(self, StreamUnaryCall, method, *args, **kwargs)
+
+    def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
+        return MultiCallable(self, StreamStreamCall, method, *args, **kwargs)
+
+    async def close(self, grace: float | None = None) -> None:
+        """Cancel all calls; new ones are refused."""
+        self._closed = True
+        link, self._link = self._link, None
+        if link is not None:
+            for call in list(link.calls):
+                call.cancel()
+
+    async def __aenter__(self) -> Channel:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
+
+
+class MultiCallable:
+    """One method of a stub."""
+
+    __slots__ = ("_call_class", "channel", "deserialize", "method", "serialize")
+
+    def __init__(
+        self,
+        channel: Channel,
+        call_class: type[Call],
+        method: str,
+        request_serializer: Callable[[Any], bytes] | None = None,
+        response_deserializer: Callable[[bytes], Any] | None = None,
+        _registered_method: bool | None = False,
+    ) -> None:
+        self.channel = channel
+        self.method = method
+        self.serialize = request_serializer or _identity
+        self.deserialize = response_deserializer or _identity
+        self._call_class = call_class
+
+    def __call__(
+        self,
+        request: Any = None,
+        *,
+        timeout: float | None = None,
+        metadata: Metadata | None = None,
+        credentials: object = None,
+        wait_for_ready: bool | None = None,
+        compression: object = None,
+    ) -> Any:
+        """``timeout`` in seconds. For methods that take a stream, ``request`` is an iterable, async or not, or None."""
+        if wait_for_ready:
+            raise grpc.aio.UsageError("wait_for_ready is not supported in memory: try again after UNAVAILABLE")
+        return self._call_class(self, request, timeout, metadata)
+
+
+class Call(End):
+    """The client's end of one call, whatever its kind."""
+
+    __slots__ = (
+        "_done_callbacks",
+        "_half_closed",
+        "_initial_metadata",
+        "_is_started",
+        "_iterates",
+        "_locally_cancelled",
+        "_start_awaited",
+        "_status_waiters",
+        "_timer",
+        "_writer",
+        "deadline",
+        "deserialize",
+        "metadata",
+        "method",
+        "request",
+        "serialize",
+        "status",
+    )
+
+    def __init__(self, multi: MultiCallable, request: bytes, timeout: float | None, metadata: Metadata | None) -> None:
+        channel = multi.channel
+        loop = channel.loop
+        link = channel.link()
+        super().__init__(link, loop)
+        self.method = multi.method
+        self.serialize = multi.serialize
+        self.deserialize = multi.deserialize
+        self.request = request
+        self.metadata: tuple[Metadatum, ...] = channel.metadata
+        if metadata:
+            self.metadata += tuple(Metadatum(key, value) for key, value in metadata)
+        self.status: Status | None = None
+        self.deadline: float | None = None
+        """In the loop's time."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._status_waiters: list[asyncio.Future[None]] | None = None
+        self._done_callbacks: list[Callable[[Any], Any]] | None = None
+        self._initial_metadata: tuple[tuple[str, str | bytes], ...] | None = None
+        self._is_started = False
+        self._start_awaited = False
+        self._locally_cancelled = False
+        self._iterates: bool | None = None
+        self._half_closed = False
+        self._writer: asyncio.Task[None] | None = None
+        if timeout is not None:
+            self.deadline = loop.time() + timeout
+            self._timer = loop.call_later(timeout, self._deadline_exceeded)
+        link.start(self)
+
+    # For links and servers
+
+    def started(self) -> None:
+        """The server has the call."""
+        self._is_started = True
+        if self._start_awaited:
+            self._wake_status_waiters()
+
+    def receive_initial_metadata(self, metadata: tuple[tuple[str, str | bytes], ...]) -> None:
+        self._initial_metadata = metadata
+        self._wake_status_waiters()
+
+    def receive_status(self, status: Status) -> None:
+        """The server has ended the call."""
+        if self.status is None:
+            self._end(status)
+            self.partner = None
+
+    def connection_lost(self, status: Status) -> None:
+        """What has been received and not read is lost, too."""
+        if self.status is None:
+            self.inbox = None
+            self._end(status)
+            self.partner = None
+
+    def _forward(self, data: bytes) -> None:
+        partner = self.partner
+        if partner is not None:
+            partner.receive(data)
+
+    def _forward_eof(self, _: object) -> None:
+        partner = self.partner
+        if partner is not None:
+            partner.receive_eof()
+
+    def _forward_cancel(self, _: object) -> None:
+        partner = self.partner
+        if partner is not None:
+            self.partner = None
+            partner.client_gone()
+
+    # For applications
+
+    def done(self) -> bool:
+        return self.status is not None and not self.inbox
+
+    def cancelled(self) -> bool:
+        return self.status is not None and self.status.code is grpc.StatusCode.CANCELLED
+
+    def cancel(self) -> bool:
+        """End the call; False if it is over already."""
+        if self.status is not None:
+            return False
+        self._locally_cancelled = True
+        self._abandon(_CANCELLED)
+        return True
+
+    def add_done_callback(self, callback: Callable[[Any], Any]) -> None:
+        if self.status is not None:
+            self.loop.call_soon(callback, self)
+        elif self._done_callbacks is None:
+            self._done_callbacks = [callback]
+        else:
+            self._done_callbacks.append(callback)
+
+    def time_remaining(self) -> float | None:
+        return None if self.deadline is None else max(0.0, self.deadline - self.loop.time())
+
+    async def initial_metadata(self) -> grpc.aio.Metadata:
+        while self._initial_metadata is None and self.status is None:
+            await self._status_changed()
+        return grpc.aio.Metadata(*(self._initial_metadata or ()))
+
+    async def trailing_metadata(self) -> grpc.aio.Metadata:
+        return grpc.aio.Metadata(*(await self._final_status()).trailing)
+
+    async def code(self) -> grpc.StatusCode:
+        return (await self._final_status()).code
+
+    async def details(self) -> str:
+        return (await self._final_status()).details
+
+    async def debug_error_string(self) -> str:
+        return (await self._final_status()).details
+
+    async def wait_for_connection(self) -> None:
+        """Until the server has the call. Raises ``AioRpcError`` when that fails."""
+        self._start_awaited = True
+        while not self._is_started and self.status is None:
+            await self._status_changed()
+        if self.status is not None:
+            self._raise_for_status(self.status)
+
+    # Within
+
+    def _deadline_exceeded(self) -> None:
+        if self.status is None:
+            self._timer = None
+            self._abandon(Status(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded"))
+
+    def _abandon(self, status: Status) -> None:
+        """End the call from this side, and tell the server."""
+        self.inbox = None
+        link = self.link
+        if not link.broken:
+            link.send(self, self._forward_cancel, None)
+        self._end(status)
+
+    def _end(self, status: Status) -> None:
+        self.status = status
+        self.link.calls.pop(self, None)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.receive_eof()
+        if self._writer is not None:
+            self._writer.cancel()
+        if self.window_waiter is not None:
+            self.open_window(over=True)
+        if self._status_waiters is not None:
+            self._wake_status_waiters()
+        if self._done_callbacks is not None:
+            for callback in self._done_callbacks:
+                self.loop.call_soon(callback, self)
+            self._done_callbacks = None
+
+    def _wake_status_waiters(self) -> None:
+        waiters, self._status_waiters = self._status_waiters, None
+        for waiter in waiters or ():
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _status_changed(self) -> asyncio.Future[None]:
+        waiter: asyncio.Future[None] = self.loop.create_future()
+        if self._status_waiters is None:
+            self._status_waiters = [waiter]
+        else:
+            self._status_waiters.append(waiter)
+        return waiter
+
+    async def _final_status(self) -> Status:
+        while self.status is None:
+            await self._status_changed()
+        return self.status
+
+    def _raise_for_status(self, status: Status) -> None:
+        if self._locally_cancelled:
+            raise asyncio.CancelledError
+        if status.code is not grpc.StatusCode.OK:
+            raise grpc.aio.AioRpcError(
+                status.code,
+                grpc.aio.Metadata(*(self._initial_metadata or ())),
+                grpc.aio.Metadata(*status.trailing),
+                details=status.details,
+                debug_error_string=f"{self.method}: {status.details}",
+            )
+
+    def __repr__(self) -> str:
+        state = "running" if self.status is None else self.status.code.name
+        return f"<{type(self).__name__} {self.method} {state}>"
+
+
+class _UnaryResponse(Call):
+    """Calls with one response: they are awaited."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        while self.status is None:
+            try:
+                yield from self._status_changed()
+            except asyncio.CancelledError:
+                self.cancel()
+                raise
+        status = self.status
+        if status.response is None:
+            self._raise_for_status(status)
+            raise grpc.aio.InternalError("the call ended well but without a response")
+        return self.deserialize(status.response)
+
+
+class _StreamResponse(Call):
+    """Calls with a stream of responses: ``read()`` or ``async for``, not both."""
+
+    __slots__ = ()
+
+    def read(self) -> Coroutine[Any, Any, Any]:
+        """The next response; ``grpc.aio.EOF`` at the end. Raises ``AioRpcError`` when the call ended badly."""
+        if self._iterates:
+            raise grpc.aio.UsageError(_MIXED_STYLES)
+        self._iterates = False
+        return self._read()
+
+    async def _read(self) -> Any:
+        try:
+            data = await self.take()
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        if data is EOF:
+            self._raise_for_status(await self._final_status())
+            return EOF
+        return self.deserialize(data)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        if self._iterates is False:
+            raise grpc.aio.UsageError(_MIXED_STYLES)
+        self._iterates = True
+        return self
+
+    async def __anext__(self) -> Any:
+        message = await self._read()
+        if message is EOF:
+            raise StopAsyncIteration
+        return message
+
+
+class _StreamRequest(Call):
+    """Calls with a stream of requests: ``write()``, or an iterable that was given at the start."""
+
+    __slots__ = ()
+
+    def _start_writing(self, requests: AsyncIterable[Any] | Iterable[Any] | None) -> None:
+        if requests is not None:
+            self._writer = self.loop.create_task(self._write_all(requests))
+
+    async def write(self, request: Any) -> None:
+        """Send one request. Waits while the server leaves too much unread.
+
+        Raises ``asyncio.InvalidStateError`` when the call is over, ``AioRpcError`` when it ends meanwhile.
+        """
+        if self._writer is not None:
+            raise grpc.aio.UsageError(_MIXED_STYLES)
+        await self._write(request)
+
+    async def _write(self, request: Any) -> None:
+        if self.status is not None:
+            raise asyncio.InvalidStateError(_FINISHED)
+        if self._half_closed:
+            raise asyncio.InvalidStateError(_HALF_CLOSED)
+        link = self.link
+        if not link.connected:
+            await self._wait_for_link()
+        data = self.serialize(request)
+        self.unread += len(data)
+        link.send(self, self._forward, data)
+        if self.unread > WINDOW_BYTES:
+            try:
+                await self.wait_for_window()
+            except asyncio.CancelledError:
+                self.cancel()
+                raise
+            if self.status is not None:
+                self._raise_for_status(self.status)
+
+    async def _wait_for_link(self) -> None:
+        try:
+            await self.wait_for_connection()
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        if self.status is not None:
+            raise asyncio.InvalidStateError(_FINISHED)
+
+    async def done_writing(self) -> None:
+        """The server reads EOF after what has been written. May be repeated."""
+        if self._writer is not None:
+            raise grpc.aio.UsageError(_MIXED_STYLES)
+        self._half_close()
+
+    def _half_close(self) -> None:
+        if self.status is None and not self._half_closed:
+            self._half_closed = True
+            self.link.send(self, self._forward_eof, None)
+
+    async def _write_all(self, requests: AsyncIterable[Any] | Iterable[Any]) -> None:
+        try:
+            if isinstance(requests, AsyncIterable):
+                async for request in requests:
+                    await self._write(request)
+            else:
+                for request in requests:
+                    await self._write(request)
+            self._half_close()
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            pass  # the call is over; whoever reads it learns why
+        except BaseException:
+            # As grpc.aio: an iterator that fails cancels the call.
+            self.cancel()
+            raise
+
+
+class UnaryUnaryCall(_UnaryResponse):
+    __slots__ = ()
+
+    def __init__(self, multi: MultiCallable, request: Any, timeout: float | None, metadata: Metadata | None) -> None:
+        super().__init__(multi, multi.serialize(request), timeout, metadata)
+
+
+class UnaryStreamCall(_StreamResponse):
+    __slots__ = ()
+
+    def __init__(self, multi: MultiCallable, request: Any, timeout: float | None, metadata: Metadata | None) -> None:
+        super().__init__(multi, multi.serialize(request), timeout, metadata)
+
+
+class StreamUnaryCall(_StreamRequest, _UnaryResponse):
+    __slots__ = ()
+
+    def __init__(self, multi: MultiCallable, request: Any, timeout: float | None, metadata: Metadata | None) -> None:
+        super().__init__(multi, b"", timeout, metadata)
+        self._start_writing(request)
+
+
+class StreamStreamCall(_StreamRequest, _StreamResponse):
+    __slots__ = ()
+
+    def __init__(self, multi: MultiCallable, request: Any, timeout: float | None, metadata: Metadata | None) -> None:
+        super().__init__(multi, b"", timeout, metadata)
+        self._start_writing(request)

@@ -1,0 +1,360 @@
+"""The server's half of in-memory gRPC: takes the handlers that generated code registers, and runs them.
+
+Behaves as ``grpc.aio.server()`` towards servicers (``tests/runtime/test_transports.py`` runs the same expectations
+against both), except that handlers which are not async are called directly, not in a thread. Neighbours:
+``channels`` is the client's half, ``links`` lies between them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, NoReturn
+
+import grpc
+
+from kemu.runtime.rpc.channels import Call
+from kemu.runtime.rpc.links import EOF, NO_METADATA, WINDOW_BYTES, End, Metadatum, Status
+
+Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
+OnError = Callable[[str, BaseException], None]
+
+_FINISHED = "RPC already finished."
+
+
+class _Method:
+    """A registered handler, and what to know of it at each call."""
+
+    __slots__ = ("behavior", "deserialize", "generates", "is_async", "label", "serialize", "streams_in",
+                 "streams_out")  # fmt: skip
+
+    def __init__(self, label: str, handler: Any) -> None:
+        self.label = label
+        """Of the tasks that run it."""
+        self.streams_in: bool = handler.request_streaming
+        self.streams_out: bool = handler.response_streaming
+        self.deserialize: Callable[[bytes], Any] = handler.request_deserializer or _identity
+        self.serialize: Callable[[Any], bytes] = handler.response_serializer or _identity
+        if self.streams_in:
+            self.behavior = handler.stream_stream if self.streams_out else handler.stream_unary
+        else:
+            self.behavior = handler.unary_stream if self.streams_out else handler.unary_unary
+        self.generates = inspect.isasyncgenfunction(self.behavior)
+        self.is_async = self.generates or inspect.iscoroutinefunction(self.behavior)
+
+
+def _identity(message: Any) -> Any:
+    return message
+
+
+class Server:
+    """What ``add_XServicer_to_server(servicer, server)`` wants, and the calls that are being served."""
+
+    def __init__(
+        self,
+        name: str,
+        spawn: Spawn,
+        loop: asyncio.AbstractEventLoop,
+        on_error: OnError | None = None,
+    ) -> None:
+        """``spawn`` starts the task of a call, given its name. ``on_error`` hears what a handler raised by mistake."""
+        self.name = name
+        self.loop = loop
+        self.closed = False
+        self._spawn = spawn
+        self._on_error = on_error
+        self._methods: dict[str, _Method] = {}
+        self._generic_handlers: list[Any] = []
+
+    # Registration
+
+    def add_registered_method_handlers(self, service_name: str, method_handlers: Mapping[str, Any]) -> None:
+        for name, handler in method_handlers.items():
+            path = f"/{service_name}/{name}"
+            self._methods[path] = _Method(f"{self.name}: {path}", handler)
+
+    def add_generic_rpc_handlers(self, generic_rpc_handlers: Sequence[Any]) -> None:
+        self._generic_handlers.extend(generic_rpc_handlers)
+
+    def _find(self, call: Call) -> _Method | None:
+        method = self._methods.get(call.method)
+        if method is None:
+            details = _HandlerCallDetails(call.method, call.metadata)
+            for generic in self._generic_handlers:
+                handler = generic.service(details)
+                if handler is not None:
+                    method = self._methods[call.method] = _Method(f"{self.name}: {call.method}", handler)
+                    break
+        return method
+
+    # Calls
+
+    def accept(self, call: Call) -> None:
+        """The first message of a call has arrived."""
+        if self.closed or call.status is not None:
+            return
+        method = self._find(call)
+        context = Context(call, self, method)
+        call.partner = context
+        call.link.attach(context)
+        call.started()
+        if method is None:
+            context._finish(Status(grpc.StatusCode.UNIMPLEMENTED, "Method not found!"))
+            return
+        if method.streams_out:
+            coroutine = self._serve_stream(context, method)
+        else:
+            coroutine = self._serve_unary(context, method)
+        context._task = self._spawn(coroutine, method.label)
+
+    async def _serve_unary(self, context: Context, method: _Method) -> None:
+        try:
+            request = _Requests(context) if method.streams_in else context._parse_request()
+            response = method.behavior(request, context)
+            if method.is_async:
+                response = await response
+            context._raise_if_over()
+            if context._code is grpc.StatusCode.OK:
+                context._finish(
+                    Status(grpc.StatusCode.OK, context._details, context._trailing, method.serialize(response))
+                )
+            else:
+                context._finish(Status(context._code, context._details, context._trailing))
+        except asyncio.CancelledError:
+            context._handler_cancelled()
+            raise
+        except Exception as error:
+            self._handler_failed(context, error)
+
+    async def _serve_stream(self, context: Context, method: _Method) -> None:
+        try:
+            request = _Requests(context) if method.streams_in else context._parse_request()
+            if method.generates:
+                async for response in method.behavior(request, context):
+                    await context.write(response)
+            elif method.is_async:
+                await method.behavior(request, context)
+            else:
+                for response in method.behavior(request, context):
+                    await context.write(response)
+            context._raise_if_over()
+            context._finish(Status(context._code, context._details, context._trailing))
+        except asyncio.CancelledError:
+            context._handler_cancelled()
+            raise
+        except Exception as error:
+            self._handler_failed(context, error)
+
+    def _handler_failed(self, context: Context, error: Exception) -> None:
+        if isinstance(error, grpc.aio.AbortError):
+            return
+        if context._finished and isinstance(error, grpc.aio.BaseError | grpc.RpcError):
+            return  # it went on with a call that is over
+        code = context._code
+        if code is grpc.StatusCode.OK:
+            # A handler that has set another code has raised on purpose, as generated code does for UNIMPLEMENTED.
+            code = grpc.StatusCode.UNKNOWN
+            if self._on_error is not None:
+                self._on_error(context._call.method, error)
+        context._finish(Status(code, f"Unexpected {type(error)}: {error}", context._trailing))
+
+    def close(self) -> None:
+        """Take no more calls. Those under way are the business of their links and tasks."""
+        self.closed = True
+
+
+class _HandlerCallDetails(grpc.HandlerCallDetails):  # type: ignore[misc]
+    def __init__(self, method: str, metadata: tuple[Metadatum, ...]) -> None:
+        self.method = method
+        self.invocation_metadata = metadata
+
+
+class Context(End):
+    """The server's end of one call: the ``context`` that servicers get, after ``grpc.aio.ServicerContext``."""
+
+    __slots__ = (
+        "_abort_error",
+        "_call",
+        "_code",
+        "_details",
+        "_done_callbacks",
+        "_finished",
+        "_gone",
+        "_initial_sent",
+        "_method",
+        "_task",
+        "_trailing",
+    )
+
+    def __init__(self, call: Call, server: Server, method: _Method | None) -> None:
+        super().__init__(call.link, server.loop)
+        self.partner = call
+        self._call = call
+        self._method = method
+        self._task: asyncio.Task[None] | None = None
+        self._code = grpc.StatusCode.OK
+        self._details = ""
+        self._trailing: tuple[tuple[str, str | bytes], ...] = NO_METADATA
+        self._abort_error: BaseException | None = None
+        self._finished = False
+        self._gone = False
+        self._initial_sent = False
+        self._done_callbacks: list[Callable[[Any], None]] | None = None
+
+    # For servicers: messages
+
+    async def read(self) -> Any:
+        """The next request, or ``grpc.aio.EOF`` when the client will write no more."""
+        self._raise_if_over()
+        data = await self.take()
+        if data is EOF:
+            return EOF
+        return self._method.deserialize(data)  # type: ignore[union-attr]
+
+    async def write(self, message: Any) -> None:
+        """Send a response. Waits while the client leaves too much unread."""
+        self._raise_if_over()
+        data = self._method.serialize(message)  # type: ignore[union-attr]
+        self.unread += len(data)
+        self.link.send(self, self._call.receive, data)
+        if self.unread > WINDOW_BYTES:
+            await self.wait_for_window()
+
+    def _parse_request(self) -> Any:
+        return self._method.deserialize(self._call.request)  # type: ignore[union-attr]
+
+    # For servicers: metadata and status
+
+    async def send_initial_metadata(self, initial_metadata: Sequence[tuple[str, str | bytes]]) -> None:
+        self._raise_if_over()
+        if self._initial_sent:
+            raise grpc.aio.UsageError("Send initial metadata failed: already sent")
+        self._initial_sent = True
+        self.link.send(self, self._call.receive_initial_metadata, tuple(initial_metadata))
+
+    def invocation_metadata(self) -> tuple[Metadatum, ...]:
+        return self._call.metadata
+
+    def set_trailing_metadata(self, trailing_metadata: Sequence[tuple[str, str | bytes]]) -> None:
+        self._trailing = tuple(trailing_metadata)
+
+    def trailing_metadata(self) -> tuple[tuple[str, str | bytes], ...]:
+        return self._trailing
+
+    def set_code(self, code: grpc.StatusCode) -> None:
+        self._code = code
+
+    def code(self) -> int:
+        code: int = self._code.value[0]
+        return code
+
+    def set_details(self, details: str) -> None:
+        self._details = details
+
+    def details(self) -> str:
+        return self._details
+
+    async def abort(
+        self,
+        code: grpc.StatusCode,
+        details: str = "",
+        trailing_metadata: Sequence[tuple[str, str | bytes]] = NO_METADATA,
+    ) -> NoReturn:
+        if self._abort_error is not None:
+            raise grpc.aio.UsageError("Abort already called!")
+        self._raise_if_over()
+        self._abort_error = grpc.aio.AbortError("Locally aborted.")
+        self._finish(Status(code, details or self._details, tuple(trailing_metadata) or self._trailing))
+        raise self._abort_error
+
+    async def abort_with_status(self, status: grpc.Status) -> NoReturn:
+        await self.abort(status.code, status.details, status.trailing_metadata)
+
+    def peer(self) -> str:
+        return self.link.client_name
+
+    def peer_identities(self) -> None:
+        return None
+
+    def peer_identity_key(self) -> None:
+        return None
+
+    def auth_context(self) -> dict[str, Any]:
+        return {}
+
+    def set_compression(self, compression: grpc.Compression) -> None:
+        pass
+
+    def disable_next_message_compression(self) -> None:
+        pass
+
+    def time_remaining(self) -> float | None:
+        """Seconds until the client's deadline; None where it has none."""
+        deadline = self._call.deadline
+        return None if deadline is None else max(0.0, deadline - self.loop.time())
+
+    def cancelled(self) -> bool:
+        return self._gone
+
+    def done(self) -> bool:
+        return self._finished
+
+    def add_done_callback(self, callback: Callable[[Any], None]) -> None:
+        if self._done_callbacks is None:
+            self._done_callbacks = []
+        self._done_callbacks.append(callback)
+
+    # How it ends
+
+    def _raise_if_over(self) -> None:
+        if self._abort_error is not None:
+            raise self._abort_error
+        if self._finished:
+            raise grpc.aio.UsageError(_FINISHED)
+
+    def _finish(self, status: Status) -> None:
+        """Tell the client how the call ended."""
+        if self._finished:
+            return
+        self.link.send(self, self._call.receive_status, status)
+        self._end()
+
+    def _end(self) -> None:
+        self._finished = True
+        self.link.contexts.pop(self, None)
+        if self._done_callbacks is not None:
+            for callback in self._done_callbacks:
+                self.loop.call_soon(callback, self)
+            self._done_callbacks = None
+
+    def client_gone(self, _: object = None) -> None:
+        """The client has cancelled, or the connection is lost: so the handler is cancelled."""
+        if not self._finished:
+            self._gone = True
+            self._end()
+            self.eof = True
+            if self._task is not None:
+                self._task.cancel()
+
+    def _handler_cancelled(self) -> None:
+        if not self._finished:
+            self._finish(Status(grpc.StatusCode.CANCELLED, "The handler was cancelled", self._trailing))
+
+
+class _Requests:
+    """The request iterator of handlers that read a stream."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def __aiter__(self) -> _Requests:
+        return self
+
+    async def __anext__(self) -> Any:
+        message = await self._context.read()
+        if message is EOF:
+            raise StopAsyncIteration
+        return message

@@ -1,0 +1,1 @@
+"""The deterministic runtime: event loop, virtual time, simulated network. Begin at ``simulation``."""

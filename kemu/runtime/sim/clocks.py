@@ -1,0 +1,131 @@
+"""Virtual time as actors see it. Neighbours: ``loops`` keeps the time itself, ``env`` says what a clock is."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable
+from typing import Any
+
+from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
+from kemu.runtime.sim.agendas import Timer
+from kemu.runtime.sim.loops import VirtualLoop
+
+
+class Master:
+    """The one clock of a run. It stands at 0 until ``begin()``, though the loop's own time passes."""
+
+    __slots__ = ("_early", "_started", "loop", "origin_ns", "running")
+
+    def __init__(self, loop: VirtualLoop) -> None:
+        self.loop = loop
+        self.running = False
+        self.origin_ns = 0
+        """The loop's time at which the run began."""
+        self._early: list[EarlyTimer] = []
+        self._started: list[asyncio.Future[None]] = []
+
+    def now_ns(self) -> int:
+        return self.loop.now_ns - self.origin_ns if self.running else 0
+
+    def begin(self) -> None:
+        if self.running:
+            raise RuntimeError("the clock runs already")
+        self.origin_ns = self.loop.now_ns
+        self.running = True
+        for timer in self._early:
+            timer.arm()
+        self._early.clear()
+        for waiter in self._started:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._started.clear()
+
+    async def started(self) -> None:
+        if not self.running:
+            waiter: asyncio.Future[None] = self.loop.create_future()
+            self._started.append(waiter)
+            await waiter
+
+    def call_at_ns(
+        self,
+        when_ns: int,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        context: contextvars.Context,
+        background: bool,
+    ) -> Timer | EarlyTimer:
+        if self.running or when_ns <= 0:
+            return self.loop.set_timer(when_ns + self.origin_ns, callback, args, context, background)
+        timer = EarlyTimer(self, when_ns, callback, args, context, background)
+        self._early.append(timer)
+        return timer
+
+    def waiting(self) -> int:
+        """How many timers wait for the clock to start."""
+        return sum(not timer.cancelled for timer in self._early)
+
+
+class EarlyTimer:
+    """Set while the clock stands."""
+
+    __slots__ = ("_arguments", "_master", "_timer", "cancelled")
+
+    def __init__(self, master: Master, *arguments: Any) -> None:
+        self._master = master
+        self._arguments = arguments
+        self._timer: Timer | EarlyTimer | None = None
+        self.cancelled = False
+
+    def arm(self) -> None:
+        if not self.cancelled:
+            self._timer = self._master.call_at_ns(*self._arguments)
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+class ActorClock:
+    """``env.clock``. Its timers belong to one actor and die with it."""
+
+    __slots__ = ("_context", "_master")
+
+    def __init__(self, master: Master, context: contextvars.Context) -> None:
+        self._master = master
+        self._context = context
+
+    @property
+    def epoch_unix_s(self) -> int:
+        return EPOCH_UNIX_S
+
+    def now_ns(self) -> int:
+        master = self._master
+        return master.loop.now_ns - master.origin_ns if master.running else 0
+
+    async def started(self) -> None:
+        await self._master.started()
+
+    async def sleep(self, seconds: float, *, background: bool = False) -> None:
+        await self.sleep_until_ns(self.now_ns() + round(seconds * SECOND_NS), background=background)
+
+    async def sleep_until_ns(self, when_ns: int, *, background: bool = False) -> None:
+        master = self._master
+        waiter: asyncio.Future[None] = master.loop.create_future()
+        timer = master.call_at_ns(when_ns, _wake, (waiter,), self._context, background)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            timer.cancel()
+            raise
+
+    def call_at_ns(
+        self, when_ns: int, callback: Callable[..., object], *args: object, background: bool = False
+    ) -> Timer | EarlyTimer:
+        return self._master.call_at_ns(when_ns, callback, args, self._context, background)
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)

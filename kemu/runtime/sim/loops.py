@@ -1,0 +1,404 @@
+"""A deterministic asyncio event loop with virtual time.
+
+Time is an integer number of nanoseconds that jumps to the next event; events of one instant run in the order in which
+they were scheduled. There is no other input: threads, sockets, signals and executors raise ``Nondeterminism``. The
+garbage collector runs at fixed points of the run only, so that what it finalises cannot differ between two runs.
+
+Tasks and callbacks have owners (actors): what belongs to a dead owner is never run again, what belongs to a paused one
+is kept until it is resumed. Neighbours: ``owners`` says whose a context is, ``agendas`` holds what is to come,
+``networks`` posts messages here, ``clocks`` sets timers, ``sim`` starts the loop and is told of failures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import gc
+import sys
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from itertools import repeat
+from typing import Any, NoReturn, TypeVar
+
+from kemu import errors
+from kemu.runtime import tasks
+from kemu.runtime.sim.agendas import Agenda, Callback, Entry, Timer, fire
+from kemu.runtime.sim.owners import OWNER, Condition, Owner
+
+T = TypeVar("T")
+
+_GC_YOUNG_STEPS = 100_000
+_GC_FULL_EVERY = 50
+_LIVELOCK_SAMPLE = 1_000
+
+
+class _Fixed:
+    """The handle of what was scheduled with an explicit context, as tasks and futures do: it cannot be cancelled."""
+
+    __slots__ = ()
+
+    def cancel(self) -> NoReturn:
+        raise errors.Nondeterminism("a callback that was scheduled with an explicit context cannot be cancelled")
+
+    def cancelled(self) -> bool:
+        return False
+
+
+_FIXED = _Fixed()
+
+
+def _raise(error: BaseException) -> NoReturn:
+    raise error
+
+
+class _MainDone(BaseException):
+    """Leaves the loop when the main coroutine has ended."""
+
+
+class VirtualLoop(asyncio.AbstractEventLoop):
+    """See the module. ``now_ns`` is the loop's own time; what actors see is in ``clocks``."""
+
+    def __init__(self, *, max_steps_per_instant: int = 1_000_000) -> None:
+        self.now_ns = 0
+        self.foreground = Agenda()
+        self.background = Agenda()
+        self.ready: deque[Entry] = deque()
+        self.steps = 0
+        """Callbacks run so far."""
+        self.explain_stall: Callable[[], str] = str
+        """More to say in the text of a deadlock."""
+        self.explain_failure: Callable[[Owner, Exception], Exception] = lambda owner, error: error
+        """What ends the run when a callback of an owner raises."""
+        self._guarded = False
+        self._idle_waiters: list[asyncio.Future[str]] = []
+        self._max_steps_per_instant = max_steps_per_instant
+        self._driver = Owner("main")
+        """Keeps the tasks of the driver's own code, which has no owner."""
+        self._owners: dict[Owner, None] = {self._driver: None}
+        """All that ever had a task and are not dead."""
+        self._task_count = 0
+        self._running = False
+        self._closed = False
+        self._next_gc = _GC_YOUNG_STEPS
+        self._gc_count = 0
+
+    # Scheduling
+
+    def post(self, when_ns: int, callback: Callback, args: tuple[Any, ...]) -> None:
+        """Schedule a step of the runtime itself (a message, say): it cannot be cancelled and keeps the run alive."""
+        if when_ns <= self.now_ns:
+            self.ready.append((callback, args, None))
+        else:
+            self.foreground.push(when_ns, (callback, args, None))
+
+    def set_timer(
+        self,
+        when_ns: int,
+        callback: Callback,
+        args: tuple[Any, ...],
+        context: contextvars.Context | None,
+        background: bool = False,
+    ) -> Timer:
+        """Call at a time of the loop; at once where that is past."""
+        if when_ns <= self.now_ns:
+            timer = Timer(None, when_ns, callback, args)
+            self.ready.append((fire, (timer,), context))
+            return timer
+        agenda = self.background if background else self.foreground
+        timer = Timer(agenda, when_ns, callback, args)
+        agenda.push(when_ns, (fire, (timer,), context))
+        return timer
+
+    def call_soon(  # type: ignore[override]
+        self, callback: Callback, *args: Any, context: contextvars.Context | None = None
+    ) -> Timer | _Fixed:
+        if context is not None:
+            self.ready.append((callback, args, context))
+            return _FIXED
+        return self.set_timer(self.now_ns, callback, args, contextvars.copy_context())
+
+    def call_later(  # type: ignore[override]
+        self, delay: float, callback: Callback, *args: Any, context: contextvars.Context | None = None
+    ) -> Timer:
+        return self.set_timer(self.now_ns + round(delay * 1e9), callback, args, context or contextvars.copy_context())
+
+    def call_at(  # type: ignore[override]
+        self, when: float, callback: Callback, *args: Any, context: contextvars.Context | None = None
+    ) -> Timer:
+        return self.set_timer(round(when * 1e9), callback, args, context or contextvars.copy_context())
+
+    def time(self) -> float:
+        return self.now_ns / 1e9
+
+    # Tasks and futures
+
+    def create_future(self) -> asyncio.Future[Any]:
+        return asyncio.Future(loop=self)
+
+    def create_task(  # type: ignore[override]
+        self,
+        coro: Coroutine[Any, Any, T],
+        *,
+        name: str | None = None,
+        context: contextvars.Context | None = None,
+        on_done: Callable[[asyncio.Task[Any]], object] | None = None,
+    ) -> asyncio.Task[T]:
+        """``on_done`` takes the place of ``Owner.forget_task``, and calls it."""
+        if context is None:
+            context = contextvars.copy_context()
+        owner = context.get(OWNER)
+        if owner is not None and owner.condition is Condition.DEAD:
+            coro.close()
+            raise asyncio.CancelledError(f"{owner.name} has crashed")
+        if name is None:
+            self._task_count += 1
+            name = f"{owner.name if owner else 'main'}: task {self._task_count}"
+        task = asyncio.Task(coro, loop=self, name=name, context=context)
+        keeper = self._adopt(task, context, owner)
+        task.add_done_callback(on_done or keeper.forget_task, context=_RUNTIME_CONTEXT)
+        return task
+
+    def create_quiet_task(
+        self, coro: Coroutine[Any, Any, None], name: str, context: contextvars.Context
+    ) -> asyncio.Task[None]:
+        """A cheaper task, for coroutines that handle all exceptions and return nothing."""
+        task = asyncio.Task(coro, loop=self, name=name, context=context)
+        self._adopt(task, context, context.get(OWNER))
+        return task
+
+    def _adopt(self, task: asyncio.Task[Any], context: contextvars.Context, owner: Owner | None) -> Owner:
+        if owner is None:
+            owner = self._driver
+        self._owners[owner] = None
+        owner.add_task(task, context)
+        return owner
+
+    def fail(self, error: BaseException) -> None:
+        """End the run with this error, before any other step."""
+        self.ready.appendleft((_raise, (error,), None))
+
+    # Owners
+
+    def pause(self, owner: Owner) -> None:
+        owner.condition = Condition.PAUSED
+        self._guarded = True
+
+    def resume(self, owner: Owner) -> None:
+        owner.condition = Condition.RUNNING
+        withheld, owner.withheld = owner.withheld, []
+        self.ready.extend(withheld)
+
+    def bury(self, owner: Owner) -> None:
+        """Drop everything that belongs to the owner. Its code may unwind, but nothing that it does has an effect."""
+        owner.condition = Condition.DEAD
+        self._guarded = True
+        self.foreground.note_dead()
+        self.background.note_dead()
+        owner.withheld.clear()
+        self._owners.pop(owner, None)
+        left, owner.tasks = owner.tasks, {}
+        for task, context in left.items():
+            tasks.drop(task, context)
+
+    def _withhold(self, entry: Entry, owner: Owner) -> None:
+        if owner.condition is Condition.PAUSED:
+            owner.withheld.append(entry)
+
+    # Running
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run to the end of ``main``, then drop what is left. Raises what ``main`` raises, or what ended the run."""
+        if self._closed or self._running:
+            main.close()
+            raise RuntimeError("a virtual loop runs once")
+        if asyncio._get_running_loop() is not None:
+            main.close()
+            raise RuntimeError("a simulation cannot run inside another event loop")
+        self._running = True
+        hooks = sys.get_asyncgen_hooks()
+        gc_was_enabled = gc.isenabled()
+        gc.disable()
+        gc.freeze()
+        asyncio._set_running_loop(self)
+        sys.set_asyncgen_hooks(firstiter=None, finalizer=self._finalise_generator)
+        try:
+            main_task = self.create_task(main, name="main", context=contextvars.Context())
+            main_task.add_done_callback(self._main_done, context=_RUNTIME_CONTEXT)
+            with contextlib.suppress(_MainDone):
+                self._run_until_raised()
+            return main_task.result()
+        finally:
+            self._closed = True
+            self._drop_all()
+            self._running = False
+            sys.set_asyncgen_hooks(*hooks)
+            asyncio._set_running_loop(None)
+            gc.unfreeze()
+            if gc_was_enabled:
+                gc.enable()
+
+    def _drop_all(self) -> None:
+        owners = list(self._owners)
+        for owner in owners:
+            owner.condition = Condition.DEAD
+        for owner in owners:
+            self.bury(owner)
+        self.ready.clear()
+        self.foreground = Agenda()
+        self.background = Agenda()
+
+    def _main_done(self, task: asyncio.Task[Any]) -> None:
+        raise _MainDone
+
+    def _run_until_raised(self) -> NoReturn:
+        ready = self.ready
+        popleft = ready.popleft
+        limit = self._max_steps_per_instant
+        context: contextvars.Context | None = None
+        try:
+            while True:
+                steps = 0
+                while ready:
+                    batch = len(ready)
+                    steps += batch
+                    if steps > limit:
+                        self._raise_livelock()
+                    for _ in repeat(None, batch):
+                        callback, args, context = popleft()
+                        if context is None:
+                            callback(*args)
+                        elif self._guarded and (owner := context.get(OWNER)) is not None and owner.condition:
+                            self._withhold((callback, args, context), owner)
+                        else:
+                            context.run(callback, *args)
+                self.steps += steps
+                if self.steps >= self._next_gc:
+                    self._collect_garbage()
+                self._advance()
+        except errors.SimulationError:
+            raise
+        except Exception as error:
+            owner = context.get(OWNER) if context is not None else None
+            if owner is None:
+                raise
+            raise self.explain_failure(owner, error) from error
+
+    def _advance(self) -> None:
+        """Nothing is ready: go to the next instant, or say that the run is idle."""
+        foreground_ns = self.foreground.next_ns()
+        if foreground_ns is None and self._idle_waiters:
+            waiters, self._idle_waiters = self._idle_waiters, []
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result("idle")
+            return
+        background_ns = self.background.next_ns()
+        if foreground_ns is not None and (background_ns is None or foreground_ns <= background_ns):
+            self.now_ns = foreground_ns
+            self.ready.extend(self.foreground.pop())
+            if foreground_ns == background_ns:
+                self.ready.extend(self.background.pop())
+        elif background_ns is not None:
+            self.now_ns = background_ns
+            self.ready.extend(self.background.pop())
+        else:
+            raise errors.Deadlock(
+                "nothing is ready and no timer is set, but the run is not over\n"
+                + self.explain_stall()
+                + tasks.describe(task for owner in self._owners for task in owner.tasks)
+            )
+
+    def wait_idle(self) -> asyncio.Future[str]:
+        """Done, with "idle", when only background timers are left."""
+        waiter: asyncio.Future[str] = self.create_future()
+        self._idle_waiters.append(waiter)
+        return waiter
+
+    def is_idle(self) -> bool:
+        return not self.ready and self.foreground.next_ns() is None
+
+    def _raise_livelock(self) -> NoReturn:
+        counts: dict[str, int] = {}
+        for _ in range(_LIVELOCK_SAMPLE):
+            if not self.ready:
+                break
+            callback, args, context = self.ready.popleft()
+            owner = context.get(OWNER) if context is not None else None
+            if owner is not None and owner.condition:
+                continue
+            label = tasks.describe_callback(callback, args)
+            counts[label] = counts.get(label, 0) + 1
+            if context is None:
+                callback(*args)
+            else:
+                context.run(callback, *args)
+        busiest = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:10]
+        raise errors.Livelock(
+            f"more than {self._max_steps_per_instant} steps in one instant of virtual time"
+            f" (at {self.now_ns / 1e9:.9f} s of the loop); the last {sum(counts.values())} were:\n"
+            + "\n".join(f"  {count:5} x {label}" for label, count in busiest)
+        )
+
+    def _collect_garbage(self) -> None:
+        self._gc_count += 1
+        self._next_gc = self.steps + _GC_YOUNG_STEPS
+        gc.collect(2 if self._gc_count % _GC_FULL_EVERY == 0 else 0)
+
+    def _finalise_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
+        owner = OWNER.get()
+        if not self._closed and (owner is None or owner.condition is not Condition.DEAD):
+            self.create_task(generator.aclose(), name="close of an async generator")  # type: ignore[arg-type]
+
+    # What asyncio asks of a loop
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """Asyncio reports an exception that nobody retrieved: it ends the run."""
+        if self._closed:
+            return
+        failure = errors.ActorFailed(context.get("message", "unhandled exception"))
+        failure.__cause__ = context.get("exception")
+        self.fail(failure)
+
+    def default_exception_handler(self, context: dict[str, Any]) -> None:
+        self.call_exception_handler(context)
+
+    get_debug = staticmethod(bool)
+    """False. Each future and task asks when it is made, and this answers without a frame of Python."""
+
+    def set_debug(self, enabled: bool) -> None:
+        pass
+
+    def is_running(self) -> bool:
+        return self._running
+
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def close(self) -> None:
+        self._closed = True
+
+
+_RUNTIME_CONTEXT = contextvars.Context()
+"""Of callbacks that belong to no actor and must run whatever becomes of it."""
+
+
+def _refuse(method: str) -> Callable[..., NoReturn]:
+    def refuse(self: VirtualLoop, *args: Any, **kwargs: Any) -> NoReturn:
+        raise errors.Nondeterminism(
+            f"loop.{method}() reaches outside of the simulated world; actors touch it through env alone"
+        )
+
+    refuse.__name__ = method
+    return refuse
+
+
+def _forbidden_methods() -> Iterator[str]:
+    ours = vars(VirtualLoop)
+    for name, member in vars(asyncio.AbstractEventLoop).items():
+        if callable(member) and not name.startswith("_") and name not in ours:
+            yield name
+
+
+for _name in list(_forbidden_methods()):
+    setattr(VirtualLoop, _name, _refuse(_name))

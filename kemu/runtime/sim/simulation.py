@@ -1,0 +1,335 @@
+"""The deterministic runtime: all actors in one process, in virtual time.
+
+All chance comes from the seed, in named streams (``streams``); ``loops`` is the engine, ``networks`` the messages
+between actors, ``clocks`` their time, ``disks`` their disks. Implements ``runtimes.Runtime``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import random
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+from kemu import errors
+from kemu.runtime import streams
+from kemu.runtime.disks import MemoryDisk
+from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink
+from kemu.runtime.rpc.channels import Channel
+from kemu.runtime.rpc.servers import Server
+from kemu.runtime.runtimes import Ending, resolve
+from kemu.runtime.sim import guards
+from kemu.runtime.sim.clocks import ActorClock, Master
+from kemu.runtime.sim.loops import VirtualLoop
+from kemu.runtime.sim.networks import Host, Network
+from kemu.runtime.sim.owners import OWNER, Condition, Owner
+
+T = TypeVar("T")
+
+STOP_TIMEOUT_S = 60
+"""Virtual time that an actor has for its clean-up when it is stopped."""
+
+DRIVER = "driver"
+
+
+class SimEnv(Owner):
+    """One incarnation of an actor: its ``env.Env``, and what the runtime knows of it."""
+
+    __slots__ = ("_channels", "_random", "_runtime", "clock", "context", "disk", "host", "incarnation", "is_ready",
+                 "main", "server")  # fmt: skip
+
+    def __init__(self, runtime: SimRuntime, name: str, incarnation: int, disk: MemoryDisk) -> None:
+        super().__init__(name)
+        self._runtime = runtime
+        self.incarnation = incarnation
+        self.context = contextvars.Context()
+        self.context.run(OWNER.set, self)
+        self.clock = ActorClock(runtime.master, self.context)
+        self.disk = disk
+        self.server = Server(name, self._spawn_handler, runtime.loop, self._handler_failed)
+        self.host = Host(self, self.server)
+        self.main: asyncio.Task[Any] | None = None
+        self.is_ready = False
+        self._channels: dict[str, Channel] = {}
+        self._random: random.Random | None = None
+
+    @property
+    def random(self) -> random.Random:
+        stream = self._random
+        if stream is None:
+            names = ("actor", self.name) if self.incarnation == 1 else ("actor", self.name, self.incarnation)
+            stream = self._random = streams.random_stream(self._runtime.seed, *names)
+        return stream
+
+    def dial(self, name: str) -> Channel:
+        channel = self._channels.get(name)
+        if channel is None:
+            if "://" in name:
+                raise errors.SimulationError(f"{name} is outside of virtual time; {self.name} can dial actors only")
+            runtime = self._runtime
+            channel = self._channels[name] = Channel(
+                lambda: runtime.network.connect(self.host, name), runtime.loop, (("kemu-actor", self.name),)
+            )
+        return channel
+
+    def serve(self, add_to_server: Callable[[Any, Any], None], servicer: object) -> None:
+        add_to_server(servicer, self.server)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, object], name: str) -> asyncio.Task[Any]:
+        return self._runtime.loop.create_task(
+            coroutine, name=f"{self.name}: {name}", context=self.context.copy(), on_done=self._task_done
+        )
+
+    def log(self, kind: str, data: Mapping[str, Any]) -> None:
+        if self.condition is not Condition.DEAD:
+            self._runtime.sink(self.clock.now_ns(), self.name, kind, data)
+
+    def awaits(self, count: Callable[[], int]) -> None:
+        """Nothing to do: messages that are under way are events of the loop."""
+
+    def ready(self) -> None:
+        if not self.is_ready and self.condition is not Condition.DEAD:
+            self.is_ready = True
+            self._runtime._actor_ready(self)
+
+    def _spawn_handler(self, coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        return self._runtime.loop.create_quiet_task(coroutine, name, self.context.copy())
+
+    def _task_done(self, task: asyncio.Task[Any]) -> None:
+        self.forget_task(task)
+        if task.cancelled() or self.condition is Condition.DEAD:
+            return
+        error = task.exception()
+        if error is not None:
+            self._runtime._actor_failed(self, f"task {task.get_name()!r}", error)
+        elif task is self.main:
+            self.ready()
+
+    def _handler_failed(self, method: str, error: BaseException) -> None:
+        self._runtime._actor_failed(self, f"the handler of {method}", error)
+
+
+class SimRuntime:
+    """Implements ``runtimes.Runtime``. ``timing``: see ``networks.Network``."""
+
+    def __init__(self, seed: int, sink: LogSink, timing: Mapping[str, Any] | None = None) -> None:
+        self.seed = seed
+        self.sink = sink
+        self.loop = VirtualLoop()  # type: ignore[abstract]  # what it refuses is added by name
+        self.loop.explain_stall = self._explain_stall
+        self.loop.explain_failure = lambda owner, error: self._failure(owner, "a timer", error)
+        self.master = Master(self.loop)
+        self.network = Network(self.loop, seed, timing or {}, self._log)
+        self._specs: dict[str, ActorSpec] = {}
+        self._envs: dict[str, SimEnv] = {}
+        """The latest incarnation of each actor, in the order of their launch."""
+        self._disks: dict[str, MemoryDisk] = {}
+        """Of actors that are not running, for their next incarnation."""
+        self._driver_envs: dict[str, SimEnv] = {}
+        self._ready_waiters: dict[str, asyncio.Future[None]] = {}
+        self.clock = self.env(DRIVER).clock
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        guards.install()
+        return self.loop.run(main)
+
+    def env(self, name: str) -> SimEnv:
+        env = self._driver_envs.get(name)
+        if env is None:
+            if name in self._specs:
+                raise ValueError(f"{name!r} is an actor")
+            env = self._driver_envs[name] = SimEnv(self, name, 1, MemoryDisk())
+            self.network.join(env.host)
+        return env
+
+    # The life of actors
+
+    async def launch(self, specs: Sequence[ActorSpec]) -> None:
+        for spec in specs:
+            if spec.name in self._driver_envs or (spec.name in self._specs and self._running(spec.name) is not None):
+                raise ValueError(f"an actor named {spec.name!r} is running")
+            self._specs[spec.name] = spec
+        for spec in specs:
+            # One that was stopped leaves nothing but its name to the next.
+            self._disks.pop(spec.name, None)
+            before = self._envs.get(spec.name)
+            self._start(spec, before.incarnation + 1 if before is not None else 1, MemoryDisk())
+        for spec in specs:
+            await self._wait_ready(spec.name)
+
+    async def begin(self) -> None:
+        self.master.begin()
+
+    def _start(self, spec: ActorSpec, incarnation: int, disk: MemoryDisk) -> None:
+        env = self._envs[spec.name] = SimEnv(self, spec.name, incarnation, disk)
+        self._log(spec.name, "actor.started", {"incarnation": incarnation})
+        factory = resolve(spec.factory)
+        try:
+            actor: Actor = env.context.run(factory, env, spec.config)
+        except Exception as error:
+            raise self._failure(env, f"its factory {spec.factory}", error) from error
+        self.network.join(env.host)
+        env.main = env.spawn(actor.run(), "run")
+
+    async def _wait_ready(self, name: str) -> None:
+        if not self._envs[name].is_ready:
+            waiter = self._ready_waiters.get(name)
+            if waiter is None:
+                waiter = self._ready_waiters[name] = self.loop.create_future()
+            await waiter
+
+    def _actor_ready(self, env: SimEnv) -> None:
+        waiter = self._ready_waiters.pop(env.name, None)
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    async def stop(self, name: str) -> None:
+        env = self._running(name)
+        if env is not None:
+            await self._stop([env])
+
+    async def shutdown(self) -> None:
+        await self._stop([env for env in reversed(self._envs.values()) if env.condition is not Condition.DEAD])
+
+    async def _stop(self, envs: Sequence[SimEnv]) -> None:
+        for env in envs:
+            if env.condition is Condition.PAUSED:
+                self.loop.resume(env)
+        mains = [env.main for env in envs if env.main is not None]
+        for main in mains:
+            main.cancel()
+        await self._wait_done(mains)
+        for env in envs:
+            self.network.leave(env.host)
+        others = [task for env in envs for task in env.live_tasks()]
+        for task in others:
+            task.cancel()
+        await self._wait_done(others)
+        for env in envs:
+            self._log(env.name, "actor.stopped", {})
+            self.loop.bury(env)
+            self._disks[env.name] = env.disk.hand_over()
+
+    async def _wait_done(self, tasks: Sequence[asyncio.Task[Any]]) -> None:
+        """Until all tasks are done, but no longer than an actor may take to stop."""
+        pending = [task for task in tasks if not task.done()]
+        if not pending:
+            return
+        waiter: asyncio.Future[None] = self.loop.create_future()
+        left = len(pending)
+
+        def one_done(_: object) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0 and not waiter.done():
+                waiter.set_result(None)
+
+        def give_up() -> None:
+            if not waiter.done():
+                waiter.set_result(None)
+
+        for task in pending:
+            task.add_done_callback(one_done)
+        timer = self.loop.call_later(STOP_TIMEOUT_S, give_up)
+        await waiter
+        timer.cancel()
+
+    async def crash(self, name: str) -> None:
+        env = self._running(name)
+        if env is None:
+            return
+        self._log(name, "actor.crashed", {})
+        self._disks[name] = env.disk.crash(streams.random_stream(self.seed, "disk", name, env.incarnation))
+        self.loop.bury(env)
+        self.network.leave(env.host)
+
+    async def restart(self, name: str, spec: ActorSpec | None = None) -> None:
+        env = self._envs[name]
+        if env.condition is not Condition.DEAD:
+            raise ValueError(f"{name} is running")
+        if spec is not None:
+            self._specs[name] = spec
+        self._start(self._specs[name], env.incarnation + 1, self._disks.pop(name))
+
+    async def pause(self, name: str) -> None:
+        env = self._running(name)
+        if env is not None:
+            self.loop.pause(env)
+
+    async def resume(self, name: str) -> None:
+        env = self._running(name)
+        if env is not None and env.condition is Condition.PAUSED:
+            self.loop.resume(env)
+
+    def _running(self, name: str) -> SimEnv | None:
+        env = self._envs[name]
+        return None if env.condition is Condition.DEAD else env
+
+    # Faults of the network
+
+    async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool = False) -> None:
+        self.network.partition(fault, a, b, one_way)
+
+    async def heal(self, fault: str) -> None:
+        self.network.heal(fault)
+
+    # The end of a run
+
+    async def run_until(
+        self, deadline_ns: int, *, stop: asyncio.Event | None = None, until_idle: bool = False
+    ) -> Ending:
+        if not self.master.running:
+            raise RuntimeError("call begin() first: until then the clock stands still")
+        if stop is not None and stop.is_set():
+            return "stopped"
+        if deadline_ns <= self.master.now_ns():
+            return "deadline"
+        ending: asyncio.Future[Any] = self.loop.wait_idle() if until_idle else self.loop.create_future()
+
+        def finish(how: Ending) -> None:
+            if not ending.done():
+                ending.set_result(how)
+
+        deadline = self.clock.call_at_ns(deadline_ns, finish, "deadline", background=True)
+        watcher: asyncio.Task[None] | None = None
+        if stop is not None:
+            watcher = self.loop.create_task(_after(stop, finish), name="driver: wait for stop")
+        try:
+            how: Ending = await ending
+            return how
+        finally:
+            deadline.cancel()
+            if watcher is not None:
+                watcher.cancel()
+
+    # Failures and logs
+
+    def _log(self, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        self.sink(self.master.now_ns(), actor, kind, data)
+
+    def _failure(self, env: Owner, what: str, error: BaseException) -> errors.ActorFailed:
+        incarnation = f" (incarnation {env.incarnation})" if isinstance(env, SimEnv) else ""
+        return errors.ActorFailed(
+            f"{env.name}{incarnation} failed at {self.master.now_ns() / SECOND_NS:.9f} s:"
+            f" {what} ended with {type(error).__name__}: {error}"
+        )
+
+    def _actor_failed(self, env: SimEnv, what: str, error: BaseException) -> None:
+        failure = self._failure(env, what, error)
+        failure.__cause__ = error
+        self.loop.fail(failure)
+
+    def _explain_stall(self) -> str:
+        text = ""
+        if not self.master.running:
+            text += f"the clock stands at 0 until begin(); {self.master.waiting()} timers wait for it\n"
+            unready = [name for name, env in self._envs.items() if not env.is_ready]
+            if unready:
+                text += f"not ready: {', '.join(unready[:10])}{' …' if len(unready) > 10 else ''}\n"
+        return text
+
+
+async def _after(event: asyncio.Event, finish: Callable[[Ending], None]) -> None:
+    await event.wait()
+    finish("stopped")

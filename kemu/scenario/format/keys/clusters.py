@@ -1,0 +1,170 @@
+"""The keys of nodes, schedulers and extenders, and of the times of the cluster's own work.
+
+:mod:`kemu.scenario.loading.clusters` makes actors of what they hold.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from kemu.scenario.format.keys import kubelets
+from kemu.scenario.format.keys.distributions import TIME, Cost
+from kemu.scenario.format.shapes import (
+    NAME,
+    POSITIVE_SECONDS,
+    QUANTITY,
+    Choice,
+    Free,
+    Key,
+    ListOf,
+    MapOf,
+    Named,
+    Record,
+    ScalarOr,
+    Switch,
+    Text,
+    Whole,
+)
+from kemu.scheduler.experiments import switches
+
+_NODE = {
+    "labels": Key(MapOf(Text(".*")), "Labels; kubernetes.io/hostname, os and arch are always set."),
+    "annotations": Key(MapOf(Text(".*")), "Annotations."),
+    "taints": Key(ListOf(Free()), "Taints as in a Node: key, value, effect."),
+    "unschedulable": Key(Switch(), "Cordoned from the start."),
+    "capacity": Key(MapOf(QUANTITY), "What the machine has; by default the allocatable."),
+    "allocatable": Key(
+        MapOf(QUANTITY),
+        "What pods may request; by default the capacity less what the kubelet reserves. Where neither names them: "
+        "cpu 8, memory 32Gi, ephemeral-storage 100Gi, pods 110.",
+    ),
+    "kubelet": Key(kubelets.KUBELET, "Fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."),
+    "kubeletFile": Key(Text(), "The same in a file, relative to the scenario."),
+    "images": Key(ListOf(Text()), "Names of the images that it has from the start."),
+    "usage": Key(Free(), "What it uses besides its pods: memory, disk, images, deadContainers, inodes, pids."),
+    "machine": Key(
+        Record(
+            {
+                "nodefs": Key(Record({"inodes": Key(QUANTITY, "How many.")}), "The file system of logs and volumes."),
+                "imagefs": Key(
+                    Record(
+                        {"capacity": Key(QUANTITY, "Its size.", required=True), "inodes": Key(QUANTITY, "How many.")}
+                    ),
+                    "A file system of their own for images and writable layers.",
+                ),
+                "splitImages": Key(Switch(), "Only images lie on imagefs."),
+                "pids": Key(QUANTITY, "How many processes there can be; 32768 by default."),
+            }
+        ),
+        "What the kubelet measures beside memory and the size of the disk.",
+    ),
+}
+NODE = Named(
+    "node",
+    Record(
+        _NODE | {"count": Key(Whole(0), "How many, with namePrefix.")},
+        choices={
+            "name": Key(NAME, "The node's name."),
+            "namePrefix": Key(Text(what="a prefix such as node-"), "With count: node- gives node-1, node-2, …"),
+        },
+        noun="name",
+    ),
+)
+
+_SWITCHES: dict[str, tuple[tuple[str, ...], str]] = {
+    "queue": (("priority", "fifo"), "fifo: in the order of arrival, the failed ones last."),
+    "nomination": ((), "Whether the room that preemption makes is kept for the preemptor."),
+    "cooperate": ((), "Whether nominations that other schedulers have made are honoured."),
+    "clearLowerNominations": (
+        ("current", "always"),
+        "When a preemptor clears lower nominations on its node. current: not if all of its victims terminate already.",
+    ),
+    "preemptor": (("scheduler", "kubelet", "rescheduler", "none"), "Who preempts."),
+    "victimOrder": (("priority", "qos"), "By what victims are ranked first."),
+    "pdb": (("respect", "ignore"), "Whether victims under a disruption budget are spared if possible."),
+    "eligibility": (
+        ("current", "alpha"),
+        "When a pod that has preempted may preempt again. alpha: not while any lower pod terminates on its node.",
+    ),
+    "disablePreemption": ((), "No preemption at all."),
+    "statusWrites": (
+        ("blocking", "background"),
+        "Whether the scheduling loop waits until the status of a pod that failed is written.",
+    ),
+    "crossNodePreemption": ((), "Victims on other nodes too, where no node helps by itself."),
+    "lowerPriorityAffinity": ((), "Spare the victims that the preemptor has affinity to."),
+    "avoidEvictedNode": ((), "Not back to the node whose kubelet evicted or rejected it, for a while."),
+}
+"""The switches of the format: their words, today's Kubernetes first (none: true or false), and what they do."""
+
+
+_SWITCH_AMOUNTS: dict[str, dict[str, Key]] = {
+    "crossNodePreemption": {"budget": Key(Whole(1), "How much an attempt searches before it gives up; 10000.")},
+    "lowerPriorityAffinity": {"limit": Key(Whole(1), "How many sets of pods are tried on a node; 100.")},
+    "avoidEvictedNode": {"for": Key(POSITIVE_SECONDS, "How long; 5m.")},
+}
+"""Switches that may be a mapping instead of true, and what it holds."""
+
+
+def _policy() -> dict[str, Key]:
+    """The switches, those that the scheduler knows as built."""
+    built = {switch.name: switch.metadata.get("values", ()) for switch in dataclasses.fields(switches.Policy)}
+    keys = {}
+    for name, (words, doc) in _SWITCHES.items():
+        if name in _SWITCH_AMOUNTS:
+            keys[name] = Key(ScalarOr(Switch(), Record(_SWITCH_AMOUNTS[name])), doc)
+            continue
+        known = tuple(word for word in words if word in built.get(name, ()))
+        shape = Choice(known, tuple(word for word in words if word not in known)) if words else Switch()
+        keys[name] = Key(shape, doc, built=name in built)
+    keys["minFeasibleNodes"] = Key(Whole(1), "A search does not stop before it found so many nodes that pass; 100.")
+    return keys
+
+
+POLICY = _policy()
+
+SCHEDULER = Record(
+    {
+        "name": Key(NAME, "Serves the pods whose schedulerName it is.", required=True),
+        "replicas": Key(Whole(1, 100), "More than one race, without leader election, on the same pods."),
+        "policy": Key(Record(POLICY), "Experiment switches; the defaults are today's Kubernetes."),
+    },
+    choices={
+        "config": Key(Free(), "A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)."),
+        "configFile": Key(Text(), "The same in a file, relative to the scenario."),
+    },
+    noun="configuration",
+    choice_required=False,
+)
+
+EXTENDER = Record(
+    {
+        "name": Key(NAME, "The actor is extender/<name>; a scheduler calls it kemu://extender/<name>.", required=True),
+        "plugin": Key(Text(), "Its class: module:Class, or the name of one that comes with kemu.", required=True),
+        "args": Key(Free(), "What the class is given."),
+    }
+)
+
+TIMING: dict[str, Key] = {
+    "apiLatency": Key(TIME, "Between clients and API servers, one way."),
+    "watchLatency": Key(TIME, "From API servers to watching clients."),
+    "storeLatency": Key(TIME, "Between API servers and the store, one way."),
+    "schedulingCycle": Key(
+        Cost(
+            TIME,
+            Record(
+                {
+                    "base": Key(TIME, "For every attempt."),
+                    "perNode": Key(TIME, "For every node looked at."),
+                    "perEvaluation": Key(TIME, "For every set of pods that an experiment switch tries on a node."),
+                }
+            ),
+        ),
+        "How long an attempt to schedule a pod takes.",
+    ),
+    "bind": Key(TIME, "From the decision until the binding is sent."),
+    "kubeletSync": Key(TIME, "From what a kubelet hears until it acts."),
+    "podStart": Key(TIME, "From admission until the containers run, where a pod does not say."),
+    "imagePull": Key(TIME, "How long an image takes that the node does not have."),
+}
+"""The times of the cluster's own work."""

@@ -1,0 +1,154 @@
+"""The keys of the scenario format: which there are, what each may hold, which of them kemu has built.
+
+Role: the one table that :mod:`kemu.scenario.loading.loader` checks files against, and that ``kemu scenarios schema``
+turns into JSON Schema for editors. :mod:`kemu.scenario.keys` has its parts, by what they speak of; docs/scenarios.md
+explains the same keys to people.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.scenario.format.keys import clusters, expectations, timelines, workloads
+from kemu.scenario.format.shapes import (
+    DEFINITIONS,
+    DURATION,
+    NAME,
+    POSITIVE_DURATION,
+    QUANTITY,
+    Choice,
+    Free,
+    Key,
+    ListOf,
+    MapOf,
+    Number,
+    Record,
+    ScalarOr,
+    Switch,
+    Text,
+    Whole,
+)
+from kemu.scenario.loading import controllers
+
+API_VERSION = "kemu.dev/v1"
+KIND = "Scenario"
+
+SPEC: dict[str, Key] = {
+    "seed": Key(Whole(0), "Everything left to chance follows from it; --seed overrides it."),
+    "duration": Key(POSITIVE_DURATION, "Virtual time after which the run ends; 10m by default."),
+    "runtime": Key(Choice(("sim", "ray")), "Where it runs; --runtime overrides it."),
+    "speed": Key(Number(positive=True), "Virtual seconds for each real one, with ray only."),
+    "nodes": Key(ListOf(clusters.NODE), "The nodes, each with its kubelet."),
+    "schedulers": Key(ListOf(clusters.SCHEDULER), "The schedulers; by default one named default-scheduler."),
+    "extenders": Key(
+        ListOf(clusters.EXTENDER), "Extenders of schedulers: processes that filter, rank and bind beside them."
+    ),
+    "apiServers": Key(
+        Record(
+            {
+                "replicas": Key(Whole(1, 100), "More than one: each has its own watch cache."),
+                "cacheLag": Key(DURATION, "How far the watch caches are behind."),
+                "eventTtl": Key(POSITIVE_DURATION, "How long Event objects are kept; 1h by default."),
+            }
+        ),
+        "The API servers.",
+    ),
+    "store": Key(
+        Record(
+            {
+                "fsync": Key(Choice(("batch", "always", "none")), "When writes are safe on disk."),
+                "etcd": Key(Text(), "A real etcd instead, host:port."),
+            }
+        ),
+        "The store.",
+    ),
+    "eventObjects": Key(
+        Choice(("notable", "all", "none")), "Which Event objects are written; notable: not one for every binding."
+    ),
+    "heartbeats": Key(
+        Choice(("standing", "exact")),
+        "exact: every heartbeat of a kubelet is a message; standing: not where nobody can tell.",
+    ),
+    "controllers": Key(controllers.SHAPE, "Which controllers run; by default those that the scenario needs."),
+    "images": Key(MapOf(QUANTITY), "How large images are, by name."),
+    "timing": Key(Record(clusters.TIMING), "How long things take; each a value or a distribution."),
+    "priorityClasses": Key(
+        MapOf(
+            ScalarOr(
+                Whole(),
+                Record(
+                    {
+                        "value": Key(Whole(), "The priority.", required=True),
+                        "preemptionPolicy": Key(Choice(("PreemptLowerPriority", "Never")), "Whether it preempts."),
+                        "globalDefault": Key(Switch(), "For pods that name no class."),
+                        "description": Key(Text(".*"), "For whom it is."),
+                    }
+                ),
+            )
+        ),
+        "Priority classes: name and value, or the fields of a PriorityClass.",
+    ),
+    "manifests": Key(ListOf(Free()), "Kubernetes objects, created in this order before the clock starts."),
+    "events": Key(ListOf(timelines.EVENT), "Things that happen at a time."),
+    "workloads": Key(ListOf(workloads.WORKLOAD), "Streams of pods."),
+    "chaos": Key(ListOf(timelines.CHAOS), "Faults."),
+    "checks": Key(
+        Record(
+            {
+                "starvation": Key(
+                    Record(
+                        {
+                            "maxWait": Key(POSITIVE_DURATION, "No pod may wait longer to be bound."),
+                            "maxOvertaken": Key(Whole(0), "No pod may be overtaken more often."),
+                        }
+                    ),
+                    "Limits of the check no-pod-starves.",
+                ),
+                "loops": Key(
+                    Record(
+                        {
+                            "evictions": Key(
+                                Whole(0), "A workload may be evicted so often from a node that had evicted it before."
+                            ),
+                            "preemptions": Key(Whole(0), "Two workloads may preempt each other in turn so often."),
+                        }
+                    ),
+                    "Limits of the checks no-eviction-loop and no-preemption-loop.",
+                ),
+                "disable": Key(ListOf(Text()), "Ids of checks that do not count."),
+            }
+        ),
+        "What is always looked at.",
+    ),
+    "ablate": Key(ListOf(Text()), "Safeguards switched off.", built=False),
+    "matrix": Key(MapOf(ListOf(Free(mapping=False), 1)), "Values for paths below spec; all combinations run."),
+    "until": Key(expectations.EXPECTATION, "The run ends when this holds."),
+    "expect": Key(ListOf(expectations.EXPECTATION), "What the run must show."),
+}
+SCENARIO = Record(
+    {
+        "apiVersion": Key(Choice((API_VERSION,)), "Always kemu.dev/v1.", required=True),
+        "kind": Key(Choice((KIND,)), "Always Scenario.", required=True),
+        "metadata": Key(
+            Record(
+                {
+                    "name": Key(NAME, "Its name; by default that of the file."),
+                    "description": Key(Text(".*"), "What it shows, for a newcomer."),
+                }
+            ),
+            "Name and description.",
+        ),
+        "spec": Key(Record(SPEC), "The scenario.", required=True),
+    }
+)
+
+
+def json_schema() -> dict[str, Any]:
+    """The format as JSON Schema (2020-12)."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://kemu.dev/schemas/v1/scenario.json",
+        "title": "kemu scenario",
+        **SCENARIO.schema(),
+        "$defs": {name: shape.schema() for name, shape in sorted(DEFINITIONS.items())},
+    }

@@ -1,0 +1,531 @@
+"""From a YAML file to a :class:`kemu.scenario.scenarios.Scenario`, or to all of its mistakes at once.
+
+    scenario = load("scenarios/races/two-schedulers-one-node.yaml", overrides={"seed": 7})
+    for variant, each in variants(scenario): …
+
+The steps: read (:mod:`documents`), check the keys (:mod:`schema`), build the parts (:mod:`clusters`, :mod:`timelines`,
+:mod:`expectations`), check what they say about each other (:mod:`references`), and the same again for every variant of
+the matrix (:mod:`matrices`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from google.protobuf.message import Message
+
+from kemu import errors
+from kemu.k8s import core_v1_pb2
+from kemu.runtime.env import SECOND_NS
+from kemu.scenario import expectations, scenarios
+from kemu.scenario.format import documents, schema, values
+from kemu.scenario.format.documents import Document, Path
+from kemu.scenario.format.keys import kubelets
+from kemu.scenario.format.shapes import INVALID, Report
+from kemu.scenario.loading import clusters, controllers, manifests, matrices, references, timelines
+
+Variant = Mapping[str, Any]
+"""Path below spec → value."""
+
+MAX_VARIANTS = 1000
+
+
+def load(
+    path: str | FilePath,
+    data_dir: str | FilePath | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> scenarios.Scenario:
+    """Read a scenario.
+
+    ``data_dir`` is where traces are found. ``overrides`` are values for paths below spec, such as ``seed`` or
+    ``schedulers[0].policy.queue``; a path of the matrix is pinned by it. Raises ScenarioError with every mistake, in
+    the order of the file.
+    """
+    file = FilePath(path)
+    found = documents.read(file)
+    if len(found) != 1:
+        what = "holds no document" if not found else f"holds {len(found)} documents; a scenario is one"
+        raise errors.ScenarioError([errors.Problem(str(file), 1, 1, "", what)])
+    return _load(found[0], file, None if data_dir is None else FilePath(data_dir), overrides or {})
+
+
+def loads(
+    text: str,
+    name: str = "scenario.yaml",
+    data_dir: str | FilePath | None = None,
+    overrides: Mapping[str, Any] | None = None,
+) -> scenarios.Scenario:
+    """The same from a text; files that it names are looked for in the current directory."""
+    found = documents.parse(text, name)
+    if len(found) != 1:
+        raise errors.ScenarioError([errors.Problem(name, 1, 1, "", f"holds {len(found)} documents; a scenario is one")])
+    return _load(found[0], FilePath(name), None if data_dir is None else FilePath(data_dir), overrides or {})
+
+
+def variants(scenario: scenarios.Scenario) -> list[tuple[Variant, scenarios.Scenario]]:
+    """Every combination of the matrix, the last path changing fastest; without one, the scenario itself."""
+    return list(scenario.variants) or [({}, scenario)]
+
+
+def select(scenario: scenarios.Scenario, condition: Mapping[str, Any]) -> list[int]:
+    """Which of :func:`variants` have these values at these paths."""
+    return [
+        index
+        for index, (_, variant) in enumerate(variants(scenario))
+        if matrices.matches(variant.document.data, condition)
+    ]
+
+
+def _load(document: Document, file: FilePath, data_dir: FilePath | None, overrides: Variant) -> scenarios.Scenario:
+    _override(document, overrides)
+    problems: list[errors.Problem] = []
+    loading = _Loading(document, file, data_dir, problems)
+    matrix = loading.read_matrix()
+    scenario = loading.build(matrix)
+    made: list[tuple[Variant, scenarios.Scenario]] = []
+    if scenario is not None:
+        for combination in matrices.combinations(matrix) if matrix else ():
+            clone = matrices.clone(document)
+            del clone.data["spec"]["matrix"]
+            try:
+                for text, value in combination.items():
+                    matrices.put(clone, matrices.parse_path(text), value, document.place(("spec", "matrix", text)))
+            except ValueError as error:  # another path of the matrix has taken the ground away
+                loading.report.add(("spec", "matrix"), str(error), key=True)
+                continue
+            variant = _Loading(clone, file, data_dir, problems, is_variant=True).build({})
+            if variant is not None:
+                made.append((combination, variant))
+        _check_conditions(scenario, [variant for _, variant in made] or [scenario], loading.report)
+    if problems or scenario is None:
+        raise errors.ScenarioError(_in_order(problems, document.file))
+    scenario.variants.extend(made)
+    return scenario
+
+
+def _override(document: Document, overrides: Variant) -> None:
+    problems = []
+    for text, value in overrides.items():
+        try:
+            target = matrices.parse_path(text)
+            spec = document.data.get("spec") if isinstance(document.data, dict) else None
+            matrix = spec.get("matrix") if isinstance(spec, dict) else None
+            if isinstance(matrix, dict):
+                for key in [key for key in matrix if _covers(target, key)]:
+                    del matrix[key]
+                if not matrix:
+                    del document.data["spec"]["matrix"]
+            matrices.put(document, target, value, document.place(target))
+        except ValueError as error:
+            problems.append(document.problem((), f"{text} cannot be overridden: {error}"))
+    if problems:
+        raise errors.ScenarioError(problems)
+
+
+def _covers(target: Path, key: str) -> bool:
+    """Whether setting ``target`` sets the path of the matrix too."""
+    try:
+        path = matrices.parse_path(key)
+    except ValueError:
+        return False
+    return path[: len(target)] == target
+
+
+def _in_order(problems: Iterable[errors.Problem], file: str) -> list[errors.Problem]:
+    """Every problem once, the scenario's own before those of other files, by their places."""
+    unique = dict.fromkeys(problems)
+    return sorted(unique, key=lambda problem: (problem.file != file, problem.file, problem.line, problem.column))
+
+
+def _check_conditions(scenario: scenarios.Scenario, made: Sequence[scenarios.Scenario], report: Report) -> None:
+    """``when`` speaks of a variant at least, ``of`` and ``timesThatOf`` of one exactly."""
+
+    def count(condition: Mapping[str, Any]) -> int:
+        return sum(matrices.matches(variant.document.data, condition) for variant in made)
+
+    items = report.document.data["spec"].get("expect")
+    for index, item in enumerate(items if isinstance(items, list) else []):
+        if not isinstance(item, dict):
+            continue
+        path: Path = ("spec", "expect", index)
+        when = item.get("when")
+        if isinstance(when, dict) and not count(when):
+            report.add((*path, "when"), "no variant of the matrix is like that")
+        compare = item.get("compare")
+        if not isinstance(compare, dict):
+            continue
+        if len(made) < 2:
+            report.add((*path, "compare"), "compares variants, but there is no matrix", key=True)
+            continue
+        for key in ("of", "timesThatOf"):
+            if isinstance(compare.get(key), dict) and count(compare[key]) != 1:
+                text = f"fits {count(compare[key])} variants of the matrix; it must fit exactly one"
+                report.add((*path, "compare", key), text)
+
+
+class _Loading:
+    """One document, or one variant of it."""
+
+    def __init__(
+        self,
+        document: Document,
+        file: FilePath,
+        data_dir: FilePath | None,
+        problems: list[errors.Problem],
+        *,
+        is_variant: bool = False,
+    ) -> None:
+        self.document = document
+        self.file = file
+        self.data_dir = data_dir
+        self.report = Report(document, problems)
+        self.is_variant = is_variant
+        self.resolved = documents.copy(document.data)
+        self._node_names: list[tuple[str, Path]] = []
+        self._stated: list[tuple[str, str, str]] = []
+
+    def read_matrix(self) -> dict[str, list[Any]]:
+        """The matrix, as far as it is right."""
+        data = self.document.data
+        spec = data.get("spec") if isinstance(data, dict) else None
+        matrix = spec.get("matrix") if isinstance(spec, dict) else None
+        if not isinstance(matrix, dict):
+            return {}
+        good: dict[str, list[Any]] = {}
+        for text, found in matrix.items():
+            path: Path = ("spec", "matrix", text)
+            if not isinstance(found, list) or not found:
+                continue  # the table of keys says so
+            try:
+                target = matrices.parse_path(text)
+                if target[:2] in (("spec", "matrix"), ("spec", "expect")):
+                    raise ValueError(f"{text} cannot vary")
+                matrices.put(matrices.clone(self.document), target, found[0], self.document.place(path))
+            except ValueError as error:
+                self.report.add(path, str(error), key=True)
+                continue
+            good[text] = found
+        if math.prod(len(found) for found in good.values()) > MAX_VARIANTS:
+            self.report.add(("spec", "matrix"), f"has more than {MAX_VARIANTS} combinations", key=True)
+            return {}
+        return good
+
+    def build(self, matrix: Mapping[str, Sequence[Any]]) -> scenarios.Scenario | None:
+        """The scenario, with whatever of it is right; None where nothing can be built."""
+        report = self.report
+        checked = schema.SCENARIO.check(self.document.data, (), report)
+        if checked is INVALID or not isinstance(self.document.data.get("spec"), dict):
+            return None
+        spec, raw = checked.get("spec", {}), self.document.data["spec"]
+        duration_ns = spec.get("duration", scenarios.DEFAULT_DURATION_NS)
+
+        # Where the duration itself is wrong, nothing is too late.
+        last_ns = duration_ns if "duration" in spec or raw.get("duration") is None else values.MAX_DURATION_NS
+
+        timeline = timelines.Timeline(report, last_ns, self.data_dir)
+        timeline.add_workloads(spec.get("workloads", []), ("spec", "workloads"))
+        timeline.add_events(spec.get("events", []), raw.get("events") or [], ("spec", "events"))
+        nodes = self._nodes(spec, raw, timeline)
+        schedulers = clusters.schedulers(spec.get("schedulers"), self._scheduler_configs(spec))
+        extenders = clusters.extenders(spec.get("extenders", []), schedulers, ("spec", "extenders"), self.report)
+        setup, declared = self._setup(spec, timeline)
+        api = spec.get("apiServers", {})
+        running = controllers.chosen(
+            spec.get("controllers"), nodes, setup, timeline.events, timeline.workloads, bool(spec.get("chaos"))
+        )
+        names = references.Names(
+            nodes,
+            schedulers,
+            extenders,
+            timeline.workloads,
+            timeline.events,
+            apiservers=api.get("replicas", 1),
+            controllers=running,
+            priority_classes=spec.get("priorityClasses", {}),
+            raw_workloads=_names(raw.get("workloads")),
+            stated=[*self._stated, *_created(raw.get("events"))],
+        )
+        timeline.add_faults(spec.get("chaos", []), ("spec", "chaos"), names.actors)
+        self._check_names(raw, declared, names, timeline)
+        expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
+        until = self._until(spec, raw, names, last_ns)
+        store = spec.get("store", {})
+        metadata = checked.get("metadata", {})
+        return scenarios.Scenario(
+            name=metadata.get("name") or self.file.stem,
+            description=metadata.get("description", ""),
+            file=str(self.file),
+            document=self.document,
+            resolved=self.resolved,
+            seed=spec.get("seed", 0),
+            duration_ns=duration_ns,
+            runtime=spec.get("runtime", "sim"),
+            speed=spec.get("speed", 1.0),
+            nodes=tuple(nodes),
+            schedulers=tuple(schedulers),
+            extenders=tuple(extenders),
+            apiserver_replicas=api.get("replicas", 1),
+            cache_lag_s=api.get("cacheLag", 0) / SECOND_NS,
+            event_ttl_s=api.get("eventTtl", 3600 * SECOND_NS) / SECOND_NS,
+            event_objects=spec.get("eventObjects", "notable"),
+            heartbeats=spec.get("heartbeats", "standing"),
+            store_fsync=store.get("fsync", "batch"),
+            store_etcd=store.get("etcd", "").removeprefix("etcd://"),
+            images=clusters.image_sizes(spec.get("images", {}), ("spec", "images"), report),
+            timing=spec.get("timing", {}),
+            setup=tuple(setup),
+            events=tuple(timeline.events),
+            workloads=tuple(timeline.workloads),
+            controllers=running,
+            chaos=tuple(timeline.faults),
+            checks=self._checks(spec),
+            until=until,
+            expectations=tuple(expected),
+            comparisons=tuple(comparisons),
+            matrix={text: tuple(found) for text, found in matrix.items()},
+        )
+
+    # --- the cluster -------------------------------------------------------------------------------------------------
+
+    def _nodes(
+        self, spec: Mapping[str, Any], raw: Mapping[str, Any], timeline: timelines.Timeline
+    ) -> list[scenarios.Node]:
+        nodes: list[scenarios.Node] = []
+        if raw.get("nodes") is None and not timeline.traces:
+            self.report.add(("spec",), "nodes is missing")
+        for index, item in enumerate(spec.get("nodes", [])):
+            if item is not INVALID:
+                path: Path = ("spec", "nodes", index)
+                written = raw["nodes"][index]
+                if "kubeletFile" in item:
+                    configuration = self._kubelet_file(item, path)
+                    if configuration is None:
+                        continue
+                    written = {**written, "kubelet": configuration}
+                made = clusters.nodes(item, written, path, self.report, clusters.MAX_NODES - len(nodes))
+                nodes += made
+                key = "name" if "name" in item else "namePrefix"
+                self._node_names += [(node.name, (*path, key)) for node in made]
+        return nodes + timeline.trace_nodes
+
+    def _kubelet_file(self, item: dict[str, Any], path: Path) -> Mapping[str, Any] | None:
+        """What stands in ``kubeletFile`` of a node, also in ``item`` and in the resolved document; None: mistakes."""
+        where = (*path, "kubeletFile")
+        if "kubelet" in item:
+            self.report.add(where, "cannot stand beside kubelet", key=True)
+            return None
+        found = self._read(item["kubeletFile"], where)
+        if len(found) != 1 or not isinstance(found[0].data, dict):
+            if found:
+                self.report.add(where, "must hold one mapping, a KubeletConfiguration")
+            return None
+        data, problems = found[0].data, len(self.report.problems)
+        report = Report(found[0], self.report.problems)
+        item["kubelet"] = kubelets.KUBELET.check(data, (), report)
+        if len(self.report.problems) == problems:
+            clusters.check_kubelet(data, (), report)
+        if len(self.report.problems) > problems:
+            return None
+        resolved = self.resolved["spec"]["nodes"][path[-1]]
+        del resolved["kubeletFile"]
+        resolved["kubelet"] = data
+        return data
+
+    def _scheduler_configs(self, spec: Mapping[str, Any]) -> dict[int, Any]:
+        """What stands in ``configFile`` of each scheduler that has one; taken into the resolved document."""
+        configs = {}
+        for index, item in enumerate(spec.get("schedulers", [])):
+            if not isinstance(item, dict):
+                continue
+            path: Path = ("spec", "schedulers", index, "config")
+            if "config" in item or "configFile" not in item:
+                clusters.check_config(item.get("config", {}), item.get("name", ""), path, self.report)
+                continue
+            path = (*path[:-1], "configFile")
+            found = self._read(item["configFile"], path)
+            if len(found) == 1 and isinstance(found[0].data, dict):
+                configs[index] = found[0].data
+                clusters.check_config(found[0].data, item.get("name", ""), (), Report(found[0], self.report.problems))
+                resolved = self.resolved["spec"]["schedulers"][index]
+                del resolved["configFile"]
+                resolved["config"] = found[0].data
+            elif found:
+                self.report.add(path, "must hold one mapping, a KubeSchedulerConfiguration")
+        return configs
+
+    def _read(self, name: str, path: Path) -> list[Document]:
+        """The documents of a file that the scenario names, relative to itself."""
+        try:
+            found = documents.read(self.file.parent / name)
+        except errors.ScenarioError as error:
+            for problem in error.problems:
+                if problem.message.startswith("cannot be read"):
+                    self.report.add(path, f"{problem.file} {problem.message}")
+                else:
+                    self.report.problems.append(problem)
+            return []
+        if not found:
+            self.report.add(path, f"{name} holds no document")
+        return found
+
+    def _setup(
+        self, spec: Mapping[str, Any], timeline: timelines.Timeline
+    ) -> tuple[list[scenarios.Manifest], list[manifests.Declared]]:
+        """What is created before the clock starts: priority classes first, then the manifests in their order."""
+        classes: list[scenarios.Manifest] = []
+        for name, item in spec.get("priorityClasses", {}).items():
+            path: Path = ("spec", "priorityClasses", name)
+            value = item if isinstance(item, int) else item.get("value", 0)
+            if not -(1 << 31) <= value < 1 << 31:
+                where = path if isinstance(item, int) else (*path, "value")
+                self.report.add(where, f"{value} is not a priority: the highest that a user may define is 1000000000")
+                continue
+            message = clusters.priority_class(name, item)
+            manifests.complete(message, item if isinstance(item, dict) else {}, path, self.report)
+            classes.append(_manifest(message, path, self.report))
+        classes += [
+            _manifest(clusters.priority_class(name, value), ("spec", "workloads"), self.report)
+            for name, value in timeline.trace_priority_classes.items()
+            if name not in spec.get("priorityClasses", {})
+        ]
+        setup: list[scenarios.Manifest] = []
+        declared: list[manifests.Declared] = []
+        resolved: list[Any] = []
+        for index, item in enumerate(spec.get("manifests", [])):
+            path = ("spec", "manifests", index)
+            if item is INVALID:
+                continue
+            sources: list[tuple[Any, Path, Report]] = [(item, path, self.report)]
+            if set(item) == {"file"}:
+                if not isinstance(item["file"], str):
+                    self.report.add((*path, "file"), "must be the name of a file")
+                    continue
+                found = self._read(item["file"], (*path, "file"))
+                sources = [(each.data, (), Report(each, self.report.problems)) for each in found]
+            for data, where, report in sources:
+                resolved.append(data)
+                stated = manifests.stated_name(data)
+                if stated is not None:
+                    self._stated.append(stated)
+                read = manifests.read(data, where, report)
+                if read is not None:
+                    setup.append(_manifest(read, where, report))
+                    declared.append(manifests.Declared(read, report, where))
+        if resolved:
+            self.resolved["spec"]["manifests"] = resolved
+        for index, digest in timeline.trace_digests.items():
+            self.resolved["spec"]["workloads"][index]["trace"]["digest"] = digest
+        namespaces = [item for item in setup if isinstance(item.message, core_v1_pb2.Namespace)]
+        rest = [item for item in setup if not isinstance(item.message, core_v1_pb2.Namespace)]
+        return [*namespaces, *classes, *rest], [*declared, *timeline.declared]
+
+    def _check_names(
+        self,
+        raw: Mapping[str, Any],
+        declared: Sequence[manifests.Declared],
+        names: references.Names,
+        timeline: timelines.Timeline,
+    ) -> None:
+        references.check_unique(self._node_names, "node", self.report)
+        for section, what in (("schedulers", "scheduler"), ("extenders", "extender"), ("workloads", "workload")):
+            items = raw.get(section)
+            stated = [
+                (item["name"], ("spec", section, index, "name"))
+                for index, item in enumerate(items if isinstance(items, list) else [])
+                if isinstance(item, dict) and isinstance(item.get("name"), str)
+            ]
+            references.check_unique(stated, what, self.report)
+        references.check_objects(declared, names, [name for name, _ in self._node_names])
+        references.check_events(timeline.events, names, self.report)
+
+    def _checks(self, spec: Mapping[str, Any]) -> scenarios.Checks:
+        checks = spec.get("checks", {})
+        disabled = [check for check in checks.get("disable", []) if check is not INVALID]
+        for index, check in enumerate(disabled):
+            references.check_id(check, ("spec", "checks", "disable", index), self.report)
+        starvation = checks.get("starvation", {})
+        loops = checks.get("loops", {})
+        return scenarios.Checks(
+            max_wait_ns=starvation.get("maxWait"),
+            max_overtaken=starvation.get("maxOvertaken"),
+            max_eviction_returns=loops.get("evictions"),
+            max_preemption_returns=loops.get("preemptions"),
+            disabled=tuple(disabled),
+        )
+
+    # --- expectations ------------------------------------------------------------------------------------------------
+
+    def _expectations(
+        self,
+        spec: Mapping[str, Any],
+        raw: Mapping[str, Any],
+        names: references.Names,
+        duration_ns: int,
+        *,
+        judged: bool,
+    ) -> tuple[list[expectations.Expectation], list[expectations.Expectation]]:
+        """Those that count in this document, and the comparisons.
+
+        Not ``judged``: the document has a matrix, and each variant has expectations of its own.
+        """
+        found, comparisons = [], []
+        kept = []
+        ids: dict[str, int] = {}
+        for index, item in enumerate(spec.get("expect", [])):
+            if not isinstance(item, dict):
+                continue
+            path: Path = ("spec", "expect", index)
+            written = raw["expect"][index]
+            expectation = expectations.read(item, written, self.document.place(path).line)
+            if expectation is None:
+                continue
+            is_comparison = isinstance(expectation.subject, expectations.Comparison)
+            if is_comparison and not self.is_variant:
+                references.check_expectation(expectation, path, names, duration_ns, self.report)
+                comparisons.append(expectations.unique(expectation, ids))
+            elif not is_comparison and judged and matrices.matches(self.document.data, expectation.when):
+                references.check_expectation(expectation, path, names, duration_ns, self.report)
+                found.append(expectations.unique(expectation, ids))
+                kept.append({key: value for key, value in written.items() if key != "when"})
+        if self.is_variant and "expect" in raw:
+            self.resolved["spec"]["expect"] = kept
+        return found, comparisons
+
+    def _until(
+        self, spec: Mapping[str, Any], raw: Mapping[str, Any], names: references.Names, duration_ns: int
+    ) -> expectations.Expectation | None:
+        if "until" not in spec:
+            return None
+        path: Path = ("spec", "until")
+        found = expectations.read(spec["until"], raw["until"], self.document.place(path).line)
+        if found is None:
+            return None
+        complaint = expectations.cannot_end_a_run(found)
+        if complaint:
+            self.report.add(path, complaint)
+        references.check_expectation(found, path, names, duration_ns, self.report)
+        return found
+
+
+def _manifest(message: Message, path: Path, report: Report) -> scenarios.Manifest:
+    problem = report.document.problem(path, "", root=report.root)
+    return scenarios.Manifest(message, problem.file, problem.line, problem.column, problem.path)
+
+
+def _names(items: Any) -> list[str]:
+    return [
+        item["name"]
+        for item in (items if isinstance(items, list) else [])
+        if isinstance(item, dict) and isinstance(item.get("name"), str)
+    ]
+
+
+def _created(items: Any) -> Iterator[tuple[str, str, str]]:
+    for item in items if isinstance(items, list) else []:
+        for action in ("create", "apply"):
+            stated = manifests.stated_name(item.get(action)) if isinstance(item, dict) else None
+            if stated is not None:
+                yield stated

@@ -1,0 +1,227 @@
+"""Kubernetes objects in a scenario: from YAML to messages, with the place of every mistake.
+
+What the API server would refuse is refused here already, with its own reasons, because here the line is known.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+from google.protobuf.message import Message
+
+from kemu.k8s import core_v1_pb2
+from kemu.kubelet.images import images
+from kemu.kubelet.usage import curves, usages
+from kemu.objects import defaults, resources
+from kemu.objects.conversion import convert
+from kemu.objects.validation import kinds
+from kemu.scenario.format.documents import Path, follow, nearest
+from kemu.scenario.format.shapes import Report, unbuilt_text
+
+DEFAULT_IMAGE = images.EVERYWHERE
+"""Of containers that name none. No kubelet ever has to pull it."""
+
+BUILT_KINDS = (
+    "Namespace", "Node", "Pod", "PriorityClass", "PodDisruptionBudget", "Service", "Lease", "Event",
+    "DaemonSet", "ReplicaSet", "StatefulSet",
+)  # fmt: skip
+"""Kinds that mean something without a controller, or that have theirs."""
+
+START_SECONDS = "kemu.dev/start-seconds"
+RUN_SECONDS = "kemu.dev/run-seconds"
+EXIT_CODE = "kemu.dev/exit-code"
+SHUTDOWN_SECONDS = "kemu.dev/shutdown-seconds"
+PRE_STOP_SECONDS = "kemu.dev/pre-stop-seconds"
+PULL_ERROR = "kemu.dev/image-pull-error"
+FINISH = "kemu.dev/finish"
+"""Set on a running pod, it ends its containers with this exit code."""
+USAGE = usages.USAGE
+
+ANNOTATIONS = (START_SECONDS, RUN_SECONDS, EXIT_CODE, SHUTDOWN_SECONDS, PRE_STOP_SECONDS, PULL_ERROR)
+"""What a pod may say about its life; with ``.<container>`` behind it, about that of one container."""
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An object and where the scenario states it."""
+
+    message: Any
+    report: Report
+    path: Path
+    template: bool = False
+    """A workload's template: it has no name."""
+
+    def complain(self, field: str, message: str, suggestion: str = "") -> None:
+        """About a field of the object, or whatever of it is written down."""
+        data = self.report.document.data
+        for step in self.path:
+            data = data[step]
+        self.report.add((*self.path, *follow(data, field)[0]), message, suggestion)
+
+
+def stated_name(data: Any) -> tuple[str, str, str] | None:
+    """Kind, namespace and name of an object, however many mistakes it has otherwise."""
+    metadata = data.get("metadata") if isinstance(data, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        return None
+    namespace = metadata.get("namespace", "default")
+    return str(data.get("kind")), namespace if isinstance(namespace, str) else "default", metadata["name"]
+
+
+def read(data: Any, path: Path, report: Report) -> Message | None:
+    """The object that stands at ``path``, all of its mistakes reported; None where it is no object at all."""
+    if not isinstance(data, dict):
+        report.add(path, "must be a Kubernetes object")
+        return None
+    kind = data.get("kind")
+    if isinstance(kind, str) and kind in resources.BY_KIND and kind not in BUILT_KINDS:
+        report.add((*path, "kind"), unbuilt_text(kind))
+        return None
+    try:
+        message = convert.from_manifest(data)
+    except convert.ConversionError as error:
+        _report_conversion(error, path, report)
+        return None
+    complete(message, data, path, report)
+    return message
+
+
+def read_pod(data: Any, path: Path, report: Report) -> core_v1_pb2.Pod | None:
+    """A template: metadata and spec of a pod, without a name. As :func:`read`."""
+    try:
+        pod = convert.from_json(core_v1_pb2.Pod, data)
+    except convert.ConversionError as error:
+        _report_conversion(error, path, report)
+        return None
+    if pod.metadata.name:
+        report.add((*path, "metadata", "name"), "a template has no name: its pods are named <workload>-<n>", key=True)
+    pod.metadata.name = "template"
+    complete(pod, data, path, report)
+    pod.metadata.ClearField("name")
+    return pod
+
+
+def read_part(message_class: type[Message], data: Any, path: Path, report: Report) -> Any:
+    """A part of an object, such as a taint; None where it has mistakes."""
+    try:
+        return convert.from_json(message_class, data)
+    except convert.ConversionError as error:
+        _report_conversion(error, path, report)
+        return None
+
+
+def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) -> None:
+    """Fill in what the format leaves out (namespace, images), then check as the API server does."""
+    resource = resources.of(message)
+    if resource.namespaced and not message.metadata.namespace:
+        message.metadata.namespace = "default"
+    spec = _pod_spec(message)
+    for container in (*spec.initContainers, *spec.containers) if spec is not None else ():
+        if not container.image:
+            container.image = DEFAULT_IMAGE
+    if isinstance(message, core_v1_pb2.Pod):
+        if _says_when_it_ends(message):
+            ends(message)
+        _check_annotations(message, path, report)
+    elif spec is not None:
+        _check_annotations(message.spec.template, (*path, "spec", "template"), report)
+    if not message.metadata.name and not message.metadata.generateName:
+        report.add((*path, "metadata") if "metadata" in data else path, "metadata.name is missing")
+        return
+    defaulted = type(message)()
+    defaulted.CopyFrom(message)
+    if not message.metadata.name:
+        defaulted.metadata.name = f"{message.metadata.generateName}x"
+    defaults.apply(defaulted)
+    for cause in kinds.validate_create(defaulted):
+        where, rest = follow(data, cause.field)
+        report.add((*path, *where), f"{cause.field}: {cause.message}" if rest else cause.message)
+
+
+def _pod_spec(message: Any) -> core_v1_pb2.PodSpec | None:
+    """Of a pod, or of the pods that an object is a template of."""
+    if isinstance(message, core_v1_pb2.Pod):
+        return message.spec
+    return message.spec.template.spec if hasattr(getattr(message, "spec", None), "template") else None
+
+
+def ends(pod: core_v1_pb2.Pod) -> None:
+    """A pod that runs for a time and does not say what then is not started again, as Kubernetes would by default."""
+    if not pod.spec.HasField("restartPolicy"):
+        pod.spec.restartPolicy = "Never"
+
+
+def _says_when_it_ends(pod: core_v1_pb2.Pod) -> bool:
+    """The pod, or every main container of it."""
+    annotations = pod.metadata.annotations
+    if RUN_SECONDS in annotations or not annotations:
+        return RUN_SECONDS in annotations
+    return all(f"{RUN_SECONDS}.{container.name}" in annotations for container in pod.spec.containers)
+
+
+def _check_annotations(pod: Any, path: Path, report: Report) -> None:
+    annotations = pod.metadata.annotations
+    names = [container.name for container in (*pod.spec.initContainers, *pod.spec.containers)]
+    for name in sorted(annotations):
+        if not name.startswith("kemu.dev/"):
+            continue
+        where = (*path, "metadata", "annotations", name)
+        if name == USAGE:
+            _check_usage(annotations[name], where, report)
+            continue
+        what, dot, container = name.removeprefix("kemu.dev/").partition(".")
+        what = f"kemu.dev/{what}"
+        if what not in ANNOTATIONS:
+            report.add(where, "is not an annotation that kemu knows", nearest(name, ANNOTATIONS), key=True)
+            continue
+        if dot and container not in names:
+            report.add(where, f"the pod has no container named {container!r}", nearest(container, names), key=True)
+        complaint = annotation_complaint(what, annotations[name])
+        if complaint:
+            report.add(where, complaint)
+
+
+def _check_usage(text: str, path: Path, report: Report) -> None:
+    try:
+        usages.parse(yaml.safe_load(text))
+    except curves.CurveError as error:
+        report.add(path, str(error))
+    except yaml.YAMLError as error:
+        report.add(path, f"is not YAML: {error}")
+
+
+def state_usage(pod: core_v1_pb2.Pod, usage: Mapping[str, Any], path: Path, report: Report) -> None:
+    """What all pods of a workload use, as each of them says by its annotation."""
+    try:
+        usages.parse(usage)
+    except curves.CurveError as error:
+        report.add(path, str(error))
+        return
+    pod.metadata.annotations[USAGE] = json.dumps(usage)
+
+
+def annotation_complaint(name: str, text: str) -> str:
+    """What is wrong with the value of one of ANNOTATIONS; empty if nothing."""
+    if name == EXIT_CODE:
+        return "" if text.isdecimal() and int(text) <= 255 else f"must be a whole number from 0 to 255, not {text!r}"
+    if name == PULL_ERROR:
+        return "" if text else "must say why the image cannot be pulled"
+    try:
+        seconds = float(text)
+    except ValueError:
+        return f"must be a number of seconds, not {text!r}"
+    return "" if 0 <= seconds < 1e9 else f"must be a number of seconds that is not negative, not {text!r}"
+
+
+def _report_conversion(error: convert.ConversionError, path: Path, report: Report) -> None:
+    for problem in error.problems:
+        report.add(
+            (*path, *problem.steps),
+            problem.message,
+            problem.suggestion,
+            key=problem.message.startswith("unknown field"),
+        )

@@ -1,0 +1,343 @@
+"""What happens over time in a scenario: events, workloads, faults, from the checked document.
+
+Role: one step of :mod:`kemu.scenario.loading.loader`.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from pathlib import Path as FilePath
+from typing import Any
+
+from kemu import errors
+from kemu.k8s import core_v1_pb2
+from kemu.objects import resources
+from kemu.scenario import scenarios
+from kemu.scenario.expectations import full_name
+from kemu.scenario.format.documents import Path, nearest
+from kemu.scenario.format.shapes import INVALID, Report
+from kemu.scenario.format.values import duration_text
+from kemu.scenario.loading import clusters, manifests, matrices, openb
+from kemu.scenario.loading.manifests import Declared
+from kemu.scenario.playing import workloads
+
+MAX_ARRIVALS = 1_000_000
+"""Of one workload: what a single run can still hold and tell about."""
+MAX_FAULTS = 100_000
+"""Of one entry that recurs."""
+
+POD_ACTIONS = ("evict", "finish")
+NODE_ACTIONS = ("cordon", "uncordon", "taint", "untaint", "removeNode", "shutdownNode", "startNode")
+
+
+class Timeline:
+    """Collects what the sections say, and the objects in them for the checks that follow."""
+
+    def __init__(self, report: Report, duration_ns: int, data_dir: FilePath | None) -> None:
+        self.report = report
+        self.duration_ns = duration_ns
+        self.data_dir = data_dir
+        self.events: list[scenarios.Event] = []
+        self.workloads: list[scenarios.Workload] = []
+        self.faults: list[scenarios.Fault] = []
+        self.declared: list[Declared] = []
+        self.trace_nodes: list[scenarios.Node] = []
+        self.trace_priority_classes: dict[str, int] = {}
+        self.traces = False
+        """Whether there is a trace that brings nodes of its own."""
+        self.trace_digests: dict[int, str] = {}
+        """By index of the workload."""
+
+    def _in_time(self, when_ns: int | None, path: Path) -> None:
+        if when_ns is not None and when_ns > self.duration_ns:
+            text = f"is after the end of the run at {duration_text(self.duration_ns)}"
+            self.report.add(path, text, "lengthen spec.duration")
+
+    # --- events ------------------------------------------------------------------------------------------------------
+
+    def add_events(self, checked: Sequence[Any], raw: Sequence[Any], path: Path) -> None:
+        for index, item in enumerate(checked):
+            if isinstance(item, dict):
+                self._add_event(index, item, raw[index], (*path, index))
+        self.events.sort(key=lambda event: event.at_ns)
+
+    def _add_event(self, index: int, checked: Mapping[str, Any], raw: Mapping[str, Any], path: Path) -> None:
+        at_ns = checked.get("at", 0)
+        self._in_time(checked.get("at"), (*path, "at"))
+        what = next((key for key in checked if key != "at"), None)
+        if what is None:
+            return
+        detail, where = checked[what], (*path, what)
+        event: scenarios.Event | None
+        if what in ("create", "apply"):
+            message = manifests.read(detail, where, self.report)
+            if message is None:
+                return
+            self.declared.append(Declared(message, self.report, where))
+            event = scenarios.Event(index, at_ns, what, object=message)
+        elif what == "delete":
+            event = self._delete(index, at_ns, detail, where)
+        elif what == "patch":
+            event = self._patch(index, at_ns, detail, where)
+        elif what in POD_ACTIONS:
+            namespace, _, name = full_name(detail.get("pod", "")).partition("/")
+            event = scenarios.Event(
+                index,
+                at_ns,
+                what,
+                resource="pods",
+                namespace=namespace,
+                name=name,
+                grace_period_s=detail.get("gracePeriodSeconds"),
+                exit_code=detail.get("exitCode", 0),
+            )
+        elif what in NODE_ACTIONS:
+            taint = None
+            if what in ("taint", "untaint"):
+                taint = core_v1_pb2.Taint(key=detail.get("key", ""), effect=detail.get("effect", ""))
+                if detail.get("value"):
+                    taint.value = detail["value"]
+            event = scenarios.Event(index, at_ns, what, resource="nodes", name=detail.get("node", ""), taint=taint)
+        else:
+            nodes = clusters.nodes(detail, raw[what], where, self.report)
+            event = scenarios.Event(index, at_ns, what, nodes=tuple(nodes))
+        if event is not None:
+            self.events.append(event)
+
+    def _delete(self, index: int, at_ns: int, detail: Mapping[str, Any], where: Path) -> scenarios.Event | None:
+        grace = detail.get("gracePeriodSeconds")
+        if "pod" in detail:
+            for key in ("kind", "name", "namespace"):
+                if key in detail:
+                    self.report.add((*where, key), "cannot stand beside pod", key=True)
+            namespace, _, name = full_name(detail["pod"]).partition("/")
+            return scenarios.Event(index, at_ns, "delete", None, "pods", namespace, name, grace_period_s=grace)
+        if "kind" not in detail or "name" not in detail:
+            self.report.add(where, "needs kind and name, or pod")
+            return None
+        resource = self._resource(detail["kind"], (*where, "kind"))
+        if resource is None:
+            return None
+        namespace = detail.get("namespace", "default") if resource.namespaced else ""
+        return scenarios.Event(
+            index, at_ns, "delete", None, resource.plural, namespace, detail["name"], grace_period_s=grace
+        )
+
+    def _patch(self, index: int, at_ns: int, detail: Mapping[str, Any], where: Path) -> scenarios.Event | None:
+        patch_type = "strategic" if "strategic" in detail else "merge"
+        resource = self._resource(detail["kind"], (*where, "kind")) if "kind" in detail else None
+        if resource is None or "name" not in detail or patch_type not in detail:
+            return None
+        namespace = detail.get("namespace", "default") if resource.namespaced else ""
+        return scenarios.Event(
+            index,
+            at_ns,
+            "patch",
+            resource=resource.plural,
+            namespace=namespace,
+            name=detail["name"],
+            patch=detail[patch_type],
+            patch_type=patch_type,
+        )
+
+    def _resource(self, kind: str, path: Path) -> resources.Resource | None:
+        found = resources.BY_KIND.get(kind)
+        if found is None:
+            self.report.add(path, f"{kind!r} is not a kind that kemu knows", nearest(kind, manifests.BUILT_KINDS))
+        return found
+
+    # --- workloads ---------------------------------------------------------------------------------------------------
+
+    def add_workloads(self, checked: Sequence[Any], path: Path) -> None:
+        for index, item in enumerate(checked):
+            if not isinstance(item, dict) or "name" not in item:
+                continue
+            where = (*path, index)
+            self._in_time(item.get("start"), (*where, "start"))
+            life = item.get("life", {})
+            lived = scenarios.Life(
+                life.get("startSeconds"), life.get("runSeconds"), life.get("exitCode"), life.get("shutdownSeconds")
+            )
+            if isinstance(item.get("trace"), dict):
+                self._add_trace(index, item, lived, where)
+            elif isinstance(item.get("arrivals"), dict):
+                self._add_stream(item, lived, where)
+
+    def _add_stream(self, item: Mapping[str, Any], life: scenarios.Life, where: Path) -> None:
+        arrivals = self._arrivals(item["arrivals"], item.get("start", 0), (*where, "arrivals"))
+        expected = 0.0 if arrivals is None else workloads.expected_arrivals(arrivals)
+        if expected > MAX_ARRIVALS:
+            text = f"would bring about {expected:.3g} pods; at most {MAX_ARRIVALS} can come"
+            self.report.add((*where, "arrivals"), text, "bound them with until or count, or let them come less often")
+        template = None
+        if "pods" in item:
+            template = manifests.read_pod(item["pods"], (*where, "pods"), self.report)
+        if template is None:
+            return
+        if life.run_s is not None:
+            manifests.ends(template)
+        if "usage" in item:
+            manifests.state_usage(template, item["usage"], (*where, "usage"), self.report)
+        self.declared.append(Declared(template, self.report, (*where, "pods"), template=True))
+        if arrivals is None:
+            return
+        self.workloads.append(
+            scenarios.Workload(
+                item["name"],
+                template.metadata.namespace,
+                template,
+                arrivals,
+                None,
+                life,
+                item.get("replaceFinished", False),
+            )
+        )
+
+    def _arrivals(self, checked: Mapping[str, Any], start_ns: int, path: Path) -> scenarios.Arrivals | None:
+        until_ns = checked.get("until", self.duration_ns)
+        if until_ns <= start_ns and "until" in checked:
+            self.report.add((*path, "until"), f"is not after the start at {duration_text(start_ns)}")
+        count = checked.get("count")
+        if "poisson" in checked and "rate" in checked["poisson"]:
+            rate = checked["poisson"]["rate"]
+            return scenarios.Arrivals("poisson", rate, start_ns=start_ns, until_ns=until_ns, count=count)
+        if "every" in checked:
+            every = checked["every"]
+            if every == 0:
+                self.report.add((*path, "every"), "must be more than 0", "for all at once write count alone")
+                return None
+            return scenarios.Arrivals("every", every=every, start_ns=start_ns, until_ns=until_ns, count=count)
+        if "ramp" in checked and len(checked["ramp"]) == 2:
+            ramp = checked["ramp"]
+            return scenarios.Arrivals(
+                "ramp", ramp["from"], ramp["to"], start_ns=start_ns, until_ns=until_ns, count=count
+            )
+        if count is not None and not any(key in checked for key in ("poisson", "ramp")):
+            return scenarios.Arrivals("once", start_ns=start_ns, until_ns=until_ns, count=count)
+        written = matrices.get(self.report.document.data, path)
+        if not any(key in written for key in ("poisson", "every", "ramp", "count")):
+            self.report.add(path, "has no arrival process: one of poisson, every, ramp or count")
+        return None
+
+    def _add_trace(self, index: int, item: Mapping[str, Any], life: scenarios.Life, where: Path) -> None:
+        trace, path = item["trace"], (*where, "trace")
+        for field in ("run_s", "exit_code"):
+            if getattr(life, field) is not None:
+                name = {"run_s": "runSeconds", "exit_code": "exitCode"}[field]
+                self.report.add((*where, "life", name), "is told by the trace", key=True)
+        self.traces |= "nodes" in trace
+        if "pods" not in trace:
+            return
+        if self.data_dir is None:
+            self.report.add(path, "needs the folder that holds the trace", "give it with --data DIR")
+            return
+        try:
+            read = openb.read(
+                self.data_dir / trace["pods"],
+                self.data_dir / trace["nodes"] if "nodes" in trace else None,
+                speed_up=trace.get("speedUp", 1.0),
+                run_speed_up=trace.get("runSpeedUp"),
+                start_ns=item.get("start", 0),
+                limit=trace.get("limit"),
+            )
+        except errors.ScenarioError as error:
+            self.report.problems.extend(error.problems)
+            return
+        if trace.get("digest", read.trace.digest) != read.trace.digest:
+            self.report.add(
+                (*path, "digest"), f"the files in {self.data_dir} are others: their digest is {read.trace.digest}"
+            )
+        kubelet = matrices.get(self.report.document.data, (*path, "kubelet")) if "kubelet" in trace else {}
+        for name, template in read.nodes:
+            self.trace_nodes.append(clusters.named(template, name, kubelet))
+        self.trace_priority_classes |= openb.PRIORITY_CLASSES
+        self.trace_digests[index] = read.trace.digest
+        self.workloads.append(
+            scenarios.Workload(
+                item["name"], "default", None, None, read.trace, life, item.get("replaceFinished", False)
+            )
+        )
+
+    # --- chaos -------------------------------------------------------------------------------------------------------
+
+    def add_faults(self, checked: Sequence[Any], path: Path, actors: Sequence[str]) -> None:
+        for index, item in enumerate(checked):
+            if isinstance(item, dict):
+                self._add_fault(index, item, (*path, index), actors)
+
+    def _add_fault(self, index: int, item: Mapping[str, Any], path: Path, actors: Sequence[str]) -> None:
+        for key in ("at", "from"):
+            self._in_time(item.get(key), (*path, key))
+        if ("at" in item) == ("every" in item):
+            self.report.add(path, "needs either at or every")
+        every = item.get("every")
+        if every == 0:
+            self.report.add((*path, "every"), "must be more than 0")
+        elif every is not None:
+            span_ns = item.get("until", self.duration_ns) - item.get("from", 0)
+            expected = workloads.expected_repeats(every, span_ns)
+            if expected > MAX_FAULTS:
+                text = f"would happen about {expected:.3g} times; at most {MAX_FAULTS} times is possible"
+                self.report.add((*path, "every"), text)
+        for key in ("from", "until"):
+            if key in item and "at" in item:
+                self.report.add((*path, key), "belongs to every, not to at", key=True)
+        what = next((name for name in ("crash", "partition") if isinstance(item.get(name), dict)), None)
+        if what is None:
+            return
+        detail, where = item[what], (*path, what)
+        sides: list[tuple[str, ...]] = []
+        if what == "crash":
+            if "actor" in detail:
+                self._match(detail["actor"], (*where, "actor"), actors)
+            elif "node" in detail:
+                self._match(f"kubelet/{detail['node']}", (*where, "node"), actors)
+        else:
+            between = detail.get("between", [])
+            if len(between) > 2:
+                self.report.add((*where, "between"), "has more than two sides")
+            for side, patterns in enumerate(between[:2]):
+                if patterns is INVALID:
+                    continue
+                for number, pattern in enumerate(patterns):
+                    deeper: Path = (*where, "between", side)
+                    if (*deeper, number) in self.report.document.places:
+                        deeper = (*deeper, number)
+                    if pattern is not INVALID:
+                        self._match(pattern, deeper, actors)
+                sides.append(tuple(pattern for pattern in patterns if pattern is not INVALID))
+        self.faults.append(
+            scenarios.Fault(
+                item.get("id", f"{what}-{index}"),
+                what,
+                item.get("at"),
+                item.get("every"),
+                item.get("from", 0),
+                item.get("until"),
+                item.get("for"),
+                f"kubelet/{detail['node']}" if "node" in detail else detail.get("actor", ""),
+                "node" in detail,
+                detail.get("restart", True),
+                (sides[0], sides[1]) if len(sides) == 2 else ((), ()),
+                detail.get("oneWay", False),
+                self._choice(detail, where),
+            )
+        )
+
+    def _choice(self, detail: Mapping[str, Any], path: Path) -> scenarios.Choice:
+        said = [key for key in ("all", "count", "share") if detail.get(key)]
+        for key in said[1:]:
+            self.report.add((*path, key), f"cannot stand beside {said[0]}", key=True)
+        if detail.get("all"):
+            return scenarios.Choice(share=1.0)
+        return scenarios.Choice(detail.get("count", 1), detail.get("share"))
+
+    def _match(self, pattern: str, path: Path, actors: Sequence[str]) -> None:
+        if not any(fnmatch.fnmatchcase(actor, pattern) for actor in actors):
+            shown = actors if len(actors) <= 200 else actors[:200]
+            if path[-1] == "node":
+                name, nodes = pattern.removeprefix("kubelet/"), [actor.removeprefix("kubelet/") for actor in shown]
+                self.report.add(path, f"no node with a kubelet is called {name}", nearest(name, nodes))
+            else:
+                self.report.add(path, f"no actor is called {pattern}", nearest(pattern, shown))

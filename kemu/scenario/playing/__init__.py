@@ -1,0 +1,1 @@
+"""Plays a scenario: from data to actors, users, operators and chaos. Begin at ``runner``."""

@@ -1,0 +1,132 @@
+"""Chaos: carries out the faults of a scenario at their times.
+
+Role: beside the runner, on the driver's side of the runtime. What recurs or picks an actor by a pattern draws from the
+fault's own random stream, so that one fault more or less does not change another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fnmatch
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kemu.runtime import distributions
+from kemu.runtime.env import SECOND_NS
+from kemu.runtime.runtimes import Runtime
+from kemu.runtime.streams import random_stream
+from kemu.scenario.playing.machines import PREFIX, Machines
+from kemu.scenario.scenarios import Choice, Fault
+
+RESTART_AFTER_NS = 1 * SECOND_NS
+"""How long a crashed actor is away unless the fault says ``for``: a supervisor's usual delay."""
+
+CHAOS = "chaos"
+"""The name under which faults stand in the run log."""
+
+
+class Chaos:
+    """Carries out faults on a runtime."""
+
+    def __init__(self, runtime: Runtime, seed: int, roster: Sequence[str], machines: Machines) -> None:
+        """``roster``: the names of all actors, in the order of their launch; it may grow and shrink."""
+        self._runtime = runtime
+        self._env = runtime.env(CHAOS)
+        self._seed = seed
+        self._roster = roster
+        self._machines = machines
+
+    async def carry_out(self, fault: Fault) -> None:
+        """Once, or again and again; returns when the last one is over. What lasts longer than the time until the next
+        one goes on beside it."""
+        clock = self._env.clock
+        stream = random_stream(self._seed, "chaos", fault.id)
+        if fault.at_ns is not None:
+            await clock.sleep_until_ns(fault.at_ns)
+            await self._once(fault, fault.id, stream)
+            return
+        next_ns = fault.from_ns
+        interval = distributions.parse(fault.every)
+        begun: list[asyncio.Task[Any]] = []
+        try:
+            while True:
+                next_ns += max(1, round(interval.draw(stream) * SECOND_NS))
+                if fault.until_ns is not None and next_ns >= fault.until_ns:
+                    break
+                # What recurs must not by itself keep a run going for ever.
+                await clock.sleep_until_ns(next_ns, background=fault.until_ns is None)
+                fault_id = f"{fault.id}-{len(begun)}"
+                begun.append(self._env.spawn(self._once(fault, fault_id, stream), fault_id))
+            for task in begun:
+                await task
+        finally:
+            for task in begun:
+                task.cancel()
+
+    async def _once(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
+        if fault.what == "crash" and fault.machine:
+            await self._crash_machines(fault, fault_id, stream)
+        elif fault.what == "crash":
+            await self._crash(fault, fault_id, stream)
+        else:
+            await self._partition(fault, fault_id, stream)
+
+    async def _crash(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
+        down = self._machines.down
+        chosen = [name for name in self._choose([fault.actor], fault.choice, stream) if name not in down]
+        for name in chosen:
+            down[name] = None
+            self._log("chaos.begin", {"id": fault_id, "what": "crash", "actors": [name]})
+            await self._runtime.crash(name)
+        if not fault.restart:
+            return
+        await self._env.clock.sleep((fault.for_ns or RESTART_AFTER_NS) / SECOND_NS)
+        for name in chosen:
+            # It may have been removed meanwhile, or even replaced; or its machine has gone off, or on again.
+            if name in down and name in self._roster and not self._machines.is_off(name.removeprefix(PREFIX)):
+                del down[name]
+                await self._runtime.restart(name)
+            self._log("chaos.end", {"id": fault_id})
+
+    async def _crash_machines(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
+        machines = self._machines
+        chosen = []
+        for kubelet in self._choose([fault.actor], fault.choice, stream):
+            node = kubelet.removeprefix(PREFIX)
+            if not machines.is_off(node):
+                self._log("chaos.begin", {"id": fault_id, "what": "crash", "nodes": [node]})
+                if await machines.switch_off(node, "crash"):
+                    chosen.append(node)
+        if not fault.restart:
+            return
+        await self._env.clock.sleep((fault.for_ns or RESTART_AFTER_NS) / SECOND_NS)
+        for node in chosen:
+            await machines.switch_on(node)
+            self._log("chaos.end", {"id": fault_id})
+
+    async def _partition(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
+        sides = [sorted(self._choose(patterns, fault.choice, stream)) for patterns in fault.between]
+        data: dict[str, Any] = {"id": fault_id, "what": "partition", "between": sides, "oneWay": fault.one_way}
+        self._log("chaos.begin", data)
+        await self._runtime.partition(fault_id, sides[0], sides[1], one_way=fault.one_way)
+        if fault.for_ns is None:
+            return
+        await self._env.clock.sleep(fault.for_ns / SECOND_NS)
+        await self._runtime.heal(fault_id)
+        self._log("chaos.end", {"id": fault_id})
+
+    def _choose(self, patterns: Sequence[str], choice: Choice, stream: random.Random) -> Sequence[str]:
+        """Of those that match each pattern, in the order of their launch and each once."""
+        chosen: dict[str, None] = {}
+        for pattern in patterns:
+            matching = [name for name in self._roster if fnmatch.fnmatchcase(name, pattern)]
+            count = choice.of(len(matching))
+            if count < len(matching):
+                places = [stream.randrange(len(matching))] if count == 1 else stream.sample(range(len(matching)), count)
+                matching = [matching[place] for place in sorted(places)]
+            chosen |= dict.fromkeys(matching)
+        return list(chosen)
+
+    def _log(self, kind: str, data: Mapping[str, Any]) -> None:
+        self._env.log(kind, data)

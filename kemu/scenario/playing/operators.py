@@ -1,0 +1,76 @@
+"""Who runs the cluster's machines: carries out the events of a scenario that add, remove, shut down and start nodes.
+
+Role: beside the runner, on the driver's side of the runtime; everything else that a scenario does is the user's
+business (:mod:`kemu.scenario.playing.user`). What that means for a machine is in :mod:`kemu.scenario.playing.machines`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kemu.client.clients import Client
+from kemu.errors import NotFound
+from kemu.runtime.runtimes import Runtime
+from kemu.scenario.playing import plans
+from kemu.scenario.playing.heartbeats import Heartbeats
+from kemu.scenario.playing.machines import PREFIX, Machines
+from kemu.scenario.scenarios import Event, Scenario
+
+OPERATOR = "operator"
+"""The name under which it stands in the run log."""
+
+
+class Operator:
+    """``roster``: the names of all actors, in the order of their launch; kept here as nodes come and go."""
+
+    def __init__(self, runtime: Runtime, scenario: Scenario, roster: list[str], beats: Heartbeats) -> None:
+        self._runtime = runtime
+        self._scenario = scenario
+        self._roster = roster
+        self._beats = beats
+        self._env = runtime.env(OPERATOR)
+        self._client = Client(self._env, plans.apiserver_of(scenario, 0))
+        self.machines = Machines(runtime, self._env, scenario.seed)
+        for spec in plans.kubelets(scenario, beats):
+            self.machines.know(spec)
+
+    async def carry_out(self, event: Event) -> None:
+        await self._env.clock.sleep_until_ns(event.at_ns)
+        if event.what == "addNode":
+            await self._add(event)
+        elif event.what == "removeNode":
+            await self._remove(event)
+        else:
+            switch = self.machines.shut_down if event.what == "shutdownNode" else self.machines.switch_on
+            if not await switch(event.name):
+                self._refuse(event, {"reason": "NotFound" if self._is_missing(event.name) else "Conflict"})
+
+    async def _add(self, event: Event) -> None:
+        first = len(self._roster)
+        specs = [
+            plans.kubelet(self._scenario, node, first + index, self._beats) for index, node in enumerate(event.nodes)
+        ]
+        known = [spec.name for spec in specs if spec.name in self._roster]
+        if known:
+            self._refuse(event, {"reason": "AlreadyExists", "names": known})
+            return
+        self._roster.extend(spec.name for spec in specs)
+        await self._runtime.launch([self.machines.install(spec) for spec in specs])
+
+    async def _remove(self, event: Event) -> None:
+        name = PREFIX + event.name
+        if name in self._roster:
+            self._roster.remove(name)
+            self.machines.remove(event.name)
+            await self._runtime.stop(name)
+        try:
+            await self._client.delete("nodes", event.name)
+        except NotFound:
+            self._refuse(event, {"reason": "NotFound"})
+
+    def _is_missing(self, node: str) -> bool:
+        return PREFIX + node not in self._roster
+
+    def _refuse(self, event: Event, why: Mapping[str, Any]) -> None:
+        self._env.log("user.refused", {"index": event.index, "what": event.what, "name": event.name, **why})

@@ -1,0 +1,127 @@
+"""From a scenario to the actors that play it.
+
+Role: between :mod:`kemu.scenario.scenarios` and the runner. Everything here is plain data, so that a cell can make the
+actors in another process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kemu.runtime.env import ActorSpec
+from kemu.scenario.loading import controllers as table
+from kemu.scenario.playing import machines
+from kemu.scenario.playing import user as users
+from kemu.scenario.playing.heartbeats import Heartbeats
+from kemu.scenario.scenarios import Node, Scenario
+
+STORE = "store"
+USER = "user"
+
+STORE_FACTORY = "kemu.store.server:Store"
+APISERVER_FACTORY = "kemu.apiserver.server:ApiServer"
+SCHEDULER_FACTORY = "kemu.scheduler.scheduler:Scheduler"
+EXTENDER_FACTORY = "kemu.scheduler.extenders.servers:ExtenderActor"
+KUBELET_FACTORY = "kemu.kubelet.kubelet:Kubelet"
+
+
+def store(scenario: Scenario) -> list[ActorSpec]:
+    """None where a real etcd takes its place."""
+    if scenario.store_etcd:
+        return []
+    return [ActorSpec(STORE, STORE_FACTORY, {"fsync": scenario.store_fsync})]
+
+
+def apiservers(scenario: Scenario) -> list[ActorSpec]:
+    config: dict[str, Any] = {
+        "store": STORE,
+        "cache_lag_s": scenario.cache_lag_s,
+        "event_ttl_s": scenario.event_ttl_s,
+    }
+    specs = []
+    for n in range(scenario.apiserver_replicas):
+        if scenario.store_etcd:
+            # A real etcd writes no run log: the first API server does it, from what it watches.
+            config = {**config, "store": f"etcd://{scenario.store_etcd}", "record_store": n == 0}
+        specs.append(ActorSpec(f"apiserver/{n}", APISERVER_FACTORY, config))
+    return specs
+
+
+def apiserver_of(scenario: Scenario, index: int) -> str:
+    """Clients are spread over the API servers in turn."""
+    return f"apiserver/{index % scenario.apiserver_replicas}"
+
+
+def user(scenario: Scenario) -> list[ActorSpec]:
+    return [users.spec(scenario, USER, apiserver_of(scenario, 0))]
+
+
+def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> ActorSpec:
+    config: Mapping[str, Any] = {
+        "node": node.message.SerializeToString(deterministic=True),
+        "apiserver": apiserver_of(scenario, index),
+        "kubelet": {name: value for name, value in node.kubelet.items() if name != "staticPods"},
+        "staticPods": [pod.SerializeToString(deterministic=True) for pod in node.static_pods],
+        "timing": dict(scenario.timing),
+        "images": dict(scenario.images),
+        "usage": dict(node.usage),
+        "machine": dict(node.machine),
+        "events": scenario.event_objects,
+        "preemptsForAll": any(one.policy.get("preemptor") == "kubelet" for one in scenario.schedulers),
+        "standing": beats.standing(node.name),
+        "boot": {"id": machines.boot_id(scenario.seed, node.name, 0)},
+    }
+    return ActorSpec(f"kubelet/{node.name}", KUBELET_FACTORY, config)
+
+
+def kubelets(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
+    return [kubelet(scenario, node, index, beats) for index, node in enumerate(scenario.nodes)]
+
+
+def extenders(scenario: Scenario) -> list[ActorSpec]:
+    specs = []
+    for index, extender in enumerate(scenario.extenders):
+        config = {
+            "plugin": extender.plugin,
+            "args": dict(extender.args),
+            "apiserver": apiserver_of(scenario, index),
+        }
+        specs.append(ActorSpec(f"extender/{extender.name}", EXTENDER_FACTORY, config))
+    return specs
+
+
+def schedulers(scenario: Scenario) -> list[ActorSpec]:
+    specs: list[ActorSpec] = []
+    for scheduler in scenario.schedulers:
+        for replica in range(scheduler.replicas):
+            config = {
+                "name": scheduler.name,
+                "replica": replica,
+                "apiserver": apiserver_of(scenario, len(specs)),
+                "config": dict(scheduler.config),
+                "policy": dict(scheduler.policy),
+                "timing": dict(scenario.timing),
+                "events": scenario.event_objects,
+            }
+            specs.append(ActorSpec(f"scheduler/{scheduler.name}/{replica}", SCHEDULER_FACTORY, config))
+    return specs
+
+
+def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
+    specs = []
+    chosen = dict(scenario.controllers)
+    rescheduled = [one for one in scenario.schedulers if one.policy.get("preemptor") == "rescheduler"]
+    if rescheduled:
+        chosen.setdefault(table.RESCHEDULER, {})
+    for index, (name, settings) in enumerate(chosen.items()):
+        config = {**settings, "apiserver": apiserver_of(scenario, index)}
+        if name == table.RESCHEDULER:
+            config["schedulers"] = [
+                {"name": one.name, "config": dict(one.config), "policy": dict(one.policy)} for one in rescheduled
+            ]
+        if name == table.NODE_LIFECYCLE:
+            config["settles_ns"] = table.settles_ns(scenario)
+            config["watch_ns"] = beats.watch_ns
+        specs.append(ActorSpec(f"controller/{name}", table.KINDS[name].factory, config))
+    return specs

@@ -1,0 +1,200 @@
+"""Streams of pods: when they come and how they live.
+
+Role: used by the user actor (:mod:`kemu.scenario.playing.user`). Every workload draws from random streams of its own,
+named after it, so that one workload more or less changes nothing in another; and arrivals draw apart from replacements,
+so that what a scheduler does to the pods changes nothing in those that come later.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kemu.k8s import core_v1_pb2
+from kemu.runtime import distributions
+from kemu.runtime.env import SECOND_NS
+from kemu.runtime.streams import random_stream
+from kemu.scenario.format.values import seconds_text
+from kemu.scenario.loading import manifests
+from kemu.scenario.scenarios import Arrivals, Trace, Workload
+
+LABEL = "kemu.dev/workload"
+"""On every pod of a workload, with its name."""
+
+
+def arrival_times(arrivals: Arrivals, stream: random.Random) -> Iterator[int]:
+    """When the pods come, in ns, in order; may go on for ever only as far as ``until_ns``."""
+    times = _times(arrivals, stream)
+    for number, when_ns in enumerate(times):
+        if when_ns >= arrivals.until_ns or (arrivals.count is not None and number >= arrivals.count):
+            return
+        yield when_ns
+
+
+def expected_arrivals(arrivals: Arrivals) -> float:
+    """About how many pods will come."""
+    span_s = max(0, arrivals.until_ns - arrivals.start_ns) / SECOND_NS
+    if arrivals.process == "once":
+        return float(arrivals.count or 0)
+    if arrivals.process == "every":
+        found = expected_repeats(arrivals.every, arrivals.until_ns - arrivals.start_ns)
+    elif arrivals.process == "poisson":
+        found = arrivals.rate_per_s * span_s
+    else:
+        found = (arrivals.rate_per_s + arrivals.to_rate_per_s) / 2 * span_s
+    return found if arrivals.count is None else min(found, float(arrivals.count))
+
+
+def expected_repeats(every: Any, span_ns: int) -> float:
+    """About how often something happens in a time that happens at intervals of this distribution, in seconds."""
+    interval = distributions.parse(every)
+    stream = random.Random(0)  # an estimate: nothing of the run depends on it
+    mean_ns = sum(max(1, interval.draw(stream) * SECOND_NS) for _ in range(_DRAWS)) / _DRAWS
+    return max(0, span_ns) / mean_ns
+
+
+_DRAWS = 100
+
+
+def _times(arrivals: Arrivals, stream: random.Random) -> Iterator[int]:
+    start_ns = arrivals.start_ns
+    if arrivals.process == "once":
+        for _ in range(arrivals.count or 0):
+            yield start_ns
+    elif arrivals.process == "every":
+        interval = distributions.parse(arrivals.every)
+        elapsed_ns = 0
+        while True:
+            yield start_ns + elapsed_ns
+            elapsed_ns += max(1, round(interval.draw(stream) * SECOND_NS))
+    elif arrivals.process == "poisson":
+        elapsed_s = 0.0
+        while True:
+            elapsed_s += stream.expovariate(arrivals.rate_per_s)
+            yield start_ns + int(elapsed_s * SECOND_NS)
+    else:
+        yield from _ramp(arrivals, stream)
+
+
+def _ramp(arrivals: Arrivals, stream: random.Random) -> Iterator[int]:
+    """A Poisson process whose rate goes evenly from one value to another, by inverting its cumulated rate
+    ``first * t + (last - first) * t^2 / (2 * span)``."""
+    first, last = arrivals.rate_per_s, arrivals.to_rate_per_s
+    span_s = (arrivals.until_ns - arrivals.start_ns) / SECOND_NS
+    reached = 0.0
+    while span_s > 0:
+        reached += stream.expovariate(1.0)
+        under_root = first * first + 2 * (last - first) * reached / span_s
+        if under_root < 0:
+            return
+        elapsed_s = 2 * reached / (first + math.sqrt(under_root))
+        if elapsed_s >= span_s:
+            return
+        yield arrivals.start_ns + int(elapsed_s * SECOND_NS)
+
+
+class Stream:
+    """The pods of one workload, one after the other."""
+
+    def __init__(self, data: Mapping[str, Any], seed: int) -> None:
+        """``data`` as :func:`plain` made it."""
+        self.name: str = data["name"]
+        self.namespace: str = data["namespace"]
+        self.replace_finished: bool = data["replace_finished"]
+        self._number = 0
+        self._run_s: list[float | None] = []
+        self._kinds: list[int] = []
+        self._lives = random_stream(seed, "workload", self.name, "life")
+        self._second_lives = random_stream(seed, "workload", self.name, "replacements")
+        self._life: list[tuple[str, distributions.Distribution]] = [
+            (annotation, distributions.parse(data["life"][key]))
+            for key, annotation in _ANNOTATIONS.items()
+            if data["life"][key] is not None
+        ]
+        trace = data["trace"]
+        if trace is not None:
+            self._templates = [self._template(template) for template in trace["templates"]]
+            self._kinds, self._run_s = trace["template"], trace["run_s"]
+            self._times: Iterator[int] = iter(trace["at_ns"])
+        else:
+            self._templates = [self._template(data["template"])]
+            arrivals = Arrivals(**data["arrivals"])
+            self._times = arrival_times(arrivals, random_stream(seed, "workload", self.name, "arrivals"))
+        self._arrived = 0
+        self._arrival_of: dict[int, int] = {}
+        """By number of a replacement: which arrival it goes back to."""
+
+    def _template(self, data: bytes) -> core_v1_pb2.Pod:
+        pod = core_v1_pb2.Pod.FromString(data)
+        pod.metadata.labels[LABEL] = self.name
+        return pod
+
+    def next_ns(self) -> int | None:
+        """When the next pod comes; None: no more come."""
+        return next(self._times, None)
+
+    def arrival(self) -> tuple[int, core_v1_pb2.Pod]:
+        """The next pod, and its number."""
+        index = self._arrived
+        self._arrived += 1
+        return self._pod(index, self._lives)
+
+    def replacement(self, number: int) -> tuple[int, core_v1_pb2.Pod]:
+        """A pod like the one of that number, and its own number, the next free one. It lives a life of its own."""
+        return self._pod(self._arrival_of[number], self._second_lives)
+
+    def _pod(self, arrival: int, lives: random.Random) -> tuple[int, core_v1_pb2.Pod]:
+        number = self._number
+        self._number += 1
+        if self.replace_finished:
+            self._arrival_of[number] = arrival
+        pod = core_v1_pb2.Pod()
+        pod.CopyFrom(self._templates[self._kinds[arrival] if self._kinds else 0])
+        pod.metadata.name = f"{self.name}-{number}"
+        annotations = pod.metadata.annotations
+        for name, distribution in self._life:
+            drawn = distribution.draw(lives)
+            annotations[name] = str(round(drawn)) if name == manifests.EXIT_CODE else seconds_text(drawn)
+        if self._run_s:
+            run_s = self._run_s[arrival]
+            if run_s is not None:
+                annotations[manifests.RUN_SECONDS] = seconds_text(run_s)
+        return number, pod
+
+
+_ANNOTATIONS = {
+    "start_s": manifests.START_SECONDS,
+    "run_s": manifests.RUN_SECONDS,
+    "exit_code": manifests.EXIT_CODE,
+    "shutdown_s": manifests.SHUTDOWN_SECONDS,
+}
+"""Fields of a Life and where a pod carries them."""
+
+
+def plain(workload: Workload) -> dict[str, Any]:
+    """A workload as plain data, for the actor's configuration."""
+    return {
+        "name": workload.name,
+        "namespace": workload.namespace,
+        "replace_finished": workload.replace_finished,
+        "template": None if workload.template is None else _bytes(workload.template),
+        "arrivals": None if workload.arrivals is None else dataclasses.asdict(workload.arrivals),
+        "trace": None if workload.trace is None else _plain_trace(workload.trace),
+        "life": dataclasses.asdict(workload.life),
+    }
+
+
+def _plain_trace(trace: Trace) -> dict[str, Any]:
+    return {
+        "templates": [_bytes(template) for template in trace.templates],
+        "at_ns": list(trace.at_ns),
+        "template": list(trace.template),
+        "run_s": list(trace.run_s),
+    }
+
+
+def _bytes(pod: core_v1_pb2.Pod) -> bytes:
+    return pod.SerializeToString(deterministic=True)

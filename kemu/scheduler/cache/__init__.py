@@ -1,0 +1,1 @@
+"""The scheduler's cache: nodes and pods, columns and counts derived from them, and what checks them."""

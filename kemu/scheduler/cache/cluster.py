@@ -1,0 +1,502 @@
+"""The cache: nodes and the pods on them, with columns that follow every event.
+
+Pods come here when they are assigned, seen in a watch or *assumed* by this scheduler before the binding is written.
+An assumed pod is confirmed by the watch or forgotten when its binding fails; as in today's Kubernetes it never expires.
+
+The order of the rows is the order in which nodes are looked at: zones take turns (``nodeTree`` of kube-scheduler).
+Where several zones exist, a new node moves rows; then :attr:`Cluster.layout` changes and cached columns start over.
+
+An attempt that takes time works on the state as it was when it began: :meth:`Cluster.freeze` holds changes back,
+:meth:`Cluster.thaw` applies them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from kemu.objects import requests
+from kemu.scheduler.cache import columns, pods
+from kemu.scheduler.cache.columns import BoolArray, ChangeLog, IntArray, LabelColumn, ResourceColumns
+from kemu.scheduler.cache.counts import CountColumn, Counts
+from kemu.scheduler.cache.nodes import NodeInfo, Taint
+from kemu.scheduler.cache.nominations import Nominator
+from kemu.scheduler.cache.pods import PodInfo, ResourceNames, Templates
+from kemu.scheduler.cache.terms import PodSelector
+
+_FIRST_CAPACITY = 64
+_LABEL_LIMIT = 256
+_SPARE = 64
+"""So many numbers that no node uses any more may stand, beside as many again as there are nodes."""
+
+
+class ImageState:
+    """One image name in the whole cluster."""
+
+    __slots__ = ("nodes", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        """In bytes, as the first node that listed it said."""
+        self.nodes: dict[str, None] = {}
+
+
+class Cluster:
+    """Everything that a scheduling decision reads, apart from the pending pod itself."""
+
+    def __init__(self) -> None:
+        self.names = ResourceNames(self._widen)
+        self.templates = Templates(self.names)
+        self.nominator = Nominator(self._nominations_changed)
+        self.rows: list[NodeInfo] = []
+        """The nodes by row; in order after :meth:`settle`."""
+        self.nodes: dict[str, NodeInfo] = {}
+        """By name, also nodes of which only pods are known (``node`` is None)."""
+        self.pods: dict[str, PodInfo] = {}
+        """Pods on nodes, assumed ones included, by UID."""
+        self.priorities: dict[int, int] = {}
+        """How many of them have which priority."""
+        self.assumed: dict[str, PodInfo] = {}
+        self.images: dict[str, ImageState] = {}
+        self.images_version = 0
+        """Changes when scores by images may change."""
+        self.unschedulable_nodes = 0
+        self.nodes_with_ports: dict[str, NodeInfo] = {}
+        self.namespaces: dict[str, dict[str, str]] = {}
+        """Labels by namespace."""
+        self.namespaces_version = 0
+        self.budgets: dict[str, Any] = {}
+        """PodDisruptionBudgets by ``ns/name``."""
+        self.budgets_version = 0
+        self.services: dict[str, Any] = {}
+        self.owners: dict[tuple[str, str, str], Any] = {}
+        """ReplicationControllers, ReplicaSets and StatefulSets by (kind, namespace, name)."""
+        self.owners_version = 0
+        """Changes with ``services`` and ``owners``."""
+
+        self.layout = 0
+        """Changes when rows move."""
+        self.node_changes = ChangeLog()
+        """Rows whose node object changed."""
+        self.pod_changes = ChangeLog()
+        """Rows whose pods or nominations changed (or whose object did)."""
+        self.counts = Counts()
+        self.taint_sets: list[tuple[Taint, ...]] = []
+        self.capacity = _FIRST_CAPACITY
+        self.zeros: IntArray = columns.zeros(_FIRST_CAPACITY)
+        """For whoever needs a column of zeros to read."""
+        self.taint_set_ids: IntArray = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
+        self.unschedulable: BoolArray = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
+        self._resources = ResourceColumns(len(self.names.names), _FIRST_CAPACITY)
+        self._everywhere: dict[int, bool] = {}
+        self._resource_version = (0, 0)
+        self._labels: dict[str, LabelColumn] = {}
+        self._taint_set_numbers: dict[tuple[Taint, ...], int] = {}
+        self.taint_numbering = 0
+        """Changes when sets of taints get other numbers."""
+        self._label_clock = 0
+        self._label_columns = 0
+        self._zones: dict[tuple[str, str], dict[str, None]] = {}
+        self._order_is_stale = False
+        self._generation = 0
+        self._held: list[tuple[Callable[..., object], tuple[object, ...]]] | None = None
+
+    # Nodes ----------------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """The number of nodes."""
+        return len(self.rows)
+
+    def set_node(self, node: Any) -> None:
+        """Add a node or take over its new state."""
+        name = node.metadata.name
+        info = self._node(name)
+        known = info.node is not None
+        old_zone = info.zone
+        if known:
+            self._forget_attributes(info)
+        info.set_node(node, self.names)
+        if not known:
+            self._zones.setdefault(info.zone, {})[name] = None
+            info.row = len(self.rows)
+            self.rows.append(info)
+            self._reserve(len(self.rows))
+            self._order_is_stale = self._order_is_stale or len(self._zones) > 1
+            for pod in info.pods.values():
+                self.counts.pod_came(pod, info.row, self.capacity)
+        elif info.zone != old_zone:
+            self._leave_zone(old_zone, name)
+            self._zones.setdefault(info.zone, {})[name] = None
+            self._order_is_stale = True
+        self._remember_attributes(info)
+        many = 2 * len(self.rows) + _SPARE
+        for column in self._labels.values():
+            column.write(info.row, info.labels)
+            if len(column.values) > many:
+                column.renumber(self.rows)
+        if len(self.taint_sets) > many:
+            self._renumber_taint_sets()
+        self._touch(info)
+        self.node_changes.append(info.row)
+
+    def remove_node(self, name: str) -> None:
+        info = self.nodes.get(name)
+        if info is None or info.node is None:
+            return
+        self._forget_attributes(info)
+        for pod in info.pods.values():
+            self.counts.pod_went(pod, info.row)
+        self._leave_zone(info.zone, name)
+        del self.rows[info.row]
+        info.forget_node()
+        self._order_is_stale = True
+        self._rows_moved()
+        if not info.pods:
+            self._drop(info)
+
+    def settle(self) -> None:
+        """Put the rows in order, after nodes came, went or changed their zone."""
+        if self._order_is_stale:
+            self._order_is_stale = False
+            self._reorder()
+
+    def _node(self, name: str) -> NodeInfo:
+        info = self.nodes.get(name)
+        if info is None:
+            info = self.nodes[name] = NodeInfo(name, len(self.names.names))
+            info.nominated = self.nominator.on(name)
+        return info
+
+    def _drop(self, info: NodeInfo) -> None:
+        """Neither an object nor a pod is left of it."""
+        del self.nodes[info.name]
+        self.nodes_with_ports.pop(info.name, None)
+        self.nominator.drop(info.name)
+
+    def _leave_zone(self, zone: tuple[str, str], name: str) -> None:
+        members = self._zones[zone]
+        del members[name]
+        if not members:
+            del self._zones[zone]
+
+    def _remember_attributes(self, info: NodeInfo) -> None:
+        """Mirror what only the node object determines."""
+        number = self._taint_set_numbers.get(info.taints)
+        if number is None:
+            number = self._taint_set_numbers[info.taints] = len(self.taint_sets)
+            self.taint_sets.append(info.taints)
+        self.taint_set_ids[info.row] = number
+        self.unschedulable[info.row] = info.unschedulable
+        self.unschedulable_nodes += info.unschedulable
+        for image, size in info.image_sizes.items():
+            state = self.images.get(image)
+            if state is None:
+                state = self.images[image] = ImageState(size)
+            state.nodes[info.name] = None
+        if self.images:
+            self.images_version += 1
+
+    def _renumber_taint_sets(self) -> None:
+        """Forget the sets of taints that no node has any more."""
+        numbers = self._taint_set_numbers = {}
+        for node in self.rows:
+            self.taint_set_ids[node.row] = numbers.setdefault(node.taints, len(numbers))
+        self.taint_sets = list(numbers)
+        self.taint_numbering += 1
+
+    def _forget_attributes(self, info: NodeInfo) -> None:
+        self.unschedulable_nodes -= info.unschedulable
+        if self.images:
+            self.images_version += 1
+        for image in info.image_sizes:
+            state = self.images[image]
+            del state.nodes[info.name]
+            if not state.nodes:
+                del self.images[image]
+
+    # Rows -----------------------------------------------------------------------------------------------------------
+
+    def _reserve(self, rows: int) -> None:
+        if rows <= self.capacity:
+            return
+        capacity = max(rows, 2 * self.capacity)
+        self.capacity = capacity
+        self.zeros = columns.zeros(capacity)
+        self.taint_set_ids = columns.grown(self.taint_set_ids, capacity)
+        self.unschedulable = columns.grown(self.unschedulable, capacity)
+        for column in self._labels.values():
+            column.ids = columns.grown(column.ids, capacity)
+        self.counts.grow(capacity)
+        self._renew_resources()
+        self.layout += 1
+
+    def _rows_moved(self) -> None:
+        """Give every node the row of its place in ``rows`` and move the columns along."""
+        sources = np.full(self.capacity, -1, dtype=np.int64)
+        sources[: len(self.rows)] = [node.row for node in self.rows]
+        for row, node in enumerate(self.rows):
+            node.row = row
+        self.taint_set_ids = columns.permuted(self.taint_set_ids, sources)
+        self.unschedulable = columns.permuted(self.unschedulable, sources)
+        for column in self._labels.values():
+            column.ids = columns.permuted(column.ids, sources)
+            column.version += 1
+        self.counts.permute(sources)
+        self._renew_resources()
+        self.layout += 1
+
+    def _reorder(self) -> None:
+        """Zones take turns, in the order in which they appeared; inside a zone, older nodes come first."""
+        zones = [list(members) for members in self._zones.values()]
+        longest = max((len(members) for members in zones), default=0)
+        ordered = [self.nodes[members[turn]] for turn in range(longest) for members in zones if turn < len(members)]
+        if all(node is other for node, other in zip(ordered, self.rows, strict=True)):
+            return
+        self.rows = ordered
+        self._rows_moved()
+
+    def _widen(self) -> None:
+        """A resource appeared that no node and no pod named before."""
+        for node in self.nodes.values():
+            node.widen(len(self.names.names))
+        self._renew_resources()
+
+    def _renew_resources(self) -> None:
+        self._resources = ResourceColumns(len(self.names.names), self.capacity)
+        self._resources.seen = -1
+
+    def resources(self) -> ResourceColumns:
+        """The columns of amounts, brought up to date."""
+        table = self._resources
+        changed = self.pod_changes.since(table.seen) if table.seen >= 0 else None
+        if changed is None:
+            table.write_all(self.rows)
+        else:
+            for row in changed:
+                table.write(self.rows[row])
+        table.seen = self.pod_changes.end
+        return table
+
+    def every_node_has(self, resource: int) -> bool:
+        """Whether all nodes have some of a resource (by number)."""
+        version = (self.layout, self.node_changes.end)
+        if self._resource_version != version:
+            self._resource_version = version
+            self._everywhere.clear()
+        answer = self._everywhere.get(resource)
+        if answer is None:
+            answer = self._everywhere[resource] = all(node.allocatable[resource] > 0 for node in self.rows)
+        return answer
+
+    def label(self, key: str) -> LabelColumn:
+        """The column of a label; kept up to date from the first time on that somebody asks for it."""
+        column = self._labels.get(key)
+        if column is None:
+            if len(self._labels) >= _LABEL_LIMIT:
+                self._forget_labels()
+            self._label_columns += 1
+            column = self._labels[key] = LabelColumn(key, self.capacity, self._label_columns)
+            for node in self.rows:
+                column.write(node.row, node.labels)
+        self._label_clock += 1
+        column.used = self._label_clock
+        return column
+
+    def _forget_labels(self) -> None:
+        """Drop half of the label columns, those not used for longest."""
+        by_age = sorted(self._labels, key=lambda key: self._labels[key].used)
+        for key in by_age[: _LABEL_LIMIT // 2]:
+            del self._labels[key]
+            self.counts.forget_domains(key)
+
+    # Pods -----------------------------------------------------------------------------------------------------------
+
+    def nominated_nodes(self) -> list[NodeInfo]:
+        """The nodes that pods are nominated to."""
+        find = self.nodes.get
+        return [node for name in self.nominator.nodes if (node := find(name)) is not None and node.row >= 0]
+
+    def pod(self, pod: Any) -> PodInfo:
+        """A pod that runs on a node, as the cache counts it (not yet added)."""
+        return pods.on_node(pod, self.templates.of(pod), self.names)
+
+    def pending(self, pod: Any) -> PodInfo:
+        """A pod that waits for a node."""
+        return PodInfo(pod, self.templates.of(pod, keep_node_name=True))
+
+    def add_pod(self, pod: PodInfo, node_name: str) -> None:
+        """Count a pod on a node, of which perhaps nothing else is known."""
+        info = self._node(node_name)
+        info.add(pod)
+        pod.node = info
+        self.pods[pod.uid] = pod
+        self.priorities[pod.priority] = self.priorities.get(pod.priority, 0) + 1
+        if pod.template.host_ports:
+            self.nodes_with_ports[node_name] = info
+        if info.row >= 0:
+            self.counts.pod_came(pod, info.row, self.capacity)
+        self._touch(info)
+
+    def remove_pod(self, uid: str) -> PodInfo | None:
+        """Stop counting a pod; None when it was not counted."""
+        pod = self.pods.pop(uid, None)
+        if pod is None:
+            return None
+        self.assumed.pop(uid, None)
+        left = self.priorities[pod.priority] - 1
+        if left:
+            self.priorities[pod.priority] = left
+        else:
+            del self.priorities[pod.priority]
+        info = pod.node
+        assert info is not None
+        info.put_last(pod)
+        info.remove(pod)
+        pod.node = None
+        if not info.ports:
+            self.nodes_with_ports.pop(info.name, None)
+        if info.row >= 0:
+            self.counts.pod_went(pod, info.row)
+        elif not info.pods:
+            self._drop(info)
+        self._touch(info)
+        return pod
+
+    def see_pod(self, pod: Any, *, spec_changed: bool = True) -> None:
+        """The watch shows a pod on a node: count it, confirm that it was assumed rightly, or take over what changed."""
+        uid, node_name = pod.metadata.uid, pod.spec.nodeName
+        self.assumed.pop(uid, None)
+        known = self.pods.get(uid)
+        if known is not None:
+            assert known.node is not None
+            if known.node.name == node_name and not spec_changed and not _counts_differently(known, pod):
+                known.pod = pod
+                start_s = pod.status.startTime.seconds if pod.status.HasField("startTime") else None
+                if start_s != known.start_s:
+                    # Matters to the choice of victims only.
+                    known.start_s = start_s
+                    self._generation += 1
+                    known.node.generation = self._generation
+                if known.node.put_last(known):
+                    self._generation += 1
+                    known.node.generation = self._generation
+                if known.template.host_ports and known.node.take_ports(known):
+                    self.nodes_with_ports[node_name] = known.node
+                    self._touch(known.node)
+                return
+            self.remove_pod(uid)
+        self.add_pod(self.pod(pod), node_name)
+
+    def assume(self, pod: PodInfo, node_name: str) -> None:
+        """Count a pod on the node that was just chosen for it."""
+        self.add_pod(pod, node_name)
+        self.assumed[pod.uid] = pod
+
+    def confirm(self, uid: str) -> None:
+        """The watch shows the pod on a node: from now on it is not just assumed."""
+        self.assumed.pop(uid, None)
+
+    def forget(self, uid: str) -> bool:
+        """Stop counting an assumed pod whose binding failed; False when it is not (any more) assumed.
+
+        An attempt under way goes on counting it, but what the watch shows of it now is about a pod that waits.
+        """
+        if self.assumed.pop(uid, None) is None:
+            return False
+        self.change(self.remove_pod, uid)
+        return True
+
+    def _nominations_changed(self, node_name: str) -> None:
+        info = self.nodes.get(node_name)
+        if info is not None:
+            self._touch(info)
+        else:
+            self.nominator.drop(node_name)
+
+    def _touch(self, info: NodeInfo) -> None:
+        self._generation += 1
+        info.generation = self._generation
+        if info.row >= 0:
+            self.pod_changes.append(info.row)
+
+    def matching(self, selector: PodSelector) -> CountColumn:
+        """The number of pods on each node that a selector matches."""
+
+        def predicate(pod: PodInfo) -> bool:
+            if selector.live_only and pod.terminating:
+                return False
+            return selector.matches(pod.namespace, pod.labels)
+
+        return self.counts.matching(selector.signature, predicate, self.rows, self.capacity)
+
+    def matching_all(self, wanted: tuple[PodSelector, ...]) -> CountColumn:
+        """The number of pods on each node that all of the selectors match."""
+        if len(wanted) == 1:
+            return self.matching(wanted[0])
+
+        def predicate(pod: PodInfo) -> bool:
+            return all(selector.matches(pod.namespace, pod.labels) for selector in wanted)
+
+        signature = ("all", *(selector.signature for selector in wanted))
+        return self.counts.matching(signature, predicate, self.rows, self.capacity)
+
+    # Other objects --------------------------------------------------------------------------------------------------
+
+    def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
+        """``labels`` None: the namespace is gone."""
+        if labels is None:
+            self.namespaces.pop(name, None)
+        else:
+            self.namespaces[name] = dict(labels)
+        self.namespaces_version += 1
+
+    def set_budget(self, key: str, budget: Any | None) -> None:
+        if budget is None:
+            self.budgets.pop(key, None)
+        else:
+            self.budgets[key] = budget
+        self.budgets_version += 1
+
+    def set_service(self, key: str, service: Any | None) -> None:
+        if service is None:
+            self.services.pop(key, None)
+        else:
+            self.services[key] = service
+        self.owners_version += 1
+
+    def set_owner(self, kind: str, namespace: str, name: str, owner: Any | None) -> None:
+        if owner is None:
+            self.owners.pop((kind, namespace, name), None)
+        else:
+            self.owners[kind, namespace, name] = owner
+        self.owners_version += 1
+
+    # Time -----------------------------------------------------------------------------------------------------------
+
+    def freeze(self) -> None:
+        """Hold back the changes that come through :meth:`change` until :meth:`thaw`."""
+        if self._held is None:
+            self._held = []
+
+    def thaw(self) -> None:
+        held, self._held = self._held, None
+        for change, arguments in held or ():
+            change(*arguments)
+
+    def change(self, change: Callable[..., object], *arguments: object) -> None:
+        """Apply a change now, or when the attempt that is under way has ended."""
+        if self._held is None:
+            change(*arguments)
+        else:
+            self._held.append((change, arguments))
+
+
+def _counts_differently(known: PodInfo, pod: Any) -> bool:
+    """Whether a pod whose spec did not change must be counted anew."""
+    if known.terminating != pod.metadata.HasField("deletionTimestamp"):
+        return True
+    if (known.labels or pod.metadata.labels) and known.labels != dict(pod.metadata.labels):
+        return True
+    return requests.is_resized(pod)

@@ -1,0 +1,1 @@
+"""KubeSchedulerConfiguration, arguments of plugins, and the cost model."""

@@ -1,0 +1,1 @@
+"""The scheduling cycle: profiles, filtering, scoring, decisions. Begin at ``decisions``."""

@@ -1,0 +1,365 @@
+"""What is known of one template on every node: verdicts and scores that stay true until the node changes.
+
+Most pods come from few templates, and between two attempts few nodes change. So the answers of the plugins whose scope
+is the node are kept in columns, one set for each (profile, template), and only the rows named by the cluster's change
+logs are computed again: node by node when they are few, in column form when they are many.
+
+A **combined verdict** names the filter and its verdict: ``(place + 1) << 40 | verdict``, with the place of the plugin
+in the profile; 0 where the node passes. Of two combined verdicts the smaller is that of the plugin which is asked
+first.
+
+Pods nominated to a node with a priority not below that of the template are part of what is kept: the filters run with
+them and without them (the two passes), except for the pods' effect on CLUSTER plugins, which is seen to by
+:mod:`kemu.scheduler.cycle.decisions`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.columns import BoolArray, IntArray
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.cache.pods import PodInfo, Template
+from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin, Narrowed, Scope, ScorePlugin
+from kemu.scheduler.framework.statuses import Status
+
+if TYPE_CHECKING:
+    from kemu.scheduler.cycle.profiles import Profile
+
+SHIFT = 40
+_VERDICT = (1 << SHIFT) - 1
+_NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
+
+_KEPT_ROWS = 1_000_000
+"""How many rows the kept evaluations of one profile may have together."""
+
+
+def combined(place: int, verdict: int) -> int:
+    return (place + 1) << SHIFT | verdict
+
+
+def split(verdict: int) -> tuple[int, int]:
+    """Place of the plugin and its own verdict."""
+    return (verdict >> SHIFT) - 1, verdict & _VERDICT
+
+
+class Filters:
+    """The local filters of a profile, prepared for one template."""
+
+    __slots__ = ("narrowed", "narrowed_by", "on_node", "on_object", "rejection", "states")
+
+    def __init__(self, profile: Profile, cycle: Cycle) -> None:
+        self.states: dict[int, Any] = {}
+        """By place in the profile."""
+        self.on_object: list[tuple[int, FilterPlugin, Any]] = []
+        self.on_node: list[tuple[int, FilterPlugin, Any]] = []
+        self.narrowed: tuple[str, ...] | None = None
+        self.narrowed_by = ""
+        self.rejection: Status | None = None
+        for place, plugin in profile.local_filters:
+            state = plugin.prepare(cycle)
+            if isinstance(state, Status):
+                self.rejection = self.rejection or state._replace(plugin=plugin.name)
+                continue
+            if isinstance(state, Narrowed):
+                self.narrowed, self.narrowed_by, state = state.names, plugin.name, state.state
+            if state is SKIP:
+                continue
+            self.states[place] = state
+            (self.on_object if plugin.scope is Scope.NODE_OBJECT else self.on_node).append((place, plugin, state))
+
+
+class Evaluation:
+    """The columns of one template under one profile. Call :meth:`refresh` before reading them."""
+
+    __slots__ = (
+        "_fixed",
+        "_layout",
+        "_node_position",
+        "_pod_position",
+        "_rows",
+        "_versioned",
+        "_versions",
+        "_was_scored",
+        "feasible",
+        "filters",
+        "fixed_scorers",
+        "object_verdicts",
+        "profile",
+        "raw",
+        "raw_scorers",
+        "tally",
+        "template",
+        "verdicts",
+    )
+
+    def __init__(self, profile: Profile, cycle: Cycle) -> None:
+        self.profile = profile
+        self.template: Template = cycle.template
+        self.filters = Filters(profile, cycle)
+        self.fixed_scorers: list[tuple[ScorePlugin, int, Any]] = []
+        """(plugin, weight, state) of local scorers whose scores are final."""
+        self.raw_scorers: list[tuple[ScorePlugin, int, Any]] = []
+        """Those whose scores are normalised over the feasible nodes."""
+        for plugin, weight in zip(profile.scorers, profile.weights, strict=True):
+            if plugin.scope is Scope.CLUSTER:
+                continue
+            state = plugin.prepare_scores(cycle, _NO_ROWS)
+            if state is not SKIP:
+                (self.raw_scorers if plugin.normalizes else self.fixed_scorers).append((plugin, weight, state))
+        self.object_verdicts: IntArray = _NO_ROWS
+        """Combined verdicts of the filters that look at the node object alone."""
+        self.verdicts: IntArray = _NO_ROWS
+        """Combined verdicts of all local filters, by row."""
+        self.feasible: BoolArray = np.zeros(0, dtype=np.bool_)
+        self.tally: dict[int, int] = {}
+        """How many nodes have which combined verdict."""
+        self._fixed: IntArray | None = None
+        """Sum of the final scores, weighted; meaningful for rows that pass. None until it is worth while."""
+        self._was_scored = False
+        """Whether scores have been asked for since everything was built anew."""
+        self.raw: list[IntArray | None] = []
+        """Raw scores of each of ``raw_scorers``; None where they are 0 on every node."""
+        scorers = (*self.fixed_scorers, *self.raw_scorers)
+        self._versioned = [one for one, _weight, _state in scorers if type(one).version is not ScorePlugin.version]
+        self._layout = -1
+        self._node_position = 0
+        self._pod_position = 0
+        self._rows = 0
+        self._versions: tuple[int, ...] = ()
+
+    # Bringing it up to date -----------------------------------------------------------------------------------------
+
+    def refresh(self, cluster: Cluster) -> None:
+        cluster.settle()
+        if self._layout != cluster.layout:
+            self._build(cluster)
+            return
+        if self._rows != len(cluster):
+            # New nodes: rows that have not been counted yet.
+            self.verdicts[self._rows : len(cluster)] = -1
+            self._rows = len(cluster)
+        if self._node_position != cluster.node_changes.end:
+            rows = cluster.node_changes.since(self._node_position)
+            if rows is None or not self._update_objects(cluster, rows):
+                self._build(cluster)
+                return
+        if self._versioned and self._versions != self._current_versions(cluster):
+            self._build(cluster)
+            return
+        if self._pod_position != cluster.pod_changes.end:
+            rows = cluster.pod_changes.since(self._pod_position)
+            self._pod_position = cluster.pod_changes.end
+            if rows is None or len(rows) > 24 + len(cluster) // 64:
+                self._build_pods(cluster)
+            else:
+                for row in rows:
+                    self._update_row(cluster.rows[row])
+
+    def _current_versions(self, cluster: Cluster) -> tuple[int, ...]:
+        return tuple([plugin.version(cluster) for plugin in self._versioned])
+
+    def _build(self, cluster: Cluster) -> None:
+        """Everything anew, in column form."""
+        rows = len(cluster)
+        self._layout = cluster.layout
+        self._node_position = cluster.node_changes.end
+        self._versions = self._current_versions(cluster)
+        self.object_verdicts = cluster.zeros
+        for place, plugin, state in self.filters.on_object:
+            column = plugin.verdicts(state, cluster)
+            if column is not None:
+                merge(self._own_object_verdicts()[:rows], place, column)
+        self.raw = [self._raw_column(plugin, state, cluster) for plugin, _weight, state in self.raw_scorers]
+        self._build_pods(cluster)
+
+    def _own_object_verdicts(self) -> IntArray:
+        """Mostly no node object is in the way; then all templates share one column."""
+        if not self.object_verdicts.flags.writeable:
+            self.object_verdicts = self.object_verdicts.copy()
+        return self.object_verdicts
+
+    def _raw_column(self, plugin: ScorePlugin, state: Any, cluster: Cluster) -> IntArray | None:
+        scores = plugin.scores(state, cluster, None)
+        if not scores.any():
+            return None
+        raw = np.zeros(cluster.capacity, dtype=np.int64)
+        raw[: len(cluster)] = scores
+        return raw
+
+    def _build_pods(self, cluster: Cluster) -> None:
+        """What depends on the pods of the nodes, anew."""
+        rows = self._rows = len(cluster)
+        self._pod_position = cluster.pod_changes.end
+        verdicts = self.object_verdicts.copy()
+        _fill(verdicts[:rows], self.filters.on_node, cluster)
+        self.verdicts = verdicts
+        for node in cluster.nominated_nodes():
+            verdicts[node.row] = self._verdict(node)
+        self.feasible = verdicts == 0
+        self.tally = tally_of(verdicts[:rows])
+        self._fixed, self._was_scored = None, False
+        for number, (plugin, _weight, state) in enumerate(self.raw_scorers):
+            if plugin.scope is Scope.NODE:
+                self.raw[number] = self._raw_column(plugin, state, cluster)
+
+    def _update_objects(self, cluster: Cluster, rows: list[int]) -> bool:
+        """Node objects changed; False when building anew is better."""
+        if len(rows) > 24 + len(cluster) // 64:
+            return False
+        self._node_position = cluster.node_changes.end
+        for row in rows:
+            node = cluster.rows[row]
+            verdict = _first(self.filters.on_object, node)
+            if verdict != self.object_verdicts[row]:
+                self._own_object_verdicts()[row] = verdict
+            for number, (plugin, _weight, state) in enumerate(self.raw_scorers):
+                score = plugin.score(state, node)
+                raw = self.raw[number]
+                if raw is None:
+                    if score == 0:
+                        continue
+                    raw = self.raw[number] = np.zeros(cluster.capacity, dtype=np.int64)
+                raw[row] = score
+        return True
+
+    def _update_row(self, node: NodeInfo) -> None:
+        row = node.row
+        new, old = self._verdict(node), int(self.verdicts[row])
+        if new != old:
+            self.verdicts[row] = new
+            self.feasible[row] = new == 0
+            tally = self.tally
+            tally[new] = tally.get(new, 0) + 1
+            left = tally.get(old, 0) - 1
+            if left > 0:
+                tally[old] = left
+            else:
+                tally.pop(old, None)
+        if self._fixed is not None and (new == 0 or node.nominated):
+            # Where a nominated pod is in the way, the node may still pass for that pod itself.
+            total = 0
+            for plugin, weight, state in self.fixed_scorers:
+                total += plugin.score(state, node) * weight
+            self._fixed[row] = total
+        for number, (plugin, _weight, state) in enumerate(self.raw_scorers):
+            if plugin.scope is Scope.NODE:
+                raw = self.raw[number]
+                if raw is None:
+                    raw = self.raw[number] = np.zeros(len(self.verdicts), dtype=np.int64)
+                raw[row] = plugin.score(state, node)
+
+    def fixed_scores(self, cluster: Cluster, rows: IntArray) -> IntArray:
+        """The sum of the final scores of rows that pass, weighted. A copy."""
+        fixed = self._fixed
+        if fixed is None:
+            if not self._was_scored and 2 * len(rows) < self._rows:
+                # Maybe no other pod comes of this template: only what is asked for.
+                self._was_scored = True
+                return self._sum_of_scores(cluster, rows)
+            fixed = self._fixed = np.zeros(cluster.capacity, dtype=np.int64)
+            fixed[: self._rows] = self._sum_of_scores(cluster, None)
+        chosen: IntArray = fixed[rows]
+        return chosen
+
+    def _sum_of_scores(self, cluster: Cluster, rows: IntArray | None) -> IntArray:
+        total = np.zeros(self._rows if rows is None else len(rows), dtype=np.int64)
+        for plugin, weight, state in self.fixed_scorers:
+            scores = plugin.scores(state, cluster, rows)
+            total += scores if weight == 1 else scores * np.int64(weight)
+        return total
+
+    # One node -------------------------------------------------------------------------------------------------------
+
+    def _verdict(self, node: NodeInfo) -> int:
+        """The combined verdict of the local filters on a node of the cluster, with its nominated pods."""
+        return self.verdict(node, int(self.object_verdicts[node.row]), None)
+
+    def verdict(self, node: NodeInfo, of_object: int, pod: PodInfo | None) -> int:
+        """The two passes of the local filters on a node, or on a copy of one.
+
+        ``of_object`` is the verdict of the filters that look at the object alone; ``pod`` is the pending pod, whose own
+        nomination does not count (None: all nominations count).
+        """
+        filters = self.filters.on_node
+        if node.nominated:
+            others = nominated_above(node, self.template.priority, pod)
+            if others:
+                crowded = node.copy()
+                for other in others:
+                    crowded.add(other)
+                verdict = _first(filters, crowded)
+                if verdict:
+                    return verdict if not of_object or verdict < of_object else of_object
+        verdict = _first(filters, node)
+        if of_object and (not verdict or of_object < verdict):
+            return of_object
+        return verdict
+
+
+def tally_of(verdicts: IntArray) -> dict[int, int]:
+    """How many nodes have which combined verdict."""
+    rejected = verdicts[np.flatnonzero(verdicts)]
+    tally = {0: len(verdicts) - len(rejected)} if len(rejected) < len(verdicts) else {}
+    if len(rejected):
+        values, counts = np.unique(rejected, return_counts=True)
+        tally.update(zip(values.tolist(), counts.tolist(), strict=True))
+    return tally
+
+
+def nominated_above(node: NodeInfo, priority: int, pod: PodInfo | None) -> list[PodInfo]:
+    """The pods nominated to the node that a pod of this priority must leave room for."""
+    uid = pod.uid if pod is not None else None
+    return [other for other in node.nominated if other.priority >= priority and other.uid != uid]
+
+
+def _first(filters: list[tuple[int, FilterPlugin, Any]], node: NodeInfo) -> int:
+    for place, plugin, state in filters:
+        verdict = plugin.verdict(state, node)
+        if verdict:
+            return combined(place, verdict)
+    return 0
+
+
+def _fill(verdicts: IntArray, filters: list[tuple[int, FilterPlugin, Any]], cluster: Cluster) -> None:
+    """Write the combined verdicts of several filters over 0 and over those of plugins that are asked later."""
+    for place, plugin, state in filters:
+        column = plugin.verdicts(state, cluster)
+        if column is not None:
+            merge(verdicts, place, column)
+
+
+def merge(verdicts: IntArray, place: int, column: IntArray) -> None:
+    """Take one plugin's verdicts into combined ones, in place."""
+    rejected = np.flatnonzero(column)
+    if not len(rejected):
+        return
+    own = column[rejected] | np.int64((place + 1) << SHIFT)
+    before = verdicts[rejected]
+    verdicts[rejected] = np.where((before == 0) | (own < before), own, before)
+
+
+class Evaluations:
+    """The evaluations of one profile, by template; when there are too many, those not used for longest are dropped."""
+
+    def __init__(self, profile: Profile, cluster: Cluster) -> None:
+        self._profile = profile
+        self._cluster = cluster
+        self._by_template: dict[int, Evaluation] = {}
+
+    def of(self, cycle: Cycle) -> Evaluation:
+        """The evaluation of the pod's template, up to date."""
+        number = cycle.template.number
+        evaluation = self._by_template.pop(number, None)
+        if evaluation is None:
+            limit = max(8, _KEPT_ROWS // max(1, self._cluster.capacity))
+            while len(self._by_template) >= limit:
+                # One for one, so that the new one's columns take the place of the old one's.
+                del self._by_template[next(iter(self._by_template))]
+            evaluation = Evaluation(self._profile, cycle)
+        self._by_template[number] = evaluation
+        evaluation.refresh(self._cluster)
+        return evaluation

@@ -1,0 +1,101 @@
+"""Plugins that take part in one half of what mostly goes together: PreFilter and Filter, PreScore and Score.
+
+In kube-scheduler the first half leaves notes for the second. A profile may enable one without the other; then some
+plugins work out what they need by themselves, and the others fail, and with them the attempt. For
+:mod:`kemu.scheduler.cycle.profiles`. The tables follow the plugins of kube-scheduler v1.36.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.scheduler.framework.interfaces import (
+    SKIP,
+    Cycle,
+    FilterPlugin,
+    Narrowed,
+    NodeFilterPlugin,
+    Plugin,
+    ScorePlugin,
+)
+from kemu.scheduler.framework.statuses import ERROR, Status
+from kemu.scheduler.plugins.node_affinity import NodeAffinity
+
+_FILTERS_NEED_NOTES = {
+    "NodeResourcesFit": "error reading",
+    "NodePorts": "reading",
+    "PodTopologySpread": "reading",
+    "InterPodAffinity": "error reading",
+}
+"""Filters that fail without their PreFilter, and how they say it."""
+_PRE_FILTERS = (*_FILTERS_NEED_NOTES, "NodeAffinity")
+
+_SCORES_NEED_NOTES = {"TaintToleration": "reading", "PodTopologySpread": "error reading", "InterPodAffinity": "reading"}
+_PRE_SCORES = (*_SCORES_NEED_NOTES, "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation")
+
+INERT_POINTS: dict[str, tuple[str, ...]] = {
+    "VolumeRestrictions": ("preFilter", "filter"),
+    "NodeVolumeLimits": ("preFilter", "filter"),
+    "VolumeBinding": ("preFilter", "filter", "reserve", "preBind", "preScore", "score"),
+    "VolumeZone": ("preFilter", "filter"),
+    "DynamicResources": ("preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind"),
+    "NodeDeclaredFeatures": ("preFilter", "filter"),
+}
+"""Where the plugins take part that do nothing here."""
+
+
+def has_pre_filter(plugin: Plugin) -> bool:
+    """Whether the plugin takes part in PreFilter. What others prepare is part of their Filter."""
+    if isinstance(plugin, NodeFilterPlugin):
+        return type(plugin).pre_filter is not NodeFilterPlugin.pre_filter
+    return plugin.name in _PRE_FILTERS and isinstance(plugin, FilterPlugin)
+
+
+def has_pre_score(plugin: Plugin) -> bool:
+    return plugin.name in _PRE_SCORES and isinstance(plugin, ScorePlugin)
+
+
+def filter_failure(plugin: Plugin) -> Status | None:
+    """How Filter without PreFilter fails; None if it does not."""
+    how = _FILTERS_NEED_NOTES.get(plugin.name)
+    if how is None:
+        return None
+    text = f'running "{plugin.name}" filter plugin: {how} "PreFilter{plugin.name}" from cycleState: not found'
+    return Status(ERROR, (text,), plugin.name)
+
+
+def score_failure(plugin: Plugin) -> Status | None:
+    """How Score without PreScore fails; None if it does not."""
+    how = _SCORES_NEED_NOTES.get(plugin.name)
+    if how is None:
+        return None
+    cause = f'{how} "PreScore{plugin.name}" from cycleState: not found'
+    return Status(ERROR, (f'running Score plugins: plugin "{plugin.name}" failed with: {cause}',), plugin.name)
+
+
+class PreFilterAlone(FilterPlugin):
+    """The first half of a filter: may reject a pod as a whole and narrow the nodes, but filters none."""
+
+    def __init__(self, plugin: FilterPlugin) -> None:
+        super().__init__(plugin.args, plugin.handle)
+        self.plugin = plugin
+        self.name = plugin.name  # type: ignore[misc]
+        self.scope = plugin.scope  # type: ignore[misc]
+
+    def prepare(self, cycle: Cycle) -> Any:
+        answer = self.plugin.prepare(cycle)
+        if isinstance(answer, Status):
+            return answer
+        return Narrowed(answer.names) if isinstance(answer, Narrowed) else SKIP
+
+
+def filter_alone(plugin: FilterPlugin) -> None:
+    """Take the first half from a filter, which belongs to one profile."""
+    if isinstance(plugin, NodeFilterPlugin):
+        plugin.pre_filter = _nothing  # type: ignore[method-assign]
+    elif isinstance(plugin, NodeAffinity):
+        plugin.narrows = False
+
+
+def _nothing(pod: Cycle) -> None:
+    return None

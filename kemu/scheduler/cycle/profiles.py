@@ -1,0 +1,270 @@
+"""A profile: which plugins take part in which extension point, with their weights.
+
+The default set and what a configuration changes in it are merged as ``pkg/scheduler/apis/config/v1`` (mergePlugins) and
+``pkg/scheduler/framework/runtime`` (expandMultiPointPlugins) do.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
+from typing import Any, TypeGuard, TypeVar
+
+from kemu.scheduler.configuration import fields
+from kemu.scheduler.configuration.configurations import ConfigurationError, PluginRef, PluginSet, ProfileConfiguration
+from kemu.scheduler.cycle import half_plugins
+from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.interfaces import (
+    MAX_SCORE,
+    ArgumentError,
+    BindPlugin,
+    FilterPlugin,
+    Handle,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    Scope,
+    ScorePlugin,
+)
+from kemu.scheduler.framework.statuses import Status
+from kemu.scheduler.plugins import in_tree
+from kemu.scheduler.plugins.avoid_evicted_node import AvoidEvictedNode
+
+P = TypeVar("P", bound=Plugin)
+
+ENTRY_POINTS = "kemu.scheduler.plugins"
+"""Group of entry points under which packages offer plugins. ``module:Class`` in place of a name works as well."""
+
+EXTENDER = "Extender"
+"""What extenders refuse counts as refused by a plugin of this name, which every event may help."""
+
+_MAX_TOTAL_SCORE = 2**63 - 1
+
+
+class Profile:
+    """The plugins of one scheduler name, made and in order."""
+
+    def __init__(
+        self,
+        configuration: ProfileConfiguration,
+        handle: Handle,
+        registry: Mapping[str, Callable[[Mapping[str, Any], Handle], Plugin]] | None = None,
+    ) -> None:
+        """``registry``: further plugins by name. Raises :class:`ConfigurationError`."""
+        self.scheduler_name = configuration.scheduler_name
+        self.percentage_of_nodes_to_score = configuration.percentage_of_nodes_to_score
+        self.handle = handle
+        resolved = _Resolver(configuration, handle, registry or {})
+        self.plugins: dict[str, Plugin] = resolved.made
+        """All plugins that take part somewhere, by name."""
+        self.pre_enqueue: list[PreEnqueuePlugin] = resolved.at("preEnqueue", PreEnqueuePlugin)
+        queue_sort = resolved.at("queueSort", QueueSortPlugin)
+        if len(queue_sort) != 1:
+            names = ", ".join(plugin.name for plugin in queue_sort) or "none"
+            raise ConfigurationError(f"{configuration.path}.plugins.queueSort", f"exactly one is needed, not {names}")
+        self.queue_sort: QueueSortPlugin = queue_sort[0]
+        self.filters, self.filter_failure = _filters(resolved)
+        """``filter_failure``: a place, and how the filter that would stand there fails on nodes that come so far."""
+        if handle.avoided is not None:
+            avoiding = AvoidEvictedNode({}, handle)
+            self.filters.append(avoiding)
+            self.plugins[avoiding.name] = avoiding
+        self.post_filters: list[PostFilterPlugin] = resolved.at("postFilter", PostFilterPlugin)
+        self.scorers, self.score_failure = _scorers(resolved)
+        """``score_failure``: how scoring fails, whatever the nodes."""
+        if sum(resolved.weights.get(name, 1) for name in resolved.made) > _MAX_TOTAL_SCORE // MAX_SCORE:
+            raise ConfigurationError(f"{configuration.path}.plugins.score", "the total score of a node could overflow")
+        # A plugin of module:Class has another name than the one it is configured by.
+        configured_as = {plugin: name for name, plugin in resolved.made.items()}
+        self.weights: list[int] = [resolved.weights.get(configured_as[plugin], 1) for plugin in self.scorers]
+        self.reserve: list[ReservePlugin] = resolved.at("reserve", ReservePlugin)
+        self.permit: list[PermitPlugin] = resolved.at("permit", PermitPlugin)
+        self.pre_bind: list[PreBindPlugin] = resolved.at("preBind", PreBindPlugin)
+        self.bind: list[BindPlugin] = resolved.at("bind", BindPlugin)
+        self.post_bind: list[PostBindPlugin] = resolved.at("postBind", PostBindPlugin)
+        if not self.bind:
+            raise ConfigurationError(f"{configuration.path}.plugins.bind", "at least one plugin is needed")
+        self.local_filters = [(place, one) for place, one in enumerate(self.filters) if one.scope is not Scope.CLUSTER]
+        self.cluster_filters = [(place, one) for place, one in enumerate(self.filters) if one.scope is Scope.CLUSTER]
+        self.hints: dict[Event, dict[str, Hint | None]] = {event: {} for event in Event}
+        """For each event, the plugins that want to hear of it, with their hints."""
+        for plugin in self.plugins.values():
+            if isinstance(plugin, PreEnqueuePlugin | FilterPlugin | ReservePlugin | PermitPlugin):
+                wanted = dict(plugin.events())
+                if Event.NODE_ADD in wanted:
+                    # Upstream's remedy for its issue 109437: whom new nodes interest is told of all taints too.
+                    wanted.setdefault(Event.NODE_TAINTS, None)
+                for event, hint in wanted.items():
+                    self.hints[event][plugin.name] = hint
+        if configuration.extended:
+            for hints in self.hints.values():
+                hints[EXTENDER] = None
+
+
+def _filters(resolved: _Resolver) -> tuple[list[FilterPlugin], tuple[int, Status] | None]:
+    """PreFilter and Filter in one list, in the order of Filter; those of PreFilter alone last."""
+    pre_filters = resolved.at("preFilter", FilterPlugin, half_plugins.has_pre_filter)
+    asked = resolved.at("filter", FilterPlugin)
+    filters: list[FilterPlugin] = []
+    failure: tuple[int, Status] | None = None
+    for plugin in asked:
+        if half_plugins.has_pre_filter(plugin) and plugin not in pre_filters:
+            status = half_plugins.filter_failure(plugin)
+            if status is not None:
+                failure = failure or (len(filters), status)
+                continue
+            half_plugins.filter_alone(plugin)
+        filters.append(plugin)
+    alone = [plugin for plugin in pre_filters if plugin not in asked and half_plugins.filter_failure(plugin) is None]
+    filters += [half_plugins.PreFilterAlone(plugin) for plugin in alone]
+    return filters, failure
+
+
+def _scorers(resolved: _Resolver) -> tuple[list[ScorePlugin], Status | None]:
+    pre_scorers = resolved.at("preScore", ScorePlugin, half_plugins.has_pre_score)
+    scorers = resolved.at("score", ScorePlugin)
+    failing = (
+        half_plugins.score_failure(plugin)
+        for plugin in scorers
+        if half_plugins.has_pre_score(plugin) and plugin not in pre_scorers
+    )
+    return scorers, next((status for status in failing if status is not None), None)
+
+
+class _Resolver:
+    def __init__(
+        self,
+        configuration: ProfileConfiguration,
+        handle: Handle,
+        registry: Mapping[str, Callable[[Mapping[str, Any], Handle], Plugin]],
+    ) -> None:
+        self._configuration = configuration
+        self._handle = handle
+        self._registry = registry
+        self._path = configuration.path
+        self.made: dict[str, Plugin] = {}
+        self.weights: dict[str, int] = {}
+        self._unused: dict[str, Plugin] = {}
+        sets = configuration.plugins
+        default = PluginSet(tuple(PluginRef(name, in_tree.DEFAULT_WEIGHTS.get(name, 0)) for name in in_tree.IN_TREE))
+        self._multi_point = _merged(default, sets.get("multiPoint", PluginSet()))
+        self._check_multi_point(sets.get("multiPoint", PluginSet()))
+        for name in configuration.arguments:
+            self._check_known(name, configuration.argument_paths.get(name, f"{self._path}.pluginConfig"))
+        self._weigh([*sets.get("score", PluginSet()).enabled, *self._multi_point])
+
+    def _check_multi_point(self, own: PluginSet) -> None:
+        for number, ref in enumerate(own.enabled):
+            if ref.name in [other.name for other in own.enabled[:number]]:
+                path = f"{self._path}.plugins.multiPoint.enabled[{number}]"
+                raise ConfigurationError(path, f"plugin {ref.name!r} is enabled twice")
+
+    def _weigh(self, refs: Sequence[PluginRef]) -> None:
+        """What is said under ``score`` goes first; a weight of 0 is 1."""
+        for ref in refs:
+            self.weights.setdefault(ref.name, ref.weight or 1)
+
+    def at(self, point: str, kind: type[P], takes_part: Callable[[Plugin], bool] | None = None) -> list[P]:
+        """The plugins of an extension point, in order (``expandMultiPointPlugins``).
+
+        Those take part that are of this kind and that ``takes_part`` admits.
+        """
+
+        def is_part(plugin: Plugin | None) -> TypeGuard[P]:
+            return isinstance(plugin, kind) and (takes_part is None or takes_part(plugin))
+
+        own = self._configuration.plugins.get(point, PluginSet())
+        for number, name in enumerate(own.disabled):
+            if name != "*":
+                self._check_known(name, f"{self._path}.plugins.{point}.disabled[{number}]")
+        enabled = [ref.name for ref in own.enabled]
+        from_multi_point: list[str] = []
+        if "*" not in own.disabled:
+            for ref in self._multi_point:
+                plugin = self._plugin(ref.name, self._multi_point_path(ref.name))
+                if is_part(plugin) and ref.name not in own.disabled:
+                    from_multi_point.append(ref.name)
+        for number, name in enumerate(enabled):
+            path = f"{self._path}.plugins.{point}.enabled[{number}]"
+            if name in enabled[:number]:
+                raise ConfigurationError(path, f"plugin {name!r} is enabled twice")
+            plugin = self._plugin(name, path)
+            if not is_part(plugin) and point not in half_plugins.INERT_POINTS.get(name, ()):
+                raise ConfigurationError(path, f"plugin {name!r} does not take part in {point}")
+        # Those named here that multiPoint has too come first, then the rest of multiPoint, then the others named here.
+        order = [name for name in enabled if name in from_multi_point]
+        order += [name for name in from_multi_point if name not in enabled]
+        order += [name for name in enabled if name not in from_multi_point]
+        found: list[P] = []
+        for name in order:
+            plugin = self._plugin(name, f"{self._path}.plugins.{point}")
+            if is_part(plugin):
+                found.append(plugin)
+                self.made[name] = plugin
+        return found
+
+    def _multi_point_path(self, name: str) -> str:
+        names = [ref.name for ref in self._configuration.plugins.get("multiPoint", PluginSet()).enabled]
+        path = f"{self._path}.plugins.multiPoint.enabled"
+        return f"{path}[{names.index(name)}]" if name in names else path
+
+    def _plugin(self, name: str, path: str) -> Plugin | None:
+        """The plugin of that name, made at its first use; None for one that does nothing here."""
+        plugin = self._unused.get(name)
+        if plugin is not None:
+            return plugin
+        self._check_known(name, path)
+        if name in in_tree.INERT:
+            return None
+        make = self._registry.get(name) or in_tree.IN_TREE.get(name) or _load(name, path)
+        arguments = dict(self._configuration.arguments.get(name, {}))
+        arguments.pop("apiVersion", None)
+        arguments.pop("kind", None)
+        try:
+            plugin = make(arguments, self._handle)
+        except ArgumentError as error:
+            place = self._configuration.argument_paths.get(name, f"{self._path}.pluginConfig[{name}].args")
+            raise ConfigurationError(f"{place}.{error.path}", error.message, error.suggestion) from None
+        self._unused[name] = plugin
+        return plugin
+
+    def _check_known(self, name: str, path: str) -> None:
+        known = [*in_tree.IN_TREE, *in_tree.INERT, *self._registry]
+        if name in known or ":" in name or name in _offered():
+            return
+        raise ConfigurationError(path, f"there is no plugin {name!r}", fields.nearest(name, known))
+
+
+def _merged(default: PluginSet, custom: PluginSet) -> list[PluginRef]:
+    """The default plugins without the disabled ones, replaced in place where configured anew, then the new ones."""
+    by_name = {ref.name: ref for ref in custom.enabled}
+    kept = [] if "*" in custom.disabled else [ref for ref in default.enabled if ref.name not in custom.disabled]
+    merged = [by_name.pop(ref.name, ref) for ref in kept]
+    return [*merged, *by_name.values()]
+
+
+def _offered() -> dict[str, metadata.EntryPoint]:
+    return {entry.name: entry for entry in metadata.entry_points(group=ENTRY_POINTS)}
+
+
+def _load(name: str, path: str) -> Callable[[Mapping[str, Any], Handle], Plugin]:
+    """A plugin from outside: by entry point, or as ``module:Class``."""
+    try:
+        if ":" in name:
+            module, _, attribute = name.partition(":")
+            loaded = getattr(importlib.import_module(module), attribute)
+        else:
+            loaded = _offered()[name].load()
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(path, f"plugin {name!r} cannot be loaded: {error}") from None
+    if not (isinstance(loaded, type) and issubclass(loaded, Plugin)):
+        raise ConfigurationError(
+            path, f"{name!r} is not a plugin: a subclass of kemu.scheduler.framework.interfaces.Plugin is"
+        )
+    return loaded

@@ -1,0 +1,112 @@
+"""What if: one node with pods added or removed, asked again by the filters.
+
+Used for nominated pods where more than the node matters, and for victims. Only that node changes; the pods of other
+nodes stay where they are, except in the search for victims on several nodes
+(:mod:`kemu.scheduler.experiments.cross_node`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.cycle import evaluations
+from kemu.scheduler.cycle.evaluations import combined
+from kemu.scheduler.framework.interfaces import FilterPlugin
+
+if TYPE_CHECKING:
+    from kemu.scheduler.cycle.decisions import Filtering
+
+
+class Simulation:
+    """A copy of one node, and the states of the filters as they would be with its pods."""
+
+    __slots__ = ("_active", "_cluster_wide", "_elsewhere", "_filtering", "_object_verdict", "_others", "node")
+
+    def __init__(self, filtering: Filtering, node: NodeInfo, local: bool = False) -> None:
+        """``local``: leave out the CLUSTER filters, which are known to let the node pass."""
+        self._filtering = filtering
+        self._object_verdict = int(filtering.evaluation.object_verdicts[node.row])
+        self._cluster_wide = bool(filtering.states) and not local
+        self._active: list[tuple[int, FilterPlugin, Any]] = (
+            filtering.evaluation.filters.on_node if local else filtering.filters()
+        )
+        if self._cluster_wide:
+            self._active = self._forked()
+        pod = filtering.cycle.pod
+        self._others = evaluations.nominated_above(node, pod.priority, pod) if node.nominated else []
+        self.node = node.copy()
+        self._elsewhere: dict[str, NodeInfo] = {}
+        """Copies of other nodes from which pods were removed, by name."""
+
+    def _forked(self) -> list[tuple[int, FilterPlugin, Any]]:
+        return [(place, plugin, plugin.fork(state)) for place, plugin, state in self._active]
+
+    def add(self, pod: PodInfo) -> None:
+        self.node.add(pod)
+        if self._cluster_wide:
+            for _place, plugin, state in self._active:
+                plugin.add_pod(state, self.node, pod)
+
+    def remove(self, pod: PodInfo) -> None:
+        self.node.remove(pod)
+        if self._cluster_wide:
+            for _place, plugin, state in self._active:
+                plugin.remove_pod(state, self.node, pod)
+
+    def reprieve(self, pod: PodInfo) -> bool:
+        """Put a pod that was removed on the node again; False, and it stays removed, if the pending pod has no room
+        beside it."""
+        self.add(pod)
+        if self.verdict():
+            self.remove(pod)
+            return False
+        return True
+
+    def remove_elsewhere(self, pod: PodInfo) -> None:
+        """Remove a pod of another node, which only CLUSTER filters see."""
+        node = self._copy_of(pod)
+        node.remove(pod)
+        for _place, plugin, state in self._active:
+            plugin.remove_pod(state, node, pod)
+
+    def add_elsewhere(self, pod: PodInfo) -> None:
+        """Bring back what :meth:`remove_elsewhere` removed."""
+        node = self._copy_of(pod)
+        node.add(pod)
+        for _place, plugin, state in self._active:
+            plugin.add_pod(state, node, pod)
+
+    def _copy_of(self, pod: PodInfo) -> NodeInfo:
+        assert pod.node is not None
+        assert self._cluster_wide, "pods of other nodes concern CLUSTER filters only"
+        known = self._elsewhere.get(pod.node.name)
+        if known is None:
+            known = self._elsewhere[pod.node.name] = pod.node.copy()
+        return known
+
+    def verdict(self) -> int:
+        """The combined verdict of the two passes: with the pods nominated to the node, and without them."""
+        if self._others:
+            node, active = self.node.copy(), self._active
+            if self._cluster_wide:
+                active = self._forked()
+            for other in self._others:
+                node.add(other)
+                if self._cluster_wide:
+                    for _place, plugin, state in active:
+                        plugin.add_pod(state, node, other)
+            verdict = self._first(node, active)
+            if verdict:
+                return verdict
+        return self._first(self.node, self._active)
+
+    def _first(self, node: NodeInfo, active: list[tuple[int, FilterPlugin, Any]]) -> int:
+        of_object = self._object_verdict
+        for place, plugin, state in active:
+            verdict = plugin.verdict(state, node)
+            if verdict:
+                verdict = combined(place, verdict)
+                return verdict if not of_object or verdict < of_object else of_object
+        return of_object

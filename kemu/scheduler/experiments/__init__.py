@@ -1,0 +1,1 @@
+"""Alternatives of the design documents, as switches (``switches``) beside today's behaviour."""

@@ -1,0 +1,153 @@
+"""Cross node preemption (``policy.crossNodePreemption``): victims on other nodes than that of the preemptor.
+
+The potential solution of the design document, which it rejected for its price. Where no node helps by giving up its
+own pods, pods of other nodes may be in the way: by anti-affinity or a spread constraint over a zone, say. As the
+filters are black boxes, all sets of such pods are tried: with a node emptied of its lower pods, sets of lower pods
+elsewhere are taken away too until the pod fits. The smallest sets come first; among those of a size, by disruption
+budgets that would be violated, then by the priority of their most important member. The first set that makes room on
+some node is taken; if it does on several, they are compared as in ordinary preemption. Pods of the node itself are
+spared as usual.
+
+What the framework states about filters is made use of, though: a node that a filter rejects which looks at nothing but
+the node (its scope) is not helped by anything elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kemu.scheduler.cache import pods
+from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.cycle import evaluations
+from kemu.scheduler.cycle.simulations import Simulation
+from kemu.scheduler.experiments import searches
+from kemu.scheduler.experiments.searches import Effort
+from kemu.scheduler.framework.interfaces import Scope
+
+if TYPE_CHECKING:
+    from kemu.scheduler.cycle.decisions import Filtering
+    from kemu.scheduler.preemption.candidates import Candidate, Preemptor
+
+TERMINATING = "not eligible due to terminating pods on other nodes that make room on the nominated node."
+
+
+class CrossNodeSearch:
+    """Looks for victims on several nodes, for the pods of one profile."""
+
+    def __init__(self, preemptor: Preemptor, budget: int) -> None:
+        """``budget``: how many evaluations an attempt may take before it gives up."""
+        self._preemptor = preemptor
+        self._budget = budget
+        self.effort = Effort("crossNodePreemption")
+        """Of the present attempt."""
+
+    def begin(self) -> None:
+        """A new attempt."""
+        self.effort = Effort(self.effort.algorithm)
+
+    def awaits(self, filtering: Filtering, node: NodeInfo) -> bool:
+        """Whether pods that are being preempted on other nodes are all that keeps the pod from its nominated node."""
+        filtering.look_again()
+        if filtering.is_local(node):
+            return False
+        pod = filtering.cycle.pod
+        others = (one for one in self._lower_pods(pod) if one.node is not node)
+        going = [one for one in others if pods.terminates_by_preemption(one.pod)]
+        if not going:
+            return False
+        simulation = Simulation(filtering, node)
+        for one in going:
+            simulation.remove_elsewhere(one)
+        self.effort.evaluations += 1
+        return simulation.verdict() == 0
+
+    def search(self, filtering: Filtering, rows: Sequence[int]) -> list[Candidate]:
+        """The candidates of the first set that makes room anywhere; none when there is no such set, or it is too
+        far."""
+        places = self._places(filtering, rows)
+        if not places:
+            return []
+        others = self._expendable_first(self._lower_pods(filtering.cycle.pod))
+        for size in range(1, len(others) + 1):
+            for victims in searches.subsets(others, size):
+                asked = [place for place in places if all(victim.node is not place.original for victim in victims)]
+                # A set that concerns no node costs as well: there may be exponentially many of them.
+                if not self._afford(max(1, len(asked))):
+                    return []
+                candidates = [place.candidate(victims) for place in asked if place.fits_without(victims)]
+                if candidates:
+                    self.effort.found = True
+                    return candidates
+        return []
+
+    def _afford(self, evaluations: int) -> bool:
+        if self.effort.evaluations + evaluations > self._budget:
+            self.effort.gave_up = True
+            return False
+        self.effort.evaluations += evaluations
+        return True
+
+    def _places(self, filtering: Filtering, rows: Sequence[int]) -> list[_Place]:
+        """The nodes that only something elsewhere may keep from taking the pod, each without its lower pods."""
+        found = []
+        for row in rows:
+            node = self._preemptor.cluster.rows[row]
+            if filtering.is_local(node):
+                continue
+            if not self._afford(1):
+                break
+            place = _Place(self._preemptor, filtering, node, self.effort)
+            verdict = place.simulation.verdict()
+            if not verdict:
+                continue
+            plugin = filtering.profile.filters[evaluations.split(verdict)[0]]
+            if plugin.scope is Scope.CLUSTER:
+                found.append(place)
+        return found
+
+    def _lower_pods(self, pod: PodInfo) -> list[PodInfo]:
+        """All pods of the cluster that may be preempted for another."""
+        preemptor = self._preemptor
+        return [one for node in preemptor.cluster.rows for one in preemptor.lower_pods(node, pod)]
+
+    def _expendable_first(self, lower: list[PodInfo]) -> list[PodInfo]:
+        preemptor = self._preemptor
+        lower.sort(key=preemptor.importance, reverse=True)
+        # Those that go anyway cost nobody anything; those under a budget that allows none are spared longest.
+        lower.sort(key=lambda one: (not one.terminating, preemptor.violations([one])))
+        return lower
+
+
+class _Place:
+    """A node without its lower pods, on which the pod is to be put."""
+
+    def __init__(self, preemptor: Preemptor, filtering: Filtering, node: NodeInfo, effort: Effort) -> None:
+        self._preemptor = preemptor
+        self._effort = effort
+        self.original = node
+        self._lower = preemptor.lower_pods(node, filtering.cycle.pod)
+        self.simulation = Simulation(filtering, node)
+        for pod in self._lower:
+            self.simulation.remove(pod)
+
+    def fits_without(self, victims: Sequence[PodInfo]) -> bool:
+        """Whether the node takes the pod when these are gone from other nodes. If so they stay gone."""
+        for victim in victims:
+            self.simulation.remove_elsewhere(victim)
+        if not self.simulation.verdict():
+            return True
+        for victim in victims:
+            self.simulation.add_elsewhere(victim)
+        return False
+
+    def candidate(self, victims: Sequence[PodInfo]) -> Candidate:
+        """With these gone from other nodes: spare what can be spared of the node's own pods."""
+
+        def reprieve(pod: PodInfo) -> bool:
+            self._effort.evaluations += 1
+            return self.simulation.reprieve(pod)
+
+        own = self._preemptor.spare(self.original, self._lower, reprieve)
+        return self._preemptor.candidate(self.original, [*own.victims, *victims])

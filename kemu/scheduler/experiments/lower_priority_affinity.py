@@ -1,0 +1,80 @@
+"""Affinity to pods of lower priority: keep those that the preemptor wants near it (``policy.lowerPriorityAffinity``).
+
+The potential solution of the design document ("Supporting Inter-Pod Affinity on lower priority Pods?"), which it
+rejected because the sets to try may be many and a limit makes scheduling unpredictable. Its steps: (1) remove all lower
+pods from the node and (2) try the pod there; (3) if it fails for anything but pod affinity, the node is of no use; (4)
+get the removed pods that match any of its affinity rules; (5, 6) bring back each set of them and try again; (7) a set
+with which the pod fits is reprieved first, (8) then as many others as possible, as ever.
+
+Steps 1, 2 and 8 are ordinary preemption (:mod:`kemu.scheduler.preemption.candidates`); this module has 3 to 7. Small
+sets come first, among those of a size the ones with the more important pods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.experiments import searches
+from kemu.scheduler.experiments.searches import Effort
+from kemu.scheduler.framework.statuses import UNRESOLVABLE
+from kemu.scheduler.plugins import inter_pod_affinity
+from kemu.scheduler.plugins.inter_pod_affinity import InterPodAffinity
+
+if TYPE_CHECKING:
+    from kemu.scheduler.cycle.decisions import Filtering
+    from kemu.scheduler.cycle.simulations import Simulation
+
+
+class AffinityReprieve:
+    """Finds the lower pods of a node that the preemptor needs there."""
+
+    def __init__(self, limit: int) -> None:
+        """``limit``: how many sets are tried on one node."""
+        self._limit = limit
+        self.effort = Effort("lowerPriorityAffinity")
+        """Of the present attempt, over all nodes."""
+
+    def begin(self) -> None:
+        """A new attempt."""
+        self.effort = Effort(self.effort.algorithm)
+
+    def wanted(
+        self, filtering: Filtering, simulation: Simulation, lower: Sequence[PodInfo], verdict: int
+    ) -> tuple[PodInfo, ...]:
+        """A set of ``lower`` with which the pod fits; it is on the simulated node again. Empty: there is none.
+
+        ``lower``: the pods that were removed from the node, most important first. ``verdict``: what the filters then
+        said.
+        """
+        if not _is_for_want_of_affinity(filtering, verdict):
+            return ()
+        matching = self._matching(filtering, lower)
+        tried = 0
+        for size in range(1, len(matching) + 1):
+            for chosen in searches.subsets(matching, size):
+                if tried == self._limit:
+                    self.effort.gave_up = True
+                    return ()
+                tried += 1
+                self.effort.evaluations += 1
+                for pod in chosen:
+                    simulation.add(pod)
+                if not simulation.verdict():
+                    self.effort.found = True
+                    return chosen
+                for pod in chosen:
+                    simulation.remove(pod)
+        return ()
+
+    def _matching(self, filtering: Filtering, lower: Sequence[PodInfo]) -> list[PodInfo]:
+        cycle = filtering.cycle
+        rules = [inter_pod_affinity.pod_selector(term, cycle.cluster) for term in cycle.template.affinity_terms]
+        return [pod for pod in lower if any(rule.matches(pod.namespace, pod.labels) for rule in rules)]
+
+
+def _is_for_want_of_affinity(filtering: Filtering, verdict: int) -> bool:
+    status = filtering.explain(verdict)
+    # Its other reasons, the two kinds of anti-affinity, can be resolved by removing pods.
+    return status.plugin == InterPodAffinity.name and status.code == UNRESOLVABLE

@@ -1,0 +1,43 @@
+"""``preemptor: kubelet``: nodes on which a pod would fit if the pods of lower priority were not there.
+
+The alternative of the pod preemption design in which the scheduler sends a pod to a node without preempting anybody and
+the node's kubelet makes the room (:mod:`kemu.kubelet.admission.preemption`). The scheduler only asks whether a node
+without its lower pods would do, and prefers nodes by their scores. Who dies is the kubelet's choice, by QoS class and
+by size: of disruption budgets, affinity and the order of priorities it knows nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kemu.scheduler.preemption.candidates import Preemptor
+
+if TYPE_CHECKING:
+    from kemu.scheduler.cycle.decisions import Decider, Decision
+
+
+class Overcommitter:
+    """For the pods of one profile."""
+
+    def __init__(self, decider: Decider, preemptor: Preemptor) -> None:
+        """``preemptor``: one that looks at all nodes."""
+        self._decider = decider
+        self._preemptor = preemptor
+
+    def choose(self, decision: Decision) -> None:
+        """Give a decision that has found no node one that would do without its lower pods, if there is any."""
+        filtering = decision.filtering
+        if filtering is None or filtering.rejection is not None or filtering.cycle.template.never_preempts:
+            return
+        potential = self._preemptor.potential_rows(filtering)
+        candidates, _ = self._preemptor.dry_runs(filtering, potential, 0, len(potential) + 1)
+        if not candidates:
+            return
+        nodes = self._decider.cluster.nodes
+        rows = np.array(sorted(nodes[candidate.node].row for candidate in candidates), dtype=np.int64)
+        totals = self._decider.totals(filtering, rows)
+        best = rows[totals == totals.max()]
+        choice = best[self._decider.random.randrange(len(best))] if len(best) > 1 else best[0]
+        decision.node = self._decider.cluster.rows[int(choice)].name

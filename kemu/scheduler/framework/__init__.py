@@ -1,0 +1,1 @@
+"""The scheduling framework: extension points, statuses, events. Begin at ``interfaces``."""

@@ -1,0 +1,115 @@
+"""What happens in the cluster, as far as it may make a waiting pod schedulable.
+
+Changes of objects are broken down into :class:`Event` kinds; plugins say which of them could help a pod that they
+rejected (``Plugin.events``), so that an event which cannot help wakes nobody. The table behind the hints of the plugins
+in the tree is that of kube-scheduler v1.36 (``EventsToRegister`` of each plugin).
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kemu.objects import requests
+from kemu.scheduler.cache.pods import PodInfo
+
+
+class Event(enum.Enum):
+    """A kind of change. The value is the name in the run log."""
+
+    ASSIGNED_POD_ADD = "AssignedPod/Add"
+    ASSIGNED_POD_DELETE = "AssignedPod/Delete"
+    ASSIGNED_POD_LABELS = "AssignedPod/UpdateLabel"
+    ASSIGNED_POD_SCALE_DOWN = "AssignedPod/UpdateScaleDown"
+    NODE_ADD = "Node/Add"
+    NODE_DELETE = "Node/Delete"
+    NODE_ALLOCATABLE = "Node/UpdateAllocatable"
+    NODE_LABELS = "Node/UpdateLabel"
+    NODE_TAINTS = "Node/UpdateTaint"
+    """Taints changed, or ``unschedulable`` became false."""
+    POD_LABELS = "Pod/UpdateLabel"
+    """Of the waiting pod itself, as those below."""
+    POD_SCALE_DOWN = "Pod/UpdateScaleDown"
+    POD_TOLERATIONS = "Pod/UpdateToleration"
+    POD_GATES = "Pod/UpdateSchedulingGatesEliminated"
+    TIMEOUT = "UnschedulableTimeout"
+    """Pods that waited for long are woken. No plugin is asked about this and the next one."""
+    ACTIVATE = "Activate"
+    """One pod is to be tried again; new is its UID."""
+    AVOIDANCE_OVER = "AvoidEvictedNode/Over"
+    """The pods of a workload may use a node again that they were kept off (``policy.avoidEvictedNode``). Old is the pod
+    that was thrown out there."""
+
+
+FOR_ALL_PLUGINS = frozenset((Event.TIMEOUT, Event.ACTIVATE))
+OF_THE_POD_ITSELF = frozenset((Event.POD_LABELS, Event.POD_SCALE_DOWN, Event.POD_TOLERATIONS, Event.POD_GATES))
+
+Hint = Callable[[PodInfo, Any, Any], bool]
+"""(waiting pod, old object, new object) → whether the event could make the pod schedulable.
+
+The objects are ``core.v1`` messages; old is None for an addition, new for a removal. For the events of the waiting pod
+itself both are versions of that pod."""
+
+
+def node_events(old: Any, new: Any) -> list[Event]:
+    """What an update of a node amounts to, in the order in which kube-scheduler tells it."""
+    events = []
+    if old.spec.unschedulable and not new.spec.unschedulable:
+        events.append(Event.NODE_TAINTS)
+    if requests.resource_list(old.status.allocatable) != requests.resource_list(new.status.allocatable):
+        events.append(Event.NODE_ALLOCATABLE)
+    if dict(old.metadata.labels) != dict(new.metadata.labels):
+        events.append(Event.NODE_LABELS)
+    if taints_of(old) != taints_of(new):
+        events.append(Event.NODE_TAINTS)
+    return events
+
+
+def assigned(pod: Any, node: str) -> Any:
+    """A pod as it would be on a node, for the end of one that was only assumed there."""
+    there = type(pod)()
+    there.CopyFrom(pod)
+    there.spec.nodeName = node
+    return there
+
+
+def taints_of(node: Any) -> list[tuple[str, str, str]]:
+    return [(taint.key, taint.value, taint.effect) for taint in node.spec.taints]
+
+
+def assigned_pod_events(old: Any, new: Any, spec_changed: bool) -> list[Event]:
+    """What an update of a pod on a node amounts to."""
+    events = []
+    if _relabelled(old, new):
+        events.append(Event.ASSIGNED_POD_LABELS)
+    if (spec_changed or requests.is_resized(old) or requests.is_resized(new)) and scaled_down(
+        requests.pod_requests_on_node(old), requests.pod_requests_on_node(new)
+    ):
+        events.append(Event.ASSIGNED_POD_SCALE_DOWN)
+    return events
+
+
+def pending_pod_events(old: Any, new: Any) -> list[Event]:
+    """What an update of a waiting pod amounts to for the pod itself."""
+    events = []
+    if _relabelled(old, new):
+        events.append(Event.POD_LABELS)
+    if old.spec != new.spec:
+        if scaled_down(requests.pod_requests(old), requests.pod_requests(new)):
+            events.append(Event.POD_SCALE_DOWN)
+        if old.spec.schedulingGates and not new.spec.schedulingGates:
+            events.append(Event.POD_GATES)
+        if len(old.spec.tolerations) != len(new.spec.tolerations):
+            events.append(Event.POD_TOLERATIONS)
+    return events
+
+
+def scaled_down(old: dict[str, int], new: dict[str, int], among: Iterable[str] | None = None) -> bool:
+    """Whether a request got lower, of any resource or of those in ``among``."""
+    return any(new.get(name, 0) < old.get(name, 0) for name in (old if among is None else among))
+
+
+def _relabelled(old: Any, new: Any) -> bool:
+    before, after = old.metadata.labels, new.metadata.labels
+    return bool(before or after) and dict(before) != dict(after)

@@ -1,0 +1,425 @@
+"""The scheduling framework: extension points, and what plugins are given.
+
+A plugin is a class whose name is the plugin's name; it takes part in the extension points whose base classes it has:
+
+    class PreferQuietNodes(NodeScorePlugin):
+        def score(self, pod, node):
+            return 100 - min(100, len(node.pods))
+
+    class OnlyEvenNames(NodeFilterPlugin):
+        def filter(self, pod, node):
+            return None if node.name[-1] in "02468" else unschedulable("node(s) had an odd name")
+
+``pod`` is the :class:`Cycle` of the attempt, which shows the pending pod; ``node`` a
+:class:`~kemu.scheduler.cache.nodes.NodeInfo`. A plugin is made once for each profile, with its arguments and a
+:class:`Handle`.
+
+**Column form.** Asking a Python function about each of 5,000 nodes is slow, so the framework speaks in *verdicts*: for
+each node a small integer, 0 where the node passes, otherwise a number that :meth:`FilterPlugin.explain` turns into a
+:class:`~kemu.scheduler.framework.statuses.Status`. ``verdicts`` answers for all nodes at once, ``verdict`` for one
+node; both must agree (tests compare them). The same holds for ``scores`` and ``score``.
+
+**Scope.** What an answer depends on decides how long it stays true. ``NODE_OBJECT`` and ``NODE`` answers are kept for
+each template of pods and brought up to date for the nodes that changed (:mod:`kemu.scheduler.cycle.evaluations`);
+``CLUSTER`` answers are computed for each attempt. Plugins of the first two scopes may read nothing but the template and
+the node.
+
+The order of a cycle: QueueSort → PreFilter → Filter → (PostFilter when no node is left) → PreScore → Score →
+NormalizeScore → Reserve → Permit; then, concurrently with other cycles, PreBindPreFlight → (Permit's wait) → PreBind →
+Bind → PostBind. PreEnqueue guards the queue's door, and ``events`` says what may make a pod schedulable that the plugin
+rejected.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from kemu.runtime.env import Clock
+from kemu.scheduler.cache.columns import BoolArray, IntArray
+from kemu.scheduler.cache.pods import PodInfo, Template
+from kemu.scheduler.experiments.searches import Effort
+from kemu.scheduler.experiments.switches import Policy
+from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.statuses import Status
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from kemu.scheduler.cache.cluster import Cluster
+    from kemu.scheduler.cache.nodes import NodeInfo
+    from kemu.scheduler.cycle.decisions import Filtering
+    from kemu.scheduler.experiments.avoided_nodes import AvoidedNodes
+    from kemu.scheduler.framework.permits import WaitingPod
+    from kemu.scheduler.preemption.candidates import Candidate
+
+MAX_SCORE = 100
+
+
+class Scope(enum.Enum):
+    """What the answer of a plugin about a pod and a node depends on, besides the template of the pod."""
+
+    NODE_OBJECT = "node object"
+    """The Node alone: labels, taints, name."""
+    NODE = "node"
+    """The Node and the pods on it or nominated to it."""
+    CLUSTER = "cluster"
+    """Anything: other nodes, other pods, the labels of the pod itself."""
+
+
+class Skip(enum.Enum):
+    """Returned by ``prepare``: the plugin has nothing to do for this pod."""
+
+    SKIP = "skip"
+
+
+SKIP = Skip.SKIP
+
+
+class Api(Protocol):
+    """The part of :class:`kemu.client.clients.Client` that writes: what the scheduler does to the world."""
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> Any: ...
+
+    async def patch(
+        self,
+        resource: str,
+        name: str,
+        namespace: str,
+        patch: Mapping[str, Any],
+        subresource: str = "",
+        type: str = "merge",  # noqa: A002 - the field's word
+        uid: str = "",
+    ) -> Any: ...
+
+    async def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "") -> Any: ...
+
+
+class Handle:
+    """What the framework offers to plugins."""
+
+    def __init__(self, cluster: Cluster, rng: Random, policy: Policy | None = None) -> None:
+        self.cluster = cluster
+        self.random = rng
+        self.policy = policy or Policy()
+        self.preempted_on: dict[str, str] = {}
+        """Without nominations: the node on which a pod (by UID) preempted, so that it does not preempt elsewhere."""
+        self.is_preempting: Callable[[str], bool] = lambda uid: False
+        """Whether the victims of this pod (by UID) are still being told to go."""
+        self.latest: Callable[[PodInfo], Any | None] = lambda pod: pod.pod
+        """A pod as it is now, while an attempt goes on with how it was; None: it is gone."""
+        self.waiting: Mapping[str, WaitingPod] = {}
+        """Pods that wait for their permit, by UID: plugins allow or reject them."""
+        self.avoided: AvoidedNodes | None = None
+        """Nodes that workloads are kept off, with ``policy.avoidEvictedNode``."""
+        self.clock: Clock | None = None
+        """The time as this scheduler knows it, for plugins that wait."""
+        self.api: Api | None = None
+        """Like ``clock`` None where nothing is ever written, as in conformance cases."""
+
+
+class Cycle:
+    """One attempt to place one pod, as plugins see it."""
+
+    __slots__ = ("cluster", "data", "pod", "template")
+
+    def __init__(self, pod: PodInfo, cluster: Cluster) -> None:
+        self.pod = pod
+        self.template: Template = pod.template
+        self.cluster = cluster
+        self.data: dict[str, Any] = {}
+        """Notes that plugins leave for each other, by plugin name."""
+
+    @property
+    def message(self) -> Any:
+        """The ``core.v1.Pod``."""
+        return self.pod.pod
+
+    @property
+    def name(self) -> str:
+        return self.pod.name
+
+    @property
+    def namespace(self) -> str:
+        return self.pod.namespace
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.pod.labels
+
+    @property
+    def priority(self) -> int:
+        return self.pod.priority
+
+    @property
+    def requests(self) -> dict[str, int]:
+        """By resource name: cpu in millicores, others in whole units; amounts above 0."""
+        names = self.cluster.names.names
+        return {names[number]: amount for number, amount in self.pod.requests}
+
+
+class Plugin:
+    """Base of all plugins."""
+
+    name: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in cls.__dict__:
+            cls.name = cls.__name__
+
+    def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
+        """``args``: the plugin's entry in ``pluginConfig``. Raise :class:`ArgumentError` for what cannot be."""
+        self.args = args
+        self.handle = handle
+
+    def events(self) -> Iterable[tuple[Event, Hint | None]]:
+        """Which events may help a pod that this plugin rejected. Without a hint every such event does."""
+        return [(event, None) for event in Event]
+
+
+class ArgumentError(ValueError):
+    """An argument of a plugin is wrong. ``path`` leads there from the plugin's arguments."""
+
+    def __init__(self, path: str, message: str, suggestion: str = "") -> None:
+        super().__init__(f"{path}: {message}")
+        self.path = path
+        self.message = message
+        self.suggestion = suggestion
+
+
+class QueueSortPlugin(Plugin):
+    def sort_key(self, pod: PodInfo, timestamp_ns: int) -> tuple[int, ...]:
+        """Smaller keys come first."""
+        raise TypeError(f"{self.name} has no sort_key")
+
+
+class PreEnqueuePlugin(Plugin):
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """A status keeps the pod out of the active queue."""
+        raise TypeError(f"{self.name} has no pre_enqueue")
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowed:
+    """Returned by ``prepare`` of a filter: only these nodes come into question. ``state`` as ``prepare`` returns it."""
+
+    names: tuple[str, ...]
+    state: Any = SKIP
+
+
+class FilterPlugin(Plugin):
+    """Says of nodes whether the pod can run there."""
+
+    scope: ClassVar[Scope] = Scope.CLUSTER
+
+    def prepare(self, cycle: Cycle) -> Any:
+        """PreFilter: what the filter must know, SKIP, Narrowed, or a Status that rejects the pod everywhere.
+
+        With a scope smaller than CLUSTER this is called once for each template.
+        """
+        return None
+
+    def verdict(self, state: Any, node: NodeInfo) -> int:
+        """0, or a positive number below 2**40 that :meth:`explain` understands."""
+        raise TypeError(f"{self.name} has no verdict")
+
+    def verdicts(self, state: Any, cluster: Cluster) -> IntArray | None:
+        """The verdict of every node by row; None when all pass."""
+        return np.array([self.verdict(state, node) for node in cluster.rows], dtype=np.int64)
+
+    def explain(self, state: Any, verdict: int) -> Status:
+        raise TypeError(f"{self.name} has no explain")
+
+    def fork(self, state: Any) -> Any:
+        """A copy of the state that :meth:`add_pod` and :meth:`remove_pod` may change."""
+        return state
+
+    def add_pod(self, state: Any, node: NodeInfo, pod: PodInfo) -> None:
+        """A simulation added a pod to a node (CLUSTER scope only; others see it on the node)."""
+
+    def remove_pod(self, state: Any, node: NodeInfo, pod: PodInfo) -> None:
+        """A simulation removed a pod from a node."""
+
+    def passes_anyway(self, state: Any, node: NodeInfo) -> bool:
+        """Whether a node passes, whichever of its pods are removed, and with the pods nominated to it or without.
+
+        CLUSTER scope only: where it is so, the search for victims need not ask this filter. False when in doubt.
+        """
+        return False
+
+    def passing_anyway(self, state: Any, cluster: Cluster) -> BoolArray:
+        """:meth:`passes_anyway` of every node by row."""
+        return np.array([self.passes_anyway(state, node) for node in cluster.rows], dtype=np.bool_)
+
+
+class NodeFilterPlugin(FilterPlugin):
+    """A filter that is asked node by node: the simple form for user plugins."""
+
+    def filter(self, pod: Cycle, node: NodeInfo) -> Status | None:
+        """None when the node passes."""
+        raise TypeError(f"{self.name} has no filter")
+
+    def pre_filter(self, pod: Cycle) -> Status | Narrowed | Skip | None:
+        """Before the nodes are asked; may reject the pod, narrow the nodes or have the filter skipped."""
+        return None
+
+    def prepare(self, cycle: Cycle) -> Any:
+        answer = self.pre_filter(cycle)
+        if isinstance(answer, Narrowed):
+            return Narrowed(answer.names, _Statuses(cycle))
+        return _Statuses(cycle) if answer is None else answer
+
+    def verdict(self, state: _Statuses, node: NodeInfo) -> int:
+        status = self.filter(state.cycle, node)
+        return 0 if status is None else state.number(status)
+
+    def explain(self, state: _Statuses, verdict: int) -> Status:
+        return state.known[verdict - 1]
+
+
+class MaskFilterPlugin(FilterPlugin):
+    """A filter in column form with a single reason: the fast form for user plugins."""
+
+    rejection: ClassVar[Status]
+    """What is said about nodes outside of the mask."""
+
+    def mask(self, pod: Cycle, cluster: Cluster) -> Any:
+        """A boolean array: True for rows of nodes that pass."""
+        raise TypeError(f"{self.name} has no mask")
+
+    def prepare(self, cycle: Cycle) -> Any:
+        return np.asarray(self.mask(cycle, cycle.cluster), dtype=np.bool_)
+
+    def verdict(self, state: Any, node: NodeInfo) -> int:
+        return 0 if state[node.row] else 1
+
+    def verdicts(self, state: Any, cluster: Cluster) -> IntArray | None:
+        column: IntArray = (~state).astype(np.int64)
+        return column
+
+    def explain(self, state: Any, verdict: int) -> Status:
+        return self.rejection
+
+
+class _Statuses:
+    """The distinct statuses that a node-by-node filter gave in one attempt."""
+
+    __slots__ = ("cycle", "known")
+
+    def __init__(self, cycle: Cycle) -> None:
+        self.cycle = cycle
+        self.known: list[Status] = []
+
+    def number(self, status: Status) -> int:
+        if status not in self.known:
+            self.known.append(status)
+        return self.known.index(status) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """What PostFilter came to."""
+
+    node: str | None = None
+    """Where room will be: the pod is nominated to it. "" takes a nomination back, None leaves it as it is."""
+    message: str = ""
+    """Why there is no such node."""
+    candidate: Candidate | None = None
+    """The victims that must go for it."""
+    candidates: int = 0
+    """From how many nodes the choice was made."""
+    efforts: tuple[Effort, ...] = ()
+    """Searches that Kubernetes does not do, which cost time of their own."""
+
+
+class PostFilterPlugin(Plugin):
+    """Asked when no node is left; may make room somewhere."""
+
+    def post_filter(self, filtering: Filtering) -> PostFilterResult:
+        raise TypeError(f"{self.name} has no post_filter")
+
+
+class ScorePlugin(Plugin):
+    """Says how good nodes are. ``scope`` as for filters; a score that :meth:`normalize` relates to other nodes may
+    still have a small scope: only the raw scores are kept."""
+
+    scope: ClassVar[Scope] = Scope.CLUSTER
+    normalizes: ClassVar[bool] = False
+
+    def prepare_scores(self, cycle: Cycle, rows: IntArray) -> Any:
+        """PreScore: what scoring must know, or SKIP. ``rows``: the feasible nodes.
+
+        With a scope smaller than CLUSTER this is called once for each template, with no rows.
+        """
+        return None
+
+    def score(self, state: Any, node: NodeInfo) -> int:
+        """The raw score of one node."""
+        raise TypeError(f"{self.name} has no score")
+
+    def scores(self, state: Any, cluster: Cluster, rows: IntArray | None) -> IntArray:
+        """The raw scores of the nodes in ``rows`` (None: all), int64."""
+        nodes = cluster.rows if rows is None else [cluster.rows[row] for row in rows.tolist()]
+        return np.array([self.score(state, node) for node in nodes], dtype=np.int64)
+
+    def normalize(self, state: Any, scores: IntArray) -> IntArray:
+        """NormalizeScore: from raw scores of the feasible nodes to 0..100."""
+        return scores
+
+    def version(self, cluster: Cluster) -> int:
+        """A number that changes when kept scores become wrong although neither template nor node changed."""
+        return 0
+
+
+class NodeScorePlugin(ScorePlugin):
+    """A score that is asked node by node: the simple form for user plugins. ``score(pod, node)``."""
+
+    def prepare_scores(self, cycle: Cycle, rows: IntArray) -> Any:
+        return cycle
+
+
+class ReservePlugin(Plugin):
+    def reserve(self, cycle: Cycle, node: str) -> Status | None:
+        """Claim what the pod needs on the node; a status rejects the pod, and all claims are taken back."""
+        return None
+
+    def unreserve(self, cycle: Cycle, node: str) -> None:
+        """Take the claim back; must do no harm when there is none. Called in reverse order."""
+
+
+class PermitPlugin(Plugin):
+    def permit(self, cycle: Cycle, node: str) -> tuple[Status | None, float]:
+        """None approves, a rejecting status denies; ``Status(WAIT)`` holds the pod up to that many seconds."""
+        return None, 0.0
+
+
+class PreBindPlugin(Plugin):
+    def pre_bind_pre_flight(self, cycle: Cycle, node: str) -> Status | Skip | None:
+        """Before Permit's wait: None when there is work to do for the pod, SKIP when not; then it is not asked again.
+
+        Where there is work the pod is nominated to its node meanwhile. A status must be an error.
+        """
+        return None
+
+    async def pre_bind(self, cycle: Cycle, node: str) -> Status | None:
+        """Get ready what the pod needs on the node. A status, or an ApiError, takes the node from the pod again.
+
+        Interrupted by a CancelledError when the pod is preempted.
+        """
+        return None
+
+
+class BindPlugin(Plugin):
+    async def bind(self, cycle: Cycle, node: str) -> Status | Skip | None:
+        """None when bound; SKIP leaves the pod to the next plugin. An ApiError is a refusal."""
+        return SKIP
+
+
+class PostBindPlugin(Plugin):
+    def post_bind(self, cycle: Cycle, node: str) -> None:
+        """The pod is bound."""

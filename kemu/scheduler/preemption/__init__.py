@@ -1,0 +1,1 @@
+"""Whom to preempt (``candidates``), and how victims are told (``evictions``)."""

@@ -1,0 +1,139 @@
+"""Preemption's background work: clear lower nominations, then tell the victims to go.
+
+Runs beside the scheduling loop, as ``pkg/scheduler/framework/preemption`` (Executor) does. While it runs the preemptor
+may not enter the active or the backoff queue, except when only the last victim is left and that one has begun to go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kemu.errors import ApiError, Conflict, NotFound
+from kemu.objects import meta
+from kemu.runtime.env import SECOND_NS, Env
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.cycle.status_updates import Reporter
+from kemu.scheduler.experiments.switches import Policy
+from kemu.scheduler.framework.interfaces import Api
+from kemu.scheduler.preemption.candidates import Candidate
+
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
+
+
+class Evictor:
+    """Carries out preemptions. ``find`` returns a pod as last seen in the watch, by UID."""
+
+    def __init__(
+        self,
+        env: Env,
+        api: Api,
+        cluster: Cluster,
+        policy: Policy,
+        reporter: Reporter,
+        parallelism: int,
+        find: Callable[[str], Any | None],
+        activate: Callable[[str], object],
+        turn_away: Callable[[str], bool],
+    ) -> None:
+        """``activate`` lets a pod be tried again; ``turn_away`` ends the binding cycle of a victim, by UID.
+
+        It says whether that was still possible: then nothing is deleted.
+        """
+        self._env = env
+        self._api = api
+        self._cluster = cluster
+        self._policy = policy
+        self._reporter = reporter
+        self._parallelism = parallelism
+        self._find = find
+        self._activate = activate
+        self._turn_away = turn_away
+        self._busy: dict[str, str] = {}
+        """UID of the preemptor → UID of the last victim once only that one is left, else ""."""
+
+    def is_preempting(self, uid: str) -> bool:
+        last = self._busy.get(uid)
+        if last is None:
+            return False
+        if not last:
+            return True
+        victim = self._find(last)
+        return victim is not None and not victim.metadata.HasField("deletionTimestamp")
+
+    def start(self, preemptor: PodInfo, candidate: Candidate) -> None:
+        """Begin the background work for a preemption that was just decided."""
+        victims = [victim for victim in candidate.victims if not victim.terminating]
+        if not victims and self._policy.clearLowerNominations != "always":
+            return
+        self._busy[preemptor.uid] = ""
+        self._env.spawn(self._run(preemptor, candidate.node, victims), f"preemption for {preemptor.key}")
+
+    async def _run(self, preemptor: PodInfo, node: str, victims: list[PodInfo]) -> None:
+        uid = preemptor.uid
+        cleared = evicted = True
+        for lower in [one for one in self._cluster.nominator.on(node) if one.priority < preemptor.priority]:
+            cleared = await self._reporter.clear_nomination(lower.pod) and cleared
+        step = self._parallelism
+        others = victims[:-1]
+        for first in range(0, len(others), step):
+            together = [self._evict(victim, preemptor, node) for victim in others[first : first + step]]
+            evicted = all(await asyncio.gather(*together))
+            if not evicted:
+                break
+        if victims and evicted:
+            self._busy[uid] = victims[-1].uid
+            evicted = await self._evict(victims[-1], preemptor, node)
+        del self._busy[uid]
+        if not (cleared and evicted):
+            # A victim that was not told to go will cause no event: try again now.
+            self._activate(uid)
+
+    async def _evict(self, victim: PodInfo, preemptor: PodInfo, node: str) -> bool:
+        """Turn one victim away if it is not bound yet, else mark and delete it; False when that failed."""
+        started_ns = self._env.clock.now_ns()
+        gone = True
+        rejected = self._turn_away(victim.uid)
+        preempted = True
+        if not rejected:
+            try:
+                patch = self._disruption_patch(victim, preemptor)
+                if patch is not None:
+                    await self._api.patch(
+                        "pods", victim.name, victim.namespace, patch, "status", "strategic", victim.uid
+                    )
+                await self._api.delete("pods", victim.name, victim.namespace, uid=victim.uid)
+            except (NotFound, Conflict):
+                # Gone already, or another pod of the same name.
+                preempted = False
+            except ApiError:
+                preempted = gone = False
+        if preempted:
+            self._reporter.preempted(victim.pod, preemptor.pod, node, deleted=not rejected)
+        self._env.log(
+            "sched.victim",
+            {
+                "pod": victim.key,
+                "uid": victim.uid,
+                "by": preemptor.key,
+                "by_uid": preemptor.uid,
+                "node": node,
+                "start": started_ns,
+                "ok": gone,
+                "how": "rejected" if rejected else "deleted",
+            },
+        )
+        return gone
+
+    def _disruption_patch(self, victim: PodInfo, preemptor: PodInfo) -> Mapping[str, Any] | None:
+        scheduler = preemptor.pod.spec.schedulerName
+        message = f"{scheduler}: preempting to accommodate a higher priority pod"
+        clock = self._env.clock
+        now_unix_ns = clock.epoch_unix_s * SECOND_NS + clock.now_ns()
+        conditions = victim.pod.status.conditions
+        return meta.condition_patch(
+            conditions, DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, message, now_unix_ns
+        )

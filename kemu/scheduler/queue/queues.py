@@ -1,0 +1,469 @@
+"""The scheduling queue: where a pod waits, for how long, and what wakes it.
+
+Three places, as in ``pkg/scheduler/backend/queue`` (v1.36):
+
+* **active**: ready to be tried, in the order of the QueueSort plugin.
+* **backoff**: woken before their backoff was over; in order of its end in whole seconds. When nothing is active the
+  head is taken however long its backoff still lasts. Pods whose attempt ended in an error wait in a part of their own,
+  from which nothing is taken early.
+* **unschedulable**: waiting for an event that a plugin which rejected them finds promising; or for five minutes to
+  pass. Pods that a PreEnqueue plugin holds back (gated) stand here too.
+
+A pod that is being tried is *in flight*: events that happen meanwhile are remembered and shown to the plugins that
+reject it, so none is lost.
+
+The queue knows no cluster and no API. Time comes from a clock; timers run only while they have something to do.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from kemu.runtime.env import SECOND_NS, Clock, Timer
+from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.cycle.profiles import Profile
+from kemu.scheduler.framework import events
+from kemu.scheduler.framework.events import Event
+
+ACTIVE, BACKOFF, ERROR_BACKOFF, UNSCHEDULABLE, GATED, IN_FLIGHT, GONE = (
+    "active",
+    "backoff",
+    "error backoff",
+    "unschedulable",
+    "gated",
+    "in flight",
+    "gone",
+)
+
+_HEAPS = (ACTIVE, BACKOFF, ERROR_BACKOFF)
+
+FLUSH_INTERVAL_S = 30
+LONGEST_WAIT_S = 300
+"""A pod that waited longer in the unschedulable set is tried again without an event."""
+
+POD_ADD = "PodAdd"
+POD_UPDATE = "PodUpdate"
+ATTEMPT_FAILED = "AttemptFailed"
+BACKOFF_COMPLETE = "BackoffComplete"
+
+OnLeave = Callable[["QueuedPod", str, int, str], object]
+"""(pod, place that it leaves, since when in ns, what brought it there)."""
+
+
+class QueuedPod:
+    """A pod in the queue and what is remembered of its attempts."""
+
+    __slots__ = (
+        "attempts",
+        "cause",
+        "entry",
+        "error_count",
+        "gate",
+        "info",
+        "place",
+        "profile",
+        "rejectors",
+        "since_ns",
+        "stamp",
+        "timestamp_ns",
+        "unschedulable_count",
+    )
+
+    def __init__(self, info: PodInfo, profile: Profile) -> None:
+        self.info = info
+        self.profile = profile
+        self.timestamp_ns = 0
+        """Arrival, or the end of the last failed attempt."""
+        self.stamp = 0
+        """Tells equal timestamps apart."""
+        self.attempts = 0
+        self.unschedulable_count = 0
+        """Attempts that plugins rejected."""
+        self.error_count = 0
+        """Attempts in a row that ended in an error."""
+        self.rejectors: tuple[str, ...] = ()
+        """The plugins that rejected the last attempt."""
+        self.gate = ""
+        """The PreEnqueue plugin that holds the pod back."""
+        self.place = GONE
+        self.since_ns = 0
+        self.cause = ""
+        self.entry = 0
+        """Number of the valid heap entry."""
+
+
+class SchedulingQueue:
+    """Pods of one scheduler, of all its profiles."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        profiles: Mapping[str, Profile],
+        *,
+        initial_backoff_s: float = 1.0,
+        max_backoff_s: float = 10.0,
+        pops_from_backoff: bool = True,
+        on_leave: OnLeave = lambda pod, place, since, cause: None,
+    ) -> None:
+        self._clock = clock
+        self._profiles = profiles
+        self._sort_key = next(iter(profiles.values())).queue_sort.sort_key
+        self._initial_ns = round(initial_backoff_s * SECOND_NS)
+        self._max_ns = round(max_backoff_s * SECOND_NS)
+        self._pops_from_backoff = pops_from_backoff
+        self._on_leave = on_leave
+        self.pods: dict[str, QueuedPod] = {}
+        """All pods that wait, by UID."""
+        self._active: list[tuple[Any, ...]] = []
+        self._backoff: list[tuple[Any, ...]] = []
+        self._errors: list[tuple[Any, ...]] = []
+        self._unschedulable: dict[tuple[str, tuple[str, ...]], dict[str, QueuedPod]] = {}
+        """By profile and rejecting plugins, so that an event which concerns none of these plugins costs nothing."""
+        self._held: dict[str, QueuedPod] = {}
+        """Pods that a PreEnqueue plugin holds back."""
+        self._in_flight: dict[str, int] = {}
+        """UID → how many events there had been when the pod was taken; in this order."""
+        self._events: list[tuple[Event, Any, Any]] = []
+        self._forgotten = 0
+        """How many events there were before ``_events``: nobody in flight met them."""
+        self._entries = 0
+        self._stamps = 0
+        self._timer: Timer | None = None
+        self._timer_at_ns = 0
+        self._timer_is_background = False
+        self._flush: Timer | None = None
+        self._started_ns = 0
+        self._running = False
+        self.errors_are_background = False
+        """Waiting out an error keeps a run alive, unless this says that it is in vain (no nodes)."""
+        self.on_ready: Callable[[], object] = lambda: None
+        """Called when there may be something to take."""
+
+    # Coming and going -----------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.pods)
+
+    def add(self, info: PodInfo, cause: str = POD_ADD) -> QueuedPod:
+        """A new pod waits."""
+        pod = QueuedPod(info, self._profiles[info.pod.spec.schedulerName])
+        self._restamp(pod)
+        self.pods[info.uid] = pod
+        self._activate(pod, cause)
+        return pod
+
+    def remove(self, uid: str) -> QueuedPod | None:
+        """A pod is gone or needs no scheduling any more. One in flight is left to its attempt."""
+        pod = self.pods.get(uid)
+        if pod is None or pod.place == IN_FLIGHT:
+            return None
+        self._leave(pod)
+        del self.pods[uid]
+        return pod
+
+    def take(self) -> QueuedPod | None:
+        """The next pod to try; it is in flight until :meth:`done` or :meth:`failed`."""
+        pod = self._pop(self._active)
+        if pod is None and self._pops_from_backoff:
+            pod = self._pop(self._backoff)
+        if pod is None:
+            return None
+        self._leave(pod)
+        pod.place = IN_FLIGHT
+        pod.attempts += 1
+        pod.rejectors = ()
+        pod.gate = ""
+        self._in_flight[pod.info.uid] = self._forgotten + len(self._events)
+        return pod
+
+    def done(self, uid: str) -> None:
+        """The attempt succeeded, or the pod is gone: it is not in the queue any more."""
+        self._land(uid)
+        self.pods.pop(uid, None)
+
+    def failed(self, pod: QueuedPod, rejectors: tuple[str, ...]) -> None:
+        """The attempt failed. Without rejecting plugins it ended in an error."""
+        self._restamp(pod)
+        pod.rejectors = rejectors
+        uid = pod.info.uid
+        met = self._land(uid)
+        self.pods[uid] = pod
+        if rejectors:
+            pod.unschedulable_count += 1
+            pod.error_count = 0
+            worth = next((event for event, old, new in met if self._was_worth(pod, event, old, new)), None)
+            if worth is None:
+                self._hold(pod, ATTEMPT_FAILED)
+            else:
+                self._requeue(pod, worth.value)
+        else:
+            pod.error_count += 1
+            self._requeue(pod, ATTEMPT_FAILED)
+
+    def _land(self, uid: str) -> list[tuple[Event, Any, Any]]:
+        """Not in flight any more; returns the events met in flight."""
+        first = self._in_flight.pop(uid, None)
+        if first is None:
+            return []
+        met = self._events[first - self._forgotten :]
+        end = self._forgotten + len(self._events)
+        oldest = next(iter(self._in_flight.values()), end)
+        del self._events[: oldest - self._forgotten]
+        self._forgotten = oldest
+        return met
+
+    def _restamp(self, pod: QueuedPod) -> None:
+        pod.timestamp_ns = self._clock.now_ns()
+        self._stamps += 1
+        pod.stamp = self._stamps
+
+    # Events ---------------------------------------------------------------------------------------------------------
+
+    def move(self, event: Event, old: Any, new: Any, only: Callable[[PodInfo], bool] | None = None) -> None:
+        """Something happened in the cluster: wake the pods that it may help (of those that ``only`` admits)."""
+        held = list(self._held.values())
+        if self._unschedulable:
+            for (profile_name, rejectors), members in list(self._unschedulable.items()):
+                hints = self._profiles[profile_name].hints[event]
+                if not any(name in hints for name in rejectors):
+                    continue
+                for pod in list(members.values()):
+                    if (only is None or only(pod.info)) and self._is_worth(pod, event, old, new):
+                        self._requeue(pod, event.value)
+        for pod in held:
+            # Events that the gate has no interest in never wake a pod that stands before it.
+            interested = pod.gate in pod.profile.hints[event] and (only is None or only(pod.info))
+            if interested and self._is_worth(pod, event, old, new):
+                self._requeue(pod, event.value)
+        if self._in_flight:
+            self._events.append((event, old, new))
+
+    def update(self, info: PodInfo, changes: Iterable[Event], old: Any) -> bool:
+        """A waiting pod itself changed. Returns False when it is not in the queue or in flight."""
+        pod = self.pods.get(info.uid)
+        if pod is None:
+            return False
+        if pod.place == IN_FLIGHT:
+            self._events.extend((event, old, info.pod) for event in changes)
+            return False
+        known, pod.info = pod.info, info
+        if pod.place in _HEAPS:
+            if self._sort_key(info, pod.timestamp_ns) != self._sort_key(known, pod.timestamp_ns):
+                self._sort_in(pod)
+        else:
+            for event in changes:
+                if self._is_worth(pod, event, old, info.pod):
+                    self._requeue(pod, event.value)
+                    if pod.place in _HEAPS:
+                        break
+        return True
+
+    def activate(self, uid: str) -> None:
+        """Try a pod again whatever it waits for."""
+        pod = self.pods.get(uid)
+        if pod is None:
+            return
+        if pod.place == IN_FLIGHT:
+            self._events.append((Event.ACTIVATE, None, uid))
+        elif pod.place != ACTIVE:
+            self._activate(pod, Event.ACTIVATE.value)
+
+    def _is_worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> bool:
+        hints = pod.profile.hints[event]
+        for name in pod.rejectors:
+            if name in hints:
+                hint = hints[name]
+                if hint is None or hint(pod.info, old, new):
+                    return True
+        return not pod.rejectors
+
+    def _was_worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> bool:
+        """The same for an event met in flight, which may be no business of the plugins, or of this pod."""
+        if event in events.FOR_ALL_PLUGINS:
+            return new is None or new == pod.info.uid
+        if event in events.OF_THE_POD_ITSELF and new.metadata.uid != pod.info.uid:
+            return False
+        return self._is_worth(pod, event, old, new)
+
+    # Places ---------------------------------------------------------------------------------------------------------
+
+    def _requeue(self, pod: QueuedPod, cause: str) -> None:
+        """To backoff while the backoff lasts, else to active."""
+        end_ns = self._backoff_end_ns(pod)
+        if end_ns is not None and self._lasts(end_ns, self._clock.now_ns()):
+            # Where nothing is taken early, the door is at the end of the backoff.
+            if self._pops_from_backoff and self._is_gated(pod, cause):
+                return
+            self._leave(pod)
+            self._enter(pod, BACKOFF if pod.rejectors else ERROR_BACKOFF, cause)
+            self._sort_in(pod)
+            self._arm()
+            if pod.place == BACKOFF and self._pops_from_backoff:
+                self.on_ready()
+        else:
+            self._activate(pod, cause)
+
+    def _activate(self, pod: QueuedPod, cause: str) -> None:
+        if self._is_gated(pod, cause):
+            return
+        self._leave(pod)
+        self._enter(pod, ACTIVE, cause)
+        self._sort_in(pod)
+        self.on_ready()
+
+    def _sort_in(self, pod: QueuedPod) -> None:
+        """Into the heap of its place, at its place; an entry that it had before is void."""
+        order = (*self._sort_key(pod.info, pod.timestamp_ns), pod.stamp, self._entry(pod), pod)
+        if pod.place == ACTIVE:
+            heapq.heappush(self._active, order)
+        else:
+            heap = self._backoff if pod.place == BACKOFF else self._errors
+            heapq.heappush(heap, (self._backoff_end_ns(pod), *order))
+
+    def _is_gated(self, pod: QueuedPod, cause: str) -> bool:
+        """Whether a PreEnqueue plugin holds the pod back; then it is put among the held ones."""
+        for plugin in pod.profile.pre_enqueue:
+            status = plugin.pre_enqueue(pod.info)
+            if status is not None:
+                self._leave(pod)
+                pod.gate = plugin.name
+                if plugin.name not in pod.rejectors:
+                    pod.rejectors = (*pod.rejectors, plugin.name)
+                # A pod that never was tried waits at the gate, one that preempts among the unschedulable.
+                self._enter(pod, UNSCHEDULABLE if pod.attempts else GATED, cause)
+                self._held[pod.info.uid] = pod
+                self._arm_flush()
+                return True
+        pod.gate = ""
+        return False
+
+    def _hold(self, pod: QueuedPod, cause: str) -> None:
+        self._enter(pod, UNSCHEDULABLE, cause)
+        members = self._unschedulable.setdefault((pod.profile.scheduler_name, pod.rejectors), {})
+        members[pod.info.uid] = pod
+        self._arm_flush()
+
+    def _enter(self, pod: QueuedPod, place: str, cause: str) -> None:
+        pod.place = place
+        pod.since_ns = self._clock.now_ns()
+        pod.cause = cause
+
+    def _entry(self, pod: QueuedPod) -> int:
+        self._entries += 1
+        pod.entry = self._entries
+        return self._entries
+
+    def _leave(self, pod: QueuedPod) -> None:
+        place = pod.place
+        if place in (GONE, IN_FLIGHT):
+            return
+        uid = pod.info.uid
+        if uid in self._held:
+            del self._held[uid]
+        elif place == UNSCHEDULABLE:
+            key = (pod.profile.scheduler_name, pod.rejectors)
+            members = self._unschedulable[key]
+            del members[uid]
+            if not members:
+                del self._unschedulable[key]
+        pod.entry = 0
+        pod.place = GONE
+        self._on_leave(pod, BACKOFF if place == ERROR_BACKOFF else place, pod.since_ns, pod.cause)
+
+    def _pop(self, heap: list[tuple[Any, ...]]) -> QueuedPod | None:
+        while heap:
+            *_key, entry, pod = heapq.heappop(heap)
+            if pod.entry == entry:
+                found: QueuedPod = pod
+                return found
+        return None
+
+    # Backoff --------------------------------------------------------------------------------------------------------
+
+    def _backoff_end_ns(self, pod: QueuedPod) -> int | None:
+        """When the backoff ends, rounded down to a whole second unless the old order is asked for; None: no backoff."""
+        count = pod.error_count or pod.unschedulable_count
+        if count == 0:
+            return None
+        duration_ns = min(self._initial_ns << min(count - 1, 40), self._max_ns)
+        end_ns = pod.timestamp_ns + duration_ns
+        return end_ns - end_ns % SECOND_NS if self._pops_from_backoff else end_ns
+
+    def _lasts(self, end_ns: int, now_ns: int) -> bool:
+        """A rounded backoff lasts until the second in which it ends is over."""
+        return (now_ns - now_ns % SECOND_NS if self._pops_from_backoff else now_ns) <= end_ns
+
+    def _over_at_ns(self, end_ns: int) -> int:
+        """The whole second at which a pod with that end of backoff becomes active."""
+        return end_ns - end_ns % SECOND_NS + SECOND_NS
+
+    def start(self) -> None:
+        """Timers run from now on."""
+        self._running = True
+        self._started_ns = self._clock.now_ns()
+        self._arm()
+        self._arm_flush()
+
+    def nodes_changed(self, any_nodes: bool) -> None:
+        """Without nodes it is in vain to wait out an error, so such a wait must not keep a run alive."""
+        if self.errors_are_background is any_nodes:
+            self.errors_are_background = not any_nodes
+            self._arm()
+
+    def _arm(self) -> None:
+        """One timer, for the next pod whose backoff will be over."""
+        if not self._running:
+            return
+        for heap in (self._backoff, self._errors):
+            while heap and heap[0][-1].entry != heap[0][-2]:
+                heapq.heappop(heap)
+        ends = [heap[0][0] for heap in (self._backoff, self._errors) if heap]
+        if not ends:
+            return
+        when_ns = self._over_at_ns(min(ends))
+        background = self.errors_are_background and not self._backoff
+        if self._timer is not None:
+            if self._timer_at_ns == when_ns and self._timer_is_background is background:
+                return
+            self._timer.cancel()
+        self._timer = self._clock.call_at_ns(when_ns, self._complete_backoff, background=background)
+        self._timer_at_ns, self._timer_is_background = when_ns, background
+
+    def _complete_backoff(self) -> None:
+        self._timer = None
+        now_ns = self._clock.now_ns()
+        for heap in (self._backoff, self._errors):
+            while heap:
+                *_key, entry, pod = heap[0]
+                if pod.entry != entry:
+                    heapq.heappop(heap)
+                elif self._lasts(heap[0][0], now_ns):
+                    break
+                else:
+                    heapq.heappop(heap)
+                    self._activate(pod, BACKOFF_COMPLETE)
+        self._arm()
+
+    # Flush ----------------------------------------------------------------------------------------------------------
+
+    def _arm_flush(self) -> None:
+        if self._running and self._flush is None and (self._unschedulable or self._held):
+            step_ns = FLUSH_INTERVAL_S * SECOND_NS
+            passed_ns = self._clock.now_ns() - self._started_ns
+            when_ns = self._started_ns + (passed_ns // step_ns + 1) * step_ns
+            self._flush = self._clock.call_at_ns(when_ns, self._wake_the_old, background=True)
+
+    def _wake_the_old(self) -> None:
+        self._flush = None
+        oldest_ns = self._clock.now_ns() - LONGEST_WAIT_S * SECOND_NS
+        old = [pod for members in self._unschedulable.values() for pod in members.values()]
+        old = [pod for pod in old if pod.timestamp_ns < oldest_ns]
+        for pod in old:
+            self._requeue(pod, Event.TIMEOUT.value)
+        if self._in_flight and (old or any(pod.timestamp_ns < oldest_ns for pod in self._held.values())):
+            # A pod that is being tried at a flush of old pods comes back as if it had waited as long. Pods that are
+            # held back count, although the flush does not wake them.
+            self._events.append((Event.TIMEOUT, None, None))
+        self._arm_flush()
