@@ -2,7 +2,7 @@
 
 KemuError
 ├── ApiError             a request that the API server refused, with the Kubernetes reason
-│   ├── BadRequest  Invalid  Forbidden  NotFound  AlreadyExists  Conflict  Gone
+│   ├── BadRequest  Invalid  Forbidden  NotFound  AlreadyExists  Conflict  Gone  RequestEntityTooLarge
 │   └── TooManyRequests  ServiceUnavailable  ServerTimeout  InternalError  MethodNotAllowed
 ├── StoreError           Compacted, FutureRevision, JournalCorrupt
 ├── ScenarioError        a scenario with mistakes, all of them, each with its place
@@ -79,6 +79,10 @@ class Gone(ApiError):
     reason, code, grpc_code = "Expired", 410, "OUT_OF_RANGE"
 
 
+class RequestEntityTooLarge(ApiError):
+    reason, code, grpc_code = "RequestEntityTooLarge", 413, "RESOURCE_EXHAUSTED"
+
+
 class Invalid(ApiError):
     reason, code, grpc_code = "Invalid", 422, "INVALID_ARGUMENT"
 
@@ -104,8 +108,8 @@ class ServerTimeout(ApiError):
 API_ERRORS: dict[str, type[ApiError]] = {
     cls.reason: cls
     for cls in (
-        BadRequest, Forbidden, NotFound, MethodNotAllowed, AlreadyExists, Conflict, Gone, Invalid, TooManyRequests,
-        InternalError, ServiceUnavailable, ServerTimeout,
+        BadRequest, Forbidden, NotFound, MethodNotAllowed, AlreadyExists, Conflict, Gone, RequestEntityTooLarge,
+        Invalid, TooManyRequests, InternalError, ServiceUnavailable, ServerTimeout,
     )
 }  # fmt: skip
 """By Kubernetes reason."""

@@ -8,7 +8,6 @@ the bytes of a ``metav1.Status``: in ``Reply.error`` and ``WatchEvent.error``, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import grpc
 from google.protobuf import any_pb2
@@ -17,9 +16,7 @@ from google.rpc import error_details_pb2, status_pb2
 from kemu import errors
 from kemu.errors import ApiError, Cause
 from kemu.k8s import meta_v1_pb2
-
-if TYPE_CHECKING:
-    from kemu.objects.resources import Resource
+from kemu.objects.resources import Resource
 
 DETAILS_KEY = "grpc-status-details-bin"
 """The trailing metadata key under which gRPC carries a ``google.rpc.Status``."""
@@ -72,9 +69,32 @@ def too_large(revision: int, current: int) -> errors.ServerTimeout:
     return errors.ServerTimeout(message, causes=(Cause("", "ResourceVersionTooLarge", "Too large resource version"),))
 
 
-def unavailable(what: str) -> errors.ServiceUnavailable:
-    """The store could not be reached; whether it did what was asked is unknown."""
-    return errors.ServiceUnavailable(f"the store is not reachable: {what}")
+def entity_too_large(limit_bytes: int) -> errors.RequestEntityTooLarge:
+    return errors.RequestEntityTooLarge(f"Request entity too large: limit is {limit_bytes}")
+
+
+_REFUSALS = (
+    grpc.StatusCode.INVALID_ARGUMENT,
+    grpc.StatusCode.FAILED_PRECONDITION,
+    grpc.StatusCode.RESOURCE_EXHAUSTED,
+    grpc.StatusCode.PERMISSION_DENIED,
+    grpc.StatusCode.UNAUTHENTICATED,
+    grpc.StatusCode.UNIMPLEMENTED,
+)
+"""With these codes the store has answered, and the same request would get the same answer again."""
+
+
+def of_store(error: grpc.aio.AioRpcError) -> ApiError:
+    """What a client is told when a call to the store has failed.
+
+    A refusal such as ``etcdserver: request is too large`` is passed on in the store's own words, with code 500 and no
+    reason (``responsewriters.ErrorToAPIStatus``). After anything else it is unknown whether the request was carried
+    out, and trying again may help.
+    """
+    code, details = error.code(), error.details()
+    if code in _REFUSALS:
+        return ApiError(details or code.name)
+    return errors.ServiceUnavailable(f"the store is not reachable: {code.name}: {details}")
 
 
 # Encodings ----------------------------------------------------------------------------------------------------------

@@ -53,7 +53,8 @@ class Entry:
 
 
 class Storage:
-    """Methods raise :class:`kemu.errors.ServiceUnavailable` when the store is not reached: the outcome is unknown."""
+    """Methods raise :class:`kemu.errors.ServiceUnavailable` when the store cannot be reached (the outcome is unknown),
+    and a plain :class:`kemu.errors.ApiError` when it refuses the request."""
 
     __slots__ = ("_kv",)
 
@@ -75,7 +76,7 @@ class Storage:
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.OUT_OF_RANGE:
                 raise Compacted(revision) from None
-            raise errors.unavailable(f"{error.code().name}: {error.details()}") from None
+            raise errors.of_store(error) from None
 
     async def revision(self) -> int:
         """The revision of the store now."""
@@ -83,7 +84,7 @@ class Storage:
         try:
             response = await self._kv.Range(request)
         except grpc.aio.AioRpcError as error:
-            raise errors.unavailable(f"{error.code().name}: {error.details()}") from None
+            raise errors.of_store(error) from None
         return int(response.header.revision)
 
     async def swap(
@@ -116,7 +117,7 @@ class Storage:
         try:
             response = await self._kv.Txn(txn)
         except grpc.aio.AioRpcError as error:
-            raise errors.unavailable(f"{error.code().name}: {error.details()}") from None
+            raise errors.of_store(error) from None
         if response.succeeded:
             return response.header.revision, None
         for pair in response.responses[0].response_range.kvs:
@@ -129,9 +130,4 @@ class Storage:
             await self._kv.Compact(rpc_pb2.CompactionRequest(revision=revision))
         except grpc.aio.AioRpcError as error:
             if error.code() is not grpc.StatusCode.OUT_OF_RANGE:
-                raise errors.unavailable(f"{error.code().name}: {error.details()}") from None
-
-
-def prefix_end(prefix: bytes) -> bytes:
-    """The first key after all keys that begin with ``prefix``, as etcd's clients compute it."""
-    return prefix[:-1] + bytes((prefix[-1] + 1,))
+                raise errors.of_store(error) from None

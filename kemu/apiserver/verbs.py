@@ -7,7 +7,8 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from kemu import errors
+from kemu import errors as kemu_errors
+from kemu.apiserver import errors
 from kemu.apiserver.registry.evictions import Evictor
 from kemu.apiserver.registry.reads import Reader
 from kemu.apiserver.registry.registry import Registry
@@ -20,6 +21,10 @@ Answer = bytes | api_pb2.ListResponse
 """An object as clients get it, or a list."""
 
 PODS = resources.BY_PLURAL["pods"]
+
+MAX_BODY_BYTES = 3 * 1024 * 1024
+"""Of an object or a patch that a client sends, as in kube-apiserver (``MaxRequestBodyBytes``). etcd's own limit, half
+as large, applies to what is written."""
 
 
 class Requests:
@@ -47,14 +52,16 @@ class Requests:
         start_ns = self._env.clock.now_ns()
         try:
             if verb is None:
-                raise errors.BadRequest("the call holds no request that this server knows")
+                raise kemu_errors.BadRequest("the call holds no request that this server knows")
+            if _body_bytes(request) > MAX_BODY_BYTES:
+                raise errors.entity_too_large(MAX_BODY_BYTES)
             return await self._verbs[verb](request, by, start_ns)
-        except errors.ApiError as error:
-            if not (verb == "list" and isinstance(error, errors.Gone)):
+        except kemu_errors.ApiError as error:
+            if not (verb == "list" and isinstance(error, kemu_errors.Gone)):
                 self.log_refusal(verb or "", request, by, start_ns, error)
             raise
 
-    def log_refusal(self, verb: str, request: Any, by: str, start_ns: int, error: errors.ApiError) -> None:
+    def log_refusal(self, verb: str, request: Any, by: str, start_ns: int, error: kemu_errors.ApiError) -> None:
         """``request``: any request or watch of the service."""
         resource, namespace, name, uid = _target(request)
         self._env.log(
@@ -130,6 +137,16 @@ class Requests:
         )
 
 
+def _body_bytes(request: Any) -> int:
+    kind = type(request)
+    if kind is api_pb2.PatchRequest:
+        return len(request.patch) + len(request.removed)
+    return len(request.object) if kind in _WITH_OBJECT else 0
+
+
+_WITH_OBJECT = (api_pb2.CreateRequest, api_pb2.UpdateRequest, api_pb2.UpdateStatusRequest)
+
+
 def _metadata(entry: Entry) -> Any:
     pod: Any = PODS.message.FromString(entry.wire)
     return pod.metadata
@@ -144,7 +161,7 @@ def _target(request: Any) -> tuple[str, str, str, str]:
     if isinstance(request, api_pb2.EvictRequest):
         return "pods", request.namespace, request.name, request.preconditions.uid
     where = request.resource
-    if isinstance(request, (api_pb2.CreateRequest, api_pb2.UpdateRequest, api_pb2.UpdateStatusRequest)):
+    if isinstance(request, _WITH_OBJECT):
         resource = resources.BY_PLURAL.get(where.resource)
         try:
             obj: Any = resource.message.FromString(request.object) if resource is not None else None

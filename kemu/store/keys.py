@@ -8,19 +8,10 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 
-FROM_KEY = b"\0"
-"""As a range end: no end."""
+from kemu.objects.key_ranges import FROM_KEY
 
 _CHUNK = 512
 """Keys in a chunk, about; a chunk of twice as many is split."""
-
-
-def prefix_end(prefix: bytes) -> bytes:
-    """The range end that takes in every key that begins with ``prefix``, as etcd's clients compute it."""
-    stem = prefix.rstrip(b"\xff")
-    if not stem:
-        return FROM_KEY
-    return stem[:-1] + bytes((stem[-1] + 1,))
 
 
 def is_empty_range(key: bytes, end: bytes) -> bool:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kemu.errors import Compacted, FutureRevision
-from kemu.store.keys import FROM_KEY, SortedKeys
+from kemu.objects.key_ranges import FROM_KEY
+from kemu.store.keys import SortedKeys
 
 ENTRY_BYTES = 300
 """Roughly what an entry costs in memory besides its key and value."""

@@ -18,7 +18,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kemu.etcd import kv_pb2, rpc_pb2
-from kemu.store.keys import FROM_KEY, is_empty_range, prefix_end
+from kemu.objects.key_ranges import FROM_KEY, prefix_end
+from kemu.store.keys import is_empty_range
 from kemu.store.mvcc import Change, KeySpace
 from kemu.store.operations import fill
 

@@ -8,6 +8,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kemu.objects import key_ranges
 from kemu.store import keys
 
 short_keys = st.binary(min_size=1, max_size=3)
@@ -16,17 +17,17 @@ short_keys = st.binary(min_size=1, max_size=3)
 @settings(deadline=None)
 @given(short_keys, st.binary(max_size=3))
 def test_the_prefix_end_is_above_everything_with_the_prefix_and_above_nothing_else(prefix: bytes, other: bytes) -> None:
-    end = keys.prefix_end(prefix)
+    end = key_ranges.prefix_end(prefix)
     for key in (prefix, prefix + other, prefix + b"\xff" * 3, other):
         if key:
-            assert (key >= prefix and (end == keys.FROM_KEY or key < end)) == key.startswith(prefix)
+            assert (key >= prefix and (end == key_ranges.FROM_KEY or key < end)) == key.startswith(prefix)
 
 
 def test_prefix_end_as_etcds_clients() -> None:
-    assert keys.prefix_end(b"/registry/") == b"/registry0"
-    assert keys.prefix_end(b"a\xff\xff") == b"b"
-    assert keys.prefix_end(b"\xff\xff") == b"\0"
-    assert keys.prefix_end(b"") == b"\0"
+    assert key_ranges.prefix_end(b"/registry/") == b"/registry0"
+    assert key_ranges.prefix_end(b"a\xff\xff") == b"b"
+    assert key_ranges.prefix_end(b"\xff\xff") == b"\0"
+    assert key_ranges.prefix_end(b"") == b"\0"
 
 
 def test_empty_ranges() -> None:

@@ -17,10 +17,10 @@ from typing import Any
 from kemu import errors as kemu_errors
 from kemu.apiserver import errors, selections
 from kemu.apiserver.selections import Selection
-from kemu.apiserver.storage import Entry, Storage, prefix_end
+from kemu.apiserver.storage import Entry, Storage
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.apiserver.watch.feed import Feed
-from kemu.objects import heartbeats, resources
+from kemu.objects import heartbeats, key_ranges, resources
 from kemu.v1 import api_pb2
 
 SCAN_PAGE = 1_000
@@ -113,7 +113,7 @@ class Reader:
         """From key ``start`` on, as of ``revision`` (0: now)."""
         resource = selection.resource
         prefix = resources.prefix(resource, selection.namespace)
-        end = prefix_end(prefix)
+        end = key_ranges.prefix_end(prefix)
         parse: Any = None if selection.only_namespace else resource.message.FromString
         page = limit if parse is None else max(limit, SCAN_PAGE) if limit else 0
         wires: list[bytes] = []

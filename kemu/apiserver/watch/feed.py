@@ -14,11 +14,11 @@ from typing import Any
 import grpc
 
 from kemu.apiserver import errors
-from kemu.apiserver.storage import Entry, Storage, prefix_end
+from kemu.apiserver.storage import Entry, Storage
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.errors import Compacted, ServiceUnavailable, StoreError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
-from kemu.objects import resources
+from kemu.objects import key_ranges, resources
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, Channel, Env
 
 EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
@@ -99,7 +99,7 @@ class Feed:
                 await self._ask_for_progress()
 
     async def _list(self) -> tuple[list[Entry], int]:
-        start, end = resources.REGISTRY, prefix_end(resources.REGISTRY)
+        start, end = resources.REGISTRY, key_ranges.prefix_end(resources.REGISTRY)
         entries: list[Entry] = []
         revision = 0
         while True:
@@ -116,7 +116,7 @@ class Feed:
         request = rpc_pb2.WatchRequest()
         create = request.create_request
         create.key = resources.REGISTRY
-        create.range_end = prefix_end(resources.REGISTRY)
+        create.range_end = key_ranges.prefix_end(resources.REGISTRY)
         create.start_revision = self._received + 1
         await call.write(request)
         while True:
