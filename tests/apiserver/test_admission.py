@@ -1,11 +1,15 @@
-"""Admission: namespaces, priorities, default tolerations."""
+"""Admission: namespaces, priorities, default tolerations, runtime classes."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from kemu import errors
-from kemu.k8s import core_v1_pb2
+from kemu.apiserver.admission import runtime_classes
+from kemu.k8s import core_v1_pb2, node_v1_pb2
+from kemu.objects.conversion import convert
 from tests.apiserver.apiserver_cluster import Cluster, pod, priority_class, refusal, run
 
 
@@ -203,3 +207,131 @@ def test_plugins_can_be_left_out() -> None:
         assert not created.spec.HasField("priority")
 
     run(main, servers=({"admission": []},))
+
+
+# Runtime classes ------------------------------------------------------------------------------------------------------
+
+
+def runtime_class(name: str, **fields: Any) -> node_v1_pb2.RuntimeClass:
+    data = {"metadata": {"name": name}, "handler": "runc", **fields}
+    return convert.from_json(node_v1_pb2.RuntimeClass, data)
+
+
+KATA = runtime_class("kata", overhead={"podFixed": {"cpu": "250m", "memory": "120Mi"}})
+
+
+def amounts(created: Any) -> dict[str, str]:
+    return {name: created.spec.overhead[name].string for name in sorted(created.spec.overhead)}
+
+
+@pytest.mark.parametrize("lag_s", [0, 5])
+def test_a_runtime_class_brings_its_overhead(lag_s: float) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.client.create(KATA)
+        created = await cluster.client.create(pod("a", runtimeClassName="kata"))
+        assert amounts(created) == {"cpu": "250m", "memory": "120Mi"}
+        # The same amounts written differently are no difference.
+        stated = {"cpu": "0.25", "memory": "125829120"}
+        assert amounts(await cluster.client.create(pod("b", runtimeClassName="kata", overhead=stated))) == {
+            "cpu": "250m",
+            "memory": "120Mi",
+        }
+
+    run(main, servers=({"cache_lag_s": lag_s},))
+
+
+def test_an_overhead_must_be_that_of_the_class() -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.client.create(KATA)
+        await cluster.client.create(runtime_class("plain"))
+        mismatch = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+        orphan = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        for fields, why in (
+            ({"runtimeClassName": "gone"}, 'pod rejected: RuntimeClass "gone" not found'),
+            ({"runtimeClassName": "kata", "overhead": {"cpu": "250m"}}, mismatch),
+            ({"runtimeClassName": "kata", "overhead": {"cpu": "1", "memory": "120Mi"}}, mismatch),
+            ({"runtimeClassName": "plain", "overhead": {"cpu": "1"}}, orphan),
+            ({"overhead": {"cpu": "1"}}, orphan),
+        ):
+            error = await refusal(errors.Forbidden, cluster.client.create(pod("a", **fields)), cluster)
+            assert str(error) == f'pods "a" is forbidden: {why}'
+        await cluster.client.create(pod("a", runtimeClassName="plain"))
+
+    run(main)
+
+
+def test_what_is_invalid_is_said_before_an_overhead_without_class() -> None:
+    """The plugin's last word comes after the validation of the pod, as in Kubernetes."""
+
+    async def main(cluster: Cluster) -> None:
+        error = await refusal(errors.Invalid, cluster.client.create(pod("a", overhead={"cpu": "-1"})), cluster)
+        assert [cause.field for cause in error.causes] == ["spec.overhead.limits[cpu]"]
+
+    run(main)
+
+
+def test_a_runtime_class_adds_its_node_selector_and_tolerations() -> None:
+    async def main(cluster: Cluster) -> None:
+        scheduling = {
+            "nodeSelector": {"vm": "yes", "disk": "ssd"},
+            "tolerations": [{"key": "vm", "operator": "Exists"}, {"operator": "Exists", "effect": "NoExecute"}],
+        }
+        await cluster.client.create(runtime_class("kata", scheduling=scheduling))
+        own = [{"key": "vm", "operator": "Equal", "value": "1", "effect": "NoSchedule"}, {"key": "gpu", "value": "1"}]
+        created = await cluster.client.create(
+            pod("a", runtimeClassName="kata", nodeSelector={"disk": "ssd", "zone": "a"}, tolerations=own)
+        )
+        assert dict(created.spec.nodeSelector) == {"vm": "yes", "disk": "ssd", "zone": "a"}
+        # The class covers one of the pod's own tolerations, and the default ones of 300 s.
+        assert [(one.key, one.operator, one.effect) for one in created.spec.tolerations] == [
+            ("gpu", "", ""),
+            ("vm", "Exists", ""),
+            ("", "Exists", "NoExecute"),
+        ]
+        conflict = pod("b", runtimeClassName="kata", nodeSelector={"vm": "no"})
+        error = await refusal(errors.Forbidden, cluster.client.create(conflict), cluster)
+        assert str(error) == (
+            'pods "b" is forbidden: conflict: runtimeClass.scheduling.nodeSelector[vm] = yes; '
+            "pod.spec.nodeSelector[vm] = no"
+        )
+
+    run(main)
+
+
+def test_a_runtime_class_is_validated() -> None:
+    async def main(cluster: Cluster) -> None:
+        twice = [{"key": "a", "operator": "Exists"}, {"key": "a", "operator": "Exists", "tolerationSeconds": 3}]
+        bad = runtime_class("a", handler="", overhead={"podFixed": {"x": "1"}}, scheduling={"tolerations": twice})
+        error = await refusal(errors.Invalid, cluster.client.create(bad), cluster)
+        assert [cause.field for cause in error.causes] == [
+            "handler",
+            "overhead.limits[x]",
+            "overhead.limits[x]",
+            "scheduling.tolerations[1].effect",
+            "scheduling.tolerations[1]",
+        ]
+        created = await cluster.client.create(KATA)
+        created.handler = "other"
+        error = await refusal(errors.Invalid, cluster.client.update(created), cluster)
+        assert str(error).endswith('handler: Invalid value: "other": field is immutable')
+
+    run(main)
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "kept"),
+    [
+        # (key, operator, value, effect, seconds)
+        ([("a", "Exists", "", "", None), ("a", "Exists", "", "", None)], [0]),
+        ([("a", "Equal", "1", "", None), ("a", "Exists", "", "", None)], [1]),
+        ([("", "Exists", "", "NoExecute", 5), ("a", "Exists", "", "NoExecute", 9)], [0, 1]),
+        ([("", "Exists", "", "NoExecute", 9), ("a", "Exists", "", "NoExecute", 5)], [0]),
+        ([("a", "Exists", "", "NoExecute", None), ("a", "Exists", "", "NoExecute", 5)], [0]),
+        ([("a", "Equal", "1", "NoSchedule", None), ("a", "Equal", "1", "", None)], [1]),
+        ([("a", "Equal", "1", "", None), ("b", "Equal", "1", "", None)], [0, 1]),
+    ],
+)
+def test_merged_tolerations_cover_one_another(tolerations: list[tuple[Any, ...]], kept: list[int]) -> None:
+    names = ("key", "operator", "value", "effect", "tolerationSeconds")
+    given = [core_v1_pb2.Toleration(**dict(zip(names, one, strict=True))) for one in tolerations]
+    assert runtime_classes.merge_tolerations(given) == [given[index] for index in kept]

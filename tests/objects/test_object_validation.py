@@ -235,7 +235,7 @@ SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedu
         ),
         (
             {"spec__overhead": {"cpu": "-1m"}},
-            ['spec.overhead[cpu]: Invalid value: "-1m": must be greater than or equal to 0'],
+            ['spec.overhead.limits[cpu]: Invalid value: "-1m": must be greater than or equal to 0'],
         ),
         (
             {"spec__resources": {"requests": {"cpu": "500m", "example.com/gpu": "1"}}},

@@ -324,3 +324,19 @@ def test_a_scenario_without_one_of_its_lines_is_refused_and_nothing_breaks(line:
     lines = TEN_MISTAKES.splitlines()
     with pytest.raises(errors.ScenarioError):
         loader.loads("\n".join(lines[:line] + lines[line + 1 :]))
+
+
+@pytest.mark.parametrize(
+    ("spec", "path", "message", "suggestion"),
+    [
+        ("runtimeClassName: kat", "runtimeClassName", "there is no RuntimeClass kat", "did you mean kata?"),
+        ("overhead: {cpu: 1m}", "overhead", "only a RuntimeClass may set it", "name the class in runtimeClassName"),
+    ],
+)
+def test_an_overhead_needs_a_runtime_class_that_exists(spec: str, path: str, message: str, suggestion: str) -> None:
+    runtime_class = "{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: kata}, handler: kata}"
+    found = problems(f"manifests: [{runtime_class}, {pod('a', spec)}]")
+    assert [(one.line, one.path, one.message, one.suggestion) for one in found] == [
+        (FIRST_LINE, f"spec.manifests[1].spec.{path}", message, suggestion)
+    ]
+    assert not problems(f"manifests: [{runtime_class}, {pod('a', 'runtimeClassName: kata')}]")

@@ -1,10 +1,12 @@
-"""The admission chain: small plugins that may change or refuse an object before it is validated and stored.
+"""The admission chain: small plugins that may change or refuse an object before it is stored.
 
-    namespaces   NamespaceLifecycle: the namespace must exist and not be terminating
-    priority     Priority: class name → value and preemption policy; one global default
-    tolerations  DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
+    namespaces       NamespaceLifecycle: the namespace must exist and not be terminating
+    priority         Priority: class name → value and preemption policy; one global default
+    tolerations      DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
+    runtime_classes  RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
 
-A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order.
+A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order, that of
+``AllOrderedPlugins`` in ``pkg/kubeapiserver/options``.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from typing import Any
 from kemu.apiserver.admission.base import Plugin
 from kemu.apiserver.admission.namespaces import NamespaceLifecycle
 from kemu.apiserver.admission.priority import Priority
+from kemu.apiserver.admission.runtime_classes import RuntimeClass
 from kemu.apiserver.admission.tolerations import DefaultTolerationSeconds
 from kemu.apiserver.storage import Storage
 from kemu.apiserver.watch.cache import WatchCache
@@ -25,6 +28,7 @@ PLUGINS: dict[str, type[Plugin]] = {
     "NamespaceLifecycle": NamespaceLifecycle,
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
+    "RuntimeClass": RuntimeClass,
 }
 """In the order in which they run."""
 
@@ -39,6 +43,7 @@ class Chain:
             raise ValueError(f"unknown admission plugin {unknown[0]!r}; there are {', '.join(PLUGINS)}")
         plugins = [plugin(storage, cache) for name, plugin in PLUGINS.items() if name in names]
         self._creates = _by_plural(plugins, "create")
+        self._validations = _by_plural(plugins, "validate")
         self._updates = _by_plural(plugins, "update")
         self._deletes = _by_plural(plugins, "delete")
 
@@ -46,6 +51,11 @@ class Chain:
         """May change ``obj``. Raises an :class:`kemu.errors.ApiError` to refuse it."""
         for plugin in self._creates[resource.plural]:
             await plugin.create(resource, obj)
+
+    async def validate(self, resource: Resource, obj: Any) -> None:
+        """The last word on a new object, after its own validation. Raises as :meth:`create` does."""
+        for plugin in self._validations[resource.plural]:
+            await plugin.validate(resource, obj)
 
     def update(self, resource: Resource, new: Any, old: Any) -> None:
         """May change ``new``; not called for the status."""
@@ -58,7 +68,7 @@ class Chain:
 
 
 def _by_plural(plugins: Sequence[Plugin], verb: str) -> dict[str, tuple[Plugin, ...]]:
-    """For each kind the plugins that have something to say about it."""
+    """For each kind, the plugins that override ``verb`` for it."""
     return {
         plural: tuple(
             plugin

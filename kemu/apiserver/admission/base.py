@@ -16,8 +16,8 @@ T = TypeVar("T")
 class Plugin:
     """Overrides what it needs. All methods raise an :class:`kemu.errors.ApiError` to refuse.
 
-    Plugins look things up in the watch cache, as Kubernetes' use informers; what is not there may be younger than the
-    cache, so :meth:`live` asks the store before a request is refused for its absence.
+    Plugins read the watch cache, as those of Kubernetes read informers. The cache may lag: before a request is refused
+    because an object is missing, :meth:`live` asks the store.
     """
 
     def __init__(self, storage: Storage, cache: WatchCache) -> None:
@@ -25,11 +25,14 @@ class Plugin:
         self.cache = cache
 
     def concerns(self, resource: Resource) -> bool:
-        """Whether it is asked about objects of that kind."""
+        """Whether the chain asks this plugin about objects of that kind."""
         return True
 
     async def create(self, resource: Resource, obj: Any) -> None:
         """May change ``obj``, whose defaults are filled in."""
+
+    async def validate(self, resource: Resource, obj: Any) -> None:
+        """May refuse ``obj``, which is complete and valid, but not change it."""
 
     def update(self, resource: Resource, new: Any, old: Any) -> None:
         """May change ``new``."""
@@ -44,7 +47,7 @@ class Plugin:
 
 
 class Derived(Generic[T]):
-    """Something computed from all objects of a kind, again when one of them has changed."""
+    """A value computed from all objects of a kind, and computed again when one of them has changed."""
 
     __slots__ = ("_at", "_build", "_collection", "_value")
 

@@ -117,6 +117,7 @@ class Registry:
             problems = kinds.validate_create(obj)
             if problems:
                 raise causes.error(obj, problems)
+            await self._admission.validate(resource, obj)
             return await self._insert(strategy, obj, attempts), obj
         finally:
             self.turns.leave(key)

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from kemu.errors import Cause
+from kemu.k8s import core_v1_pb2
 from kemu.objects import names, quantities, requests
 from kemu.objects.requests import HUGE_PAGES_PREFIX
 from kemu.objects.validation.causes import forbidden, invalid, not_supported, required
@@ -105,7 +106,6 @@ def check_requirements(resources: Any, path: str, name_rule: NameRule, found: li
     readable &= check_amounts(wanted, f"{path}.requests", name_rule, found)
     if not readable:
         return False
-    huge_pages = False
     for name in sorted(wanted):
         if name in limits:
             request, limit = quantities.parse(wanted[name].string), quantities.parse(limits[name].string)
@@ -117,10 +117,18 @@ def check_requirements(resources: Any, path: str, name_rule: NameRule, found: li
                 found.append(invalid(f"{path}.requests", str(request), detail))
         elif not _may_overcommit(name):
             found.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
-        huge_pages = huge_pages or name.startswith(HUGE_PAGES_PREFIX)
+    huge_pages = any(name.startswith(HUGE_PAGES_PREFIX) for amounts in (wanted, limits) for name in amounts)
     if huge_pages and not any(name in amounts for amounts in (wanted, limits) for name in ("cpu", "memory")):
         found.append(forbidden(path, "HugePages require cpu or memory"))
     return True
+
+
+def check_overhead(overhead: Any, path: str, found: list[Cause]) -> None:
+    """Of a pod or a runtime class: Kubernetes checks it as the limits of a container (``validateOverhead``)."""
+    limits = core_v1_pb2.ResourceRequirements()
+    for name in sorted(overhead):
+        limits.limits[name].string = overhead[name].string
+    check_requirements(limits, path, container_resource_name, found)
 
 
 def check_pod_level_names(amounts: Any, path: str, found: list[Cause]) -> None:

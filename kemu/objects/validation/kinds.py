@@ -26,7 +26,7 @@ from kemu.k8s import (
 )
 from kemu.objects import names, resources, selectors
 from kemu.objects.validation import placement, pods
-from kemu.objects.validation.amounts import any_resource_name, check_amounts
+from kemu.objects.validation.amounts import any_resource_name, check_amounts, check_overhead
 from kemu.objects.validation.causes import IMMUTABLE, duplicate, forbidden, invalid, not_supported, required
 from kemu.objects.validation.metadata import (
     NOT_NEGATIVE,
@@ -252,12 +252,22 @@ def _check_service(service: Any, found: list[Cause]) -> None:
 
 
 def _check_runtime_class(runtime_class: Any, found: list[Cause]) -> None:
+    """``ValidateRuntimeClass`` of ``pkg/apis/node/validation``."""
     handler = runtime_class.handler
-    found.extend(invalid("handler", handler, problem) for problem in names.dns_label(handler))
-    check_amounts(runtime_class.overhead.podFixed, "overhead.podFixed", any_resource_name, found)
+    if not handler:
+        found.append(required("handler"))
+    else:
+        found.extend(invalid("handler", handler, problem) for problem in names.dns_label(handler))
+    check_overhead(runtime_class.overhead.podFixed, "overhead", found)
     scheduling = runtime_class.scheduling
     check_labels(scheduling.nodeSelector, "scheduling.nodeSelector", found)
     placement.check_tolerations(scheduling.tolerations, "scheduling.tolerations", found)
+    seen: dict[tuple[str, str, str, str], None] = {}
+    for index, toleration in enumerate(scheduling.tolerations):
+        key = (toleration.key, toleration.operator, toleration.value, toleration.effect)
+        if key in seen:
+            found.append(duplicate(f"scheduling.tolerations[{index}]", toleration))
+        seen[key] = None
 
 
 def _check_runtime_class_update(new: Any, old: Any, found: list[Cause]) -> None:

@@ -14,7 +14,7 @@ from kemu.errors import Cause
 from kemu.k8s import core_v1_pb2
 from kemu.objects import names, quantities, requests
 from kemu.objects.validation.amounts import (
-    check_amounts,
+    check_overhead,
     check_pod_level_names,
     check_requirements,
     container_resource_name,
@@ -93,7 +93,7 @@ def check_pod_spec(spec: Any, path: str, found: list[Cause]) -> None:
     if spec.HasField("preemptionPolicy"):
         _check_choice(spec.preemptionPolicy, f"{path}.preemptionPolicy", PREEMPTION_POLICIES, found)
     if spec.overhead:
-        check_amounts(spec.overhead, f"{path}.overhead", container_resource_name, found)
+        check_overhead(spec.overhead, f"{path}.overhead", found)
     if spec.HasField("os"):
         _check_choice(spec.os.name, f"{path}.os.name", ("linux", "windows"), found)
 

@@ -27,7 +27,7 @@ DEFAULT_IMAGE = images.EVERYWHERE
 
 BUILT_KINDS = (
     "Namespace", "Node", "Pod", "PriorityClass", "PodDisruptionBudget", "Service", "Lease", "Event",
-    "DaemonSet", "ReplicaSet", "StatefulSet",
+    "DaemonSet", "ReplicaSet", "StatefulSet", "RuntimeClass",
 )  # fmt: skip
 """Kinds that mean something without a controller, or that have theirs."""
 

@@ -46,6 +46,7 @@ class Names:
         self.nodes = [node.name for node in nodes]
         self.pods: list[str] = []
         self.priority_classes = [*clusters.SYSTEM_PRIORITY_CLASSES, *priority_classes]
+        self.runtime_classes: list[str] = []
         self.namespaces = [*clusters.NAMESPACES]
         self.stateful_sets: set[str] = set()
         for kind, namespace, name in stated:
@@ -57,6 +58,8 @@ class Names:
                 self.nodes.append(name)
             elif kind == "PriorityClass":
                 self.priority_classes.append(name)
+            elif kind == "RuntimeClass":
+                self.runtime_classes.append(name)
             elif kind == "Namespace":
                 self.namespaces.append(name)
         kubelets = [node.name for node in nodes]
@@ -166,6 +169,12 @@ def _check_pod(each: Declared, pod: core_v1_pb2.Pod, names: Names) -> None:
     if name and name not in names.priority_classes:
         hint = nearest(name, names.priority_classes)
         each.complain("spec.priorityClassName", f"no PriorityClass with name {name} was found", hint)
+    runtime_class = pod.spec.runtimeClassName
+    if runtime_class and runtime_class not in names.runtime_classes:
+        hint = nearest(runtime_class, names.runtime_classes) or "create it in manifests"
+        each.complain("spec.runtimeClassName", f"there is no RuntimeClass {runtime_class}", hint)
+    elif pod.spec.overhead and not runtime_class:
+        each.complain("spec.overhead", "only a RuntimeClass may set it", "name the class in runtimeClassName")
     if pod.spec.nodeName and not names.has_node(pod.spec.nodeName):
         node = pod.spec.nodeName
         each.complain("spec.nodeName", f"there is no node {node}", nearest(node, names.nodes[:1000]))
