@@ -1,0 +1,100 @@
+// Command recorder puts conformance cases to the packages of Kubernetes itself and writes down what they answer.
+//
+//	recorder scheduler [file …]    single decisions, and sequences of decisions of one scheduler
+//
+// A file holds one JSON object a line, plain or gzipped: {"case": …}, or a recorded {"case": …, "expect": …}, whose
+// answer is asked anew. Without files it reads standard input. It writes {"case": …, "expect": …} lines to standard
+// output and names each case that has no single answer, and is therefore left out, on standard error.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"k8s.io/klog/v2"
+)
+
+type line struct {
+	Case   json.RawMessage `json:"case"`
+	Expect any             `json:"expect,omitempty"`
+}
+
+// ambiguous is the error of a case to which the same code gave several answers.
+type ambiguous struct{ answers int }
+
+func (a ambiguous) Error() string { return fmt.Sprintf("%d different answers: left out", a.answers) }
+
+func main() {
+	klog.InitFlags(nil)
+	_ = flag.Set("logtostderr", "false")
+	_ = flag.Set("stderrthreshold", "FATAL")
+	klog.SetOutput(io.Discard)
+	answers := map[string]func(json.RawMessage) (any, error){"scheduler": answerScheduler}
+	if len(os.Args) < 2 || answers[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: recorder scheduler [file …] > recorded.jsonl")
+		os.Exit(2)
+	}
+	files := os.Args[2:]
+	if len(files) == 0 {
+		files = []string{"/dev/stdin"}
+	}
+	out := bufio.NewWriter(os.Stdout)
+	failed := false
+	for _, name := range files {
+		if err := record(name, answers[os.Args[1]], out); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			failed = true
+		}
+	}
+	if err := out.Flush(); err != nil || failed {
+		os.Exit(1)
+	}
+}
+
+// record answers each case of a file.
+func record(name string, answer func(json.RawMessage) (any, error), out io.Writer) error {
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	var reader io.Reader = bytes.NewReader(content)
+	if bytes.HasPrefix(content, []byte{0x1f, 0x8b}) {
+		if reader, err = gzip.NewReader(reader); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	lines := bufio.NewScanner(reader)
+	lines.Buffer(nil, 1<<28)
+	for number := 1; lines.Scan(); number++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
+		}
+		var one line
+		if err := json.Unmarshal(lines.Bytes(), &one); err != nil {
+			return fmt.Errorf("%s:%d: %w", name, number, err)
+		}
+		given, err := answer(one.Case)
+		if _, left := err.(ambiguous); left {
+			fmt.Fprintf(os.Stderr, "%s:%d: %v\n", name, number, err)
+			continue
+		} else if err != nil {
+			return fmt.Errorf("%s:%d: %w", name, number, err)
+		}
+		if err := write(out, line{Case: one.Case, Expect: given}); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func write(out io.Writer, one line) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(one)
+}

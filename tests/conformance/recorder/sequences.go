@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+const repetitionsOfSequences = 3
+
+// sequence is what one scheduler decides about pods in turn: where the search starts depends on those before.
+type sequence struct {
+	ID        string `json:"id"`
+	Decisions []turn `json:"decisions"`
+}
+
+type turn struct {
+	Pod       string `json:"pod"`
+	Node      string `json:"node,omitempty"`
+	Evaluated int    `json:"evaluated"`
+	Feasible  int    `json:"feasible"`
+	Message   string `json:"message,omitempty"`
+}
+
+// answerSequence asks several times: what depends on the order of a map or on chance is no record.
+func answerSequence(asked *question, data json.RawMessage) (any, error) {
+	if len(asked.Pending) == 0 {
+		return nil, errors.New(`neither "pod" nor "pending" in the case`)
+	}
+	first, err := playSequence(asked)
+	if err != nil {
+		return nil, err
+	}
+	for range repetitionsOfSequences - 1 {
+		again := &question{}
+		if err := json.Unmarshal(data, again); err != nil {
+			return nil, err
+		}
+		if other, err := playSequence(again); err != nil {
+			return nil, err
+		} else if !reflect.DeepEqual(first, other) {
+			return nil, ambiguous{2}
+		}
+	}
+	return first, nil
+}
+
+// playSequence decides for each pod, and assumes those that find a node.
+func playSequence(asked *question) (*sequence, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	given, err := configurationOf(asked.Configuration)
+	if err != nil {
+		return nil, err
+	}
+	s, err := stillScheduler(ctx, asked, given)
+	if err != nil {
+		return nil, err
+	}
+	for _, pod := range asked.Pending {
+		if err := s.await(pod); err != nil {
+			return nil, err
+		}
+	}
+	played := &sequence{ID: asked.ID}
+	for _, pod := range asked.Pending {
+		profile, ok := s.scheduler.Profiles[pod.Spec.SchedulerName]
+		if !ok {
+			return nil, fmt.Errorf("no profile is named %q", pod.Spec.SchedulerName)
+		}
+		if _, err := s.snapshot(); err != nil {
+			return nil, err
+		}
+		queued, err := s.queued(pod)
+		if err != nil {
+			return nil, err
+		}
+		result, err := s.scheduler.SchedulePod(s.ctx, profile, framework.NewCycleState(), queued)
+		one := turn{Pod: pod.Name, Node: result.SuggestedHost, Evaluated: result.EvaluatedNodes, Feasible: result.FeasibleNodes}
+		unfit := &framework.FitError{}
+		if errors.As(err, &unfit) {
+			one.Message = unfit.Error()
+		} else if errors.Is(err, scheduler.ErrNoNodesAvailable) {
+			one.Message = err.Error()
+		} else if err != nil {
+			return nil, err
+		}
+		played.Decisions = append(played.Decisions, one)
+		if one.Node == "" {
+			continue
+		}
+		s.scheduler.SchedulingQueue.Delete(pod)
+		placed := pod.DeepCopy()
+		placed.Spec.NodeName = one.Node
+		if err := s.scheduler.Cache.AssumePod(s.logger, placed); err != nil {
+			return nil, err
+		}
+	}
+	return played, nil
+}
