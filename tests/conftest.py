@@ -1,12 +1,32 @@
-"""Drawn examples: the same ones every time, and no matter how slow the machine is.
+"""Settings of all tests.
 
-``pytest --hypothesis-profile search`` draws new ones.
+Hypothesis draws the same examples every time, whatever the speed of the machine; ``pytest --hypothesis-profile search``
+draws new ones. With ``KEMU_STRICT=1`` (as in CI) a test that skips fails: nothing is left out unnoticed.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
 
 settings.register_profile("kemu", deadline=None, derandomize=True)
-settings.register_profile("search", deadline=None)
+settings.register_profile("search", deadline=None, print_blob=True)
 settings.load_profile("kemu")
+
+STRICT = os.environ.get("KEMU_STRICT") == "1"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    if STRICT and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} skips, which KEMU_STRICT=1 does not allow: {_reason(report.longrepr)}"
+    return report
+
+
+def _reason(longrepr: object) -> str:
+    return str(longrepr[2]) if isinstance(longrepr, tuple) else str(longrepr)

@@ -13,7 +13,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "bench",
         help="measure kemu on this machine",
-        description="Measure kemu on this machine; without a name, everything.",
+        description="Measure kemu on this machine; without a name, everything. calibration_python_ms and "
+        "calibration_numpy_ms are how long two fixed pieces of work take here: divide by them to compare machines.",
     )
     parser.add_argument("name", nargs="*", help="first-pod, sim-pods, ray-pods, idle, store, decide, schedule, long")
     parser.add_argument("--workload", help="only this workload, of benchmarks that have several")
@@ -44,6 +45,8 @@ def command(options: argparse.Namespace) -> int:
         benchmark = registry.BENCHMARKS[name]
         if not options.json:
             print(f"{name}: {benchmark.title}", flush=True)
+            if benchmark.leaves_out:
+                print(f"  left out against a real cluster: {benchmark.leaves_out}", flush=True)
         for settings in _settings(benchmark.settings, options):
             figures = registry.run(name, settings)
             found.setdefault(name, []).append(figures)

@@ -19,6 +19,9 @@ Command = Callable[[argparse.Namespace], int]
 MOST_MISTAKES = 100
 """So many are shown at once."""
 
+EXTRAS = {"ray": "ray", "grpc_health": "ray", "grpc_reflection": "ray", "opentelemetry": "otlp"}
+"""Packages that only an extra of kemu installs, and which."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit code."""
@@ -42,6 +45,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exits.FAILS
     except KemuError as error:
         print(f"kemu: {error}", file=sys.stderr)
+        return exits.INPUT
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        print(f"kemu: this needs the Python package {error.name}: pip install 'kemu[{extra}]'", file=sys.stderr)
         return exits.INPUT
     except BrokenPipeError:
         # The reader of a pipe (head, less) has seen enough.

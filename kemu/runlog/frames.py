@@ -97,9 +97,16 @@ class Reader:
             self._file = path.open("rb")
         except OSError as error:
             raise RunLogError(f"{path}: {error.strerror}") from None
+        try:
+            self.header: dict[str, Any] = self._header()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _header(self) -> dict[str, Any]:
+        path = self.path
         begin = self._file.read(len(MAGIC))
         if begin != MAGIC:
-            self._file.close()
             name, _, version = MAGIC.partition(b"/")
             if begin.startswith(name + b"/"):
                 found = begin.partition(b"/")[2].strip().decode("ascii", "replace")
@@ -109,7 +116,7 @@ class Reader:
         header = self._frame(expect=True)
         assert header is not None
         try:
-            self.header: dict[str, Any] = dict(msgpack.unpackb(header, raw=False))
+            return dict(msgpack.unpackb(header, raw=False))
         except (ValueError, TypeError, msgpack.UnpackException):
             raise RunLogError(f"{path}: offset {len(MAGIC)}: the header is damaged") from None
 

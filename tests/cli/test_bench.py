@@ -18,6 +18,12 @@ def test_one_workload_in_a_size_of_ones_own(capsys: pytest.CaptureFixture[str]) 
         (64, "basic", 3, True),
     ]
     assert all(one["us_median"] > 0 for one in found)
+    assert all(one["calibration_python_ms"] > 0 < one["calibration_numpy_ms"] for one in found)
+
+
+def test_throughput_says_what_it_leaves_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "schedule", "--workload", "SchedulingBasic", "--nodes", "20", "--pods", "3"]) == 0
+    assert "left out against a real cluster: no kubelets" in capsys.readouterr().out
 
 
 def test_several_numbers_of_nodes(capsys: pytest.CaptureFixture[str]) -> None:

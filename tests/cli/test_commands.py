@@ -206,3 +206,24 @@ def test_refused_requests_are_explained(tmp_path: Path, capsys: pytest.CaptureFi
     assert verdict["refused"]["bind pods: Conflict"] == verdict["counts"]["bind_conflicts"]
     _, out, _ = output(capsys, "run", "races/two-replicas-same-pods", "--out", folder, "--runtime", "sim")
     assert f"refused: {verdict['counts']['bind_conflicts']} bind pods: Conflict" in out
+
+
+@pytest.mark.parametrize(("package", "extra"), [("ray", "ray"), ("grpc_health", "ray"), ("opentelemetry", "otlp")])
+def test_a_package_of_an_extra_that_is_missing_is_named(
+    package: str, extra: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(options: object) -> int:
+        raise ModuleNotFoundError(f"No module named {package!r}", name=f"{package}.inner")
+
+    monkeypatch.setattr("kemu.cli.run.command", missing)
+    assert main(["run", "races/two-schedulers-one-node"]) == 2
+    assert f"kemu[{extra}]" in capsys.readouterr().err
+
+
+def test_any_other_module_that_is_missing_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(options: object) -> int:
+        raise ModuleNotFoundError("No module named 'kemu.nothing'", name="kemu.nothing")
+
+    monkeypatch.setattr("kemu.cli.run.command", missing)
+    with pytest.raises(ModuleNotFoundError):
+        main(["run", "races/two-schedulers-one-node"])

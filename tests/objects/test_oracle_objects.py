@@ -11,9 +11,7 @@ from kemu.k8s import core_v1_pb2
 from kemu.objects import defaults, qos, requests, resources, selectors
 from kemu.objects.conversion import convert
 from kemu.objects.validation import kinds
-from tests.objects.oracle_data import needs_oracle, objects, records
-
-pytestmark = needs_oracle
+from tests.objects.oracle_data import objects, records
 
 FAMILIES = ["scheduler/*.jsonl.gz", "kubelet/*.jsonl.gz", "timeline/*.jsonl.gz"]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,12 @@ from kemu.runtime.env import Disk
 
 
 @pytest.fixture(params=["memory", "files"])
-def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Disk:
-    return MemoryDisk() if request.param == "memory" else FileDisk(tmp_path / "disk")
+def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Disk]:
+    if request.param == "memory":
+        yield MemoryDisk()
+    else:
+        with contextlib.closing(FileDisk(tmp_path / "disk")) as files:
+            yield files
 
 
 def test_append_read_truncate(disk: Disk) -> None:

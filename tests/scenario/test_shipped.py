@@ -8,10 +8,10 @@ import pytest
 
 from kemu.scenario.loading import loader
 from kemu.scenario.scenarios import Scenario
+from tests import traces
 from tests.scenario.test_loading import same
 from tests.scenario.texts import SCENARIOS
 
-DATA = SCENARIOS.parents[1] / "shared" / "data"
 FILES = sorted(SCENARIOS.glob("*/*.yaml"))
 SEEDS = {
     "multi-scheduler-race", "non-cooperating-schedulers-loop", "preemption-example-1", "preemption-example-2",
@@ -27,9 +27,7 @@ SEEDS = {
 
 
 def load(file: Path) -> Scenario:
-    if file.parent.name == "traces" and not DATA.is_dir():
-        pytest.skip("the openb trace is not there")
-    return loader.load(file, data_dir=DATA)
+    return loader.load(file, data_dir=traces.folder())
 
 
 def test_every_worked_example_of_the_source_documents_is_there() -> None:
@@ -44,7 +42,7 @@ def test_it_can_be_read_and_written_again(file: Path) -> None:
     for _, variant in loader.variants(scenario):
         assert len(variant.expectations) >= 2
         text = variant.to_yaml()
-        again = loader.loads(text, data_dir=DATA)
+        again = loader.loads(text, data_dir=traces.folder())
         assert same(again, variant)
         assert again.to_yaml() == text
-    assert len(loader.loads(scenario.to_yaml(), data_dir=DATA).variants) == len(scenario.variants)
+    assert len(loader.loads(scenario.to_yaml(), data_dir=traces.folder()).variants) == len(scenario.variants)

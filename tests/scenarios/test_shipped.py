@@ -14,8 +14,8 @@ from kemu.cli import catalog
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import replays, runner
+from tests import traces
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
 SCENARIOS = {name: path for name, path in catalog.shipped().items() if not name.startswith("traces/")}
 
 LARGE = "chaos/thousand-nodes"
@@ -119,10 +119,9 @@ class TestReplay:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not DATA.is_dir(), reason="the openb trace is not beside this checkout (../shared/data)")
 def test_the_production_trace_runs_within_its_limits(tmp_path: Path) -> None:
-    """The whole of it, in a process of its own for the sake of its memory."""
-    arguments = ["run", "traces/openb", "--data", str(DATA), "--json", "--out", str(tmp_path / "run")]
+    """In a process of its own for the sake of its memory. Of a sample not all that is expected holds."""
+    arguments = ["run", "traces/openb", "--data", str(traces.folder()), "--json", "--out", str(tmp_path / "run")]
     program = (
         "import json, resource, sys\n"
         "from kemu.cli.main import main\n"
@@ -131,8 +130,11 @@ def test_the_production_trace_runs_within_its_limits(tmp_path: Path) -> None:
         "sys.exit(code)\n"
     )
     done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr + done.stdout[:2000]
     verdict = json.loads(done.stdout)
-    assert verdict["verdict"] == "holds", failures(verdict)
-    assert verdict["counts"]["pods_created"] >= 8152
+    if traces.is_whole():
+        assert done.returncode == 0, done.stderr + done.stdout[:2000]
+        assert verdict["verdict"] == "holds", failures(verdict)
+        assert verdict["counts"]["pods_created"] >= 8152
+    assert all(check["holds"] is not False for check in verdict["checks"]), failures(verdict)
+    assert verdict["counts"]["pods_created"] >= traces.SAMPLE_PODS
     assert int(done.stderr.split()[-1]) < 2048

@@ -226,10 +226,9 @@ async def test_what_is_refused(etcd: Etcd) -> None:
     assert await etcd.revision() == start
 
 
+@pytest.mark.parametrize("server_kind", ["embedded"])
 async def test_a_sort_order_that_does_not_exist_is_refused(etcd: Etcd) -> None:
-    version = (await etcd.maintenance.Status(rpc_pb2.StatusRequest())).version
-    if tuple(map(int, version.split(".")[:2])) < (3, 5):
-        pytest.skip(f"etcd {version} crashes on it")
+    """As by etcd from 3.5 on. 3.4, which Debian has, crashes on it, so the real one is not asked."""
     await refused(etcd.range(sort_target=9), INVALID, "etcdserver: invalid sort option")
 
 
