@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.conformance import case_files, comparing, registry
+from kemu.conformance import case_files, comparisons, registry
 
 _WORTH_A_PROCESS = 50
 """With fewer cases than this, starting a process takes longer than answering them."""
@@ -133,7 +133,7 @@ def _collect(path: str, value: Any, leaves: dict[str, str]) -> None:
     elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         for index, item in enumerate(value):
             _collect(f"{path}[{index}]", item, leaves)
-    elif not comparing.is_empty(value):
+    elif not comparisons.is_empty(value):
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         leaves[path] = json.dumps(value, ensure_ascii=False)

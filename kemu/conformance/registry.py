@@ -1,13 +1,12 @@
-"""The kinds of recorded cases. Each is a module of this package with two functions, imported when it is asked for.
+"""The kinds of recorded cases. Each has two functions, whose modules are imported when they are needed.
 
-``answer(case)`` gives what kemu decides, as JSON data; ``agrees(expect, answer)`` what of it differs from the record,
-one line each and none where it agrees.
+``answer(case)`` returns what kemu decides, as JSON data; ``agrees(expect, answer)`` returns what of it differs from the
+record, one line for each difference.
 """
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -15,9 +14,9 @@ from typing import Any
 Json = dict[str, Any]
 
 _MODULES = {
-    "kubelet": "kemu.conformance.kubelet",
-    "scheduler": "kemu.conformance.scheduler",
-    "timeline": "kemu.conformance.timeline",
+    "kubelet": ("kemu.conformance.kubelet.decisions", "kemu.conformance.kubelet.judgements"),
+    "scheduler": ("kemu.conformance.scheduler.decisions", "kemu.conformance.scheduler.judgements"),
+    "timeline": ("kemu.conformance.scheduler.timelines", "kemu.conformance.scheduler.timelines"),
 }
 
 
@@ -35,10 +34,10 @@ class Kind:
 
 def names() -> list[str]:
     """The kinds that there are."""
-    return [name for name, module in _MODULES.items() if importlib.util.find_spec(module) is not None]
+    return list(_MODULES)
 
 
 def kind(name: str) -> Kind:
     """Raises KeyError."""
-    module = importlib.import_module(_MODULES[name])
-    return Kind(name, module.answer, module.agrees)
+    answers, judges = (importlib.import_module(module) for module in _MODULES[name])
+    return Kind(name, answers.answer, judges.agrees)

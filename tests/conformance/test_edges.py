@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import kubelet, readings
+from kemu.conformance import readings
+from kemu.conformance.kubelet import decisions
 from kemu.controllers import taint_timers
 from kemu.k8s import core_v1_pb2
 from kemu.kubelet.pressure import eviction_messages, stats, thresholds
@@ -25,7 +26,7 @@ def pod(name: str = "p", requests: Json | None = None, **spec: Any) -> Json:
 def admitted(incoming: Json, allocatable: Json, *others: Json) -> Json:
     node = {"metadata": {"name": "n"}, "status": {"allocatable": {"pods": "10", **allocatable}}}
     case = {"id": "admission-0", "mode": "predicate", "node": node, "pod": incoming, "pods": list(others)}
-    (outcome,) = kubelet.answer(case)["outcomes"]
+    (outcome,) = decisions.answer(case)["outcomes"]
     return dict(outcome)
 
 
@@ -61,7 +62,7 @@ def test_which_extended_resources_are_overlooked_is_decided_by_the_first_look_at
     incoming = pod(requests={"example.com/gpu": "2"}, nodeSelector={"disk": "ssd"})
     case = {"id": "admission-0", "mode": "predicate", "pod": incoming, "pods": []}
     case |= {"node": node("2" if is_known else None), "freshNode": fresh}
-    (outcome,) = kubelet.answer(case)["outcomes"]
+    (outcome,) = decisions.answer(case)["outcomes"]
     assert outcome["reason"] == ("OutOfexample.com/gpu" if is_known else "")
 
 
@@ -74,7 +75,7 @@ def test_a_pod_of_a_class_that_there_is_not_is_no_victim() -> None:
         "pods": [victim],
         "reasons": [{"resource": "cpu", "requested": 1000, "used": 1000, "capacity": 1000}],
     }
-    (outcome,) = kubelet.answer(case)["outcomes"]
+    (outcome,) = decisions.answer(case)["outcomes"]
     assert not outcome["preempted"]
     assert "no set of running pods" in outcome["error"]
 
@@ -83,17 +84,17 @@ def test_a_thousand_times_the_request_wraps_around() -> None:
     case = {"id": "qos-0", "pod": pod(requests={"memory": "10Pi"}), "memoryCapacity": 1 << 40}
     used = (1000 * 10 * (1 << 50) + 2**63) % 2**64 - 2**63
     assert used < 0
-    assert kubelet.answer(case)["oomScoreAdj"] == {"c": 1000 + -used // (1 << 40)}
+    assert decisions.answer(case)["oomScoreAdj"] == {"c": 1000 + -used // (1 << 40)}
 
 
 def test_containers_that_request_more_than_their_pod_pass_the_score_of_best_effort() -> None:
     """``remainingPodMemReqPerContainer`` divides what is missing as well, towards zero."""
     wanted = pod(requests={"memory": "1001"}, resources={"requests": {"memory": "1"}})
     wanted["spec"]["containers"].append({"name": "d"})
-    answered = kubelet.answer({"id": "qos-0", "pod": wanted, "memoryCapacity": 1000})
+    answered = decisions.answer({"id": "qos-0", "pod": wanted, "memoryCapacity": 1000})
     assert answered["oomScoreAdj"] == {"c": 1000 - (1001 - 500), "d": 1000 + 500}
     wanted["spec"]["resources"]["requests"] = {"cpu": "1", "memory": "0"}
-    assert kubelet.answer({"id": "qos-0", "pod": wanted, "memoryCapacity": 1000})["oomScoreAdj"] == {"c": 3, "d": 999}
+    assert decisions.answer({"id": "qos-0", "pod": wanted, "memoryCapacity": 1000})["oomScoreAdj"] == {"c": 3, "d": 999}
 
 
 @pytest.mark.parametrize("memory", [None, {}, {"workingSetBytes": 7}])
@@ -118,7 +119,7 @@ def test_fields_that_kemu_lacks_are_left_out() -> None:
 
 def test_stats_without_a_reference_or_names() -> None:
     case = {"id": "eviction-rank-0", "pods": [pod()], "stats": [{"containers": [{}], "volume": [{}]}]}
-    assert kubelet.answer(case)["rankings"]["memory.available"]["order"] == ["p"]
+    assert decisions.answer(case)["rankings"]["memory.available"]["order"] == ["p"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +158,7 @@ def test_requests_and_classes_of_every_recorded_pod() -> None:
     """With the status and without it."""
     pods = test_reference.some_pods()[::3]
     for data in (*pods, *({key: one[key] for key in one if key != "status"} for one in pods)):
-        answered = kubelet.answer({"id": "qos-0", "pod": data, "memoryCapacity": 1 << 33})
+        answered = decisions.answer({"id": "qos-0", "pod": data, "memoryCapacity": 1 << 33})
         assert answered["qosClass"] == reference.qos(data)
         for resource, amount in answered["requests"].items():
             assert amount == reference.whole(resource, reference.request(data, resource)), resource

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kemu.conformance import agreements, case_files, failures, registry
+from kemu.conformance import agreements, case_files, registry
+from kemu.conformance.controllers import node_failures
 
 DATA = Path(__file__).parent / "data" / "kubelet"
 
@@ -39,6 +40,6 @@ def test_no_family_is_left_out() -> None:
 @pytest.mark.parametrize("write_ns", [1, 60_000_000])
 def test_how_long_a_write_takes_decides_nothing(write_ns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as it takes any time at all."""
-    monkeypatch.setattr(failures, "_WRITE_NS", write_ns)
+    monkeypatch.setattr(node_failures, "_WRITE_NS", write_ns)
     report = agreements.judge(registry.kind("kubelet"), case_files.read(DATA / "node-failure.jsonl.gz"))
     assert [one.id for one in report.disagreements] == []

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import case_files, kubelet
+from kemu.conformance import case_files
+from kemu.conformance.kubelet import decisions
 from kemu.kubelet.pressure import thresholds
 from tests.conformance import reference
 
@@ -165,7 +166,7 @@ def test_the_reference_agrees_with_the_record_on_admission(family: str) -> None:
 def test_admission() -> None:
     preempted = refused = 0
     for case in admissions(1200):
-        (outcome,) = kubelet.answer(case)["outcomes"]
+        (outcome,) = decisions.answer(case)["outcomes"]
         assert admission_differences(case, outcome) == [], case
         preempted += bool(outcome["preempted"])
         refused += not outcome["admit"]
@@ -176,7 +177,7 @@ def test_admission() -> None:
 def test_preemption() -> None:
     several = 0
     for case in preemptions(1000):
-        (outcome,) = kubelet.answer(case)["outcomes"]
+        (outcome,) = decisions.answer(case)["outcomes"]
         assert preemption_differences(case, outcome) == [], case
         several += len(outcome["preempted"]) > 2
     assert several > 100
@@ -220,7 +221,7 @@ def test_the_reference_agrees_with_the_record_on_ranking() -> None:
 
 def test_ranking() -> None:
     for case in rankings(600):
-        assert ranking_differences(case, kubelet.answer(case)["rankings"]) == [], case
+        assert ranking_differences(case, decisions.answer(case)["rankings"]) == [], case
 
 
 # Thresholds ----------------------------------------------------------------------------------------------------------
@@ -242,7 +243,7 @@ def test_amounts_of_thresholds() -> None:
             continue
         capacities = [draw.randint(0, 2 ** draw.choice((10, 30, 40, 52, 60))) for _ in range(5)]
         case = {"id": f"thresholds-{number}", "evictionHard": {"nodefs.available": text}, "capacities": capacities}
-        (outcome,) = kubelet.answer(case)["outcomes"]
+        (outcome,) = decisions.answer(case)["outcomes"]
         wanted = [reference.threshold_amount(text, capacity) for capacity in capacities]
         assert outcome.get("amounts") == {"nodefs.available": [wanted]}, (text, capacities)
 
@@ -303,7 +304,7 @@ def test_the_reference_agrees_with_the_record_on_taints() -> None:
 def test_taints() -> None:
     deleted = 0
     for case in taint_cases(2500):
-        answer = kubelet.answer(case)
+        answer = decisions.answer(case)
         assert taint_differences(case, answer) == [], case
         deleted += len(answer["deletions"])
     assert deleted > 1000

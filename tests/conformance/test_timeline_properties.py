@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kemu.conformance import small_clusters
+from kemu.conformance.scheduler import small_clusters
 from kemu.scheduler.framework.events import Event
 from kemu.scheduler.queue import queues
 from kemu.scheduler.queue.queues import QueuedPod, SchedulingQueue

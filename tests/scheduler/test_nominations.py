@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.conformance import small_clusters
-from kemu.conformance.small_clusters import World
+from kemu.conformance.scheduler import small_clusters
+from kemu.conformance.scheduler.small_clusters import World
 from kemu.k8s import core_v1_pb2
 from kemu.objects.conversion import convert
 from kemu.runtime.env import SECOND_NS

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kemu import errors
-from kemu.conformance import small_clusters
+from kemu.conformance.scheduler import small_clusters
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta
 from kemu.objects.conversion import convert

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kemu.conformance import small_clusters
+from kemu.conformance.scheduler import small_clusters
 from kemu.k8s import core_v1_pb2
 from kemu.objects.conversion import convert
 from kemu.scheduler.framework.events import Event, Hint

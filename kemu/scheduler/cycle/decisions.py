@@ -5,7 +5,7 @@
     decision.node                      # a name, or "" and then:
     decision.filtering.message()       # 0/5 nodes are available: …
 
-The same code answers recorded cases (:mod:`kemu.conformance.scheduler_cases`) and runs in the actor. A
+The same code answers recorded cases (:mod:`kemu.conformance.scheduler.decisions`) and runs in the actor. A
 :class:`Filtering` reads columns that live until the next decision of the same decider, so what is wanted of it must be
 asked before.
 """

@@ -1,0 +1,1 @@
+"""Recorded decisions of the node lifecycle and the taint eviction controller."""

@@ -1,0 +1,82 @@
+"""How decisions of the kubelet and of the node controllers compare with the recorded ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.conformance import comparisons
+from kemu.conformance.controllers import node_failures
+from kemu.objects import floats
+
+Json = dict[str, Any]
+
+_SETS = ("thresholds", "thresholdsObserved", "thresholdsMet")
+
+
+def agrees(expect: Json, answered: Json) -> list[str]:
+    """What differs from the record. Of ``outcomes`` any one is right; some lists are sets."""
+    return comparisons.compare(expect, answered, _special)
+
+
+def _special(path: str, recorded: Any, answered: Any, found: list[str]) -> bool:
+    name = path.rpartition(".")[2]
+    if name == "outcomes" and isinstance(recorded, list) and isinstance(answered, list) and len(answered) == 1:
+        _compare_outcomes(path, recorded, answered[0], found)
+    elif name in _SETS:
+        here, there = (comparisons.set_of([_plain(one) for one in many or ()]) for many in (recorded, answered))
+        found.extend(f"{path}: kemu lacks {one}" for one in here if one not in there)
+        found.extend(f"{path}: only kemu has {one}" for one in there if one not in here)
+    elif "amounts." in path and isinstance(recorded, list) and isinstance(answered, list):
+        # The rows of thresholds that share a signal, in the order of their texts.
+        if sorted(recorded) != sorted(answered):
+            found.append(f"{path}: recorded {recorded}, kemu {answered}")
+    elif path.startswith("rankings.") and "." in path[9:] and isinstance(recorded, dict) and "groups" in recorded:
+        _compare_ranking(path, recorded["groups"], answered, found)
+    elif isinstance(recorded, dict) and isinstance(answered, dict) and "errorCategory" in recorded:
+        if recorded["errorCategory"] != answered.get("errorCategory"):
+            found.append(f"{path}: recorded {recorded['errorCategory']}, kemu {answered.get('errorCategory')}")
+    elif isinstance(recorded, dict) and isinstance(answered, dict) and "nodeChanges" in recorded:
+        found.extend(f"{path}: {difference}" for difference in node_failures.differences(recorded, answered))
+    else:
+        return False
+    return True
+
+
+def _compare_outcomes(path: str, recorded: list[Any], answered: Any, found: list[str]) -> None:
+    nearest: list[str] | None = None
+    for index, outcome in enumerate(recorded):
+        differences: list[str] = []
+        if not _special(f"{path}[{index}]", outcome, answered, differences):
+            differences = comparisons.compare(outcome, answered, _special)
+        if not differences:
+            return
+        if nearest is None or len(differences) < len(nearest):
+            nearest = [f"{path}[{index}].{difference}" for difference in differences]
+    found.extend(nearest if nearest is not None else [f"{path}: nothing was recorded"])
+
+
+def _compare_ranking(path: str, groups: list[list[str]], answered: Any, found: list[str]) -> None:
+    """In any order within a group."""
+    order = (answered or {}).get("order") or []
+    if len(order) != sum(len(group) for group in groups or ()):
+        found.append(f"{path}: recorded {groups}, kemu {order}")
+        return
+    position = 0
+    for group in groups or ():
+        if sorted(group) != sorted(order[position : position + len(group)]):
+            found.append(f"{path}: recorded {groups}, kemu {order}")
+            return
+        position += len(group)
+
+
+def _plain(threshold: Json) -> Json:
+    """A threshold whose percentage is a number: its text has more than one form."""
+
+    def number(amount: Any) -> Any:
+        if isinstance(amount, dict) and "percentage" in amount:
+            value = floats.to_32_bits(float(amount["percentage"]))
+            return {**amount, "percentage": f"{value!r} "}
+        return amount
+
+    plain: Json = number(threshold)
+    return {**plain, "minReclaim": number(plain["minReclaim"])} if plain.get("minReclaim") else plain

@@ -1,0 +1,1 @@
+"""Recorded decisions and timelines of the kube-scheduler."""
