@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 
 from kemu.k8s import core_v1_pb2
 from kemu.kubelet.admission import preemption
-from kemu.kubelet.pressure import thresholds
+from kemu.kubelet.settings import thresholds
 from kemu.objects.conversion import convert
 
 M = TypeVar("M", bound=Message)

@@ -1,11 +1,17 @@
-"""The agent of one node: admits pods, runs them through their life, reports on them and on the node.
+"""The kubelet of one node: admits pods, runs them through their lives, and reports on them and on the node.
 
-Read :mod:`kemu.kubelet.kubelet` (the actor) first, then :mod:`kemu.kubelet.pods.pods`: a pod arrives (``arrivals``,
-``admission``, ``preemption``), starts (``images``, ``starts``, ``containers``, ``lives``), stops (``terminations``) and
-is reported on (``statuses``, ``reports``). :mod:`kemu.kubelet.node.nodes` keeps the Node (``leases``). What is used,
-and what follows, begins at :mod:`kemu.kubelet.pressure.pressures` (``usages``, ``machines``, ``stats``, ``eviction``,
-``ranking``, ``oom``); ``boots`` and ``shutdowns`` are about machines that go off.
+Begin at :mod:`kemu.kubelet.kubelet`, the actor, which wires the parts together. Each folder imports only from those
+below it:
 
-``admission``, ``critical``, ``preemption``, ``thresholds``, ``configurations``, ``ranking``, ``eviction`` and ``oom``
-decide without actors or clocks: :mod:`kemu.conformance` asks them what Kubernetes was asked.
+    sync        the lives of pods: start, restart, termination, status; static pods; adoption after a restart
+    pressure    the eviction manager and the kernel's OOM killer        node   the Node: status, lease, shutdown, boots
+    images      the images of the node: pulls and garbage collection
+    usage       what pods and the machine use over time
+    admission   whether the node takes a pod, and which pods a critical pod preempts
+    pods        what the kubelet keeps of one pod: its worker, containers, claim, status and mirror
+    settings    the KubeletConfiguration: which fields act, and what they come to
+
+The decisions (``admission.predicates``, ``admission.preemption``, ``pods.critical``, ``settings.thresholds``,
+``pressure.eviction``, ``pressure.ranking``, ``pressure.oom_scores``) are pure functions without actors or clocks;
+:mod:`kemu.conformance` compares them with recorded answers of the real kubelet.
 """

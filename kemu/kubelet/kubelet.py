@@ -1,16 +1,17 @@
 """The actor of one node, ``kubelet/<node>``: wires the node's own object, its pods, and the watch of them together.
 
-Config (plain data): ``node`` (a serialised core/v1 Node: what to register), ``apiserver`` (whom to talk to),
+Config (plain data): ``node`` (a serialised core/v1 Node: what to register), ``apiserver`` (the actor to talk to),
 ``kubelet`` (fields of a KubeletConfiguration), ``timing`` (``kubeletSync``, ``podStart``, ``imagePull``: seconds or
 distributions), ``machine`` and ``usage`` (:mod:`kemu.kubelet.usage.machines`, :mod:`kemu.kubelet.usage.usages`),
 ``images`` (sizes in bytes, by name with tag), ``heartbeats`` (False: no leases and no reports of an unchanged node),
 ``standing`` (when it may state heartbeats instead of sending them: :class:`kemu.kubelet.node.leases.Calms`),
-``preemptsForAll`` (True: lower pods are killed for every pod that does not fit, not for critical ones alone),
+``preemptsForAll`` (True: the kubelet preempts lower pods for every pod that does not fit, not for critical ones only),
 ``staticPods`` (serialised Pods: the manifests of its static pods), ``events`` (which event objects it writes:
 :data:`kemu.client.recorders.LEVELS`), ``boot`` (since when its machine runs: :mod:`kemu.kubelet.node.boots`).
 
-:mod:`kemu.kubelet.pods.pods` runs the pods, :mod:`kemu.kubelet.node.nodes` keeps the Node. After a crash the next
-incarnation takes over what the API server says runs here: containers outlive their kubelet, though not their machine.
+:mod:`kemu.kubelet.sync.pod_workers` runs the pods, :mod:`kemu.kubelet.node.node_statuses` keeps the Node. After a crash
+the next incarnation adopts the pods that the API server has on this node: containers outlive their kubelet, though not
+their machine.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kemu.client import clients, informers, recorders
-from kemu.kubelet.admission import critical, predicates
-from kemu.kubelet.node import boots, nodes, shutdowns
-from kemu.kubelet.pods import pods, static_pods
-from kemu.kubelet.pressure import pressures
-from kemu.kubelet.settings import settings
+from kemu.kubelet.admission import predicates
+from kemu.kubelet.node import boots, node_statuses, shutdowns
+from kemu.kubelet.pods import critical
+from kemu.kubelet.pressure import eviction_loops
+from kemu.kubelet.settings import kubelet_configurations
+from kemu.kubelet.sync import pod_workers, static_pods
 from kemu.objects import pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
@@ -37,14 +39,14 @@ class Kubelet:
         self.env = env
         self._clock = env.clock
         self._heartbeats = bool(config.get("heartbeats", True))
-        self.settings = settings.read(config.get("kubelet") or {}, config.get("timing") or {})
+        self.settings = kubelet_configurations.read(config.get("kubelet") or {}, config.get("timing") or {})
         self.client = clients.Client(env, config.get("apiserver") or "apiserver/0")
         boot = self._boot = boots.read(config)
-        self.node = nodes.OwnNode(env, self.client, self.settings, config["node"], config.get("standing"), boot)
-        self.pods = pods.Pods(
+        self.node = node_statuses.OwnNode(env, self.client, self.settings, config["node"], config.get("standing"), boot)
+        self.pods = pod_workers.PodWorkers(
             env, self.client, self.settings, self.node.name, self.node.read, boot, config.get("images") or {}
         )
-        self.pressures = pressures.Pressures(
+        self.pressures = eviction_loops.EvictionLoop(
             env, self.node.wanted(), config, self.pods, self.node.set_pressures, self.pods.images
         )
         self.pods.pressures = self.pressures

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from kemu.objects import quantities
+from kemu.objects import names, quantities
 
 CPU = "cpu"
 MEMORY = "memory"
@@ -31,6 +31,18 @@ _DEFAULTS_NANO = {CPU: DEFAULT_CPU_MILLI * 1_000_000, MEMORY: DEFAULT_MEMORY_BYT
 
 Quantities = Mapping[str, Any]
 """A ``map<string, Quantity>`` field: allocatable, requests, limits, overhead."""
+
+
+def is_native(name: str) -> bool:
+    """Whether Kubernetes itself defines it: no domain, or one within ``kubernetes.io`` (``IsNativeResource``)."""
+    return "/" not in name or "kubernetes.io/" in name
+
+
+@lru_cache(4096)
+def is_extended(name: str) -> bool:
+    """Whether it is an extended resource such as ``nvidia.com/gpu``, counted in whole numbers and never overcommitted
+    (``IsExtendedResourceName`` of ``pkg/apis/core/v1/helper``)."""
+    return not is_native(name) and not name.startswith("requests.") and not names.label_key(f"requests.{name}")
 
 
 def resource_list(amounts: Quantities) -> dict[str, int]:

@@ -1,16 +1,31 @@
-"""Timestamps as Kubernetes writes them: RFC 3339, in UTC."""
+"""Timestamps as Kubernetes writes them (RFC 3339, in UTC), and durations as Go writes them (``1m30s``, ``500ms``)."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from typing import Any
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST_S = -62_135_596_800
 _LATEST_S = 253_402_300_799
 """The first and the last second that have a year of four digits."""
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+_UNIT_NS = {
+    "ns": 1,
+    "us": 1_000,
+    "µs": 1_000,
+    "μs": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+_PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
+_MAX_NS = 2**63 - 1
 
 
 @lru_cache(16_384)
@@ -35,3 +50,43 @@ def format_time(unix_s: int) -> str:
 def format_micro_time(unix_s: int, nanos: int) -> str:
     """RFC 3339 text with six digits of a second: ``2000-01-01T00:00:00.000001Z``."""
     return f"{format_time(unix_s)[:-1]}.{nanos // 1000 % 1_000_000:06d}Z"
+
+
+def _fraction_ns(digits: str, unit: int) -> int:
+    """With the floats of Go, which may cut off one nanosecond more than the exact number does."""
+    number, scale = 0, 1.0
+    for digit in digits:
+        longer = number * 10 + int(digit)
+        if number > _MAX_NS // 10 or longer > _MAX_NS + 1:
+            break  # Further digits do not count.
+        number, scale = longer, scale * 10
+    return int(float(number) * (float(unit) / scale))
+
+
+def parse_duration(text: str) -> int:
+    """Nanoseconds, fractions of them cut off, of a text such as ``1m30s``. Mirrors ``time.ParseDuration`` of Go. Raises
+    ValueError."""
+    sign, rest = (-1, text[1:]) if text[:1] == "-" else (1, text.removeprefix("+"))
+    if rest == "0":
+        return 0
+    total, position = 0, 0
+    while position < len(rest):
+        part = _PART.match(rest, position)
+        if part is None or not (part[1] or part[2]):
+            break
+        unit = _UNIT_NS[part[3]]
+        total += int(part[1] or "0") * unit + _fraction_ns(part[2] or "", unit)
+        position = part.end()
+    if not rest or position < len(rest):
+        raise ValueError(f"invalid duration {text!r}: expected something like 10s or 1m30s")
+    if total > _MAX_NS and not (sign < 0 and total == _MAX_NS + 1):
+        raise ValueError(f"invalid duration {text!r}: too long")
+    return sign * total
+
+
+def duration_field(fields: Mapping[str, Any], name: str, path: str = "") -> int:
+    """Nanoseconds of a field; 0 where it is missing. Raises ValueError that begins with its path (``name``)."""
+    try:
+        return parse_duration(fields.get(name) or "0")
+    except ValueError as error:
+        raise ValueError(f"{path or name}: {error}") from error

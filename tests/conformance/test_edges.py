@@ -10,9 +10,10 @@ from kemu.conformance import readings
 from kemu.conformance.kubelet import decisions
 from kemu.controllers import taint_timers
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet.pressure import eviction_messages, stats, thresholds
-from kemu.kubelet.settings import durations
-from kemu.objects import quantities
+from kemu.kubelet.pressure import eviction_messages
+from kemu.kubelet.settings import thresholds
+from kemu.kubelet.usage import stats
+from kemu.objects import quantities, times
 from tests.conformance import reference, test_reference
 
 Json = dict[str, Any]
@@ -133,7 +134,7 @@ def test_stats_without_a_reference_or_names() -> None:
     ],
 )
 def test_fractions_of_durations(text: str, ns: int) -> None:
-    assert durations.parse_ns(text) == ns
+    assert times.parse_duration(text) == ns
 
 
 @pytest.mark.parametrize(("text", "same"), [("1_0%", "10%"), ("1_2.5_0%", "12.5%"), ("1e0_1%", "10%")])

@@ -18,7 +18,7 @@ import pytest
 
 from kemu.conformance import case_files
 from kemu.conformance.kubelet import decisions
-from kemu.kubelet.pressure import thresholds
+from kemu.kubelet.settings import thresholds
 from tests.conformance import reference
 
 Json = dict[str, Any]

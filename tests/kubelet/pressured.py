@@ -1,4 +1,4 @@
-"""A node under pressure without the rest of its kubelet (:class:`kemu.kubelet.pressure.pressures.Pressures`).
+"""A node under pressure without the rest of its kubelet (:class:`kemu.kubelet.pressure.eviction_loops.EvictionLoop`).
 
 Its host says how long its pods take to be killed, to be cleaned up, and to start again."""
 
@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet.admission import predicates
-from kemu.kubelet.images import images
-from kemu.kubelet.pods import containers
+from kemu.kubelet.images import stores
+from kemu.kubelet.pods import claims, containers
 from kemu.kubelet.pods.workers import ACTIVE, ENDED, STOPPING, Worker
-from kemu.kubelet.pressure import pressures
+from kemu.kubelet.pressure import eviction_loops
 from kemu.kubelet.usage import usages
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.simulation import SimRuntime
@@ -67,8 +66,8 @@ class Bench:
         self.times: dict[str, Times] = {}
         self.order: list[str] = []
         self.conditions: list[tuple[float, tuple[str, ...]]] = []
-        self.images = images.Images(self.runtime.env("kubelet/n1"), {})
-        self.pressures = pressures.Pressures(
+        self.images = stores.Images(self.runtime.env("kubelet/n1"), {})
+        self.pressures = eviction_loops.EvictionLoop(
             self.runtime.env("kubelet/n1"),
             one,
             config,
@@ -119,7 +118,7 @@ class Bench:
     def run(self, one: core_v1_pb2.Pod, times: Times | None = None) -> None:
         worker = Worker(one, self.clock.now_ns())
         worker.containers = containers.of(one)
-        worker.claim = predicates.claim_of(one, running=True)
+        worker.claim = claims.claim_of(one, running=True)
         worker.state = ACTIVE
         worker.start_ns = self.clock.now_ns()
         self.workers[one.metadata.name] = worker
@@ -131,7 +130,7 @@ class Bench:
 
     def offer(self, one: core_v1_pb2.Pod, times: Times | None = None) -> bool:
         """Run it unless the manager refuses it."""
-        if self.pressures.admit(one):
+        if self.pressures.admit(one) is not None:
             return False
         self.run(one, times)
         return True

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet.images import garbage, images
+from kemu.kubelet.images import garbage, stores
+from kemu.kubelet.settings import image_policies
 from kemu.kubelet.usage import machines, usages
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.simulation import SimRuntime
@@ -230,12 +231,12 @@ class TestPressure:
 )
 def test_what_is_wrong_with_a_configuration(fields: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ValueError, match=re.escape(complaint)):
-        garbage.read(fields)
+        image_policies.read(fields)
 
 
 def test_defaults() -> None:
-    found = garbage.read({"imageMinimumGCAge": "0s", "imageMaximumGCAge": "0s"})
-    assert found == garbage.Policy(85, 80, 120 * SECOND_NS, 0)
+    found = image_policies.read({"imageMinimumGCAge": "0s", "imageMaximumGCAge": "0s"})
+    assert found == image_policies.Policy(85, 80, 120 * SECOND_NS, 0)
 
 
 def test_sizes_are_written_as_in_the_kubelet() -> None:
@@ -262,7 +263,7 @@ class Story:
                 {"sine": {"mean": "400", "amplitude": "300", "period": f"{stream.randint(500, 3000)}s"}},
             )
         )
-        self.policy = garbage.Policy(
+        self.policy = image_policies.Policy(
             high_percent=stream.choice((60, 85)),
             low_percent=stream.choice((30, 50)),
             min_age_ns=stream.choice((1, 120, 400)) * SECOND_NS,
@@ -337,7 +338,7 @@ def some_passes(story: Story, until_s: int) -> list[tuple[int, list[str]]]:
     recorder = Recorder()
     runtime = SimRuntime(0, recorder, {})
     env, clock = runtime.env("kubelet/n1"), runtime.clock
-    here = images.Images(env, story.sizes)
+    here = stores.Images(env, story.sizes)
     containers: list[tuple[str, int]] = []
     meter = machines.Meter(
         machines.Machine(0, 0, machines.FileSystem(story.capacity, 1000), None, False, 1000),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet.images import images
+from kemu.kubelet.images import stores
 from tests.kubelet.cluster import Cluster, node, pod
 
 MEBIBYTE = 1 << 20
@@ -56,7 +56,7 @@ def test_nothing_is_written_for_images_of_unknown_size(cluster: Cluster) -> None
     async def main(cluster: Cluster) -> None:
         await cluster.at(11)
         before = (await cluster.client.get("nodes", "n1", "")).metadata.resourceVersion
-        await cluster.create(of("a", "unknown:1"), of("b", images.EVERYWHERE))
+        await cluster.create(of("a", "unknown:1"), of("b", stores.EVERYWHERE))
         await cluster.at(100)
         assert (await cluster.client.get("nodes", "n1", "")).metadata.resourceVersion == before
 
@@ -86,7 +86,7 @@ def test_the_image_of_a_pod_that_runs_from_the_start_is_there(cluster: Cluster) 
 
 def test_a_container_without_an_image_of_its_own_waits_for_none(cluster: Cluster) -> None:
     async def main(cluster: Cluster) -> None:
-        await cluster.create(of("a", images.EVERYWHERE), of("b", images.EVERYWHERE, "Never"))
+        await cluster.create(of("a", stores.EVERYWHERE), of("b", stores.EVERYWHERE, "Never"))
         await cluster.at(10)
 
     cluster.play(main, timing={"imagePull": 5})

@@ -151,9 +151,9 @@ def test_heartbeats_go_on_after_a_partition(cluster: Cluster) -> None:
 def test_a_bad_configuration_is_refused_by_name(cluster: Cluster) -> None:
     import pytest
 
-    from kemu.kubelet.settings import settings
+    from kemu.kubelet.settings import kubelet_configurations
 
     with pytest.raises(ValueError, match=r"nodeStatusUpdateFrequency.*'often'"):
-        settings.read({"nodeStatusUpdateFrequency": "often"}, {})
+        kubelet_configurations.read({"nodeStatusUpdateFrequency": "often"}, {})
     with pytest.raises(ValueError, match=r"timing\.podStart"):
-        settings.read({}, {"podStart": {"uniform": {"min": 2}}})
+        kubelet_configurations.read({}, {"podStart": {"uniform": {"min": 2}}})

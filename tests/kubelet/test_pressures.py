@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from kemu.conformance import readings
-from kemu.kubelet.pressure import pressures, thresholds
+from kemu.kubelet.pressure import eviction_loops
+from kemu.kubelet.settings import thresholds
 from kemu.kubelet.usage import machines
 from kemu.runtime.env import SECOND_NS
 from tests.kubelet.pressured import Bench, Times, node, pod, with_usage
@@ -52,7 +53,7 @@ class TestRecordedLoops:
     def test_agree(
         self, leaves_out: bool, part: int, looks: list[tuple[int, Any]], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pressures.Pressures, "leaves_out", leaves_out)
+        monkeypatch.setattr(eviction_loops.EvictionLoop, "leaves_out", leaves_out)
         for one in recorded()[part :: 8 if leaves_out else 24]:
             case, expected = one["case"], one["expect"]
             looks.clear()
@@ -87,7 +88,7 @@ class TestRecordedLoops:
         # A kubelet that is told 0 takes five minutes; its manager does not.
         bench.pressures._manager._transition_ns = config["evictionPressureTransitionPeriodSeconds"] * SECOND_NS
         # The recording has no kernel that kills.
-        bench.pressures._plan_kill = lambda *_: None  # type: ignore[method-assign]
+        bench.pressures._oom_killer.plan = lambda *_, **__: None  # type: ignore[method-assign]
         bench.order = [data["pod"]["metadata"]["name"] for data in case["pods"]]
         admissions = []
 
@@ -234,7 +235,7 @@ class TestLooksLeftOut:
     @pytest.mark.parametrize("seed", range(24))
     def test_change_nothing(self, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
         found = RandomNode(seed).play()
-        monkeypatch.setattr(pressures.Pressures, "leaves_out", False)
+        monkeypatch.setattr(eviction_loops.EvictionLoop, "leaves_out", False)
         assert found == RandomNode(seed).play()
 
     def test_something_happens_on_most_of_those_nodes(self) -> None:

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from kemu.kubelet.settings import settings
+from kemu.kubelet.settings import kubelet_configurations
 
 
 def test_what_is_left_out_or_zero_has_its_default() -> None:
-    found = settings.read({"maxPods": 0, "nodeStatusUpdateFrequency": "0s"}, {})
+    found = kubelet_configurations.read({"maxPods": 0, "nodeStatusUpdateFrequency": "0s"}, {})
     assert (found.max_pods, found.lease_duration_s) == (110, 40)
     assert (found.status_update_s, found.status_report_s) == (10, 300)
     assert (found.max_restart_period_s, found.pulls_at_once) == (300, 1)
-    assert found is settings.read({"maxPods": 0, "nodeStatusUpdateFrequency": "0s"}, {})
+    assert found is kubelet_configurations.read({"maxPods": 0, "nodeStatusUpdateFrequency": "0s"}, {})
 
 
 @pytest.mark.parametrize(
@@ -29,11 +29,13 @@ def test_what_is_left_out_or_zero_has_its_default() -> None:
     ],
 )
 def test_pulls_at_once(configuration: dict[str, Any], at_once: int) -> None:
-    assert settings.read(configuration, {}).pulls_at_once == at_once
+    assert kubelet_configurations.read(configuration, {}).pulls_at_once == at_once
 
 
 def test_durations_are_those_of_go() -> None:
-    found = settings.read({"nodeStatusReportFrequency": "1h1.5m", "nodeStatusUpdateFrequency": "250ms"}, {})
+    found = kubelet_configurations.read(
+        {"nodeStatusReportFrequency": "1h1.5m", "nodeStatusUpdateFrequency": "250ms"}, {}
+    )
     assert (found.status_report_s, found.status_update_s) == (3690, 0.25)
 
 
@@ -63,4 +65,4 @@ def test_durations_are_those_of_go() -> None:
 )
 def test_mistakes_are_named_by_their_path(configuration: Any, timing: Any, complaint: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(complaint)}"):
-        settings.read(configuration, timing)
+        kubelet_configurations.read(configuration, timing)

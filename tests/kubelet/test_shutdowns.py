@@ -12,8 +12,8 @@ import pytest
 from kemu.errors import ScenarioError
 from kemu.k8s import core_v1_pb2
 from kemu.kubelet.node import shutdowns
-from kemu.kubelet.node.shutdowns import Group
-from kemu.kubelet.settings import settings
+from kemu.kubelet.settings import kubelet_configurations, shutdown_groups
+from kemu.kubelet.settings.shutdown_groups import Group
 from kemu.objects import meta
 from kemu.runtime.env import ActorSpec
 from kemu.scenario.playing import machines
@@ -46,8 +46,8 @@ GRACEFUL = {"shutdownGracePeriod": "30s", "shutdownGracePeriodCriticalPods": "10
     ],
 )
 def test_groups(kubelet: Mapping[str, Any], groups: tuple[Group, ...]) -> None:
-    assert settings.read(kubelet, {}).shutdown == groups
-    assert shutdowns.requested_s(groups) == sum(group.grace_s for group in groups)
+    assert kubelet_configurations.read(kubelet, {}).shutdown == groups
+    assert shutdown_groups.requested_s(groups) == sum(group.grace_s for group in groups)
 
 
 @pytest.mark.parametrize(

@@ -137,4 +137,4 @@ class TestMachines:
         bench = Bench(node(memory="4Gi"))
         bench.play(100, [(0, partial(bench.run, pod("a")))])
         assert bench.pressures._look_timer is None
-        assert bench.pressures._kill_timer is None
+        assert bench.pressures._oom_killer.timer is None

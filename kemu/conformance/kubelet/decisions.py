@@ -12,9 +12,10 @@ from typing import Any
 from kemu.conformance import readings
 from kemu.conformance.controllers import node_failures as failures
 from kemu.conformance.kubelet import evictions as pressure
-from kemu.kubelet.admission import critical, predicates, preemption
-from kemu.kubelet.pressure import oom, thresholds
-from kemu.kubelet.settings import configurations
+from kemu.kubelet.admission import predicates, preemption
+from kemu.kubelet.pods import claims, critical
+from kemu.kubelet.pressure import oom_scores
+from kemu.kubelet.settings import evictions, thresholds
 from kemu.objects import qos, requests
 
 Json = dict[str, Any]
@@ -39,7 +40,7 @@ def _qos(case: Json) -> Json:
         "qosClass": qos.qos_class(pod),
         "computedQOSClass": qos.computed_qos_class(pod),
         "oomScoreAdj": {
-            container.name: oom.score(pod, container, case["memoryCapacity"])
+            container.name: oom_scores.score(pod, container, case["memoryCapacity"])
             for container in (*pod.spec.initContainers, *pod.spec.containers)
         },
         "requests": {name: wanted(pod, name) for name in sorted(names)},
@@ -101,7 +102,7 @@ def _thresholds(case: Json) -> Json:
 
 
 def _config_defaults(case: Json) -> Json:
-    settings = configurations.read(case["kubeletConfiguration"])
+    settings = evictions.read(case["kubeletConfiguration"])
     config: Json = {
         "enforceNodeAllocatable": list(settings.enforce_node_allocatable),
         "evictionHard": settings.hard,
@@ -134,8 +135,8 @@ def _admission(case: Json) -> Json:
         others = readings.pods(case.get("pods"))
         usage = predicates.Usage()
         for other in others:
-            usage.add(predicates.claim_of(other, running=True))
-        claim = predicates.claim_of(pod)
+            usage.add(claims.claim_of(other, running=True))
+        claim = claims.claim_of(pod)
         found = predicates.failures(node, usage, pod, claim)
         if predicates.needs_fresh_node(found):
             # What is read anew is taken as it is; what was read already has been patched for good.

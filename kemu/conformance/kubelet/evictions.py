@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.conformance import readings
-from kemu.kubelet.pressure import eviction, ranking, stats, thresholds
+from kemu.kubelet.pressure import eviction, ranking
+from kemu.kubelet.settings import thresholds
+from kemu.kubelet.usage import stats
 
 Json = dict[str, Any]
 _SECOND_NS = readings.SECOND_NS

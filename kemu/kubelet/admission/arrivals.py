@@ -1,6 +1,6 @@
 """Which of the pods that arrive a node takes: one after the other, in the order of their arrival.
 
-Between :mod:`kemu.kubelet.pods.pods`, which brings the pods and carries the verdicts out, and
+Between :mod:`kemu.kubelet.sync.pod_workers`, which brings the pods and carries the verdicts out, and
 :mod:`kemu.kubelet.admission.predicates`, which has the checks. A pod that cannot be judged yet holds up all that came
 after it: its Node is being read, or others are killed for it, one after the other, each with its own grace period
 (:mod:`kemu.kubelet.admission.preemption` names them). Mirrors the admission in ``HandlePodAdditions`` of
@@ -15,17 +15,16 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Any, Protocol
 
 from kemu.client import recorders
-from kemu.kubelet.admission import critical, predicates, preemption
-from kemu.kubelet.pods import statuses
+from kemu.kubelet.admission import predicates, preemption
+from kemu.kubelet.pods import claims, critical, statuses
 from kemu.kubelet.pods.workers import WAITING, Worker
-from kemu.kubelet.pressure import eviction
 from kemu.runtime.env import Env
 
 
 class Host(Protocol):
     """Who carries the verdicts out. ``worker.start_ns`` is set before."""
 
-    def admitted(self, worker: Worker, claim: predicates.Claim) -> None:
+    def admitted(self, worker: Worker, claim: claims.Claim) -> None:
         """The pod may start, and counts on the node from now on, with this claim."""
 
     def refused(self, worker: Worker, decision: predicates.Decision) -> None:
@@ -40,7 +39,7 @@ class Host(Protocol):
 
 
 _PREEMPTED = statuses.Failure(
-    preemption.REASON, preemption.MESSAGE, preemption.CONDITION_REASON, preemption.CONDITION_MESSAGE
+    preemption.REASON, preemption.MESSAGE, preemption.CONDITION_REASON, preemption.CONDITION_MESSAGE, makes_room=True
 )
 
 
@@ -66,8 +65,8 @@ class Arrivals:
         """Pods are being killed. A real kubelet hears nothing meanwhile."""
         self.on_preempted: Callable[[], None] = lambda: None
         """Called when that is over."""
-        self.refuses: Callable[[Any], str] = lambda pod: ""
-        """Why a node under pressure does not take a pod; empty: it does."""
+        self.refuses: Callable[[Any], predicates.Decision | None] = lambda pod: None
+        """The decision of the eviction manager, which refuses pods while the node is under pressure; None: none."""
         self.closed: predicates.Decision | None = None
         """Set: what would be admitted is refused all the same, for this reason."""
         self._env = env
@@ -94,7 +93,7 @@ class Arrivals:
         decision = predicates.precheck(self.node, pod)
         if decision is None:
             assert self.node is not None
-            found = predicates.failures(self.node, self._usage, pod, predicates.claim_of(pod))
+            found = predicates.failures(self.node, self._usage, pod, claims.claim_of(pod))
             decision = predicates.decide(found) if found else None
         if decision is not None:
             self._log(worker, decision)
@@ -109,16 +108,12 @@ class Arrivals:
         waiting = self._waiting
         while waiting and not self._reading and not self.preempting:
             worker = waiting[0]
-            pressed = self.refuses(worker.pod)
-            if pressed:
-                self._decided(worker, predicates.Decision(False, eviction.REASON, pressed), None)
-                continue
-            refusal = predicates.precheck(self.node, worker.pod)
+            refusal = self.refuses(worker.pod) or predicates.precheck(self.node, worker.pod)
             if refusal is not None:
                 self._decided(worker, refusal, None)
                 continue
             assert self.node is not None
-            claim = predicates.claim_of(worker.pod)
+            claim = claims.claim_of(worker.pod)
             found = predicates.failures(self.node, self._usage, worker.pod, claim)
             if predicates.needs_fresh_node(found):
                 self._reading = True
@@ -126,7 +121,7 @@ class Arrivals:
             else:
                 self._recover(worker, claim, found)
 
-    async def _judge_again(self, worker: Worker, claim: predicates.Claim, known: Collection[str]) -> None:
+    async def _judge_again(self, worker: Worker, claim: claims.Claim, known: Collection[str]) -> None:
         """The first of those that wait, against the Node as it is now; ``known``: resources that it had before."""
         node = await self._fresh_node()
         self._reading = False
@@ -136,7 +131,7 @@ class Arrivals:
             self._recover(worker, claim, found)
         self._judge()
 
-    def _recover(self, worker: Worker, claim: predicates.Claim, found: tuple[predicates.Failure, ...]) -> None:
+    def _recover(self, worker: Worker, claim: claims.Claim, found: tuple[predicates.Failure, ...]) -> None:
         """The checks have found this; perhaps room can be made."""
         if not found:
             self._decided(worker, predicates.ADMITTED, claim)
@@ -153,7 +148,7 @@ class Arrivals:
             self._decided(worker, decision, claim)
 
     async def _preempt(
-        self, worker: Worker, claim: predicates.Claim, decision: predicates.Decision, victims: list[Worker]
+        self, worker: Worker, claim: claims.Claim, decision: predicates.Decision, victims: list[Worker]
     ) -> None:
         for victim in victims:
             grace_s = victim.pod.spec.terminationGracePeriodSeconds
@@ -179,7 +174,7 @@ class Arrivals:
         self._judge()
         self.on_preempted()
 
-    def _decided(self, worker: Worker, decision: predicates.Decision, claim: predicates.Claim | None) -> None:
+    def _decided(self, worker: Worker, decision: predicates.Decision, claim: claims.Claim | None) -> None:
         """On the first of those that wait."""
         if decision.admitted and self.closed is not None:
             decision = self.closed

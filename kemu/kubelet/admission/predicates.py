@@ -1,7 +1,7 @@
 """Whether a node takes a pod: the checks of the kubelet of v1.36, in their order, with its reasons and texts.
 
 Mirrors ``pkg/kubelet/lifecycle`` (``predicateAdmitHandler.Admit``, ``generalFilter``). Pure functions over what
-:mod:`kemu.kubelet.pods.pods` knows; ``kemu conformance kubelet`` compares them with recorded answers of the real
+:mod:`kemu.kubelet.sync.pod_workers` knows; ``kemu conformance kubelet`` compares them with recorded answers of the real
 kubelet.
 """
 
@@ -11,13 +11,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.objects import quantities, requests, selectors
+from kemu.kubelet.pods import critical
+from kemu.kubelet.pods.claims import Claim
+from kemu.objects import host_ports, quantities, requests, selectors
 
 OS = "linux"
 OS_LABEL = "kubernetes.io/os"
-STATIC_ANNOTATION = "kubernetes.io/config.source"
-MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
-CRITICAL_PRIORITY = 2_000_000_000
 
 _FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
 """Looked at in this order, before all others."""
@@ -121,28 +120,6 @@ class NodeView:
         self.supplemental_groups_policy: bool = node.status.features.supplementalGroupsPolicy
 
 
-Port = tuple[str, str, int]
-"""IP, protocol, number on the host."""
-ANY_IP = "0.0.0.0"
-
-
-class Claim:
-    """What one pod takes from its node while it counts there."""
-
-    __slots__ = ("ports", "requests")
-
-    def __init__(self, requests: dict[str, int], ports: tuple[Port, ...]) -> None:
-        self.requests = requests
-        """cpu in millicores, everything else in whole units; the place that the pod takes is not among them."""
-        self.ports = ports
-
-
-def claim_of(pod: Any, *, running: bool = False) -> Claim:
-    """``running``: the pod is on the node already, so a resize of it counts."""
-    amounts = requests.pod_requests_on_node(pod) if running else requests.pod_requests(pod)
-    return Claim(amounts, _host_ports(pod.spec))
-
-
 class Usage:
     """The sum of the claims on a node."""
 
@@ -150,7 +127,7 @@ class Usage:
 
     def __init__(self) -> None:
         self.requested: dict[str, int] = {}
-        self.ports: dict[Port, int] = {}
+        self.ports: dict[host_ports.HostPort, int] = {}
         """How many pods hold it."""
         self.pods = 0
 
@@ -174,23 +151,12 @@ class Usage:
         self.pods -= 1
         assert self.pods >= 0, "a claim was given back that the node did not hold"
 
-    def holds(self, port: Port) -> bool:
-        """Whether somebody on the node has a port that clashes with this one."""
+    def holds(self, port: host_ports.HostPort) -> bool:
+        """Whether a pod on the node has a port that conflicts with this one."""
         address, protocol, number = port
-        if address != ANY_IP:
-            return port in self.ports or (ANY_IP, protocol, number) in self.ports
-        return any(protocol == held[1] and number == held[2] for held in self.ports)
-
-
-def is_static(pod: Any) -> bool:
-    """Read from a file on the node rather than from the API server (any source but ``api``, even an empty one)."""
-    annotations = pod.metadata.annotations
-    return STATIC_ANNOTATION in annotations and annotations[STATIC_ANNOTATION] != "api"
-
-
-def is_critical(pod: Any) -> bool:
-    """Static, the mirror of a static pod, or of a system priority: the kubelet may kill others for it."""
-    return pod.spec.priority >= CRITICAL_PRIORITY or is_static(pod) or MIRROR_ANNOTATION in pod.metadata.annotations
+        return any(
+            protocol == held[1] and number == held[2] and host_ports.conflict(address, held[0]) for held in self.ports
+        )
 
 
 def precheck(node: NodeView | None, pod: Any) -> Decision | None:
@@ -221,7 +187,7 @@ def failures(node: NodeView, usage: Usage, pod: Any, claim: Claim) -> tuple[Fail
     if claim.ports and any(usage.holds(port) for port in claim.ports):
         found.append(NODE_PORTS)
     untolerated = any(not selectors.tolerates_any(spec.tolerations, taint) for taint in node.taints)
-    if untolerated and not is_static(pod):
+    if untolerated and not critical.is_static(pod):
         found.append(TAINT_TOLERATION)
     return tuple(found)
 
@@ -273,7 +239,7 @@ def _unknown_extended(pod: Any, known: Collection[str]) -> list[str]:
         for containers in (pod.spec.containers, pod.spec.initContainers)
         for container in containers
         for name in sorted(container.resources.requests)
-        if name not in known and is_extended_resource(name)
+        if name not in known and requests.is_extended(name)
     ]
 
 
@@ -285,26 +251,7 @@ def _overhead(pod: Any, resource: str) -> int:
 def _is_counted(name: str) -> bool:
     """Whether a node keeps account of a resource: one of a domain, huge pages, volumes that can be attached."""
     return (
-        is_extended_resource(name)
+        requests.is_extended(name)
         or _NATIVE_PREFIX in name
         or name.startswith((requests.HUGE_PAGES_PREFIX, _VOLUMES_PREFIX))
-    )
-
-
-def is_extended_resource(name: str) -> bool:
-    """Of a domain of its own, as ``example.com/gpu``."""
-    return "/" in name and _NATIVE_PREFIX not in name and not name.startswith("requests.")
-
-
-def _host_ports(spec: Any) -> tuple[Port, ...]:
-    """Of containers and sidecars."""
-    containers = [
-        *spec.containers,
-        *(container for container in spec.initContainers if container.restartPolicy == "Always"),
-    ]
-    return tuple(
-        (port.hostIP or ANY_IP, port.protocol or "TCP", port.hostPort)
-        for container in containers
-        for port in container.ports
-        if port.hostPort > 0
     )

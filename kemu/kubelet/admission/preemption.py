@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.kubelet.admission import critical, predicates
+from kemu.kubelet.admission import predicates
+from kemu.kubelet.pods import critical
 from kemu.objects import qos, requests
 
 REASON = "Preempting"

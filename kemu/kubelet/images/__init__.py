@@ -1,1 +1,4 @@
-"""The images of a node: pulls, and the garbage collector."""
+"""The images of a node: begin at ``stores``, which holds them.
+
+``pulls`` adds images, ``garbage`` removes them (``pkg/kubelet/images``).
+"""

@@ -1,26 +1,23 @@
-"""The garbage collector of images: which go when their disk fills up, or when nobody has used them for long.
+"""Image garbage collection: removes images when their disk fills up, or when they have been unused for too long.
 
 Mirrors ``pkg/kubelet/images`` (``realImageGCManager``) and ``StartGarbageCollection`` of ``pkg/kubelet``: a pass every
-five minutes from the kubelet's start. In use is an image as long as a container of it exists, whether that runs or not
-(:class:`kemu.kubelet.pods.pods.Pods` knows them). The eviction manager has all unused ones removed when it runs short
-of disk (:mod:`kemu.kubelet.pressure.pressures`); what the disk holds, :mod:`kemu.kubelet.usage.machines` measures.
+five minutes from the kubelet's start. An image is in use as long as a container of it exists, running or not. The
+eviction manager has all unused images removed when the disk runs short (:mod:`kemu.kubelet.pressure.eviction_loops`);
+:mod:`kemu.kubelet.usage.machines` measures the disk.
 
-A pass that would change nothing and say nothing is left out. What such a pass would have noted (when it first saw an
-image, when it last saw it in use) is worked out afterwards, from when the image came and when its containers went.
+A pass without an effect is skipped. What it would have noted (when it first saw an image, when it last saw it in use)
+is computed afterwards, from when the image came and when its containers went.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable
 
 from kemu.client import recorders
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet.images import images
-from kemu.kubelet.images.images import Image
-from kemu.kubelet.pressure import thresholds
-from kemu.kubelet.settings import durations
+from kemu.kubelet.images import stores
+from kemu.kubelet.images.stores import Image
+from kemu.kubelet.settings import image_policies, thresholds
 from kemu.kubelet.usage import curves, machines
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
@@ -31,54 +28,6 @@ SEARCH = 12
 FREE_FAILED, FAILED = "FreeDiskSpaceFailed", "ImageGCFailed"
 """Reasons of events."""
 
-_HIGH, _LOW = "imageGCHighThresholdPercent", "imageGCLowThresholdPercent"
-_MIN_AGE, _MAX_AGE = "imageMinimumGCAge", "imageMaximumGCAge"
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """When the disk is full to the high threshold, images are removed until it is down to the low one."""
-
-    high_percent: int = 85
-    low_percent: int = 80
-    min_age_ns: int = 120 * SECOND_NS
-    """No image is removed for want of room that was first seen less than so long ago."""
-    max_age_ns: int = 0
-    """Those that have been unused for longer are removed, however much room there is; 0: they are not."""
-
-    @property
-    def is_off(self) -> bool:
-        """No pass takes place. The eviction manager may still ask."""
-        return self.high_percent == 100 and not self.max_age_ns
-
-
-_DEFAULT = Policy()
-
-
-def read(kubelet: Mapping[str, Any]) -> Policy:
-    """From the fields of a KubeletConfiguration. Raises ValueError that begins with the path of the field."""
-    high, low = _percent(kubelet, _HIGH, _DEFAULT.high_percent), _percent(kubelet, _LOW, _DEFAULT.low_percent)
-    if low >= high:
-        stated = _LOW if kubelet.get(_LOW) is not None else _HIGH
-        raise ValueError(f"{stated}: {_LOW} ({low}) must be less than {_HIGH} ({high})")
-    # As in the kubelet, 0 stands for the default.
-    min_age_ns = durations.field_ns(kubelet, _MIN_AGE) or _DEFAULT.min_age_ns
-    max_age_ns = durations.field_ns(kubelet, _MAX_AGE)
-    if max_age_ns < 0:
-        raise ValueError(f"{_MAX_AGE}: must not be negative")
-    if 0 < max_age_ns <= min_age_ns:
-        raise ValueError(f"{_MAX_AGE}: must be greater than {_MIN_AGE} ({min_age_ns // SECOND_NS}s)")
-    return Policy(high, low, min_age_ns, max_age_ns)
-
-
-def _percent(kubelet: Mapping[str, Any], name: str, default: int) -> int:
-    value = kubelet.get(name)
-    if value is None:
-        return default
-    if type(value) is not int or not 0 <= value <= 100:
-        raise ValueError(f"{name}: must be a whole number from 0 to 100, not {value!r}")
-    return value
-
 
 class Collector:
     """Of one node. Nothing happens by itself before :meth:`start`."""
@@ -87,8 +36,8 @@ class Collector:
         self,
         env: Env,
         node_name: str,
-        policy: Policy,
-        here: images.Images,
+        policy: image_policies.Policy,
+        here: stores.Images,
         meter: machines.Meter,
         in_use: Callable[[], Iterable[str]],
     ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from kemu import errors
 from kemu.client import clients
 from kemu.k8s import coordination_v1_pb2
-from kemu.kubelet.settings import settings
+from kemu.kubelet.settings import kubelet_configurations
 from kemu.objects import heartbeats, meta
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
@@ -60,7 +60,7 @@ class OwnLease:
         self,
         env: Env,
         client: clients.Client,
-        config: settings.Settings,
+        config: kubelet_configurations.Settings,
         name: str,
         calms: Calms,
         owner: Callable[[], Any],

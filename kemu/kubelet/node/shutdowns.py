@@ -1,7 +1,7 @@
 """Graceful node shutdown: the kubelet holds up the end of its machine until its pods have ended, group by group.
 
 The kubelet is told by the service ``kemu.v1.Kubelet``, as a real one by systemd-logind: who switches the machine off
-calls ``Shutdown`` and waits for the answer, as long as :func:`requested_s` at most. From the call on the node is not
+calls ``Shutdown`` and waits for the answer, for the sum of all groups at most. From the call on the node is not
 ready and takes no pod; the pods end from the lowest priority to the highest, each group within a time of its own.
 Without settings (the default) the kubelet has no say, and offers no such service.
 
@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import asyncio
 import bisect
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from kemu.client import recorders
 from kemu.kubelet.admission import predicates
 from kemu.kubelet.pods import statuses
 from kemu.kubelet.pods.workers import Worker
-from kemu.kubelet.settings import durations
+from kemu.kubelet.settings import shutdown_groups
+from kemu.kubelet.settings.shutdown_groups import Group
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.v1 import kubelet_pb2, kubelet_pb2_grpc
 
@@ -32,66 +32,8 @@ NOT_ADMITTED = predicates.Decision(False, EVENT_REASON, "Pod was rejected as the
 NOT_READY_MESSAGE = "node is shutting down"
 FAILURE = statuses.Failure(REASON, MESSAGE, CONDITION_REASON, MESSAGE)
 
-DEFAULT_PRIORITY, CRITICAL_PRIORITY = 0, 2_000_000_000
 LEAST_WAIT_S = 10
 """How long a kill is waited for, at least; else one and a half grace periods (``killPodNow``)."""
-
-_PERIOD, _CRITICAL, _BY_PRIORITY = (
-    "shutdownGracePeriod", "shutdownGracePeriodCriticalPods", "shutdownGracePeriodByPodPriority",
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Pods from this priority up to that of the next group, and the time that they have together."""
-
-    priority: int
-    grace_s: int
-
-
-def read(kubelet: Mapping[str, Any]) -> tuple[Group, ...]:
-    """The groups of a KubeletConfiguration, the lowest first; none: a shutdown is not held up.
-
-    Raises ValueError that begins with the field.
-    """
-    period_ns, critical_ns = (_period_ns(kubelet, field) for field in (_PERIOD, _CRITICAL))
-    if critical_ns > period_ns:
-        raise ValueError(f"{_CRITICAL}: must not be longer than {_PERIOD}")
-    listed = kubelet.get(_BY_PRIORITY) or ()
-    if listed and period_ns:
-        raise ValueError(f"{_BY_PRIORITY}: cannot stand beside {_PERIOD}")
-    if listed:
-        groups = [
-            Group(_whole(one, "priority", index), _whole(one, "shutdownGracePeriodSeconds", index))
-            for index, one in enumerate(listed)
-        ]
-        return tuple(sorted(groups, key=lambda group: group.priority))
-    if not period_ns:
-        return ()
-    return (
-        Group(DEFAULT_PRIORITY, (period_ns - critical_ns) // SECOND_NS),
-        Group(CRITICAL_PRIORITY, critical_ns // SECOND_NS),
-    )
-
-
-def _period_ns(kubelet: Mapping[str, Any], field: str) -> int:
-    found_ns = durations.field_ns(kubelet, field)
-    if found_ns < 0 or 0 < found_ns < SECOND_NS:
-        raise ValueError(f"{field}: must be 0, or 1s at least")
-    return found_ns
-
-
-def _whole(entry: Any, field: str, index: int) -> int:
-    """Absent is 0, as in Go."""
-    value = entry.get(field, 0) if isinstance(entry, Mapping) else None
-    if type(value) is not int:
-        raise ValueError(f"{_BY_PRIORITY}: {field} of entry {index} must be a whole number, not {value!r}")
-    return value
-
-
-def requested_s(groups: Iterable[Group]) -> int:
-    """How long the machine waits for the kubelet at most (``periodRequested``)."""
-    return sum(group.grace_s for group in groups)
 
 
 def grouped(groups: Sequence[Group], workers: Iterable[Worker]) -> list[list[Worker]]:
@@ -156,7 +98,7 @@ class Shutdowns(kubelet_pb2_grpc.KubeletServicer):
     async def _process(self, over: asyncio.Event) -> None:
         node = self._node()
         name = node.metadata.name
-        self._env.log("kubelet.shutdown", {"node": name, "requested_s": requested_s(self._groups)})
+        self._env.log("kubelet.shutdown", {"node": name, "requested_s": shutdown_groups.requested_s(self._groups)})
         note = "Shutdown manager detected shutdown event"
         self._recorder.event(node, recorders.NORMAL, EVENT_REASON, EVENT_REASON, note)
         self._on_begin()

@@ -1,1 +1,6 @@
-"""The life of pods on a node, from arrival to the end of their containers. Begin at ``pods``."""
+"""What the kubelet keeps of one pod: begin at ``workers``.
+
+``workers`` has the state of a pod, ``containers`` that of each container, ``claims`` what the pod takes from its node,
+``statuses`` the status that the kubelet writes, ``mirrors`` the mirror of a static pod. ``lives`` reads the annotations
+that stand for real containers; ``critical`` says which pods are critical.
+"""

@@ -6,8 +6,8 @@
      ├────── UNPULLED                  │ STOPPING ─┘
      └──────────── BACKING_OFF ◄───────┘
 
-An IDLE container starts as soon as it is its turn: :mod:`kemu.kubelet.pods.starts` moves containers up to RUNNING and
-back, :mod:`kemu.kubelet.pods.terminations` from RUNNING to the end. Mirrors ``ContainerShouldRestart`` of
+An IDLE container starts as soon as it is its turn: :mod:`kemu.kubelet.sync.starts` moves containers up to RUNNING and
+back, :mod:`kemu.kubelet.sync.terminations` from RUNNING to the end. Mirrors ``ContainerShouldRestart`` of
 ``pkg/api/v1/pod``.
 """
 

@@ -30,6 +30,14 @@ CREATING, INITIALIZING, CRASH_LOOP = "ContainerCreating", "PodInitializing", "Cr
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why the kubelet did not admit a pod, as it stands in its status."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """Why the kubelet ended a pod, as it stands in its status and in its condition DisruptionTarget."""
 
@@ -38,6 +46,8 @@ class Failure:
     condition_reason: str = ""
     """Empty: the condition is not set."""
     condition_message: str = ""
+    makes_room: bool = False
+    """The pod was evicted or preempted: its containers are removed as soon as they have ended."""
 
 
 def running(pod: Any, start_unix_ns: int) -> None:

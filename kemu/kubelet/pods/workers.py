@@ -1,25 +1,19 @@
-"""What the kubelet keeps of one pod: the state in which it is, its containers, and the times that matter.
+"""The worker of one pod: its state, its containers, and the times that matter.
 
     WAITING ──► ACTIVE ──► STOPPING ──► ENDED
 
-:mod:`kemu.kubelet.pods.pods` moves workers, :mod:`kemu.kubelet.pods.starts` and :mod:`kemu.kubelet.pods.terminations`
-move their containers (:mod:`kemu.kubelet.pods.containers`), :mod:`kemu.kubelet.pods.status_manager` tells the API
-server.
+:mod:`kemu.kubelet.sync.pod_workers` moves workers, :mod:`kemu.kubelet.sync.starts` and
+:mod:`kemu.kubelet.sync.terminations` move their containers (:mod:`kemu.kubelet.pods.containers`), and
+:mod:`kemu.kubelet.sync.status_managers` writes their statuses to the API server.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from kemu.kubelet.admission import predicates, preemption
-from kemu.kubelet.images import images
-from kemu.kubelet.pods import containers, statuses
-from kemu.kubelet.pressure import eviction
+from kemu.kubelet.pods import claims, containers, mirrors, statuses
 from kemu.runtime.env import Timer
-
-if TYPE_CHECKING:
-    from kemu.kubelet.pods.static_pods import Mirror
 
 WAITING = "waiting"
 """Not yet admitted."""
@@ -74,24 +68,24 @@ class Worker:
         """The newest that is known of the object."""
         self.uid: str = metadata.uid
         self.key = f"{metadata.namespace}/{metadata.name}"
-        self.mirror: Mirror | None = None
+        self.mirror: mirrors.Mirror | None = None
         """Of a static pod: by what the API server knows it."""
         self.state = WAITING
         self.containers: list[containers.Container] = []
         """From its admission on: init containers in their order, then the others."""
         self.busy: containers.Container | None = None
         """The one that is being started: one after the other, as in the kubelet."""
-        self.pull: images.Pull | None = None
-        """Of the image of that one."""
+        self.pull: Timer | None = None
+        """The pull of its image, which can be cancelled."""
         self.has_sandbox = False
         """The pod itself is set up; its start time is counted once."""
         self.mains_to_start = 0
         """How many of the main containers have not started yet."""
         self.has_run = False
         """All of them have."""
-        self.claim: predicates.Claim | None = None
+        self.claim: claims.Claim | None = None
         """While the pod counts on its node."""
-        self.refusal: predicates.Decision | None = None
+        self.refusal: statuses.Refusal | None = None
         """Why it was not admitted."""
         self.failure: statuses.Failure | None = None
         """Why the kubelet kills it."""
@@ -133,7 +127,7 @@ class Worker:
     @property
     def is_evicted(self) -> bool:
         """The kubelet has killed it to have its room: then its containers are removed as soon as they have ended."""
-        return self.failure is not None and self.failure.reason in (eviction.REASON, preemption.REASON)
+        return self.failure is not None and self.failure.makes_room
 
     @property
     def has_several(self) -> bool:

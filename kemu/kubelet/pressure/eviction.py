@@ -2,7 +2,7 @@
 
 Mirrors ``pkg/kubelet/eviction`` (``managerImpl.synchronize``, ``Admit``). Pure: a pass is told the time and is handed
 what it may do (look at the stats, collect garbage); whom to kill is its result. The thresholds come from
-:mod:`kemu.kubelet.pressure.thresholds`, the order of the pods from :mod:`kemu.kubelet.pressure.ranking`, limits of
+:mod:`kemu.kubelet.settings.thresholds`, the order of the pods from :mod:`kemu.kubelet.pressure.ranking`, limits of
 local storage from :mod:`kemu.kubelet.pressure.local_storage`, texts from
 :mod:`kemu.kubelet.pressure.eviction_messages`.
 """
@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet.admission import critical
-from kemu.kubelet.pressure import eviction_messages, local_storage, ranking, stats, thresholds
-from kemu.kubelet.pressure.thresholds import Layout, Threshold
+from kemu.kubelet.pods import critical
+from kemu.kubelet.pressure import eviction_messages, local_storage, ranking
+from kemu.kubelet.settings import thresholds
+from kemu.kubelet.settings.thresholds import Layout, Threshold
+from kemu.kubelet.usage import stats
 from kemu.objects import qos, quantities, selectors
 
 REASON = "Evicted"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kemu.kubelet.pressure import stats
+from kemu.kubelet.usage import stats
 from kemu.objects import quantities, requests
 
 

@@ -5,12 +5,13 @@ Mirrors ``pkg/kubelet/eviction`` (``localStorageEviction``): a pod that uses mor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.kubelet.pressure import eviction_messages, stats, thresholds
-from kemu.objects import quantities, requests
+from kemu.kubelet.pressure import eviction_messages
+from kemu.kubelet.settings import thresholds
+from kemu.kubelet.usage import stats, storage_limits
+from kemu.objects import quantities
 
 EMPTY_DIR_LIMIT = "emptydirfs.limit"
 POD_LIMIT = "ephemeralpodfs.limit"
@@ -42,14 +43,14 @@ def _empty_dir(pod: Any, usage: stats.PodStats) -> Excess | None:
 
 
 def _pod(pod: Any, usage: stats.PodStats) -> Excess | None:
-    limit = pod_limit(pod.spec)
+    limit = storage_limits.pod_limit(pod.spec)
     if limit is None or (usage.ephemeral_storage_bytes or 0) * quantities.NANO <= limit.nano:
         return None
     return Excess(POD_LIMIT, eviction_messages.pod_ephemeral_storage(limit))
 
 
 def _container(pod: Any, usage: stats.PodStats, layout: thresholds.Layout) -> Excess | None:
-    limits = {one.name: _of(one.resources.limits) for one in pod.spec.containers}
+    limits = {one.name: storage_limits.of(one.resources.limits) for one in pod.spec.containers}
     for container in usage.containers:
         limit = limits.get(container.name)
         if limit is None or limit.nano == 0:
@@ -60,54 +61,6 @@ def _container(pod: Any, usage: stats.PodStats, layout: thresholds.Layout) -> Ex
         if used * quantities.NANO > limit.nano:
             return Excess(CONTAINER_LIMIT, eviction_messages.container_ephemeral_storage(container.name, limit))
     return None
-
-
-def least_limit(pod: Any) -> int | None:
-    """The smallest of all limits of local storage, in bytes: below it none can be exceeded. None: there is none."""
-    found = [pod_limit(pod.spec)]
-    found += [_of(one.resources.limits) for one in pod.spec.containers]
-    for volume in pod.spec.volumes:
-        source = volume.volumeSource
-        if source.HasField("emptyDir") and source.emptyDir.HasField("sizeLimit"):
-            found.append(quantities.parse(source.emptyDir.sizeLimit.string))
-    limits = [limit.value for limit in found if limit is not None and limit.nano > 0]
-    return min(limits, default=None)
-
-
-def pod_limit(spec: Any) -> quantities.Quantity | None:
-    """The ephemeral storage that a pod may use. None: no container limits it."""
-    limit: quantities.Quantity | None = None
-    for container in spec.containers:
-        limit = _sum(limit, _of(container.resources.limits))
-    sidecars: quantities.Quantity | None = None
-    largest: quantities.Quantity | None = None
-    for container in spec.initContainers:
-        own = _of(container.resources.limits)
-        if container.restartPolicy == "Always":
-            limit, sidecars = _sum(limit, own), _sum(sidecars, own)
-            own = sidecars
-        else:
-            own = _sum(own, sidecars)
-        largest = _larger(largest, own)
-    limit = _larger(limit, largest)
-    if limit is not None and limit.nano:
-        limit = _sum(limit, _of(spec.overhead))
-    return limit
-
-
-def _of(amounts: Mapping[str, Any]) -> quantities.Quantity | None:
-    name = requests.EPHEMERAL_STORAGE
-    return quantities.parse(amounts[name].string) if name in amounts else None
-
-
-def _sum(one: quantities.Quantity | None, other: quantities.Quantity | None) -> quantities.Quantity | None:
-    return other if one is None else one if other is None else one + other
-
-
-def _larger(one: quantities.Quantity | None, other: quantities.Quantity | None) -> quantities.Quantity | None:
-    if one is None or other is None:
-        return other if one is None else one
-    return other if other > one else one
 
 
 def _bytes(disk: stats.Disk | None) -> int:

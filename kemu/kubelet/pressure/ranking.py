@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kemu.kubelet.pressure import stats, thresholds
+from kemu.kubelet.settings import thresholds
+from kemu.kubelet.usage import stats
 from kemu.objects import quantities, requests
 
 MEMORY, EPHEMERAL_STORAGE, INODES, PIDS = "memory", "ephemeral-storage", "inodes", "pids"

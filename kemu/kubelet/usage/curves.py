@@ -22,8 +22,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from kemu.kubelet.settings import durations
-from kemu.objects import quantities
+from kemu.objects import quantities, times
 
 SECOND_NS = 1_000_000_000
 KINDS = ("constant", "ramp", "sine", "steps", "randomWalk", "trace")
@@ -211,7 +210,7 @@ class _Reader:
         """Whole ones."""
         if isinstance(data, str):
             try:
-                found = durations.parse_ns(data) / SECOND_NS
+                found = times.parse_duration(data) / SECOND_NS
             except ValueError:
                 raise CurveError(path, f"{data!r} is not a duration, such as 10s or 1m30s") from None
         elif isinstance(data, bool) or not isinstance(data, int | float):

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.kubelet.pressure import stats, thresholds
-from kemu.kubelet.pressure.thresholds import Layout
+from kemu.kubelet.settings import thresholds
+from kemu.kubelet.settings.thresholds import Layout
+from kemu.kubelet.usage import stats
 from kemu.kubelet.usage.curves import Curve
 from kemu.kubelet.usage.usages import Gauge
 from kemu.objects import quantities

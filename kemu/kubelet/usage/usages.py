@@ -21,8 +21,7 @@ import yaml
 
 from kemu.kubelet.pods import containers
 from kemu.kubelet.pods.workers import Worker
-from kemu.kubelet.pressure import local_storage, stats
-from kemu.kubelet.usage import curves
+from kemu.kubelet.usage import curves, stats, storage_limits
 from kemu.kubelet.usage.curves import Curve, CurveError
 from kemu.objects import quantities, requests
 from kemu.runtime.env import SECOND_NS
@@ -151,7 +150,7 @@ class Gauge:
         self._worker = worker
         self._usage = usage
         self._disk_ns: int | None = None
-        self.storage_limit = local_storage.least_limit(worker.pod)
+        self.storage_limit = storage_limits.least_limit(worker.pod)
         """The smallest limit of local storage, in bytes; None: there is none."""
         spec = worker.pod.spec
         self._memory_limits = {

@@ -40,7 +40,7 @@ def container_resource_name(name: str) -> tuple[str, ...]:
         if name in _QUOTA_RESOURCES:
             return ("must be a standard resource for containers",)
         return ("must be a standard resource type or fully qualified", "must be a standard resource for containers")
-    if not is_native(name) and not is_extended(name):
+    if not requests.is_native(name) and not requests.is_extended(name):
         return ("doesn't follow extended resource name standard",)
     return ()
 
@@ -51,19 +51,8 @@ def any_resource_name(name: str) -> tuple[str, ...]:
     return names.label_key(name)
 
 
-def is_native(name: str) -> bool:
-    """Resources of Kubernetes itself, without a domain or within ``kubernetes.io``."""
-    return "/" not in name or "kubernetes.io/" in name
-
-
-@lru_cache(4096)
-def is_extended(name: str) -> bool:
-    """Resources such as ``nvidia.com/gpu``, counted in whole numbers and never overcommitted."""
-    return not is_native(name) and not name.startswith("requests.") and not names.label_key(f"requests.{name}")
-
-
 def _may_overcommit(name: str) -> bool:
-    return is_native(name) and not name.startswith(HUGE_PAGES_PREFIX)
+    return requests.is_native(name) and not name.startswith(HUGE_PAGES_PREFIX)
 
 
 @lru_cache(65_536)
@@ -75,7 +64,7 @@ def _amount_problem(name: str, text: str) -> tuple[str, str] | None:
         return text, str(error)
     if quantity.nano < 0:
         return str(quantity), NOT_NEGATIVE
-    if quantity.nano % quantities.NANO and (is_extended(name) or name in _COUNTED_RESOURCES):
+    if quantity.nano % quantities.NANO and (requests.is_extended(name) or name in _COUNTED_RESOURCES):
         return str(quantity), "must be an integer"
     return None
 

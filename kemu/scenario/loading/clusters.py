@@ -11,10 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
-from kemu.kubelet.images import garbage
-from kemu.kubelet.pressure import thresholds
-from kemu.kubelet.settings import configurations as evictions
-from kemu.kubelet.settings import settings
+from kemu.kubelet.settings import evictions, image_policies, kubelet_configurations, thresholds
 from kemu.kubelet.usage import curves, usages
 from kemu.objects import names, quantities
 from kemu.objects.validation import kinds, placement
@@ -236,7 +233,7 @@ def check_kubelet(kubelet: Mapping[str, Any], path: Path, report: Report) -> Non
             evictions.read(kubelet).thresholds()
         except ValueError as error:
             report.add(path, str(error))
-    for read in (lambda: settings.read(kubelet, {}), lambda: garbage.read(kubelet)):
+    for read in (lambda: kubelet_configurations.read(kubelet, {}), lambda: image_policies.read(kubelet)):
         try:
             read()
         except ValueError as error:

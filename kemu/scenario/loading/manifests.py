@@ -14,7 +14,7 @@ import yaml
 from google.protobuf.message import Message
 
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet.images import images
+from kemu.kubelet.images import stores
 from kemu.kubelet.usage import curves, usages
 from kemu.objects import defaults, resources
 from kemu.objects.conversion import convert
@@ -22,7 +22,7 @@ from kemu.objects.validation import kinds
 from kemu.scenario.format.documents import Path, follow, nearest
 from kemu.scenario.format.shapes import Report, unbuilt_text
 
-DEFAULT_IMAGE = images.EVERYWHERE
+DEFAULT_IMAGE = stores.EVERYWHERE
 """Of containers that name none. No kubelet ever has to pull it."""
 
 BUILT_KINDS = (

@@ -16,8 +16,7 @@ from typing import Any
 
 import grpc
 
-from kemu.kubelet.node import shutdowns
-from kemu.kubelet.settings import settings
+from kemu.kubelet.settings import kubelet_configurations, shutdown_groups
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
 from kemu.runtime.runtimes import Runtime
 from kemu.v1 import kubelet_pb2, kubelet_pb2_grpc
@@ -75,9 +74,9 @@ class Machines:
         if node not in self._specs or node in self._off_ns or node in self._going:
             return False
         self._going[node] = None
-        groups = settings.read(self._specs[node].config["kubelet"], {}).shutdown
+        groups = kubelet_configurations.read(self._specs[node].config["kubelet"], {}).shutdown
         if groups and PREFIX + node not in self.down:
-            await self._ask(node, shutdowns.requested_s(groups))
+            await self._ask(node, shutdown_groups.requested_s(groups))
         self._going.pop(node, None)
         await self.switch_off(node, "shutdown")
         return True

@@ -1,7 +1,7 @@
 """The fields of a KubeletConfiguration: the keys of ``kubelet`` and ``kubeletFile`` of a node.
 
-:mod:`kemu.scenario.loading.clusters` checks what they hold, :mod:`kemu.kubelet.settings.settings` and
-:mod:`kemu.kubelet.settings.configurations` read it.
+:mod:`kemu.scenario.loading.clusters` checks what they hold, :mod:`kemu.kubelet.settings.kubelet_configurations` and
+:mod:`kemu.kubelet.settings.evictions` read it.
 """
 
 from __future__ import annotations

@@ -2,16 +2,17 @@
 
 All of it happens within the grace period, but whoever was asked to stop has two seconds for it in any case. Mirrors
 ``pkg/kubelet/kuberuntime`` (``killContainer``, ``terminationOrdering``) and ``calculateEffectiveGracePeriod`` of
-``pkg/kubelet``. Works for :mod:`kemu.kubelet.pods.pods`, on what :mod:`kemu.kubelet.pods.starts` has started.
+``pkg/kubelet``. Works for :mod:`kemu.kubelet.sync.pod_workers`, on what :mod:`kemu.kubelet.sync.starts` has started.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from kemu.kubelet.pods import containers, lives, starts
+from kemu.kubelet.pods import containers, lives
 from kemu.kubelet.pods.containers import DONE, RUNNING, SIDECAR, STOPPING, Container
 from kemu.kubelet.pods.workers import Worker
+from kemu.kubelet.sync import starts
 from kemu.runtime.env import SECOND_NS, Env
 
 LEAST_GRACE_S = 1

@@ -19,12 +19,12 @@ from typing import Any, ClassVar, Protocol
 
 import msgpack
 
-from kemu.kubelet.images import garbage, images
-from kemu.kubelet.pods import containers, statuses
-from kemu.kubelet.pods.containers import Container
+from kemu.kubelet.admission import predicates
+from kemu.kubelet.images import garbage, stores
+from kemu.kubelet.pods import statuses
 from kemu.kubelet.pods.workers import ACTIVE, STOPPING, Worker
-from kemu.kubelet.pressure import eviction, oom, thresholds
-from kemu.kubelet.settings import configurations
+from kemu.kubelet.pressure import eviction, oom_kills
+from kemu.kubelet.settings import evictions, image_policies, thresholds
 from kemu.kubelet.usage import curves, machines, usages
 from kemu.objects import quantities
 from kemu.runtime.env import SECOND_NS, Env, Timer
@@ -60,7 +60,7 @@ class Host(Protocol):
     def oom_kill(self, worker: Worker, name: str, limit_bytes: int | None) -> bool: ...
 
 
-class Pressures:
+class EvictionLoop:
     """``on_conditions`` is told the pressure conditions of the node when they change."""
 
     leaves_out: ClassVar[bool] = True
@@ -73,7 +73,7 @@ class Pressures:
         config: Mapping[str, Any],
         host: Host,
         on_conditions: Callable[[tuple[str, ...]], None],
-        here: images.Images,
+        here: stores.Images,
     ) -> None:
         """``config``: of the kubelet actor (``kubelet``, ``machine``, ``usage``). ``node``: as it was given."""
         self._env = env
@@ -100,23 +100,23 @@ class Pressures:
         )
         self.collector = garbage.Collector(env, self._node_name, policy, here, self._meter, host.images_in_use)
         self.collector.waits = self._is_about_to_look
+        self._oom_killer = oom_kills.OomKiller(
+            env, self._meter, self._gauges, host.oom_kill, self._plan, leaves_out=self.leaves_out
+        )
         self._looks_ns = 0
         """When the manager last looked; the next ones follow every 10 s."""
         self._next_look_ns: int | None = None
-        self._asked_ns = -1
-        """When the kernel was last asked."""
-        self._next_kill_ns: int | None = None
         self._look_timer: Timer | None = None
-        self._kill_timer: Timer | None = None
         self._evicting = False
         self._started = False
         self._is_planned = False
         self._is_stuck = False
         """Nothing came of the last look."""
 
-    def admit(self, pod: Any) -> str:
-        """Why the manager refuses a pod; empty: it does not."""
-        return self._manager.admit(pod)
+    def admit(self, pod: Any) -> predicates.Decision | None:
+        """The manager's refusal of a pod; None: it does not refuse it."""
+        message = self._manager.admit(pod)
+        return predicates.Decision(False, eviction.REASON, message) if message else None
 
     def start(self) -> None:
         """The kubelet runs: the first look is at once."""
@@ -167,14 +167,14 @@ class Pressures:
         self._is_planned = False
         self.collector.plan()
         if not self._gauges and not self._meter.has_own:
-            self._set_kill(None)
+            self._oom_killer.stop()
             if not self._is_pressed():
                 self._set_look(None)
                 return
         now_ns = self._clock.now_ns()
         settled_ns = self._meter.settled_ns
         end_ns = now_ns + SEARCH_S * SECOND_NS if settled_ns is None else max(settled_ns, now_ns) + INTERVAL_NS
-        self._plan_kill(now_ns, end_ns, settled_ns is None)
+        self._oom_killer.plan(now_ns, end_ns, endless=settled_ns is None)
         if not self._evicting:
             self._plan_look(now_ns, end_ns, settled_ns)
 
@@ -204,26 +204,6 @@ class Pressures:
         else:
             self._set_look(None)
 
-    def _plan_kill(self, now_ns: int, end_ns: int, endless: bool) -> None:
-        """The next whole second at which memory can have run out."""
-        if self._next_kill_ns is not None and self._next_kill_ns <= now_ns:
-            return
-        begin, end = -(-now_ns // SECOND_NS), -(-end_ns // SECOND_NS) + 1
-        if self._asked_ns == begin * SECOND_NS:
-            begin += 1
-        if not self.leaves_out:
-            self._set_kill(begin * SECOND_NS, background=True)
-            return
-        found = curves.first_second(
-            lambda first, last: self._may_run_out(first * SECOND_NS, last * SECOND_NS), begin, end
-        )
-        if found is not None:
-            self._set_kill(found * SECOND_NS)
-        elif endless:
-            self._set_kill(end * SECOND_NS, background=True)
-        else:
-            self._set_kill(None)
-
     def _set_look(self, when_ns: int | None, *, background: bool = False) -> None:
         if self._look_timer is not None:
             self._look_timer.cancel()
@@ -232,20 +212,8 @@ class Pressures:
             None if when_ns is None else self._clock.call_at_ns(when_ns, self._look_is_due, background=background)
         )
 
-    def _set_kill(self, when_ns: int | None, *, background: bool = False) -> None:
-        if self._kill_timer is not None:
-            self._kill_timer.cancel()
-        self._next_kill_ns = when_ns
-        self._kill_timer = (
-            None if when_ns is None else self._clock.call_at_ns(when_ns, self._kill_is_due, background=background)
-        )
-
-    def _kill_is_due(self) -> None:
-        """After whatever else happens in this instant …"""
-        self._kill_timer = self._clock.call_at_ns(self._clock.now_ns(), self._memory_ran_out)
-
     def _look_is_due(self) -> None:
-        """… and the manager looks when the kernel has been at it."""
+        """After everything else that happens in this instant, the OOM killer included."""
         self._look_timer = self._clock.call_at_ns(self._clock.now_ns(), self._look_last)
 
     def _look_last(self) -> None:
@@ -253,9 +221,7 @@ class Pressures:
         if self._is_planned:
             self._look_is_due()
             return
-        if self._next_kill_ns is not None and self._next_kill_ns <= now_ns:
-            self._set_kill(None)
-            self._memory_ran_out()
+        self._oom_killer.kill_if_due(now_ns)
         self._look()
 
     def _is_pressed(self) -> bool:
@@ -274,17 +240,6 @@ class Pressures:
         """Whether a pod may use more local storage than its smallest limit."""
         limit = gauge.storage_limit
         return limit is not None and sum(gauge.local_bytes(first_ns, last_ns)) > limit
-
-    def _may_run_out(self, first_ns: int, last_ns: int) -> bool:
-        meter = self._meter
-        memory, pods = meter.memory(first_ns, last_ns), meter.pods_memory(first_ns, last_ns)
-        if memory.used > memory.capacity or pods.used > pods.capacity:
-            return True
-        return any(
-            gauge.memory(container, first_ns, last_ns) > limit
-            for gauge in self._gauges.values()
-            for container, limit in gauge.memory_limits()
-        )
 
     # --- the manager looks -------------------------------------------------------------------------------------------
 
@@ -357,7 +312,9 @@ class Pressures:
                 },
             )
             condition = CONDITION_REASON if one.disrupts else ""
-            failure = statuses.Failure(eviction.REASON, one.message, condition, one.message if condition else "")
+            failure = statuses.Failure(
+                eviction.REASON, one.message, condition, one.message if condition else "", makes_room=True
+            )
             gone = asyncio.Event()
             self._host.kill(worker, failure, gone.set, one.grace_s)
             timeout_s = max(KILL_TIMEOUT_S, one.grace_s + one.grace_s // 2)
@@ -371,60 +328,12 @@ class Pressures:
         self._evicting = False
         self._look()
 
-    # --- the kernel kills --------------------------------------------------------------------------------------------
-
-    def _memory_ran_out(self) -> None:
-        """First who passed a limit of its own, then for all pods together, then for the whole machine."""
-        now_ns, killed = self._clock.now_ns(), dict[tuple[str, str], None]()
-        self._asked_ns, self._next_kill_ns = now_ns, None
-        for gauge in list(self._gauges.values()):
-            for container, limit in gauge.memory_limits():
-                if container.is_up and gauge.memory(container, now_ns, now_ns) > limit:
-                    self._kill(gauge, container, killed, limit)
-        meter = self._meter
-        for look in (meter.pods_memory, meter.memory):
-            while (found := look(now_ns, now_ns)).used > found.capacity:
-                worst = self._worst(now_ns, found.capacity, killed)
-                if worst is None:
-                    break
-                self._kill(*worst, killed)
-        self._plan()
-
-    def _kill(
-        self,
-        gauge: usages.Gauge,
-        container: Container,
-        killed: dict[tuple[str, str], None],
-        limit_bytes: int | None = None,
-    ) -> None:
-        killed[gauge.worker.uid, container.name] = None
-        self._host.oom_kill(gauge.worker, container.name, limit_bytes)
-
-    def _worst(
-        self, now_ns: int, capacity: int, killed: Mapping[tuple[str, str], None]
-    ) -> tuple[usages.Gauge, Container] | None:
-        """The container with the most points: what it holds, and its oom_score_adj in thousandths of the memory. One
-        that has just been started again is left alone for this instant."""
-        worst, most = None, 0
-        machine_bytes = self._meter.machine.memory_bytes
-        for gauge in self._gauges.values():
-            worker = gauge.worker
-            for container in worker.containers:
-                held = gauge.memory(container, now_ns, now_ns)
-                if not held or (worker.uid, container.name) in killed:
-                    continue
-                adjust = oom.score(worker.pod, containers.spec_of(worker.pod, container), machine_bytes)
-                points = held + adjust * capacity // 1000
-                if worst is None or points > most:
-                    worst, most = (gauge, container), points
-        return worst
-
 
 @lru_cache(256)
 def _configured(
     packed: bytes,
-) -> tuple[configurations.EvictionSettings, tuple[thresholds.Threshold, ...], garbage.Policy]:
+) -> tuple[evictions.EvictionSettings, tuple[thresholds.Threshold, ...], image_policies.Policy]:
     """Kubelets of one cluster mostly share their configuration."""
     kubelet = msgpack.unpackb(packed)
-    settings = configurations.read(kubelet)
-    return settings, settings.thresholds(), garbage.read(kubelet)
+    settings = evictions.read(kubelet)
+    return settings, settings.thresholds(), image_policies.read(kubelet)

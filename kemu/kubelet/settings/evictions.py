@@ -1,7 +1,7 @@
 """The eviction settings of a KubeletConfiguration: defaults, then the thresholds that follow from them.
 
 Mirrors ``SetDefaults_KubeletConfiguration`` of ``pkg/kubelet/apis/config/v1beta1`` for the fields of
-:class:`EvictionSettings`. The other fields are read by :mod:`kemu.kubelet.settings.settings`.
+:class:`EvictionSettings`. The other fields are read by :mod:`kemu.kubelet.settings.kubelet_configurations`.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.kubelet.pressure import thresholds
-from kemu.kubelet.settings import durations
+from kemu.kubelet.settings import thresholds
+from kemu.objects import times
 
 DEFAULT_HARD = {
     thresholds.MEMORY: "100Mi",
@@ -57,7 +57,7 @@ def read(configuration: Mapping[str, Any]) -> EvictionSettings:
         hard = {**DEFAULT_HARD, **hard}
     enforce = configuration.get("enforceNodeAllocatable")
     isolation = configuration.get("localStorageCapacityIsolation")
-    period = durations.parse_ns(configuration.get("evictionPressureTransitionPeriod") or "0")
+    period = times.parse_duration(configuration.get("evictionPressureTransitionPeriod") or "0")
     return EvictionSettings(
         hard=dict(hard),
         soft=dict(configuration.get("evictionSoft") or {}),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.kubelet.pressure import thresholds
+from kemu.kubelet.settings import thresholds
 from kemu.objects import quantities, times
 
 _BYTES = quantities.Format.BINARY_SI

@@ -34,7 +34,7 @@ _CONDITIONS = core_v1_pb2.Pod(
 """What goes when a pod is not taken."""
 
 
-class Reports:
+class StatusManager:
     """``observe(pod)`` receives what the API server answers: an object newer than those that a watch has brought."""
 
     __slots__ = ("_client", "_clock", "_env", "_epoch_ns", "_failed", "_late", "_observe", "_phase_ns", "_timer")

@@ -1,28 +1,18 @@
-"""The images of a node: which are there, what its Node says of them, and the pulls of those that are not.
+"""The images on a node, and the list of them in its Node's status.
 
-Mirrors ``pkg/kubelet/images`` (``imageManager.EnsureImageExists``, the serial and the parallel puller, the cache of the
-image list) and ``pkg/kubelet/nodestatus`` (``Images``). How long a pull takes is drawn from ``timing.imagePull``, how
-large an image is the scenario says (``images``); whether a pull fails, the pod says (:mod:`kemu.kubelet.pods.lives`).
-What follows from a failure, :mod:`kemu.kubelet.pods.starts` knows; which images go again,
-:mod:`kemu.kubelet.images.garbage`.
+Mirrors the image list of ``pkg/kubelet/images`` and ``pkg/kubelet/nodestatus`` (``Images``). The scenario gives the
+sizes (``images``). :mod:`kemu.kubelet.images.pulls` adds images, :mod:`kemu.kubelet.images.garbage` removes them.
 """
 
 from __future__ import annotations
 
 import json
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
 from kemu.objects import names
-from kemu.runtime import distributions
-from kemu.runtime.env import SECOND_NS, Env, Timer
-
-ALWAYS, NEVER = "Always", "Never"
-
-NEVER_PULLED, PULL_FAILED, PULL_BACKING_OFF = "ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff"
-"""What the status of a container says that waits for its image."""
+from kemu.runtime.env import Env
 
 EVERYWHERE = "kemu.dev/pause:1"
 """Of containers that name no image. It is on every node, and stays."""
@@ -31,14 +21,6 @@ MOST_NAMES = 5
 """So many names of one image a Node tells (``MaxNamesPerImageInNodeStatus``)."""
 
 _FILE = "images"
-
-
-def never_pulled_message(image: str) -> str:
-    return f'Container image "{image}" is not present with pull policy of Never'
-
-
-def backing_off_message(image: str, error: str) -> str:
-    return f'Back-off pulling image "{image}": {PULL_FAILED}: {error}'
 
 
 class Image:
@@ -133,75 +115,3 @@ class Images:
             kept: Any = [(image.names, image.size_bytes) for image in self._all]
             self._env.disk.write(_FILE, json.dumps(kept).encode())
         self.on_changed()
-
-
-class Pull:
-    """One that waits for its turn or goes on."""
-
-    __slots__ = ("done", "fails", "image", "timer")
-
-    def __init__(self, image: str, fails: bool, done: Callable[[], None]) -> None:
-        self.image = image
-        self.fails = fails
-        self.done = done
-        self.timer: Timer | None = None
-        """Set while it goes on."""
-
-
-class Pulls:
-    def __init__(self, env: Env, here: Images, takes: distributions.Distribution, at_once: int) -> None:
-        """``takes``: seconds of one pull. ``at_once``: how many may go on at the same time; 0: any number."""
-        self._env = env
-        self._clock = env.clock
-        self.images = here
-        self._takes = takes
-        self._at_once = at_once
-        self._going_on = 0
-        self._queue: deque[Pull] = deque()
-        self.on_pulled: Callable[[str], None] = lambda image: None
-        """Told of every image that was not here before."""
-
-    def pull(self, image: str, fails: bool, done: Callable[[], None]) -> Pull | None:
-        """``done`` is called at the end, unless this is the end already (None). ``fails``: it will not succeed."""
-        if not self._queue and self._has_room() and self._takes_no_time(image):
-            self._ended(image, fails)
-            return None
-        pull = Pull(image, fails, done)
-        self._queue.append(pull)
-        self._next()
-        return pull
-
-    def cancel(self, pull: Pull) -> None:
-        """Nobody waits for it any more."""
-        if pull.timer is None:
-            self._queue.remove(pull)
-            return
-        pull.timer.cancel()
-        self._going_on -= 1
-        self._next()
-
-    def _has_room(self) -> bool:
-        return not self._at_once or self._going_on < self._at_once
-
-    def _takes_no_time(self, image: str) -> bool:
-        # Of an image that is here the registry is only asked whether it is still the newest.
-        return self._takes.constant == 0 or self.images.is_here(image)
-
-    def _next(self) -> None:
-        while self._queue and self._has_room():
-            pull = self._queue.popleft()
-            seconds = 0.0 if self._takes_no_time(pull.image) else self._takes.draw(self._env.random)
-            self._going_on += 1
-            when_ns = self._clock.now_ns() + int(seconds * SECOND_NS)
-            pull.timer = self._clock.call_at_ns(when_ns, self._due, pull)
-
-    def _due(self, pull: Pull) -> None:
-        self._going_on -= 1
-        self._ended(pull.image, pull.fails)
-        pull.done()
-        self._next()
-
-    def _ended(self, image: str, fails: bool) -> None:
-        if not fails and not self.images.is_here(image):
-            self.images.add(image)
-            self.on_pulled(image)

@@ -2,7 +2,7 @@
 
 Mirrors the defaults and checks of ``pkg/kubelet/apis/config`` (``SetDefaults_KubeletConfiguration``,
 ``ValidateKubeletConfiguration``); the eviction settings among the fields are read by
-:mod:`kemu.kubelet.settings.configurations`. Kubelets of one cluster mostly share one configuration, so equal ones share
+:mod:`kemu.kubelet.settings.evictions`. Kubelets of one cluster mostly share one configuration, so equal ones share
 one :class:`Settings`.
 """
 
@@ -15,8 +15,8 @@ from typing import Any
 
 import msgpack
 
-from kemu.kubelet.node import shutdowns
-from kemu.kubelet.settings import configurations, durations
+from kemu.kubelet.settings import evictions, shutdown_groups
+from kemu.objects import times
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
 
@@ -37,7 +37,7 @@ class Settings:
     """How often an unchanged one is reported."""
     max_restart_period_s: float
     """The longest crash-loop back-off."""
-    shutdown: tuple[shutdowns.Group, ...]
+    shutdown: tuple[shutdown_groups.Group, ...]
     """By which the pods end when the machine is shut down; empty: it does not wait for them."""
     pulls_at_once: int
     """How many images may be pulled at the same time; 0: any number."""
@@ -60,12 +60,12 @@ def read(kubelet: Mapping[str, Any], timing: Mapping[str, Any]) -> Settings:
 def _read(packed: bytes) -> Settings:
     kubelet, timing = msgpack.unpackb(packed)
     return Settings(
-        max_pods=_whole(kubelet, "maxPods", configurations.DEFAULT_MAX_PODS),
+        max_pods=_whole(kubelet, "maxPods", evictions.DEFAULT_MAX_PODS),
         lease_duration_s=_whole(kubelet, "nodeLeaseDurationSeconds", 40),
         status_update_s=_duration_s(kubelet, "nodeStatusUpdateFrequency", 10.0),
         status_report_s=_duration_s(kubelet, "nodeStatusReportFrequency", 300.0),
         max_restart_period_s=_max_restart_period_s(kubelet.get("crashLoopBackOff") or {}),
-        shutdown=shutdowns.read(kubelet),
+        shutdown=shutdown_groups.read(kubelet),
         pulls_at_once=_pulls_at_once(kubelet),
         status_max_images=_status_max_images(kubelet),
         sync=_distribution(timing, "kubeletSync"),
@@ -114,7 +114,7 @@ def _whole(fields: Mapping[str, Any], name: str, default: int) -> int:
 
 def _duration_s(fields: Mapping[str, Any], name: str, default_s: float, path: str = "") -> float:
     """A Go duration, such as ``1m30s``. As in the kubelet, 0 stands for the default."""
-    found_ns = durations.field_ns(fields, name, path)
+    found_ns = times.duration_field(fields, name, path)
     return found_ns / SECOND_NS if found_ns else default_s
 
 

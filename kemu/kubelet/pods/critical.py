@@ -1,17 +1,27 @@
-"""Which pods the kubelet holds dear, and who may be killed for whom.
+"""Critical pods, and which pods they may preempt.
 
-Mirrors ``pkg/kubelet/types`` (``IsCriticalPod``, ``IsNodeCriticalPod``, ``Preemptable``).
+Mirrors ``pkg/kubelet/types`` (``IsCriticalPod``, ``IsNodeCriticalPod``, ``IsStaticPod``, ``Preemptable``).
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from kemu.kubelet.admission.predicates import MIRROR_ANNOTATION, is_critical, is_static
-
+STATIC_ANNOTATION = "kubernetes.io/config.source"
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+CRITICAL_PRIORITY = 2_000_000_000
 NODE_CRITICAL_CLASS = "system-node-critical"
 
-__all__ = ["is_critical", "is_mirror", "is_node_critical", "is_static", "preemptable"]
+
+def is_static(pod: Any) -> bool:
+    """Read from a file on the node rather than from the API server (any source but ``api``, even an empty one)."""
+    annotations = pod.metadata.annotations
+    return STATIC_ANNOTATION in annotations and annotations[STATIC_ANNOTATION] != "api"
+
+
+def is_critical(pod: Any) -> bool:
+    """Static, the mirror of a static pod, or of a system priority: the kubelet may kill others for it."""
+    return pod.spec.priority >= CRITICAL_PRIORITY or is_static(pod) or MIRROR_ANNOTATION in pod.metadata.annotations
 
 
 def is_mirror(pod: Any) -> bool:

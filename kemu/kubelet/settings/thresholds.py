@@ -1,7 +1,7 @@
 """Eviction thresholds: how a kubelet's configuration states them and what they come to on a node.
 
 Mirrors ``pkg/kubelet/eviction`` (``ParseThresholdConfig``, ``UpdateContainerFsThresholds``) and its ``api``
-(``GetThresholdQuantity``). Read by :mod:`kemu.kubelet.settings.configurations` and
+(``GetThresholdQuantity``). Read by :mod:`kemu.kubelet.settings.evictions` and
 :mod:`kemu.kubelet.pressure.eviction`.
 """
 
@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from kemu.kubelet.settings import durations
-from kemu.objects import floats, quantities
+from kemu.objects import floats, quantities, times
 
 MEMORY = "memory.available"
 ALLOCATABLE_MEMORY = "allocatableMemory.available"
@@ -198,7 +197,7 @@ def _reclaim(signal: str, text: str) -> Amount:
 def _grace_ns(signal: str, text: str) -> int:
     _check_signal(signal)
     try:
-        grace_ns = durations.parse_ns(text)
+        grace_ns = times.parse_duration(text)
     except ValueError as error:
         raise ThresholdError("bad-duration", f"eviction grace period of {signal}: {error}") from error
     if grace_ns < 0:

@@ -2,8 +2,8 @@
 
 Synchronous: news from the API server and timers move workers (:mod:`kemu.kubelet.pods.workers`) from state to state.
 Whether a pod is taken is left to :mod:`kemu.kubelet.admission.arrivals`, how its containers run to
-:mod:`kemu.kubelet.pods.starts`, how they stop to :mod:`kemu.kubelet.pods.terminations`, what shall be seen outside to
-:mod:`kemu.kubelet.pods.status_manager`. A pod counts on its node from its admission until its containers are gone,
+:mod:`kemu.kubelet.sync.starts`, how they stop to :mod:`kemu.kubelet.sync.terminations`, what shall be seen outside to
+:mod:`kemu.kubelet.sync.status_managers`. A pod counts on its node from its admission until its containers are gone,
 however long the API server knows it: terminating pods count.
 """
 
@@ -11,35 +11,33 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kemu.client import clients
 from kemu.kubelet.admission import arrivals, predicates
-from kemu.kubelet.images import images
+from kemu.kubelet.images import pulls, stores
 from kemu.kubelet.node import boots
-from kemu.kubelet.pods import containers, lives, starts, status_manager, statuses, terminations
+from kemu.kubelet.pods import claims, containers, lives, mirrors, statuses
 from kemu.kubelet.pods.workers import ACTIVE, ENDED, STOPPING, WAITING, Worker
-from kemu.kubelet.pressure import pressures
-from kemu.kubelet.settings import settings
+from kemu.kubelet.pressure import eviction_loops
+from kemu.kubelet.settings import kubelet_configurations
+from kemu.kubelet.sync import adoptions, starts, status_managers, terminations
 from kemu.objects import meta, pod_phases
 from kemu.runtime.env import SECOND_NS, Env
-
-if TYPE_CHECKING:
-    from kemu.kubelet.pods.static_pods import Mirror
 
 DEADLINE_EXCEEDED = statuses.Failure(
     "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
 )
 
 
-class Pods:
+class PodWorkers:
     """``fresh_node`` reads the Node from the API server, for a second look before affinity alone refuses a pod."""
 
     def __init__(
         self,
         env: Env,
         client: clients.Client,
-        config: settings.Settings,
+        config: kubelet_configurations.Settings,
         node_name: str,
         fresh_node: Callable[[], Awaitable[Any]],
         boot: boots.Boot = boots.BEFORE,
@@ -49,20 +47,21 @@ class Pods:
         self.arrivals = arrivals.Arrivals(env, node_name, self.usage, self, fresh_node)
         self.by_uid: dict[str, Worker] = {}
         """All pods that the API server has for this node, and those whose containers have outlived their object."""
-        self.images = images.Images(env, image_sizes)
+        self.images = stores.Images(env, image_sizes)
         self._env = env
         self._clock = env.clock
         self._node_name = node_name
-        self._reports = status_manager.Reports(env, client, self.observe)
-        pulls = images.Pulls(env, self.images, config.image_pull, config.pulls_at_once)
-        self._starts = starts.Starts(env, config, pulls, self, boot)
+        self._reports = status_managers.StatusManager(env, client, self.observe)
+        puller = pulls.Pulls(env, self.images, config.image_pull, config.pulls_at_once)
+        self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
+        self._starts = starts.Starts(env, config, puller, self, boot)
         self._terminations = terminations.Terminations(env, self._starts)
-        self.pressures: pressures.Pressures | None = None
+        self.pressures: eviction_loops.EvictionLoop | None = None
         """Told what may change the node's usage."""
 
     # --- news --------------------------------------------------------------------------------------------------------
 
-    def observe(self, pod: Any, seen_ns: int | None = None, mirror: Mirror | None = None) -> None:
+    def observe(self, pod: Any, seen_ns: int | None = None, mirror: mirrors.Mirror | None = None) -> None:
         """The newest state of a pod of this node; older ones than already seen are ignored.
 
         ``mirror``: of a static pod, which the API server does not know under its own UID.
@@ -97,7 +96,7 @@ class Pods:
         elif worker.state != STOPPING:
             self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds)
 
-    def _discover(self, pod: Any, seen_ns: int, mirror: Mirror | None) -> None:
+    def _discover(self, pod: Any, seen_ns: int, mirror: mirrors.Mirror | None) -> None:
         worker = Worker(pod, seen_ns)
         worker.mirror = mirror
         self.by_uid[worker.uid] = worker
@@ -137,10 +136,11 @@ class Pods:
         worker.start_ns = worker.begun_ns = self._ns(status.startTime) if status.HasField("startTime") else now_ns
         refusal = self.arrivals.readmit(worker) if now_ns > 0 else None
         if refusal is None:
-            self._take(worker, predicates.claim_of(pod, running=True))
+            self._take(worker, claims.claim_of(pod, running=True))
         worker.state = ACTIVE
-        worker.refusal = refusal
-        self._starts.adopt(worker)
+        worker.refusal = None if refusal is None else _refusal_of(refusal)
+        self._adoptions.adopt(worker)
+        self._starts.resume(worker)
         if refusal is not None:
             self._reports.report(worker)
             self._stop(worker, pod.spec.terminationGracePeriodSeconds)
@@ -154,7 +154,7 @@ class Pods:
 
     # --- verdicts, from the arrivals ---------------------------------------------------------------------------------
 
-    def admitted(self, worker: Worker, claim: predicates.Claim) -> None:
+    def admitted(self, worker: Worker, claim: claims.Claim) -> None:
         self._take(worker, claim)
         worker.state = ACTIVE
         worker.begun_ns = worker.start_ns
@@ -162,14 +162,14 @@ class Pods:
         self._starts.begin(worker)
 
     def refused(self, worker: Worker, decision: predicates.Decision) -> None:
-        worker.refusal = decision
+        worker.refusal = _refusal_of(decision)
         worker.state = ENDED
         self._reports.report(worker)
 
     def active(self) -> list[Worker]:
         return [worker for worker in self.by_uid.values() if worker.claim is not None]
 
-    def _take(self, worker: Worker, claim: predicates.Claim) -> None:
+    def _take(self, worker: Worker, claim: claims.Claim) -> None:
         worker.claim = claim
         self.usage.add(claim)
         if self.pressures is not None:
@@ -351,6 +351,10 @@ class Pods:
     def _ns(self, time: Any) -> int:
         """A timestamp of an object since the start of the run; what is older counts as its start."""
         return max(0, meta.unix_ns(time) - self._clock.epoch_unix_s * SECOND_NS)
+
+
+def _refusal_of(decision: predicates.Decision) -> statuses.Refusal:
+    return statuses.Refusal(decision.reason, decision.message)
 
 
 def _revision(pod: Any) -> int:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kemu.kubelet.admission import critical
+from kemu.kubelet.pods import critical
 from kemu.objects import qos, quantities, requests
 
 GUARANTEED = -997

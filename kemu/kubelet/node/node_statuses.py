@@ -18,7 +18,7 @@ from kemu import errors
 from kemu.client import clients, informers, recorders, retries
 from kemu.k8s import core_v1_pb2
 from kemu.kubelet.node import boots, leases
-from kemu.kubelet.settings import settings
+from kemu.kubelet.settings import kubelet_configurations
 from kemu.objects import heartbeats, meta
 from kemu.runtime.env import SECOND_NS, Env
 
@@ -83,7 +83,7 @@ class OwnNode:
         self,
         env: Env,
         client: clients.Client,
-        config: settings.Settings,
+        config: kubelet_configurations.Settings,
         node: bytes,
         standing: Mapping[str, Any] | None = None,
         boot: boots.Boot = boots.BEFORE,

@@ -1,10 +1,10 @@
 """Pods that a kubelet runs from manifests of its own, and the mirror pods by which the API server sees them.
 
 A static pod lives and dies with its manifest: it is admitted when the clock starts, as critical (see
-:mod:`kemu.kubelet.admission.critical`), and what happens to the API server or to its mirror does not touch it. The
+:mod:`kemu.kubelet.pods.critical`), and what happens to the API server or to its mirror does not touch it. The
 mirror is created when there is a status to tell, and anew when somebody deletes it. A kubelet that starts again finds
-by the mirrors which of its static pods run already. :mod:`kemu.kubelet.pods.pods` runs them like others,
-:mod:`kemu.kubelet.pods.status_manager` writes their status to the mirror.
+by the mirrors which of its static pods run already. :mod:`kemu.kubelet.sync.pod_workers` runs them like others,
+:mod:`kemu.kubelet.sync.status_managers` writes their status to the mirror.
 
 Mirrors ``applyDefaults`` of ``pkg/kubelet/config`` and ``MirrorClient`` of ``pkg/kubelet/pod``.
 """
@@ -19,8 +19,8 @@ from typing import Any
 from kemu import errors
 from kemu.client import clients, retries
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet.admission import predicates
-from kemu.kubelet.pods import pods
+from kemu.kubelet.pods import critical, mirrors
+from kemu.kubelet.sync import pod_workers
 from kemu.objects import defaults, meta, pod_phases, times
 from kemu.objects.validation import kinds
 from kemu.runtime.env import SECOND_NS, Env
@@ -42,7 +42,7 @@ def read(manifest: bytes, node_name: str, seen_unix_s: int) -> core_v1_pb2.Pod:
     for name, value in (
         (HASH_ANNOTATION, metadata.uid),
         (SEEN_ANNOTATION, times.format_time(seen_unix_s)),
-        (predicates.STATIC_ANNOTATION, SOURCE),
+        (critical.STATIC_ANNOTATION, SOURCE),
     ):
         metadata.annotations[name] = value
     spec.nodeName = node_name
@@ -56,62 +56,18 @@ def read(manifest: bytes, node_name: str, seen_unix_s: int) -> core_v1_pb2.Pod:
     return pod
 
 
-class Mirror:
-    """What the API server has of one static pod."""
-
-    def __init__(self, env: Env, client: clients.Client, static: core_v1_pb2.Pod, node: Any) -> None:
-        """``node``: the Node, which owns it."""
-        self.object: Any = None
-        """As last seen; None: there is none."""
-        self._env = env
-        self._client = client
-        self._static = static
-        self._node = node
-
-    def see(self, pod: Any) -> None:
-        if self.object is None or int(pod.metadata.resourceVersion) >= int(self.object.metadata.resourceVersion):
-            self.object = pod
-
-    def is_of(self, pod: Any) -> bool:
-        """Whether an object is the mirror of this static pod, not that of an older manifest, nor another pod."""
-        mirrored: str = pod.metadata.annotations.get(predicates.MIRROR_ANNOTATION, "")
-        return mirrored == self._static.metadata.uid
-
-    async def get(self) -> Any:
-        """The object, which is created if there is none; None: another pod has its name."""
-        if self.object is None:
-            try:
-                self.see(await retries.patiently(self._env, lambda: self._client.create(self._wanted())))
-            except errors.AlreadyExists:
-                metadata = self._static.metadata
-                found = await retries.patiently(
-                    self._env, lambda: self._client.get("pods", metadata.name, metadata.namespace)
-                )
-                if self.is_of(found):
-                    self.see(found)
-        return self.object
-
-    def _wanted(self) -> core_v1_pb2.Pod:
-        pod = core_v1_pb2.Pod()
-        pod.CopyFrom(self._static)
-        metadata = pod.metadata
-        metadata.annotations[predicates.MIRROR_ANNOTATION] = metadata.uid
-        metadata.ClearField("uid")
-        pod.ClearField("status")
-        metadata.ownerReferences.append(meta.owner_reference(self._node, "v1", "Node"))
-        return pod
-
-
 class StaticPods:
-    """Those of one node. News of mirror pods come here, not to the :class:`~kemu.kubelet.pods.pods.Pods`."""
+    """The static pods of one node. It observes mirror pods; all others go to the ``PodWorkers``."""
 
-    def __init__(self, env: Env, client: clients.Client, manifests: Sequence[bytes], host: pods.Pods) -> None:
+    def __init__(
+        self, env: Env, client: clients.Client, manifests: Sequence[bytes], host: pod_workers.PodWorkers
+    ) -> None:
         self._env = env
         self._client = client
         self._manifests = manifests
         self._host = host
         self._static: dict[str, core_v1_pb2.Pod] = {}
-        self._mirrors: dict[str, Mirror] = {}
+        self._mirrors: dict[str, mirrors.Mirror] = {}
         """Both by ``namespace/name``."""
 
     def read(self, node: Any) -> None:
@@ -121,7 +77,7 @@ class StaticPods:
             static = read(manifest, node.metadata.name, now_s)
             key = meta.namespaced_name(static)
             self._static[key] = static
-            self._mirrors[key] = Mirror(self._env, self._client, static, node)
+            self._mirrors[key] = mirrors.Mirror(self._env, self._client, static, node)
 
     def start(self) -> None:
         """Those that do not run yet arrive now."""

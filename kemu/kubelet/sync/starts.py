@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from kemu.kubelet.images import images
+from kemu.kubelet.images import pulls
 from kemu.kubelet.node import boots
 from kemu.kubelet.pods import containers, lives, statuses
 from kemu.kubelet.pods.containers import (
@@ -27,8 +27,8 @@ from kemu.kubelet.pods.containers import (
     Container,
 )
 from kemu.kubelet.pods.workers import ACTIVE, STOPPING, Worker
-from kemu.kubelet.settings import settings
-from kemu.objects import meta, pod_phases
+from kemu.kubelet.settings import kubelet_configurations
+from kemu.objects import pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
 FIRST_BACKOFF_S = 10.0
@@ -68,19 +68,24 @@ class Host(Protocol):
 
 class Starts:
     def __init__(
-        self, env: Env, config: settings.Settings, pulls: images.Pulls, host: Host, boot: boots.Boot = boots.BEFORE
+        self,
+        env: Env,
+        config: kubelet_configurations.Settings,
+        puller: pulls.Pulls,
+        host: Host,
+        boot: boots.Boot = boots.BEFORE,
     ) -> None:
         self._env = env
         self._clock = env.clock
         self._config = config
-        self._pulls = pulls
-        self._images = pulls.images
+        self._pulls = puller
+        self._images = puller.images
         self._host = host
         self._boot = boot
         self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
         self._wanting: dict[Container, Worker] = {}
         """Those that must not pull, and wait until somebody else has."""
-        pulls.on_pulled = self._image_has_come
+        puller.on_pulled = self._image_has_come
 
     def begin(self, worker: Worker) -> None:
         """The pod has been admitted. The time that its start takes counts from ``worker.begun_ns``."""
@@ -88,27 +93,9 @@ class Starts:
         worker.mains_to_start = len(worker.pod.spec.containers)
         self.go_on(worker)
 
-    def adopt(self, worker: Worker) -> None:
-        """The pod was admitted before this kubelet started: its containers are as its status says, or they have run
-        since the pod started where it says nothing."""
-        pod = worker.pod
-        status = pod.status
-        worker.containers = containers.of(pod)
-        known = {one.name: one for one in (*status.initContainerStatuses, *status.containerStatuses)}
-        runs = status.phase == pod_phases.RUNNING
-        for container in worker.containers:
-            self._restore(worker, container, known.get(container.name), runs and not known)
-            if container.has_started and not self._boot.is_new:
-                container.created_ns = worker.start_ns
-                self._images.add(container.image)
-        worker.has_sandbox = any(one.has_started for one in worker.containers)
-        if self._boot.has_ended(worker.start_ns):
-            self._find_ended(worker)
+    def resume(self, worker: Worker) -> None:
+        """The pod has been adopted: its containers run on, and the next ones start."""
         mains = [one for one in worker.containers if one.kind == MAIN]
-        worker.mains_to_start = sum(not one.has_started and one.state != DONE for one in mains)
-        worker.has_run = not worker.mains_to_start
-        if runs and not known:
-            self._host.report(worker)
         for container in worker.containers:
             if container.state == RUNNING and worker.state == ACTIVE:
                 self.until_exit(worker, container)
@@ -117,65 +104,9 @@ class Starts:
         if any(one.kind == INIT and one.state == DONE and not one.has_succeeded for one in worker.containers):
             self._host.completed(worker, pod_phases.FAILED)
         elif all(one.state == DONE for one in mains):
-            self._host.completed(worker, statuses.last_phase(pod, worker.containers))
+            self._host.completed(worker, statuses.last_phase(worker.pod, worker.containers))
         else:
             self.go_on(worker)
-
-    def _find_ended(self, worker: Worker) -> None:
-        """The pod was there before the machine was off. Its sandbox is gone, unless it has started again since: what is
-        not finished starts from the beginning, its init containers too. A pod that never restarts has failed, if any
-        of it had run."""
-        boot, pod = self._boot, worker.pod
-        up = [one for one in worker.containers if one.is_up]
-        if any(not boot.has_ended(one.started_ns) for one in up):
-            return
-        now_unix_ns = self._epoch_ns + self._clock.now_ns()
-        for container in up:
-            container.before = container.last
-            container.last = boot.exit(self._epoch_ns + container.started_ns, now_unix_ns)
-            container.crashes += 1
-            data = {"start": container.started_ns, "exit_code": container.last.code, "container": container.name}
-            self._host.log("kubelet.found_ended", worker, data)
-        is_wanted = worker.refusal is None and not pod.metadata.HasField("deletionTimestamp")
-        starts_anew = is_wanted and (boot.is_new or _starts_anew(worker))
-        for container in worker.containers:
-            container.has_started = False
-            last = container.last
-            finished = (
-                container.kind == MAIN and last is not None and not containers.restarts(pod, container, last.code)
-            )
-            container.state = IDLE if starts_anew and (boot.is_new or not finished) else DONE
-        worker.has_sandbox = False
-        worker.begun_ns = self._clock.now_ns()
-        self._host.report(worker)
-
-    def _restore(self, worker: Worker, container: Container, status: Any, runs: bool) -> None:
-        """``status`` None: there is none; ``runs``: the whole pod runs nevertheless."""
-        if status is None:
-            if runs:
-                container.has_started = True
-                container.started_ns = worker.start_ns
-                container.state = RUNNING
-                if container.kind == INIT:
-                    start_unix_ns = self._epoch_ns + worker.start_ns
-                    container.last = containers.Exit(0, start_unix_ns, start_unix_ns)
-                    container.state = DONE
-            return
-        container.restarts = status.restartCount
-        state = status.state
-        if status.lastState.HasField("terminated"):
-            container.last = _exit_of(status.lastState.terminated)
-        if state.HasField("running"):
-            started_ns = worker.start_ns
-            if state.running.HasField("startedAt"):
-                started_ns = max(started_ns, meta.unix_ns(state.running.startedAt) - self._epoch_ns)
-            container.started_ns = started_ns
-            container.state = RUNNING
-        elif state.HasField("terminated"):
-            container.before, container.last = container.last, _exit_of(state.terminated)
-            if not containers.restarts(worker.pod, container, container.last.code):
-                container.state = DONE
-        container.has_started = container.state == RUNNING or container.last is not None
 
     def go_on(self, worker: Worker) -> None:
         """Start what can be started, and say so if that takes long."""
@@ -204,10 +135,10 @@ class Starts:
         """The container may start as soon as its image is there."""
         image, policy = container.image, container.pull_policy
         here = self._images.is_here(image)
-        if here and policy != images.ALWAYS:
+        if here and policy != pulls.ALWAYS:
             self._launch(worker, container)
-        elif policy == images.NEVER:
-            self._unpulled(worker, container, images.NEVER_PULLED, images.never_pulled_message(image))
+        elif policy == pulls.NEVER:
+            self._unpulled(worker, container, pulls.NEVER_PULLED, pulls.never_pulled_message(image))
             self._wanting[container] = worker
         else:
             error = lives.pull_error(worker.pod, container)
@@ -239,13 +170,13 @@ class Starts:
         container.pulls_failed += 1
         data = {"container": container.name, "image": container.image, "message": error, "delay_s": delay_s}
         self._host.log("kubelet.pull_failed", worker, data)
-        self._unpulled(worker, container, images.PULL_FAILED, error)
-        message = images.backing_off_message(container.image, error)
+        self._unpulled(worker, container, pulls.PULL_FAILED, error)
+        message = pulls.backing_off_message(container.image, error)
         retry_ns = self._clock.now_ns() + int(delay_s * SECOND_NS)
         self._at(container, self._clock.now_ns() + RELIST_NS, self._waits_to_pull, worker, container, message, retry_ns)
 
     def _waits_to_pull(self, worker: Worker, container: Container, message: str, retry_ns: int) -> None:
-        container.waiting, container.message = images.PULL_BACKING_OFF, message
+        container.waiting, container.message = pulls.PULL_BACKING_OFF, message
         self._at(container, retry_ns, self._again, worker, container)
         self._host.report(worker)
 
@@ -396,7 +327,7 @@ class Starts:
     def give_up(self, worker: Worker) -> None:
         """No container starts any more."""
         if worker.pull is not None:
-            self._pulls.cancel(worker.pull)
+            worker.pull.cancel()
             worker.pull = None
         worker.busy = None
         for container in worker.containers:
@@ -404,26 +335,6 @@ class Starts:
                 cancel(container)
                 container.state = DONE
                 self._wanting.pop(container, None)
-
-
-def _starts_anew(worker: Worker) -> bool:
-    """Whether a pod that has lost its sandbox gets another (``computePodActions``)."""
-    if worker.pod.spec.restartPolicy == "Never":
-        return all(one.last is None for one in worker.containers)
-    return any(
-        one.last is None or containers.restarts(worker.pod, one, one.last.code)
-        for one in worker.containers
-        if one.kind == MAIN
-    )
-
-
-def _exit_of(terminated: Any) -> containers.Exit:
-    return containers.Exit(
-        terminated.exitCode,
-        meta.unix_ns(terminated.startedAt),
-        meta.unix_ns(terminated.finishedAt),
-        "" if terminated.reason in (containers.COMPLETED, containers.ERROR) else terminated.reason,
-    )
 
 
 def cancel(container: Container) -> None:

@@ -1,0 +1,7 @@
+"""The lives of pods on a node: begin at ``pod_workers``.
+
+``pod_workers`` moves each pod from its arrival to the end of its containers. ``starts`` pulls images, starts and
+restarts containers, ``terminations`` stops them, ``adoptions`` takes over what an earlier kubelet started.
+``status_managers`` writes statuses to the API server, ``static_pods`` runs manifests of the kubelet's own.
+Counterparts: ``pod_workers.go``, ``kuberuntime``, ``status`` and ``config`` of ``pkg/kubelet``.
+"""

@@ -1,0 +1,32 @@
+"""The host ports of a pod, and when two of them conflict.
+
+Mirrors ``HostPortInfo`` of ``k8s.io/kubernetes/pkg/scheduler/framework``, which the scheduler and the kubelet share.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+HostPort = tuple[str, str, int]
+"""IP (``0.0.0.0`` for all), protocol, port."""
+ANY_IP = "0.0.0.0"
+
+
+def of(spec: Any) -> tuple[HostPort, ...]:
+    """The host ports of containers and sidecars."""
+    found: list[HostPort] = []
+    for containers, sidecars_only in ((spec.containers, False), (spec.initContainers, True)):
+        for container in containers:
+            if sidecars_only and container.restartPolicy != "Always":
+                continue
+            found += [
+                (port.hostIP or ANY_IP, port.protocol or "TCP", port.hostPort)
+                for port in container.ports
+                if port.hostPort > 0
+            ]
+    return tuple(found)
+
+
+def conflict(one: str, other: str) -> bool:
+    """Whether two addresses conflict on one port and protocol: the same one, or either of them stands for all."""
+    return one == other or ANY_IP in (one, other)
