@@ -21,6 +21,7 @@ from kemu.scheduler.configuration import configurations
 from kemu.scheduler.cycle.decisions import Decider, Decision
 from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.framework.interfaces import Handle
+from kemu.scheduler.plugins import in_tree
 
 PODS_PER_NODE = 10
 ZONES = ("zone1", "zone2", "zone3")
@@ -78,7 +79,7 @@ def decide(nodes: int, workload: str, pods: int, distinct: bool = False) -> dict
     template, percentage = WORKLOADS[workload]
     cluster = _filled(nodes, workload)
     rng = random.Random(1)
-    profile = Profile(configurations.profile_of({}, "profile"), Handle(cluster, rng))
+    profile = Profile(configurations.profile_of({}, "profile"), Handle(cluster, rng), in_tree.REGISTRY)
     decider = Decider(profile, cluster, rng, percentage_of_nodes=percentage)
     waiting = [cluster.pending(_pod(template, number, distinct)) for number in range(pods)]
     first = cluster.pending(_pod(template, pods, distinct))

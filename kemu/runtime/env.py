@@ -30,6 +30,9 @@ from typing import Any, Protocol
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
 
+Random = random.Random
+"""The type of :attr:`Env.random`, for actor code, which does not import ``random``."""
+
 EPOCH_UNIX_S = 946_684_800
 """Virtual time 0 in ``sim``, as Kubernetes timestamps show it: 2000-01-01T00:00:00Z."""
 

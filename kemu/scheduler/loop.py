@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from kemu.client.recorders import Recorder
@@ -22,7 +22,8 @@ from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.configuration.configurations import Configuration
 from kemu.scheduler.configuration.timings import Timing
 from kemu.scheduler.cycle import diagnoses
-from kemu.scheduler.cycle.decisions import Decider, Decision, Filtering
+from kemu.scheduler.cycle.decisions import Decider, Decision
+from kemu.scheduler.cycle.filtering import Filtering
 from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.cycle.status_updates import Reporter
 from kemu.scheduler.experiments.avoided_nodes import AvoidedNodes
@@ -32,8 +33,11 @@ from kemu.scheduler.experiments.switches import Policy
 from kemu.scheduler.extenders.clients import Extenders
 from kemu.scheduler.framework import events
 from kemu.scheduler.framework.events import Event
-from kemu.scheduler.framework.interfaces import Api, Cycle, Handle, Plugin, PostFilterResult
+from kemu.scheduler.framework.interfaces import Api, Cycle, Handle
+from kemu.scheduler.framework.registries import Registry
+from kemu.scheduler.framework.results import PostFilterResult
 from kemu.scheduler.framework.statuses import Status
+from kemu.scheduler.plugins.avoid_evicted_node import AvoidEvictedNode
 from kemu.scheduler.plugins.priority_sort import FirstInFirstOut
 from kemu.scheduler.preemption.candidates import Preemptor
 from kemu.scheduler.preemption.evictions import Evictor
@@ -55,10 +59,10 @@ class Engine:
         configuration: Configuration,
         policy: Policy,
         timing: Timing,
-        registry: Mapping[str, Callable[[Mapping[str, Any], Handle], Plugin]] | None = None,
+        registry: Registry,
         recorders: Callable[[str], Recorder] | None = None,
     ) -> None:
-        """``registry``: further plugins by name; ``recorders`` makes those of events, by scheduler name.
+        """``registry``: the plugins that profiles may name; ``recorders`` makes those of events, by scheduler name.
 
         Raises ConfigurationError.
         """
@@ -80,7 +84,8 @@ class Engine:
         self._deciders: dict[str, Decider] = {}
         self._overcommitters: dict[str, Overcommitter] = {}
         for one in configuration.profiles:
-            profile = Profile(one, handle, registry)
+            last_filters = [AvoidEvictedNode({}, handle)] if handle.avoided is not None else []
+            profile = Profile(one, handle, registry, last_filters)
             if policy.queue == "fifo":
                 profile.queue_sort = FirstInFirstOut({}, handle)
             decider = Decider(profile, self.cluster, env.random, configuration.percentage_of_nodes_to_score)

@@ -13,7 +13,7 @@ experiment switches (:mod:`kemu.scheduler.experiments.switches`), ``timing`` the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from kemu.client import clients, informers, recorders
@@ -24,19 +24,14 @@ from kemu.scheduler.cache.audits import Auditor
 from kemu.scheduler.configuration import configurations
 from kemu.scheduler.configuration.timings import Timing
 from kemu.scheduler.experiments import avoided_nodes, switches
-from kemu.scheduler.framework.interfaces import Handle, Plugin
 from kemu.scheduler.loop import Engine
+from kemu.scheduler.plugins import in_tree
 
 
 class Scheduler:
     """Factory: ``kemu.scheduler.scheduler:Scheduler``."""
 
-    def __init__(
-        self,
-        env: Env,
-        config: Mapping[str, Any],
-        registry: Mapping[str, Callable[[Mapping[str, Any], Handle], Plugin]] | None = None,
-    ) -> None:
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         """Raises ConfigurationError, PolicyError or DistributionError."""
         self._env = env
         name = config.get("name", configurations.DEFAULT_SCHEDULER)
@@ -47,7 +42,7 @@ class Scheduler:
             configurations.configuration_of(config.get("config") or {}, name),
             switches.policy_of(config.get("policy") or {}),
             Timing(config.get("timing") or {}),
-            registry,
+            in_tree.REGISTRY,
             lambda controller: recorders.Recorder(
                 env, client, controller, str(config.get("replica", 0)), config.get("events", recorders.NOTABLE)
             ),

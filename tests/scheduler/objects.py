@@ -16,6 +16,7 @@ from kemu.scheduler.cycle.decisions import Decider
 from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.experiments.switches import policy_of
 from kemu.scheduler.framework.interfaces import Handle
+from kemu.scheduler.plugins.in_tree import REGISTRY
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -99,7 +100,7 @@ def decider(
 ) -> Decider:
     rng = random.Random(seed)
     handle = Handle(cluster, rng, policy_of(policy or {}))
-    made = Profile(configurations.profile_of(profile or {}, "profiles[0]"), handle, registry)
+    made = Profile(configurations.profile_of(profile or {}, "profiles[0]"), handle, REGISTRY.extended(registry or {}))
     return Decider(made, cluster, rng, percentage)
 
 

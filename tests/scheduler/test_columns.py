@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kemu.scheduler.cache.cluster import Cluster
-from kemu.scheduler.cycle.decisions import Decider, Filtering
+from kemu.scheduler.cycle.decisions import Decider
+from kemu.scheduler.cycle.filtering import Filtering
 from kemu.scheduler.framework.interfaces import SKIP, Cycle, Scope
 from tests.scheduler import objects
 
@@ -123,7 +124,7 @@ def test_columns_agree_with_nodes_asked_one_by_one(history: list[tuple[Any, ...]
         return
     decider = objects.decider(cluster)
     cycle = Cycle(cluster.pending(data.draw(objects.pods("waiting"))), cluster)
-    for plugin in decider.profile.filters:
+    for plugin in decider.line_up.filters:
         state = plugin.prepare(cycle)
         if state is SKIP:
             continue
@@ -134,7 +135,7 @@ def test_columns_agree_with_nodes_asked_one_by_one(history: list[tuple[Any, ...]
             anyway = [plugin.passes_anyway(state, node) for node in cluster.rows]
             assert anyway == plugin.passing_anyway(state, cluster).tolist(), plugin.name
     every = np.arange(len(cluster))
-    for scorer in decider.profile.scorers:
+    for scorer in decider.line_up.scorers:
         state = scorer.prepare_scores(cycle, every)
         if state is SKIP:
             continue

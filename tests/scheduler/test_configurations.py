@@ -16,6 +16,7 @@ from kemu.scheduler.cycle.decisions import nodes_to_find
 from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.framework.interfaces import Cycle, Handle, Narrowed, NodeFilterPlugin
 from kemu.scheduler.framework.statuses import Status, unschedulable
+from kemu.scheduler.plugins.in_tree import REGISTRY
 from tests.scheduler import objects
 
 GPU = "example.com/gpu"
@@ -24,7 +25,7 @@ EVERYTHING = {"disabled": [{"name": "*"}]}
 
 def profile(plugins: Mapping[str, Any]) -> Profile:
     configuration = configurations.profile_of({"plugins": plugins}, "profiles[0]")
-    return Profile(configuration, Handle(Cluster(), random.Random(0)))
+    return Profile(configuration, Handle(Cluster(), random.Random(0)), REGISTRY)
 
 
 def names(found: Any) -> list[str]:
@@ -39,7 +40,7 @@ def decide(plugins: Mapping[str, Any], pod: Any, nodes: int = 2) -> Any:
 def read(data: Mapping[str, Any]) -> None:
     handle = Handle(Cluster(), random.Random(0))
     for one in configuration_of(data).profiles:
-        Profile(one, handle)
+        Profile(one, handle, REGISTRY)
 
 
 def complaint(data: Mapping[str, Any]) -> ConfigurationError:
@@ -60,26 +61,26 @@ def test_the_order_at_an_extension_point() -> None:
     here = {"enabled": [{"name": "TaintToleration"}, {"name": "NodeAffinity"}]}
     basics = {"queueSort": {"enabled": [{"name": "PrioritySort"}]}, "bind": {"enabled": [{"name": "DefaultBinder"}]}}
     made = profile({"multiPoint": multi, "filter": here, **basics})
-    assert names(made.filters) == ["NodeAffinity", "NodeName", "NodePorts", "TaintToleration"]
+    assert names(made.line_up.filters) == ["NodeAffinity", "NodeName", "NodePorts", "TaintToleration"]
 
 
 def test_all_are_disabled_but_those_that_are_named() -> None:
     made = profile(
         {"score": {**EVERYTHING, "enabled": [{"name": "ImageLocality", "weight": 3}, {"name": "NodeAffinity"}]}}
     )
-    assert (names(made.scorers), made.weights) == (["ImageLocality", "NodeAffinity"], [3, 1])
+    assert (names(made.line_up.scorers), made.line_up.weights) == (["ImageLocality", "NodeAffinity"], [3, 1])
 
 
 def test_a_weight_of_zero_is_one_and_the_extension_point_goes_before_multi_point() -> None:
     multi = {"enabled": [{"name": "NodeAffinity"}, {"name": "TaintToleration", "weight": 7}]}
     made = profile({"multiPoint": multi, "score": {"enabled": [{"name": "TaintToleration", "weight": 4}]}})
-    weights = dict(zip(names(made.scorers), made.weights, strict=True))
+    weights = dict(zip(names(made.line_up.scorers), made.line_up.weights, strict=True))
     assert (weights["NodeAffinity"], weights["TaintToleration"], weights["PodTopologySpread"]) == (1, 4, 2)
 
 
 def test_a_plugin_that_is_replaced_in_multi_point_keeps_its_place() -> None:
     made = profile({"multiPoint": {"enabled": [{"name": "NodePorts"}, {"name": "NodeName"}]}})
-    assert names(made.filters)[:3] == ["NodeUnschedulable", "NodeName", "TaintToleration"]
+    assert names(made.line_up.filters)[:3] == ["NodeUnschedulable", "NodeName", "TaintToleration"]
 
 
 @pytest.mark.parametrize("name", ["NodeResourcesFit", "NodePorts", "PodTopologySpread", "InterPodAffinity"])

@@ -15,6 +15,7 @@ from kemu.scenario.playing import runner
 from kemu.scheduler.configuration import configurations
 from kemu.scheduler.configuration.configurations import ConfigurationError
 from kemu.scheduler.cycle.profiles import ENTRY_POINTS, Profile
+from kemu.scheduler.plugins.in_tree import REGISTRY
 from tests.scheduler import objects
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "plugins"
@@ -116,6 +117,10 @@ def test_it_is_a_filter_and_a_score() -> None:
     made = Profile(
         configurations.profile_of(configuration(BY_CLASS), "profiles[0]"),
         objects.decider(objects.cluster_of([])).profile.handle,
+        REGISTRY,
     )
-    assert "PowerBudget" in [plugin.name for plugin in made.filters]
-    assert dict(zip([plugin.name for plugin in made.scorers], made.weights, strict=True))["PowerBudget"] == 50
+    assert "PowerBudget" in [plugin.name for plugin in made.line_up.filters]
+    assert (
+        dict(zip([plugin.name for plugin in made.line_up.scorers], made.line_up.weights, strict=True))["PowerBudget"]
+        == 50
+    )

@@ -18,7 +18,7 @@ from kemu.objects.conversion import convert
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cycle.simulations import Simulation
 from kemu.scheduler.experiments.switches import policy_of
-from kemu.scheduler.framework.interfaces import PostFilterResult
+from kemu.scheduler.framework.results import PostFilterResult
 from kemu.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.scheduler.preemption import candidates as preemption
 from tests.scheduler import objects

@@ -16,12 +16,12 @@ from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.experiments import switches as policies
 from kemu.scheduler.framework.interfaces import Cycle, Handle, NodeFilterPlugin, NodeScorePlugin
 from kemu.scheduler.framework.statuses import Status, unschedulable
-from kemu.scheduler.plugins.in_tree import IN_TREE
+from kemu.scheduler.plugins.in_tree import IN_TREE, REGISTRY
 from tests.scheduler import objects
 
 
 def profile(data: Mapping[str, Any] | None = None) -> Profile:
-    return Profile(configurations.profile_of(data or {}, "profiles[0]"), Handle(Cluster(), random.Random(0)))
+    return Profile(configurations.profile_of(data or {}, "profiles[0]"), Handle(Cluster(), random.Random(0)), REGISTRY)
 
 
 def names(found: Any) -> list[str]:
@@ -29,12 +29,12 @@ def names(found: Any) -> list[str]:
 
 
 def weights(made: Profile) -> dict[str, int]:
-    return dict(zip(names(made.scorers), made.weights, strict=True))
+    return dict(zip(names(made.line_up.scorers), made.line_up.weights, strict=True))
 
 
 def test_the_default_profile_is_that_of_kubernetes() -> None:
     made = profile()
-    assert names(made.filters) == [
+    assert names(made.line_up.filters) == [
         "NodeUnschedulable",
         "NodeName",
         "TaintToleration",
@@ -70,21 +70,21 @@ def test_a_plugin_can_be_disabled_at_one_point_and_weighed_anew() -> None:
     assert "ImageLocality" not in weights(made)
     assert weights(made)["TaintToleration"] == 1
     assert weights(made)["NodeResourcesFit"] == 5
-    assert "NodeResourcesFit" in names(made.filters)
+    assert "NodeResourcesFit" in names(made.line_up.filters)
 
 
 def test_everything_can_be_disabled() -> None:
     everything = {"disabled": [{"name": "*"}]}
     made = profile({"plugins": {"score": everything, "filter": everything, "preFilter": everything}})
-    assert (made.filters, made.scorers) == ([], [])
+    assert (made.line_up.filters, made.line_up.scorers) == ([], [])
 
 
 def test_multi_point_disables_and_reweighs_everywhere() -> None:
     multi = {"disabled": [{"name": "TaintToleration"}], "enabled": [{"name": "NodeAffinity", "weight": 9}]}
     made = profile({"plugins": {"multiPoint": multi}})
-    assert "TaintToleration" not in names(made.filters)
+    assert "TaintToleration" not in names(made.line_up.filters)
     assert weights(made)["NodeAffinity"] == 9
-    assert names(made.filters)[:3] == ["NodeUnschedulable", "NodeName", "NodeAffinity"]
+    assert names(made.line_up.filters)[:3] == ["NodeUnschedulable", "NodeName", "NodeAffinity"]
 
 
 class EvenNames(NodeFilterPlugin):
@@ -176,7 +176,7 @@ MISTAKES: list[tuple[dict[str, Any], str, str]] = [
 
 def read(data: Mapping[str, Any]) -> list[Profile]:
     handle = Handle(Cluster(), random.Random(0))
-    return [Profile(one, handle) for one in configuration_of(data).profiles]
+    return [Profile(one, handle, REGISTRY) for one in configuration_of(data).profiles]
 
 
 @pytest.mark.parametrize(("data", "path", "text"), MISTAKES)

@@ -16,7 +16,7 @@ from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cycle.simulations import Simulation
 from kemu.scheduler.experiments import cross_node, searches
 from kemu.scheduler.experiments.switches import PolicyError, policy_of
-from kemu.scheduler.framework.interfaces import PostFilterResult
+from kemu.scheduler.framework.results import PostFilterResult
 from kemu.scheduler.preemption import candidates
 from tests.scheduler import objects
 from tests.scheduler.test_preemption import preempt, victims
@@ -197,14 +197,14 @@ def test_a_simulation_without_pods_elsewhere_says_what_the_filters_say_when_they
     for node in cluster.rows:
         simulation = Simulation(filtering, node)
         for one in gone:
-            if one.node is node:
+            if one.node_name == node.name:
                 simulation.remove(one)
             else:
                 simulation.remove_elsewhere(one)
         verdict = simulation.verdict()
         said[node.name] = filtering.explain(verdict).message if verdict else ""
         for one in gone:
-            if one.node is not node:
+            if one.node_name != node.name:
                 simulation.add_elsewhere(one)
             else:
                 simulation.add(one)
@@ -248,7 +248,7 @@ def test_it_finds_a_set_if_there_is_one_and_none_is_smaller(data: st.DataObject)
     for spared in found:
         assert not _helps(cluster, new, [one for one in found if one is not spared], result.node)
     if result.efforts and result.efforts[0].found:
-        elsewhere = sum(one.node is not None and one.node.name != result.node for one in found)
+        elsewhere = sum(one.node_name not in ("", result.node) for one in found)
         assert elsewhere == min(_fewest_elsewhere(chosen, cluster, new, names) for chosen in helping)
 
 
@@ -258,7 +258,7 @@ def _subsets(lower: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 def _helps(cluster: Cluster, pod: core_v1_pb2.Pod, gone: Sequence[Any], on: str | None = None) -> bool:
     """Whether the pod finds a node (or fits on that one) when these are gone from the cluster."""
-    homes = [(one, one.node.name) for one in gone]
+    homes = [(one, one.node_name) for one in gone]
     for one, _ in homes:
         cluster.remove_pod(one.uid)
     filtering = objects.decider(cluster).filter(cluster.pending(pod))
@@ -271,7 +271,7 @@ def _helps(cluster: Cluster, pod: core_v1_pb2.Pod, gone: Sequence[Any], on: str 
 
 def _fewest_elsewhere(chosen: Sequence[Any], cluster: Cluster, pod: core_v1_pb2.Pod, names: Sequence[str]) -> int:
     places = [name for name in names if _helps(cluster, pod, chosen, name)]
-    return min(len([one for one in chosen if one.node.name != name]) for name in places)
+    return min(len([one for one in chosen if one.node_name != name]) for name in places)
 
 
 # Affinity to lower pods -----------------------------------------------------------------------------------------------

@@ -21,13 +21,16 @@ from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.configuration import configurations
-from kemu.scheduler.cycle.decisions import Decider, Decision, Filtering
+from kemu.scheduler.cycle.decisions import Decider, Decision
+from kemu.scheduler.cycle.filtering import Filtering
 from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.framework.interfaces import Handle
+from kemu.scheduler.framework.results import Candidate
 from kemu.scheduler.framework.statuses import Status
+from kemu.scheduler.plugins import in_tree
 from kemu.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.scheduler.preemption import candidates as preemption
-from kemu.scheduler.preemption.candidates import Candidate, Preemptor
+from kemu.scheduler.preemption.candidates import Preemptor
 
 _OWNERS = {
     "replicationControllers": ("ReplicationController", core_v1_pb2.ReplicationController),
@@ -89,7 +92,7 @@ def decider_of(case: Mapping[str, Any], cluster: Cluster) -> Asked:
     configuration = configurations.profile_of(case.get("profile") or {}, "profile")
     handle = Handle(cluster, rng)
     handle.latest = lambda pod: pod.pod
-    return Asked(Profile(configuration, handle), cluster, rng, percentage_of_nodes=100)
+    return Asked(Profile(configuration, handle, in_tree.REGISTRY), cluster, rng, percentage_of_nodes=100)
 
 
 def decision(decider: Asked, pod: PodInfo) -> dict[str, Any]:

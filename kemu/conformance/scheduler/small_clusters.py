@@ -24,6 +24,7 @@ from kemu.scheduler.configuration import configurations
 from kemu.scheduler.configuration.timings import Timing
 from kemu.scheduler.experiments import switches
 from kemu.scheduler.loop import Engine
+from kemu.scheduler.plugins import in_tree
 from kemu.scheduler.queue.queues import QueuedPod
 
 ORPHANS_LIVE_S = 40
@@ -78,6 +79,7 @@ class World:
             configuration,
             switches.policy_of(policy),
             Timing({"schedulingCycle": case.get("attempt_s", 0)}),
+            in_tree.REGISTRY,
         )
         self.engine.step_s = latencies.step_s
         self.lookup = feeds.lookup_feeds(self.engine.cluster)

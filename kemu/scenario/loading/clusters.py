@@ -24,6 +24,7 @@ from kemu.scheduler.configuration import configurations
 from kemu.scheduler.cycle import profiles
 from kemu.scheduler.extenders import servers as extender_classes
 from kemu.scheduler.framework import interfaces
+from kemu.scheduler.plugins import in_tree
 
 DEFAULT_RESOURCES = {"cpu": "8", "ephemeral-storage": "100Gi", "memory": "32Gi", "pods": "110"}
 
@@ -349,7 +350,7 @@ def check_config(config: Mapping[str, Any], name: str, path: Path, report: Repor
     handle = interfaces.Handle(Cluster(), random.Random(0))
     try:
         for profile in configurations.configuration_of(config, name or scenarios.DEFAULT_SCHEDULER).profiles:
-            profiles.Profile(profile, handle)
+            profiles.Profile(profile, handle, in_tree.REGISTRY)
     except configurations.ConfigurationError as error:
         where, rest = follow(config, error.path)
         key = error.path if rest else ""

@@ -41,7 +41,7 @@ class Auditor:
         engine = self._engine
         cluster = engine.cluster
         cluster.thaw()
-        assumed = [pod for pod in cluster.assumed.values() if pod.node is not None]
+        assumed = [pod for pod in cluster.assumed.values() if pod.node_name]
         loads = _loads(cluster)
         self._env.log(
             "sched.cache",
@@ -57,11 +57,7 @@ class Auditor:
                 "serves": sorted(engine.profiles),
                 "waiting": len(waiting := self._waiting()),
                 "waiting_print": fingerprints.of_names(waiting),
-                "assumed": [
-                    [pod.key, pod.uid, pod.node.name, engine.is_binding(pod.uid)]
-                    for pod in assumed
-                    if pod.node is not None
-                ],
+                "assumed": [[pod.key, pod.uid, pod.node_name, engine.is_binding(pod.uid)] for pod in assumed],
             },
         )
 

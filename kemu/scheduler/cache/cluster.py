@@ -330,7 +330,7 @@ class Cluster:
         """Count a pod on a node, of which perhaps nothing else is known."""
         info = self._node(node_name)
         info.add(pod)
-        pod.node = info
+        pod.node_name = node_name
         self.pods[pod.uid] = pod
         self.priorities[pod.priority] = self.priorities.get(pod.priority, 0) + 1
         if pod.template.host_ports:
@@ -350,11 +350,10 @@ class Cluster:
             self.priorities[pod.priority] = left
         else:
             del self.priorities[pod.priority]
-        info = pod.node
-        assert info is not None
+        info = self.nodes[pod.node_name]
         info.put_last(pod)
         info.remove(pod)
-        pod.node = None
+        pod.node_name = ""
         if not info.ports:
             self.nodes_with_ports.pop(info.name, None)
         if info.row >= 0:
@@ -370,21 +369,21 @@ class Cluster:
         self.assumed.pop(uid, None)
         known = self.pods.get(uid)
         if known is not None:
-            assert known.node is not None
-            if known.node.name == node_name and not spec_changed and not _counts_differently(known, pod):
+            if known.node_name == node_name and not spec_changed and not _counts_differently(known, pod):
+                info = self.nodes[node_name]
                 known.pod = pod
                 start_s = pod.status.startTime.seconds if pod.status.HasField("startTime") else None
                 if start_s != known.start_s:
                     # Matters to the choice of victims only.
                     known.start_s = start_s
                     self._generation += 1
-                    known.node.generation = self._generation
-                if known.node.put_last(known):
+                    info.generation = self._generation
+                if info.put_last(known):
                     self._generation += 1
-                    known.node.generation = self._generation
-                if known.template.host_ports and known.node.take_ports(known):
-                    self.nodes_with_ports[node_name] = known.node
-                    self._touch(known.node)
+                    info.generation = self._generation
+                if known.template.host_ports and info.take_ports(known):
+                    self.nodes_with_ports[node_name] = info
+                    self._touch(info)
                 return
             self.remove_pod(uid)
         self.add_pod(self.pod(pod), node_name)

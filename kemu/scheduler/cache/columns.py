@@ -9,13 +9,12 @@ label as small numbers, :class:`ChangeLog` says which rows changed. All are owne
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.cache.nodes import NodeInfo
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

@@ -133,7 +133,7 @@ def _of_pod(pod: PodInfo) -> dict[str, Any]:
         "terminating": pod.terminating,
         "priority": pod.priority,
         "start": pod.start_s,
-        "node": pod.node.name if pod.node is not None else "",
+        "node": pod.node_name,
         "ports": sorted(template.host_ports),
         "qos": template.qos,
         "terms": [
@@ -245,7 +245,7 @@ def _compare_evaluations(engine: Engine) -> Iterator[str]:
             pod = core_v1_pb2.Pod()
             pod.metadata.namespace = kept.template.namespace
             pod.spec.CopyFrom(kept.template.spec)
-            anew = Evaluation(decider.profile, Cycle(PodInfo(pod, kept.template), cluster))
+            anew = Evaluation(decider.line_up, Cycle(PodInfo(pod, kept.template), cluster))
             kept.refresh(cluster)
             anew.refresh(cluster)
             what = f"evaluation of template {number}"

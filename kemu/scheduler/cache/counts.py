@@ -11,17 +11,14 @@ existing pods that a pending pod may match).
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from kemu.scheduler.cache import columns
 from kemu.scheduler.cache.columns import IntArray, LabelColumn
+from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.cache.terms import AffinityTerm
-
-if TYPE_CHECKING:
-    from kemu.scheduler.cache.nodes import NodeInfo
 
 _COLUMN_LIMIT = 256
 

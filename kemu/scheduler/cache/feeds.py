@@ -131,11 +131,10 @@ class PodFeed:
         While it waits for its permit it keeps its room: turned away, it gives that up itself.
         """
         uid = pod.metadata.uid
-        node = self._cluster.assumed[uid].node
-        assert node is not None
+        node = self._cluster.assumed[uid].node_name
         if not self._reject_waiting(uid):
             self._cluster.forget(uid)
-        self._queue.move(Event.ASSIGNED_POD_DELETE, events.assigned(pod, node.name), None)
+        self._queue.move(Event.ASSIGNED_POD_DELETE, events.assigned(pod, node), None)
 
     def _other_waiting_changed(self, old: Any, new: Any) -> None:
         before, after = old.status.nominatedNodeName, new.status.nominatedNodeName

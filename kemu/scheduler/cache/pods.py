@@ -1,20 +1,18 @@
 """Pods as the scheduler holds them: what their spec says is compiled once for each distinct spec.
 
 :class:`Template` is the compiled spec, shared by all pods that were made from the same template. :class:`PodInfo` is
-one pod. Both are read by plugins; only the cache (:mod:`kemu.scheduler.cache.cluster`) writes ``PodInfo.node``.
+one pod. Both are read by plugins; only the cache (:mod:`kemu.scheduler.cache.cluster`) writes
+``PodInfo.node_name``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta, names, qos, requests, selectors
 from kemu.scheduler.cache import terms
-
-if TYPE_CHECKING:
-    from kemu.scheduler.cache.nodes import NodeInfo
 
 CPU = 0
 MEMORY = 1
@@ -210,7 +208,7 @@ class PodInfo:
         "key",
         "name",
         "namespace",
-        "node",
+        "node_name",
         "nominated",
         "non_zero",
         "pod",
@@ -233,8 +231,8 @@ class PodInfo:
         """``ns/name``"""
         self.uid: str = metadata.uid
         self.priority = template.priority
-        self.node: NodeInfo | None = None
-        """Where the cache counts it."""
+        self.node_name = ""
+        """The node on which the cache counts it, assumed or seen; "" for a pending pod."""
         self.nominated = ""
         """The node that the nominator reserves for it."""
         self.terminating: bool = metadata.HasField("deletionTimestamp")

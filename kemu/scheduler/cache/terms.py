@@ -125,3 +125,17 @@ def spread_constraint(constraint: Any) -> SpreadConstraint:
         honor_taints=constraint.nodeTaintsPolicy == "Honor",
         label_keys=tuple(constraint.matchLabelKeys),
     )
+
+
+def pod_selector(term: AffinityTerm, namespaces: Mapping[str, Labels]) -> PodSelector:
+    """The pods that a term of the pending pod speaks of, its namespaceSelector resolved to names.
+
+    v1.36 afterwards still compares the selector with an empty set of labels: one that is satisfied by that matches
+    every namespace.
+    """
+    selector = term.namespace_selector
+    if selector.nothing:
+        return PodSelector(term.namespaces, False, term.selector)
+    resolved = [name for name, labels in namespaces.items() if selector.matches(labels)]
+    names = tuple(sorted(dict.fromkeys((*term.namespaces, *resolved))))
+    return PodSelector(names, selector.matches({}), term.selector)

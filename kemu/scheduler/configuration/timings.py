@@ -12,13 +12,11 @@ sampling, 7.4 ms at 5,000 nodes without.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kemu.runtime import distributions
 from kemu.runtime.distributions import Distribution
-
-if TYPE_CHECKING:
-    from random import Random
+from kemu.runtime.env import Random
 
 DEFAULT_BASE_S = 0.0003
 DEFAULT_PER_NODE_S = 0.0000014

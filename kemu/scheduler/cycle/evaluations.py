@@ -1,21 +1,17 @@
 """What is known of one template on every node: verdicts and scores that stay true until the node changes.
 
 Most pods come from few templates, and between two attempts few nodes change. So the answers of the plugins whose scope
-is the node are kept in columns, one set for each (profile, template), and only the rows named by the cluster's change
+is the node are kept in columns, one set for each (line-up, template), and only the rows named by the cluster's change
 logs are computed again: node by node when they are few, in column form when they are many.
 
-A **combined verdict** names the filter and its verdict: ``(place + 1) << 40 | verdict``, with the place of the plugin
-in the profile; 0 where the node passes. Of two combined verdicts the smaller is that of the plugin which is asked
-first.
-
 Pods nominated to a node with a priority not below that of the template are part of what is kept: the filters run with
-them and without them (the two passes), except for the pods' effect on CLUSTER plugins, which is seen to by
-:mod:`kemu.scheduler.cycle.decisions`.
+them and without them (:func:`kemu.scheduler.cycle.verdicts.with_nominated`). Their effect on CLUSTER filters is added
+by :mod:`kemu.scheduler.cycle.decisions`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,43 +19,31 @@ from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import BoolArray, IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo, Template
+from kemu.scheduler.cycle import verdicts
+from kemu.scheduler.cycle.line_ups import LineUp
 from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin, Narrowed, Scope, ScorePlugin
 from kemu.scheduler.framework.statuses import Status
 
-if TYPE_CHECKING:
-    from kemu.scheduler.cycle.profiles import Profile
-
-SHIFT = 40
-_VERDICT = (1 << SHIFT) - 1
 _NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
 
 _KEPT_ROWS = 1_000_000
-"""How many rows the kept evaluations of one profile may have together."""
-
-
-def combined(place: int, verdict: int) -> int:
-    return (place + 1) << SHIFT | verdict
-
-
-def split(verdict: int) -> tuple[int, int]:
-    """Place of the plugin and its own verdict."""
-    return (verdict >> SHIFT) - 1, verdict & _VERDICT
+"""How many rows the kept evaluations of one line-up may have together."""
 
 
 class Filters:
-    """The local filters of a profile, prepared for one template."""
+    """The local filters of a line-up, prepared for one template."""
 
     __slots__ = ("narrowed", "narrowed_by", "on_node", "on_object", "rejection", "states")
 
-    def __init__(self, profile: Profile, cycle: Cycle) -> None:
+    def __init__(self, line_up: LineUp, cycle: Cycle) -> None:
         self.states: dict[int, Any] = {}
-        """By place in the profile."""
+        """By place in the line-up."""
         self.on_object: list[tuple[int, FilterPlugin, Any]] = []
         self.on_node: list[tuple[int, FilterPlugin, Any]] = []
         self.narrowed: tuple[str, ...] | None = None
         self.narrowed_by = ""
         self.rejection: Status | None = None
-        for place, plugin in profile.local_filters:
+        for place, plugin in line_up.local_filters:
             state = plugin.prepare(cycle)
             if isinstance(state, Status):
                 self.rejection = self.rejection or state._replace(plugin=plugin.name)
@@ -73,7 +57,7 @@ class Filters:
 
 
 class Evaluation:
-    """The columns of one template under one profile. Call :meth:`refresh` before reading them."""
+    """The columns of one template under one line-up. Call :meth:`refresh` before reading them."""
 
     __slots__ = (
         "_fixed",
@@ -88,7 +72,6 @@ class Evaluation:
         "filters",
         "fixed_scorers",
         "object_verdicts",
-        "profile",
         "raw",
         "raw_scorers",
         "tally",
@@ -96,17 +79,14 @@ class Evaluation:
         "verdicts",
     )
 
-    def __init__(self, profile: Profile, cycle: Cycle) -> None:
-        self.profile = profile
+    def __init__(self, line_up: LineUp, cycle: Cycle) -> None:
         self.template: Template = cycle.template
-        self.filters = Filters(profile, cycle)
+        self.filters = Filters(line_up, cycle)
         self.fixed_scorers: list[tuple[ScorePlugin, int, Any]] = []
         """(plugin, weight, state) of local scorers whose scores are final."""
         self.raw_scorers: list[tuple[ScorePlugin, int, Any]] = []
         """Those whose scores are normalised over the feasible nodes."""
-        for plugin, weight in zip(profile.scorers, profile.weights, strict=True):
-            if plugin.scope is Scope.CLUSTER:
-                continue
+        for plugin, weight in line_up.local_scorers:
             state = plugin.prepare_scores(cycle, _NO_ROWS)
             if state is not SKIP:
                 (self.raw_scorers if plugin.normalizes else self.fixed_scorers).append((plugin, weight, state))
@@ -172,7 +152,7 @@ class Evaluation:
         for place, plugin, state in self.filters.on_object:
             column = plugin.verdicts(state, cluster)
             if column is not None:
-                merge(self._own_object_verdicts()[:rows], place, column)
+                verdicts.merge(self._own_object_verdicts()[:rows], place, column)
         self.raw = [self._raw_column(plugin, state, cluster) for plugin, _weight, state in self.raw_scorers]
         self._build_pods(cluster)
 
@@ -194,13 +174,13 @@ class Evaluation:
         """What depends on the pods of the nodes, anew."""
         rows = self._rows = len(cluster)
         self._pod_position = cluster.pod_changes.end
-        verdicts = self.object_verdicts.copy()
-        _fill(verdicts[:rows], self.filters.on_node, cluster)
-        self.verdicts = verdicts
+        column = self.object_verdicts.copy()
+        verdicts.fill(column[:rows], self.filters.on_node, cluster)
+        self.verdicts = column
         for node in cluster.nominated_nodes():
-            verdicts[node.row] = self._verdict(node)
-        self.feasible = verdicts == 0
-        self.tally = tally_of(verdicts[:rows])
+            column[node.row] = self._verdict(node)
+        self.feasible = column == 0
+        self.tally = verdicts.tally_of(column[:rows])
         self._fixed, self._was_scored = None, False
         for number, (plugin, _weight, state) in enumerate(self.raw_scorers):
             if plugin.scope is Scope.NODE:
@@ -213,7 +193,7 @@ class Evaluation:
         self._node_position = cluster.node_changes.end
         for row in rows:
             node = cluster.rows[row]
-            verdict = _first(self.filters.on_object, node)
+            verdict = verdicts.first(self.filters.on_object, node)
             if verdict != self.object_verdicts[row]:
                 self._own_object_verdicts()[row] = verdict
             for number, (plugin, _weight, state) in enumerate(self.raw_scorers):
@@ -276,77 +256,19 @@ class Evaluation:
 
     def _verdict(self, node: NodeInfo) -> int:
         """The combined verdict of the local filters on a node of the cluster, with its nominated pods."""
-        return self.verdict(node, int(self.object_verdicts[node.row]), None)
+        return self.verdict(node, None)
 
-    def verdict(self, node: NodeInfo, of_object: int, pod: PodInfo | None) -> int:
-        """The two passes of the local filters on a node, or on a copy of one.
-
-        ``of_object`` is the verdict of the filters that look at the object alone; ``pod`` is the pending pod, whose own
-        nomination does not count (None: all nominations count).
-        """
-        filters = self.filters.on_node
-        if node.nominated:
-            others = nominated_above(node, self.template.priority, pod)
-            if others:
-                crowded = node.copy()
-                for other in others:
-                    crowded.add(other)
-                verdict = _first(filters, crowded)
-                if verdict:
-                    return verdict if not of_object or verdict < of_object else of_object
-        verdict = _first(filters, node)
-        if of_object and (not verdict or of_object < verdict):
-            return of_object
-        return verdict
-
-
-def tally_of(verdicts: IntArray) -> dict[int, int]:
-    """How many nodes have which combined verdict."""
-    rejected = verdicts[np.flatnonzero(verdicts)]
-    tally = {0: len(verdicts) - len(rejected)} if len(rejected) < len(verdicts) else {}
-    if len(rejected):
-        values, counts = np.unique(rejected, return_counts=True)
-        tally.update(zip(values.tolist(), counts.tolist(), strict=True))
-    return tally
-
-
-def nominated_above(node: NodeInfo, priority: int, pod: PodInfo | None) -> list[PodInfo]:
-    """The pods nominated to the node that a pod of this priority must leave room for."""
-    uid = pod.uid if pod is not None else None
-    return [other for other in node.nominated if other.priority >= priority and other.uid != uid]
-
-
-def _first(filters: list[tuple[int, FilterPlugin, Any]], node: NodeInfo) -> int:
-    for place, plugin, state in filters:
-        verdict = plugin.verdict(state, node)
-        if verdict:
-            return combined(place, verdict)
-    return 0
-
-
-def _fill(verdicts: IntArray, filters: list[tuple[int, FilterPlugin, Any]], cluster: Cluster) -> None:
-    """Write the combined verdicts of several filters over 0 and over those of plugins that are asked later."""
-    for place, plugin, state in filters:
-        column = plugin.verdicts(state, cluster)
-        if column is not None:
-            merge(verdicts, place, column)
-
-
-def merge(verdicts: IntArray, place: int, column: IntArray) -> None:
-    """Take one plugin's verdicts into combined ones, in place."""
-    rejected = np.flatnonzero(column)
-    if not len(rejected):
-        return
-    own = column[rejected] | np.int64((place + 1) << SHIFT)
-    before = verdicts[rejected]
-    verdicts[rejected] = np.where((before == 0) | (own < before), own, before)
+    def verdict(self, node: NodeInfo, pod: PodInfo | None) -> int:
+        """The same for a pending pod whose own nomination does not count (None: all nominations count)."""
+        others = verdicts.nominated_above(node, self.template.priority, pod) if node.nominated else ()
+        return verdicts.with_nominated(self.filters.on_node, node, others, int(self.object_verdicts[node.row]))
 
 
 class Evaluations:
-    """The evaluations of one profile, by template; when there are too many, those not used for longest are dropped."""
+    """The evaluations of one line-up, by template; beyond a limit, those not used for longest are dropped."""
 
-    def __init__(self, profile: Profile, cluster: Cluster) -> None:
-        self._profile = profile
+    def __init__(self, line_up: LineUp, cluster: Cluster) -> None:
+        self._line_up = line_up
         self._cluster = cluster
         self._by_template: dict[int, Evaluation] = {}
 
@@ -359,7 +281,7 @@ class Evaluations:
             while len(self._by_template) >= limit:
                 # One for one, so that the new one's columns take the place of the old one's.
                 del self._by_template[next(iter(self._by_template))]
-            evaluation = Evaluation(self._profile, cycle)
+            evaluation = Evaluation(self._line_up, cycle)
         self._by_template[number] = evaluation
         evaluation.refresh(self._cluster)
         return evaluation

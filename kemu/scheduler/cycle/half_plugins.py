@@ -19,7 +19,6 @@ from kemu.scheduler.framework.interfaces import (
     ScorePlugin,
 )
 from kemu.scheduler.framework.statuses import ERROR, Status
-from kemu.scheduler.plugins.node_affinity import NodeAffinity
 
 _FILTERS_NEED_NOTES = {
     "NodeResourcesFit": "error reading",
@@ -32,16 +31,6 @@ _PRE_FILTERS = (*_FILTERS_NEED_NOTES, "NodeAffinity")
 
 _SCORES_NEED_NOTES = {"TaintToleration": "reading", "PodTopologySpread": "error reading", "InterPodAffinity": "reading"}
 _PRE_SCORES = (*_SCORES_NEED_NOTES, "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation")
-
-INERT_POINTS: dict[str, tuple[str, ...]] = {
-    "VolumeRestrictions": ("preFilter", "filter"),
-    "NodeVolumeLimits": ("preFilter", "filter"),
-    "VolumeBinding": ("preFilter", "filter", "reserve", "preBind", "preScore", "score"),
-    "VolumeZone": ("preFilter", "filter"),
-    "DynamicResources": ("preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind"),
-    "NodeDeclaredFeatures": ("preFilter", "filter"),
-}
-"""Where the plugins take part that do nothing here."""
 
 
 def has_pre_filter(plugin: Plugin) -> bool:
@@ -87,15 +76,3 @@ class PreFilterAlone(FilterPlugin):
         if isinstance(answer, Status):
             return answer
         return Narrowed(answer.names) if isinstance(answer, Narrowed) else SKIP
-
-
-def filter_alone(plugin: FilterPlugin) -> None:
-    """Take the first half from a filter, which belongs to one profile."""
-    if isinstance(plugin, NodeFilterPlugin):
-        plugin.pre_filter = _nothing  # type: ignore[method-assign]
-    elif isinstance(plugin, NodeAffinity):
-        plugin.narrows = False
-
-
-def _nothing(pod: Cycle) -> None:
-    return None

@@ -7,13 +7,14 @@ The default set and what a configuration changes in it are merged as ``pkg/sched
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
-from typing import Any, TypeGuard, TypeVar
+from typing import TypeGuard, TypeVar
 
 from kemu.scheduler.configuration import fields
 from kemu.scheduler.configuration.configurations import ConfigurationError, PluginRef, PluginSet, ProfileConfiguration
 from kemu.scheduler.cycle import half_plugins
+from kemu.scheduler.cycle.line_ups import LineUp
 from kemu.scheduler.framework.events import Event, Hint
 from kemu.scheduler.framework.interfaces import (
     MAX_SCORE,
@@ -29,12 +30,10 @@ from kemu.scheduler.framework.interfaces import (
     PreEnqueuePlugin,
     QueueSortPlugin,
     ReservePlugin,
-    Scope,
     ScorePlugin,
 )
+from kemu.scheduler.framework.registries import Factory, Registry
 from kemu.scheduler.framework.statuses import Status
-from kemu.scheduler.plugins import in_tree
-from kemu.scheduler.plugins.avoid_evicted_node import AvoidEvictedNode
 
 P = TypeVar("P", bound=Plugin)
 
@@ -54,13 +53,14 @@ class Profile:
         self,
         configuration: ProfileConfiguration,
         handle: Handle,
-        registry: Mapping[str, Callable[[Mapping[str, Any], Handle], Plugin]] | None = None,
+        registry: Registry,
+        last_filters: Sequence[FilterPlugin] = (),
     ) -> None:
-        """``registry``: further plugins by name. Raises :class:`ConfigurationError`."""
+        """``last_filters`` are asked after those of the configuration. Raises :class:`ConfigurationError`."""
         self.scheduler_name = configuration.scheduler_name
         self.percentage_of_nodes_to_score = configuration.percentage_of_nodes_to_score
         self.handle = handle
-        resolved = _Resolver(configuration, handle, registry or {})
+        resolved = _Resolver(configuration, handle, registry)
         self.plugins: dict[str, Plugin] = resolved.made
         """All plugins that take part somewhere, by name."""
         self.pre_enqueue: list[PreEnqueuePlugin] = resolved.at("preEnqueue", PreEnqueuePlugin)
@@ -69,20 +69,18 @@ class Profile:
             names = ", ".join(plugin.name for plugin in queue_sort) or "none"
             raise ConfigurationError(f"{configuration.path}.plugins.queueSort", f"exactly one is needed, not {names}")
         self.queue_sort: QueueSortPlugin = queue_sort[0]
-        self.filters, self.filter_failure = _filters(resolved)
+        filters, self.filter_failure = _filters(resolved)
         """``filter_failure``: a place, and how the filter that would stand there fails on nodes that come so far."""
-        if handle.avoided is not None:
-            avoiding = AvoidEvictedNode({}, handle)
-            self.filters.append(avoiding)
-            self.plugins[avoiding.name] = avoiding
+        self.plugins.update((plugin.name, plugin) for plugin in last_filters)
         self.post_filters: list[PostFilterPlugin] = resolved.at("postFilter", PostFilterPlugin)
-        self.scorers, self.score_failure = _scorers(resolved)
+        scorers, self.score_failure = _scorers(resolved)
         """``score_failure``: how scoring fails, whatever the nodes."""
         if sum(resolved.weights.get(name, 1) for name in resolved.made) > _MAX_TOTAL_SCORE // MAX_SCORE:
             raise ConfigurationError(f"{configuration.path}.plugins.score", "the total score of a node could overflow")
         # A plugin of module:Class has another name than the one it is configured by.
         configured_as = {plugin: name for name, plugin in resolved.made.items()}
-        self.weights: list[int] = [resolved.weights.get(configured_as[plugin], 1) for plugin in self.scorers]
+        weights = [resolved.weights.get(configured_as[plugin], 1) for plugin in scorers]
+        self.line_up = LineUp([*filters, *last_filters], scorers, weights)
         self.reserve: list[ReservePlugin] = resolved.at("reserve", ReservePlugin)
         self.permit: list[PermitPlugin] = resolved.at("permit", PermitPlugin)
         self.pre_bind: list[PreBindPlugin] = resolved.at("preBind", PreBindPlugin)
@@ -90,8 +88,6 @@ class Profile:
         self.post_bind: list[PostBindPlugin] = resolved.at("postBind", PostBindPlugin)
         if not self.bind:
             raise ConfigurationError(f"{configuration.path}.plugins.bind", "at least one plugin is needed")
-        self.local_filters = [(place, one) for place, one in enumerate(self.filters) if one.scope is not Scope.CLUSTER]
-        self.cluster_filters = [(place, one) for place, one in enumerate(self.filters) if one.scope is Scope.CLUSTER]
         self.hints: dict[Event, dict[str, Hint | None]] = {event: {} for event in Event}
         """For each event, the plugins that want to hear of it, with their hints."""
         for plugin in self.plugins.values():
@@ -119,7 +115,7 @@ def _filters(resolved: _Resolver) -> tuple[list[FilterPlugin], tuple[int, Status
             if status is not None:
                 failure = failure or (len(filters), status)
                 continue
-            half_plugins.filter_alone(plugin)
+            plugin.without_pre_filter()
         filters.append(plugin)
     alone = [plugin for plugin in pre_filters if plugin not in asked and half_plugins.filter_failure(plugin) is None]
     filters += [half_plugins.PreFilterAlone(plugin) for plugin in alone]
@@ -142,7 +138,7 @@ class _Resolver:
         self,
         configuration: ProfileConfiguration,
         handle: Handle,
-        registry: Mapping[str, Callable[[Mapping[str, Any], Handle], Plugin]],
+        registry: Registry,
     ) -> None:
         self._configuration = configuration
         self._handle = handle
@@ -152,7 +148,7 @@ class _Resolver:
         self.weights: dict[str, int] = {}
         self._unused: dict[str, Plugin] = {}
         sets = configuration.plugins
-        default = PluginSet(tuple(PluginRef(name, in_tree.DEFAULT_WEIGHTS.get(name, 0)) for name in in_tree.IN_TREE))
+        default = PluginSet(tuple(PluginRef(name, registry.weights.get(name, 0)) for name in registry.default))
         self._multi_point = _merged(default, sets.get("multiPoint", PluginSet()))
         self._check_multi_point(sets.get("multiPoint", PluginSet()))
         for name in configuration.arguments:
@@ -195,7 +191,7 @@ class _Resolver:
             if name in enabled[:number]:
                 raise ConfigurationError(path, f"plugin {name!r} is enabled twice")
             plugin = self._plugin(name, path)
-            if not is_part(plugin) and point not in half_plugins.INERT_POINTS.get(name, ()):
+            if not is_part(plugin) and point not in self._registry.inert.get(name, ()):
                 raise ConfigurationError(path, f"plugin {name!r} does not take part in {point}")
         # Those named here that multiPoint has too come first, then the rest of multiPoint, then the others named here.
         order = [name for name in enabled if name in from_multi_point]
@@ -220,9 +216,9 @@ class _Resolver:
         if plugin is not None:
             return plugin
         self._check_known(name, path)
-        if name in in_tree.INERT:
+        if name in self._registry.inert:
             return None
-        make = self._registry.get(name) or in_tree.IN_TREE.get(name) or _load(name, path)
+        make = self._registry.factory(name) or _load(name, path)
         arguments = dict(self._configuration.arguments.get(name, {}))
         arguments.pop("apiVersion", None)
         arguments.pop("kind", None)
@@ -235,7 +231,7 @@ class _Resolver:
         return plugin
 
     def _check_known(self, name: str, path: str) -> None:
-        known = [*in_tree.IN_TREE, *in_tree.INERT, *self._registry]
+        known = self._registry.names
         if name in known or ":" in name or name in _offered():
             return
         raise ConfigurationError(path, f"there is no plugin {name!r}", fields.nearest(name, known))
@@ -253,7 +249,7 @@ def _offered() -> dict[str, metadata.EntryPoint]:
     return {entry.name: entry for entry in metadata.entry_points(group=ENTRY_POINTS)}
 
 
-def _load(name: str, path: str) -> Callable[[Mapping[str, Any], Handle], Plugin]:
+def _load(name: str, path: str) -> Factory:
     """A plugin from outside: by entry point, or as ``module:Class``."""
     try:
         if ":" in name:

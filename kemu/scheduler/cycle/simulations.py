@@ -7,16 +7,11 @@ nodes stay where they are, except in the search for victims on several nodes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo
-from kemu.scheduler.cycle import evaluations
-from kemu.scheduler.cycle.evaluations import combined
-from kemu.scheduler.framework.interfaces import FilterPlugin
-
-if TYPE_CHECKING:
-    from kemu.scheduler.cycle.decisions import Filtering
+from kemu.scheduler.cycle import verdicts
+from kemu.scheduler.cycle.filtering import Filtering
+from kemu.scheduler.cycle.verdicts import Active
 
 
 class Simulation:
@@ -29,19 +24,14 @@ class Simulation:
         self._filtering = filtering
         self._object_verdict = int(filtering.evaluation.object_verdicts[node.row])
         self._cluster_wide = bool(filtering.states) and not local
-        self._active: list[tuple[int, FilterPlugin, Any]] = (
-            filtering.evaluation.filters.on_node if local else filtering.filters()
-        )
+        self._active: Active = filtering.evaluation.filters.on_node if local else filtering.filters()
         if self._cluster_wide:
-            self._active = self._forked()
+            self._active = verdicts.forked(self._active)
         pod = filtering.cycle.pod
-        self._others = evaluations.nominated_above(node, pod.priority, pod) if node.nominated else []
+        self._others = verdicts.nominated_above(node, pod.priority, pod) if node.nominated else []
         self.node = node.copy()
         self._elsewhere: dict[str, NodeInfo] = {}
         """Copies of other nodes from which pods were removed, by name."""
-
-    def _forked(self) -> list[tuple[int, FilterPlugin, Any]]:
-        return [(place, plugin, plugin.fork(state)) for place, plugin, state in self._active]
 
     def add(self, pod: PodInfo) -> None:
         self.node.add(pod)
@@ -79,34 +69,15 @@ class Simulation:
             plugin.add_pod(state, node, pod)
 
     def _copy_of(self, pod: PodInfo) -> NodeInfo:
-        assert pod.node is not None
         assert self._cluster_wide, "pods of other nodes concern CLUSTER filters only"
-        known = self._elsewhere.get(pod.node.name)
+        name = pod.node_name
+        known = self._elsewhere.get(name)
         if known is None:
-            known = self._elsewhere[pod.node.name] = pod.node.copy()
+            known = self._elsewhere[name] = self._filtering.cycle.cluster.nodes[name].copy()
         return known
 
     def verdict(self) -> int:
         """The combined verdict of the two passes: with the pods nominated to the node, and without them."""
-        if self._others:
-            node, active = self.node.copy(), self._active
-            if self._cluster_wide:
-                active = self._forked()
-            for other in self._others:
-                node.add(other)
-                if self._cluster_wide:
-                    for _place, plugin, state in active:
-                        plugin.add_pod(state, node, other)
-            verdict = self._first(node, active)
-            if verdict:
-                return verdict
-        return self._first(self.node, self._active)
-
-    def _first(self, node: NodeInfo, active: list[tuple[int, FilterPlugin, Any]]) -> int:
-        of_object = self._object_verdict
-        for place, plugin, state in active:
-            verdict = plugin.verdict(state, node)
-            if verdict:
-                verdict = combined(place, verdict)
-                return verdict if not of_object or verdict < of_object else of_object
-        return of_object
+        return verdicts.with_nominated(
+            self._active, self.node, self._others, self._object_verdict, cluster_wide=self._cluster_wide
+        )

@@ -14,29 +14,44 @@ the node (its scope) is not helped by anything elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from kemu.scheduler.cache import pods
+from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo
-from kemu.scheduler.cycle import evaluations
+from kemu.scheduler.cycle import verdicts
+from kemu.scheduler.cycle.filtering import Filtering
 from kemu.scheduler.cycle.simulations import Simulation
 from kemu.scheduler.experiments import searches
 from kemu.scheduler.experiments.searches import Effort
 from kemu.scheduler.framework.interfaces import Scope
-
-if TYPE_CHECKING:
-    from kemu.scheduler.cycle.decisions import Filtering
-    from kemu.scheduler.preemption.candidates import Candidate, Preemptor
+from kemu.scheduler.framework.results import Candidate
 
 TERMINATING = "not eligible due to terminating pods on other nodes that make room on the nominated node."
+
+
+class VictimChoice(Protocol):
+    """What the search uses of :class:`kemu.scheduler.preemption.candidates.Preemptor`, which calls it."""
+
+    cluster: Cluster
+
+    def lower_pods(self, node: NodeInfo, pod: PodInfo) -> list[PodInfo]: ...
+
+    def importance(self, pod: PodInfo) -> tuple[int, ...]: ...
+
+    def violations(self, victims: list[PodInfo]) -> int: ...
+
+    def spare(self, node: NodeInfo, lower: list[PodInfo], reprieve: Callable[[PodInfo], bool]) -> Candidate: ...
+
+    def candidate(self, node: NodeInfo, victims: list[PodInfo]) -> Candidate: ...
 
 
 class CrossNodeSearch:
     """Looks for victims on several nodes, for the pods of one profile."""
 
-    def __init__(self, preemptor: Preemptor, budget: int) -> None:
+    def __init__(self, preemptor: VictimChoice, budget: int) -> None:
         """``budget``: how many evaluations an attempt may take before it gives up."""
         self._preemptor = preemptor
         self._budget = budget
@@ -53,7 +68,7 @@ class CrossNodeSearch:
         if filtering.is_local(node):
             return False
         pod = filtering.cycle.pod
-        others = (one for one in self._lower_pods(pod) if one.node is not node)
+        others = (one for one in self._lower_pods(pod) if one.node_name != node.name)
         going = [one for one in others if pods.terminates_by_preemption(one.pod)]
         if not going:
             return False
@@ -72,7 +87,8 @@ class CrossNodeSearch:
         others = self._expendable_first(self._lower_pods(filtering.cycle.pod))
         for size in range(1, len(others) + 1):
             for victims in searches.subsets(others, size):
-                asked = [place for place in places if all(victim.node is not place.original for victim in victims)]
+                elsewhere = {victim.node_name: None for victim in victims}
+                asked = [place for place in places if place.original.name not in elsewhere]
                 # A set that concerns no node costs as well: there may be exponentially many of them.
                 if not self._afford(max(1, len(asked))):
                     return []
@@ -102,7 +118,7 @@ class CrossNodeSearch:
             verdict = place.simulation.verdict()
             if not verdict:
                 continue
-            plugin = filtering.profile.filters[evaluations.split(verdict)[0]]
+            plugin = filtering.line_up.filters[verdicts.split(verdict)[0]]
             if plugin.scope is Scope.CLUSTER:
                 found.append(place)
         return found
@@ -123,7 +139,7 @@ class CrossNodeSearch:
 class _Place:
     """A node without its lower pods, on which the pod is to be put."""
 
-    def __init__(self, preemptor: Preemptor, filtering: Filtering, node: NodeInfo, effort: Effort) -> None:
+    def __init__(self, preemptor: VictimChoice, filtering: Filtering, node: NodeInfo, effort: Effort) -> None:
         self._preemptor = preemptor
         self._effort = effort
         self.original = node

@@ -13,18 +13,16 @@ sets come first, among those of a size the ones with the more important pods.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from kemu.scheduler.cache import terms
 from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.cycle.filtering import Filtering
+from kemu.scheduler.cycle.simulations import Simulation
 from kemu.scheduler.experiments import searches
 from kemu.scheduler.experiments.searches import Effort
 from kemu.scheduler.framework.statuses import UNRESOLVABLE
-from kemu.scheduler.plugins import inter_pod_affinity
-from kemu.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 
-if TYPE_CHECKING:
-    from kemu.scheduler.cycle.decisions import Filtering
-    from kemu.scheduler.cycle.simulations import Simulation
+_INTER_POD_AFFINITY = "InterPodAffinity"
 
 
 class AffinityReprieve:
@@ -70,11 +68,11 @@ class AffinityReprieve:
 
     def _matching(self, filtering: Filtering, lower: Sequence[PodInfo]) -> list[PodInfo]:
         cycle = filtering.cycle
-        rules = [inter_pod_affinity.pod_selector(term, cycle.cluster) for term in cycle.template.affinity_terms]
+        rules = [terms.pod_selector(term, cycle.cluster.namespaces) for term in cycle.template.affinity_terms]
         return [pod for pod in lower if any(rule.matches(pod.namespace, pod.labels) for rule in rules)]
 
 
 def _is_for_want_of_affinity(filtering: Filtering, verdict: int) -> bool:
     status = filtering.explain(verdict)
     # Its other reasons, the two kinds of anti-affinity, can be resolved by removing pods.
-    return status.plugin == InterPodAffinity.name and status.code == UNRESOLVABLE
+    return status.plugin == _INTER_POD_AFFINITY and status.code == UNRESOLVABLE

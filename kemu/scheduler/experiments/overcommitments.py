@@ -8,14 +8,10 @@ by size: of disruption budgets, affinity and the order of priorities it knows no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from kemu.scheduler.cycle.decisions import Decider, Decision
 from kemu.scheduler.preemption.candidates import Preemptor
-
-if TYPE_CHECKING:
-    from kemu.scheduler.cycle.decisions import Decider, Decision
 
 
 class Overcommitter:

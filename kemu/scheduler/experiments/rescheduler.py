@@ -31,7 +31,9 @@ from kemu.scheduler.cycle.decisions import Decider
 from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.experiments import switches as policies
 from kemu.scheduler.framework.interfaces import Handle
-from kemu.scheduler.preemption.candidates import Candidate, Preemptor
+from kemu.scheduler.framework.results import Candidate
+from kemu.scheduler.plugins import in_tree
+from kemu.scheduler.preemption.candidates import Preemptor
 
 DEFAULT_LAG_S = 1.0
 
@@ -75,9 +77,8 @@ class Rescheduler:
         handle = Handle(self._cluster, self._env.random, policy)
         handle.api = self._client
         for one in configuration.profiles:
-            decider = Decider(
-                Profile(one, handle), self._cluster, self._env.random, configuration.percentage_of_nodes_to_score
-            )
+            profile = Profile(one, handle, in_tree.REGISTRY)
+            decider = Decider(profile, self._cluster, self._env.random, configuration.percentage_of_nodes_to_score)
             self._deciders[one.scheduler_name] = decider
             self._preemptors[one.scheduler_name] = Preemptor(
                 self._cluster, policy, self._env.random, lambda nodes: nodes

@@ -22,9 +22,11 @@ from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.configuration.configurations import ExtenderConfiguration
-from kemu.scheduler.cycle.decisions import Decider, Decision, Filtering
+from kemu.scheduler.cycle.decisions import Decider, Decision
+from kemu.scheduler.cycle.filtering import Filtering
 from kemu.scheduler.cycle.profiles import EXTENDER
-from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, PostFilterPlugin, PostFilterResult, Skip
+from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, PostFilterPlugin, Skip
+from kemu.scheduler.framework.results import PostFilterResult
 from kemu.scheduler.framework.statuses import ERROR, UNRESOLVABLE, UNSCHEDULABLE, Status
 from kemu.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.v1 import extender_pb2, extender_pb2_grpc

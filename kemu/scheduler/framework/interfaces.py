@@ -33,29 +33,23 @@ rejected.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from kemu.runtime.env import Clock
+from kemu.runtime.env import Clock, Random
+from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import BoolArray, IntArray
+from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo, Template
-from kemu.scheduler.experiments.searches import Effort
+from kemu.scheduler.experiments.avoided_nodes import AvoidedNodes
 from kemu.scheduler.experiments.switches import Policy
 from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.permits import WaitingPod
+from kemu.scheduler.framework.results import PostFilterResult
 from kemu.scheduler.framework.statuses import Status
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from kemu.scheduler.cache.cluster import Cluster
-    from kemu.scheduler.cache.nodes import NodeInfo
-    from kemu.scheduler.cycle.decisions import Filtering
-    from kemu.scheduler.experiments.avoided_nodes import AvoidedNodes
-    from kemu.scheduler.framework.permits import WaitingPod
-    from kemu.scheduler.preemption.candidates import Candidate
 
 MAX_SCORE = 100
 
@@ -224,6 +218,17 @@ class FilterPlugin(Plugin):
         """
         return None
 
+    def without_pre_filter(self) -> None:
+        """The profile enables Filter for this plugin, but not PreFilter: reject no pod as a whole, narrow nothing."""
+
+    def resource_demand(self, state: Any) -> Sequence[tuple[int, int]] | None:
+        """(resource number, amount), where a verdict depends on nothing but sums over the pods of the node.
+
+        A filter that returns them rejects a node where one of these amounts, or one more pod, does not fit beside the
+        pods there, and no other node. None: the filter looks at more, or at other things.
+        """
+        return None
+
     def verdict(self, state: Any, node: NodeInfo) -> int:
         """0, or a positive number below 2**40 that :meth:`explain` understands."""
         raise TypeError(f"{self.name} has no verdict")
@@ -260,6 +265,8 @@ class FilterPlugin(Plugin):
 class NodeFilterPlugin(FilterPlugin):
     """A filter that is asked node by node: the simple form for user plugins."""
 
+    _skips_pre_filter = False
+
     def filter(self, pod: Cycle, node: NodeInfo) -> Status | None:
         """None when the node passes."""
         raise TypeError(f"{self.name} has no filter")
@@ -268,8 +275,11 @@ class NodeFilterPlugin(FilterPlugin):
         """Before the nodes are asked; may reject the pod, narrow the nodes or have the filter skipped."""
         return None
 
+    def without_pre_filter(self) -> None:
+        self._skips_pre_filter = True
+
     def prepare(self, cycle: Cycle) -> Any:
-        answer = self.pre_filter(cycle)
+        answer = None if self._skips_pre_filter else self.pre_filter(cycle)
         if isinstance(answer, Narrowed):
             return Narrowed(answer.names, _Statuses(cycle))
         return _Statuses(cycle) if answer is None else answer
@@ -321,26 +331,32 @@ class _Statuses:
         return self.known.index(status) + 1
 
 
-@dataclass(frozen=True, slots=True)
-class PostFilterResult:
-    """What PostFilter came to."""
+class Diagnosis(Protocol):
+    """Why no node takes the pod: what PreFilter and Filter said of every node (``NodeToStatus`` and the rest)."""
 
-    node: str | None = None
-    """Where room will be: the pod is nominated to it. "" takes a nomination back, None leaves it as it is."""
-    message: str = ""
-    """Why there is no such node."""
-    candidate: Candidate | None = None
-    """The victims that must go for it."""
-    candidates: int = 0
-    """From how many nodes the choice was made."""
-    efforts: tuple[Effort, ...] = ()
-    """Searches that Kubernetes does not do, which cost time of their own."""
+    cycle: Cycle
+    nodes: int
+    """How many nodes there are."""
+    rejection: Status | None
+    """PreFilter rejected the pod as a whole."""
+
+    def status(self, row: int) -> Status | None:
+        """Why the node of this row was rejected; None if it passed."""
+        ...
+
+    def message(self) -> str:
+        """``0/5 nodes are available: …``, without what PostFilter adds."""
+        ...
+
+    def rejectors(self) -> tuple[str, ...]:
+        """The plugins that rejected some node (``UnschedulablePlugins``)."""
+        ...
 
 
 class PostFilterPlugin(Plugin):
     """Asked when no node is left; may make room somewhere."""
 
-    def post_filter(self, filtering: Filtering) -> PostFilterResult:
+    def post_filter(self, diagnosis: Diagnosis) -> PostFilterResult:
         raise TypeError(f"{self.name} has no post_filter")
 
 

@@ -7,22 +7,21 @@ doing).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.cycle.filtering import Filtering
 from kemu.scheduler.framework.events import Event, Hint
 from kemu.scheduler.framework.interfaces import (
     ArgumentError,
+    Diagnosis,
     Handle,
     PostFilterPlugin,
-    PostFilterResult,
     PreEnqueuePlugin,
 )
+from kemu.scheduler.framework.results import PostFilterResult
 from kemu.scheduler.framework.statuses import Status, unresolvable
 from kemu.scheduler.preemption.candidates import Preemptor
-
-if TYPE_CHECKING:
-    from kemu.scheduler.cycle.decisions import Filtering
 
 _BUSY = unresolvable("waiting for the preemption for this pod to be finished")
 
@@ -41,7 +40,10 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
 
         self.preemptor = Preemptor(handle.cluster, handle.policy, handle.random, self.candidates_wanted)
 
-    def post_filter(self, filtering: Filtering) -> PostFilterResult:
+    def post_filter(self, diagnosis: Diagnosis) -> PostFilterResult:
+        # A dry run asks the filters again with their states, which the scheduling cycle hands on in its own type.
+        assert isinstance(diagnosis, Filtering)
+        filtering = diagnosis
         policy, pod = self.handle.policy, filtering.cycle.pod
         if not policy.preempts:
             return PostFilterResult()

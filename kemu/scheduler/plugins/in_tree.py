@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kemu.scheduler.framework.interfaces import Plugin
+from kemu.scheduler.framework.registries import Registry
 from kemu.scheduler.plugins.default_binder import DefaultBinder
 from kemu.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.scheduler.plugins.image_locality import ImageLocality
@@ -47,13 +48,15 @@ DEFAULT_WEIGHTS: dict[str, int] = {
 }
 """Of the others: 1."""
 
-INERT = (
-    "VolumeRestrictions",
-    "NodeVolumeLimits",
-    "VolumeBinding",
-    "VolumeZone",
-    "DynamicResources",
-    "NodeDeclaredFeatures",
-)
-"""Plugins of kube-scheduler that may be named in a profile and do nothing here: there are no volumes that need binding
-and no resource claims."""
+INERT: dict[str, tuple[str, ...]] = {
+    "VolumeRestrictions": ("preFilter", "filter"),
+    "NodeVolumeLimits": ("preFilter", "filter"),
+    "VolumeBinding": ("preFilter", "filter", "reserve", "preBind", "preScore", "score"),
+    "VolumeZone": ("preFilter", "filter"),
+    "DynamicResources": ("preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind"),
+    "NodeDeclaredFeatures": ("preFilter", "filter"),
+}
+"""Plugins of kube-scheduler that may be named in a profile and do nothing here, with their extension points: there are
+no volumes that need binding and no resource claims."""
+
+REGISTRY = Registry(IN_TREE, DEFAULT_WEIGHTS, INERT)

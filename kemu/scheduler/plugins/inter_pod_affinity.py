@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from kemu.scheduler.cache import terms
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import BoolArray, IntArray
 from kemu.scheduler.cache.counts import PREFERRED, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, CountColumn
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo, Template
-from kemu.scheduler.cache.terms import AffinityTerm, PodSelector
+from kemu.scheduler.cache.terms import AffinityTerm
 from kemu.scheduler.framework.events import Event, Hint
 from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, ArgumentError, Cycle, FilterPlugin, Handle, ScorePlugin
 from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable
@@ -100,8 +101,8 @@ class _State:
         self.cycle = cycle
         self.namespace_labels = cluster.namespaces.get(cycle.namespace, {})
         template = cycle.template
-        self.wanted = tuple(pod_selector(term, cluster) for term in template.affinity_terms)
-        self.selectors = tuple(pod_selector(term, cluster) for term in template.anti_affinity_terms)
+        self.wanted = tuple(terms.pod_selector(term, cluster.namespaces) for term in template.affinity_terms)
+        self.selectors = tuple(terms.pod_selector(term, cluster.namespaces) for term in template.anti_affinity_terms)
         self.affinity = DomainCounts(cluster)
         self.anti_affinity = DomainCounts(cluster)
         self.existing = DomainCounts(cluster)
@@ -260,7 +261,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
                 scores[key] = scores[key] + by_domain if key in scores else by_domain
 
         for weight, term in preferred:
-            include(term.key, cluster.matching(pod_selector(term, cluster)), weight)
+            include(term.key, cluster.matching(terms.pod_selector(term, cluster.namespaces)), weight)
         namespace_labels = cluster.namespaces.get(cycle.namespace, {})
         labels = cycle.labels
         for owner in owners[PREFERRED].values():
@@ -328,20 +329,6 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
             and _matches_all(terms, old.metadata.namespace, old.metadata.labels)
             and not _matches_all(terms, new.metadata.namespace, new.metadata.labels)
         )
-
-
-def pod_selector(term: AffinityTerm, cluster: Cluster) -> PodSelector:
-    """The pods that a term of the pending pod speaks of, its namespaceSelector resolved to names.
-
-    v1.36 afterwards still compares the selector with an empty set of labels: one that is satisfied by that matches
-    every namespace.
-    """
-    selector = term.namespace_selector
-    if selector.nothing:
-        return PodSelector(term.namespaces, False, term.selector)
-    resolved = [name for name, labels in cluster.namespaces.items() if selector.matches(labels)]
-    names = tuple(sorted(dict.fromkeys((*term.namespaces, *resolved))))
-    return PodSelector(names, selector.matches({}), term.selector)
 
 
 def _matches_all(terms: Iterable[AffinityTerm], namespace: str, labels: Mapping[str, str]) -> bool:

@@ -42,7 +42,7 @@ class NodeAffinity(FilterPlugin, ScorePlugin):
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         super().__init__(args, handle)
-        self.narrows = True
+        self._narrows = True
         """Whether PreFilter is enabled, which leaves out all nodes but those that the pod names."""
         self.added: NodeSelector | None = None
         self.added_preferred: WeightedTerms = ()
@@ -65,10 +65,13 @@ class NodeAffinity(FilterPlugin, ScorePlugin):
         required = cycle.template.required_affinity
         if required.everything and self.added is None:
             return SKIP
-        names = named_nodes(required) if self.narrows else None
+        names = named_nodes(required) if self._narrows else None
         if names is None:
             return required
         return Narrowed(names, required) if names else _CONFLICT
+
+    def without_pre_filter(self) -> None:
+        self._narrows = False
 
     def verdict(self, state: RequiredNodeAffinity, node: NodeInfo) -> int:
         if self.added is not None and not self.added.matches(node.labels, node.name):

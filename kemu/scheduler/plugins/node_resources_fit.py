@@ -90,6 +90,9 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
             return False
         return name in self.ignored or name.partition("/")[0] in self.ignored_groups
 
+    def resource_demand(self, state: Demand) -> tuple[tuple[int, int], ...]:
+        return state.items
+
     def verdict(self, state: Demand, node: NodeInfo) -> int:
         verdict = 1 if len(node.pods) + 1 > node.allowed_pods else 0
         bit = 1

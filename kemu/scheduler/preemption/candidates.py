@@ -16,31 +16,27 @@ pods is none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kemu.objects import selectors
+from kemu.runtime.env import Random
 from kemu.scheduler.cache import pods
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo
-from kemu.scheduler.cycle import diagnoses
-from kemu.scheduler.cycle.evaluations import combined
+from kemu.scheduler.cycle import diagnoses, verdicts
+from kemu.scheduler.cycle.filtering import Filtering
 from kemu.scheduler.cycle.simulations import Simulation
 from kemu.scheduler.experiments.cross_node import TERMINATING as TERMINATING_ELSEWHERE
 from kemu.scheduler.experiments.cross_node import CrossNodeSearch
 from kemu.scheduler.experiments.lower_priority_affinity import AffinityReprieve
 from kemu.scheduler.experiments.searches import Effort
 from kemu.scheduler.experiments.switches import Policy
+from kemu.scheduler.framework.results import Candidate
 from kemu.scheduler.framework.statuses import ERROR, UNRESOLVABLE, UNSCHEDULABLE, Status, unresolvable
-from kemu.scheduler.plugins.node_resources_fit import NodeResourcesFit
-
-if TYPE_CHECKING:
-    from random import Random
-
-    from kemu.scheduler.cycle.decisions import Filtering
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
@@ -54,18 +50,6 @@ _NOT_STARTED = 2**62
 _SPARE = 64
 _KEPT_DRY_RUNS = 50_000
 """Results of dry runs that one profile keeps, about."""
-
-
-class Candidate(NamedTuple):
-    """A node, and the pods that would have to go."""
-
-    node: str
-    victims: tuple[PodInfo, ...]
-    """Most important first."""
-    violations: int
-    """Victims whose disruption budget would be violated."""
-    preference: tuple[int, ...]
-    """The smaller, the better."""
 
 
 class Preemption(NamedTuple):
@@ -201,7 +185,7 @@ class Preemptor:
         harmless = False
         filtering.look_again()
         kept = self._kept_of(filtering)
-        run = _ResourceDryRun(self, filtering) if _is_about_resources_alone(filtering) else None
+        run = _resource_dry_run(self, filtering)
         own = self.cluster.nominator.node_of(filtering.cycle.pod.uid)
         nodes = self.cluster.rows
         local_rows = filtering.local_rows() if filtering.states else None
@@ -393,10 +377,14 @@ def _preference_by_qos(victims: list[PodInfo], violations: int) -> tuple[int, ..
     return (violations, _QOS_RANK[first.template.qos], first.priority, total, len(victims), -earliest)
 
 
-def _is_about_resources_alone(filtering: Filtering) -> bool:
-    """Whether NodeResourcesFit is the only filter that looks at the pods of one node."""
+def _resource_dry_run(preemptor: Preemptor, filtering: Filtering) -> _ResourceDryRun | None:
+    """A quicker dry run, where a single filter looks at the pods of one node, and only at sums of their requests."""
     active = filtering.evaluation.filters.on_node
-    return len(active) == 1 and isinstance(active[0][1], NodeResourcesFit)
+    if len(active) != 1:
+        return None
+    _place, plugin, state = active[0]
+    demand = plugin.resource_demand(state)
+    return None if demand is None else _ResourceDryRun(preemptor, filtering, demand)
 
 
 class _ResourceDryRun:
@@ -404,11 +392,11 @@ class _ResourceDryRun:
 
     __slots__ = ("_amounts", "_filtering", "_items", "_place", "_plugin", "_preemptor", "_state")
 
-    def __init__(self, preemptor: Preemptor, filtering: Filtering) -> None:
+    def __init__(self, preemptor: Preemptor, filtering: Filtering, demand: Sequence[tuple[int, int]]) -> None:
         self._preemptor = preemptor
         self._filtering = filtering
         ((self._place, self._plugin, self._state),) = filtering.evaluation.filters.on_node
-        self._items = self._state.items
+        self._items = demand
         self._amounts: dict[int, list[int]] = {}
 
     def _takes(self, pod: PodInfo) -> list[int]:
@@ -438,7 +426,7 @@ class _ResourceDryRun:
             for pod in lower:
                 emptied.remove(pod)
             verdict = self._plugin.verdict(self._state, emptied)
-            return self._filtering.explain(combined(self._place, verdict))
+            return self._filtering.explain(verdicts.combined(self._place, verdict))
 
         def reprieve(pod: PodInfo) -> bool:
             nonlocal places

@@ -18,7 +18,7 @@ from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.cycle.status_updates import Reporter
 from kemu.scheduler.experiments.switches import Policy
 from kemu.scheduler.framework.interfaces import Api
-from kemu.scheduler.preemption.candidates import Candidate
+from kemu.scheduler.framework.results import Candidate
 
 DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
