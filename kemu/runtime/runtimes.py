@@ -14,6 +14,9 @@ from kemu.runtime.env import Actor, ActorSpec, Clock, Env
 
 T = TypeVar("T")
 
+STOP_TIMEOUT_S = 60.0
+"""Virtual time that an actor has for its clean-up when it is stopped."""
+
 Ending = Literal["deadline", "stopped", "idle"]
 """Why ``run_until`` returned: the time is up, it was told to stop, or nothing can happen any more."""
 

@@ -20,7 +20,7 @@ import grpc
 from kemu.errors import StoreError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Env
-from kemu.runtime.rpc.links import EOF
+from kemu.runtime.rpc.ends import EOF
 from kemu.store import journal, mvcc, operations, watches
 
 VERSION = "3.6.0"

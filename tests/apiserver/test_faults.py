@@ -155,9 +155,9 @@ def test_compaction_can_be_switched_off() -> None:
 def test_a_wrong_configuration_is_refused(config: dict[str, object], text: str) -> None:
     class Env:
         def dial(self, name: str) -> object:
-            from kemu.runtime.rpc.channels import Channel
+            from kemu.runtime.rpc.clients import MemoryChannel
 
-            return Channel(lambda: None, None)  # type: ignore[arg-type, return-value]
+            return MemoryChannel(lambda: None, None)  # type: ignore[arg-type, return-value]
 
     with pytest.raises(ValueError, match=text):
         ApiServer(Env(), config)  # type: ignore[arg-type]

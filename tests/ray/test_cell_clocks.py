@@ -8,18 +8,18 @@ import time
 import pytest
 
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.ray.cell import clocks as cell_clocks
-from kemu.runtime.ray.cell.clocks import ActorClock, DilatedClock
+from kemu.runtime.ray.cell import wall_clocks
+from kemu.runtime.ray.cell.wall_clocks import DilatedClock, WallClock
 
 
-def clocks(speed: float = 20.0) -> tuple[DilatedClock, ActorClock]:
+def clocks(speed: float = 20.0) -> tuple[DilatedClock, WallClock]:
     shared = DilatedClock()
     shared.configure(epoch_unix_ns=0, speed=speed, epoch_unix_s=1_700_000_000)
 
     def fail(error: BaseException) -> None:
         raise AssertionError from error
 
-    return shared, ActorClock(shared, fail)
+    return shared, WallClock(shared, fail)
 
 
 def begin(shared: DilatedClock, ahead_s: float = 0.0) -> None:
@@ -76,9 +76,9 @@ def test_a_process_that_is_held_up_while_it_reads_the_clocks(monkeypatch: pytest
         now_ns += next(held_up, 0)
         return now_ns + wall_ahead_ns
 
-    monkeypatch.setattr(cell_clocks.time, "monotonic_ns", monotonic_ns)
-    monkeypatch.setattr(cell_clocks.time, "time_ns", time_ns)
-    assert abs(cell_clocks._monotonic_minus_wall_ns() + wall_ahead_ns) < 1000
+    monkeypatch.setattr(wall_clocks.time, "monotonic_ns", monotonic_ns)
+    monkeypatch.setattr(wall_clocks.time, "time_ns", time_ns)
+    assert abs(wall_clocks._monotonic_minus_wall_ns() + wall_ahead_ns) < 1000
 
 
 async def test_nobody_wakes_early() -> None:

@@ -21,6 +21,7 @@ from kemu.client import sessions
 from kemu.errors import ServiceUnavailable
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2
+from kemu.runtime import file_names
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.ray.cell import control as cell
 from kemu.runtime.ray.cell import hosts
@@ -414,5 +415,5 @@ async def test_a_log_says_how_far_it_has_come_and_what_is_pending(cells: Cells) 
 
 def test_names_of_actors_as_directories() -> None:
     names = ["store", "kubelet/node-1", "a%2Fb", "a/b", "scheduler/x/0"]
-    assert len({hosts.file_name(name) for name in names}) == len(names)
-    assert not any("/" in hosts.file_name(name) for name in names)
+    assert len({file_names.of_actor(name) for name in names}) == len(names)
+    assert not any("/" in file_names.of_actor(name) for name in names)

@@ -15,7 +15,7 @@ from kemu.runtime.env import SECOND_NS
 from kemu.runtime.ray.driver import events
 from kemu.runtime.ray.driver import runtime as ray
 from kemu.runtime.ray.driver.plans import DRIVER, CellPlan
-from kemu.runtime.rpc import links
+from kemu.runtime.rpc import ends
 from kemu.v1 import cell_pb2
 from tests.ray.world import Events, spec
 
@@ -33,7 +33,7 @@ class Stream:
     async def read(self) -> Any:
         when = next(self._times, None)
         if when is None:
-            return links.EOF
+            return ends.EOF
         self._clock[0] = when
         return cell_pb2.LogSegment(time_ns=1)
 

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kemu.runtime.disks import FileDisk, MemoryDisk
 from kemu.runtime.env import Disk
+from kemu.runtime.ray.cell.files import FileDisk
+from kemu.runtime.sim.disks import MemoryDisk
 
 
 @pytest.fixture(params=["memory", "files"])

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from kemu.runtime import distributions, streams
+from kemu.runtime import distributions, random_streams
 
 
 def draws(data: Any, count: int = 4000, **options: Any) -> list[float]:
     distribution = distributions.parse(data, **options)
-    stream = streams.random_stream(1, "test")
+    stream = random_streams.random_stream(1, "test")
     return [distribution.draw(stream) for _ in range(count)]
 
 
@@ -94,8 +94,8 @@ def test_mistakes_say_where_and_what(data: Any, path: str, message: str) -> None
 
 
 def test_streams_are_named_and_independent() -> None:
-    numbers = [streams.random_stream(7, "actor", "a").random() for _ in range(2)]
+    numbers = [random_streams.random_stream(7, "actor", "a").random() for _ in range(2)]
     assert numbers[0] == numbers[1] == 0.29606456273420667
-    assert streams.random_stream(7, "actor", "b").random() != numbers[0]
-    assert streams.random_stream(8, "actor", "a").random() != numbers[0]
-    assert streams.random_stream(7, "a", "b").random() != streams.random_stream(7, "ab").random()
+    assert random_streams.random_stream(7, "actor", "b").random() != numbers[0]
+    assert random_streams.random_stream(8, "actor", "a").random() != numbers[0]
+    assert random_streams.random_stream(7, "a", "b").random() != random_streams.random_stream(7, "ab").random()

@@ -12,12 +12,11 @@ from google.rpc import code_pb2, status_pb2
 from grpc_status import rpc_status
 
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
-from kemu.runtime.rpc.channels import Channel
-from kemu.runtime.rpc.links import DirectLink
+from kemu.runtime.rpc.clients import MemoryChannel
+from kemu.runtime.rpc.networks import LoopWire, Network, Peer, Wire
 from kemu.runtime.rpc.servers import Server
 from kemu.runtime.sim.loops import VirtualLoop
-from kemu.runtime.sim.networks import Host, Network
-from kemu.runtime.sim.owners import Owner
+from kemu.runtime.sim.networks import SimWires
 from kemu.v1 import api_pb2, api_pb2_grpc
 
 EOF: Any = grpc.aio.EOF
@@ -126,39 +125,35 @@ class World:
 Expectation = Callable[[World], Awaitable[None]]
 
 
-def over_virtual_network(expect: Expectation) -> None:
-    loop = VirtualLoop()  # type: ignore[abstract]
-    network = Network(loop, 0, {}, lambda *_: None)
+def in_memory(loop: asyncio.AbstractEventLoop, wire_to: Callable[[str], Wire]) -> World:
+    """A servicer and stubs to it on that loop."""
+    network = Network(wire_to, lambda *_: None)
 
-    def host(name: str) -> Host:
+    def peer(name: str) -> tuple[Peer, Server]:
         server = Server(name, lambda coroutine, label: loop.create_task(coroutine, name=label), loop)
-        return Host(Owner(name), server)
+        return Peer(name, server), server
 
     api = Api()
-    serving, client = host("apiserver/0"), host("client")
-    serve(api, serving.server)
+    serving, server = peer("apiserver/0")
+    serve(api, server)
     network.join(serving)
-    world = World(
+    client, _ = peer("client")
+    return World(
         api,
-        Channel(lambda: network.connect(client, "apiserver/0"), loop),
-        Channel(lambda: network.connect(client, "nowhere"), loop),
+        MemoryChannel(lambda: network.connect(client, "apiserver/0"), loop),
+        MemoryChannel(lambda: network.connect(client, "nowhere"), loop),
     )
-    loop.run(expect(world))
 
 
-def over_direct_link(expect: Expectation) -> None:
+def over_virtual_network(expect: Expectation) -> None:
+    loop = VirtualLoop()  # type: ignore[abstract]
+    loop.run(expect(in_memory(loop, SimWires(loop, 0, {}).to)))
+
+
+def within_a_cell(expect: Expectation) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        api = Api()
-        server = Server("apiserver/0", lambda coroutine, label: loop.create_task(coroutine, name=label), loop)
-        serve(api, server)
-        await expect(
-            World(
-                api,
-                Channel(lambda: DirectLink(loop, server, "client"), loop),
-                Channel(lambda: DirectLink(loop, None, "client"), loop),
-            )
-        )
+        await expect(in_memory(loop, lambda _: LoopWire(loop)))
 
     asyncio.run(main())
 
@@ -182,7 +177,7 @@ def over_grpc(expect: Expectation) -> None:
     asyncio.run(main())
 
 
-@pytest.fixture(params=[over_virtual_network, over_direct_link, over_grpc])
+@pytest.fixture(params=[over_virtual_network, within_a_cell, over_grpc])
 def over(request: pytest.FixtureRequest) -> Callable[[Expectation], None]:
     transport: Callable[[Expectation], None] = request.param
     return transport

@@ -9,10 +9,11 @@ from typing import Any
 
 import grpc
 
-from kemu.runtime.disks import FileDisk, MemoryDisk
-from kemu.runtime.rpc.channels import Channel
-from kemu.runtime.rpc.links import DirectLink
+from kemu.runtime.ray.cell.files import FileDisk
+from kemu.runtime.rpc.clients import MemoryChannel
+from kemu.runtime.rpc.networks import LoopWire, Network, Peer
 from kemu.runtime.rpc.servers import Server
+from kemu.runtime.sim.disks import MemoryDisk
 from kemu.store.server import Store
 
 
@@ -61,10 +62,13 @@ class StoreEnv:
     def ready(self) -> None:
         self.is_ready.set()
 
-    def channel(self) -> Channel:
+    def channel(self) -> MemoryChannel:
         """In memory."""
         loop = asyncio.get_running_loop()
-        return Channel(lambda: DirectLink(loop, self.in_memory, "test"), loop)
+        network = Network(lambda _: LoopWire(loop), lambda *_: None)
+        network.join(Peer("store", self.in_memory))
+        client = Peer("test", Server("test", self.spawn, loop))
+        return MemoryChannel(lambda: network.connect(client, "store"), loop)
 
     async def close(self) -> None:
         """End the tasks; raises what one of them failed with."""

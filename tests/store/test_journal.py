@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kemu.errors import JournalCorrupt
-from kemu.runtime.disks import FileDisk, MemoryDisk
+from kemu.runtime.ray.cell.files import FileDisk
+from kemu.runtime.sim.disks import MemoryDisk
 from kemu.store.journal import Journal, Record, Snapshot
 from kemu.store.mvcc import Entry
 

@@ -13,7 +13,8 @@ import pytest
 
 from kemu.errors import JournalCorrupt
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
-from kemu.runtime.disks import FileDisk, MemoryDisk
+from kemu.runtime.ray.cell.files import FileDisk
+from kemu.runtime.sim.disks import MemoryDisk
 from kemu.store.server import Store
 from tests.store import store_env
 from tests.store.store_env import StoreEnv

@@ -1,8 +1,8 @@
-"""The server's half of in-memory gRPC: takes the handlers that generated code registers, and runs them.
+"""The server's end of in-memory gRPC: takes the handlers that generated code registers, and runs them.
 
-Behaves as ``grpc.aio.server()`` towards servicers (``tests/runtime/test_transports.py`` runs the same expectations
-against both), except that handlers which are not async are called directly, not in a thread. Neighbours:
-``channels`` is the client's half, ``links`` lies between them.
+To servicers it behaves like ``grpc.aio.server()`` (``tests/runtime/test_transports.py`` runs the same expectations
+against both), except that handlers which are not async are called directly and not in a thread. Neighbours:
+``clients`` is the other end, ``ends`` says what both share, ``networks`` carries the messages between them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,21 @@ from typing import Any, NoReturn
 
 import grpc
 
-from kemu.runtime.rpc.channels import Call
-from kemu.runtime.rpc.links import EOF, NO_METADATA, WINDOW_BYTES, End, Metadatum, Status
+from kemu.runtime.rpc.ends import (
+    EOF,
+    FINISHED,
+    NO_METADATA,
+    WINDOW_BYTES,
+    ClientEnd,
+    Metadatum,
+    RequestIterator,
+    ServerEnd,
+    Status,
+    identity,
+)
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
 OnError = Callable[[str, BaseException], None]
-
-_FINISHED = "RPC already finished."
 
 
 class _Method:
@@ -34,18 +42,14 @@ class _Method:
         """Of the tasks that run it."""
         self.streams_in: bool = handler.request_streaming
         self.streams_out: bool = handler.response_streaming
-        self.deserialize: Callable[[bytes], Any] = handler.request_deserializer or _identity
-        self.serialize: Callable[[Any], bytes] = handler.response_serializer or _identity
+        self.deserialize: Callable[[bytes], Any] = handler.request_deserializer or identity
+        self.serialize: Callable[[Any], bytes] = handler.response_serializer or identity
         if self.streams_in:
             self.behavior = handler.stream_stream if self.streams_out else handler.stream_unary
         else:
             self.behavior = handler.unary_stream if self.streams_out else handler.unary_unary
         self.generates = inspect.isasyncgenfunction(self.behavior)
         self.is_async = self.generates or inspect.iscoroutinefunction(self.behavior)
-
-
-def _identity(message: Any) -> Any:
-    return message
 
 
 class Server:
@@ -77,7 +81,7 @@ class Server:
     def add_generic_rpc_handlers(self, generic_rpc_handlers: Sequence[Any]) -> None:
         self._generic_handlers.extend(generic_rpc_handlers)
 
-    def _find(self, call: Call) -> _Method | None:
+    def _find(self, call: ClientEnd) -> _Method | None:
         method = self._methods.get(call.method)
         if method is None:
             details = _HandlerCallDetails(call.method, call.metadata)
@@ -90,8 +94,7 @@ class Server:
 
     # Calls
 
-    def accept(self, call: Call) -> None:
-        """The first message of a call has arrived."""
+    def accept(self, call: ClientEnd) -> None:
         if self.closed or call.status is not None:
             return
         method = self._find(call)
@@ -110,7 +113,7 @@ class Server:
 
     async def _serve_unary(self, context: Context, method: _Method) -> None:
         try:
-            request = _Requests(context) if method.streams_in else context._parse_request()
+            request = RequestIterator(context) if method.streams_in else context._parse_request()
             response = method.behavior(request, context)
             if method.is_async:
                 response = await response
@@ -129,7 +132,7 @@ class Server:
 
     async def _serve_stream(self, context: Context, method: _Method) -> None:
         try:
-            request = _Requests(context) if method.streams_in else context._parse_request()
+            request = RequestIterator(context) if method.streams_in else context._parse_request()
             if method.generates:
                 async for response in method.behavior(request, context):
                     await context.write(response)
@@ -160,7 +163,7 @@ class Server:
         context._finish(Status(code, f"Unexpected {type(error)}: {error}", context._trailing))
 
     def close(self) -> None:
-        """Take no more calls. Those under way are the business of their links and tasks."""
+        """Accept no more calls. Those in progress end with their links and tasks."""
         self.closed = True
 
 
@@ -170,7 +173,7 @@ class _HandlerCallDetails(grpc.HandlerCallDetails):  # type: ignore[misc]
         self.invocation_metadata = metadata
 
 
-class Context(End):
+class Context(ServerEnd):
     """The server's end of one call: the ``context`` that servicers get, after ``grpc.aio.ServicerContext``."""
 
     __slots__ = (
@@ -187,7 +190,7 @@ class Context(End):
         "_trailing",
     )
 
-    def __init__(self, call: Call, server: Server, method: _Method | None) -> None:
+    def __init__(self, call: ClientEnd, server: Server, method: _Method | None) -> None:
         super().__init__(call.link, server.loop)
         self.partner = call
         self._call = call
@@ -202,10 +205,14 @@ class Context(End):
         self._initial_sent = False
         self._done_callbacks: list[Callable[[Any], None]] | None = None
 
+    @property
+    def method(self) -> str:
+        return self._call.method
+
     # For servicers: messages
 
     async def read(self) -> Any:
-        """The next request, or ``grpc.aio.EOF`` when the client will write no more."""
+        """The next request, or ``grpc.aio.EOF`` once the client has half-closed the call."""
         self._raise_if_over()
         data = await self.take()
         if data is EOF:
@@ -213,7 +220,7 @@ class Context(End):
         return self._method.deserialize(data)  # type: ignore[union-attr]
 
     async def write(self, message: Any) -> None:
-        """Send a response. Waits while the client leaves too much unread."""
+        """Send a response. Waits while the flow-control window is full."""
         self._raise_if_over()
         data = self._method.serialize(message)  # type: ignore[union-attr]
         self.unread += len(data)
@@ -277,7 +284,7 @@ class Context(End):
     def peer_identities(self) -> None:
         return None
 
-    def peer_identity_key(self) -> None:
+    def peeridentity_key(self) -> None:
         return None
 
     def auth_context(self) -> dict[str, Any]:
@@ -311,7 +318,7 @@ class Context(End):
         if self._abort_error is not None:
             raise self._abort_error
         if self._finished:
-            raise grpc.aio.UsageError(_FINISHED)
+            raise grpc.aio.UsageError(FINISHED)
 
     def _finish(self, status: Status) -> None:
         """Tell the client how the call ended."""
@@ -329,7 +336,6 @@ class Context(End):
             self._done_callbacks = None
 
     def client_gone(self, _: object = None) -> None:
-        """The client has cancelled, or the connection is lost: so the handler is cancelled."""
         if not self._finished:
             self._gone = True
             self._end()
@@ -340,21 +346,3 @@ class Context(End):
     def _handler_cancelled(self) -> None:
         if not self._finished:
             self._finish(Status(grpc.StatusCode.CANCELLED, "The handler was cancelled", self._trailing))
-
-
-class _Requests:
-    """The request iterator of handlers that read a stream."""
-
-    __slots__ = ("_context",)
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def __aiter__(self) -> _Requests:
-        return self
-
-    async def __anext__(self) -> Any:
-        message = await self._context.read()
-        if message is EOF:
-            raise StopAsyncIteration
-        return message

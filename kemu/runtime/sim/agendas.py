@@ -17,7 +17,7 @@ Entry = tuple[Callback, tuple[Any, ...], contextvars.Context | None]
 _SWEEP_AT_LEAST = 1_000
 
 
-class Timer:
+class LoopTimer:
     """A callback at a time, until it is cancelled. Its entry in an agenda is ``entry()``."""
 
     __slots__ = ("_agenda", "args", "callback", "when_ns")
@@ -44,7 +44,7 @@ class Timer:
         return self.when_ns / 1e9
 
 
-def fire(timer: Timer) -> None:
+def fire(timer: LoopTimer) -> None:
     """The callback of a timer's entry."""
     callback = timer.callback
     if callback is not None:

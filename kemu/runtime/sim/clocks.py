@@ -8,11 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
-from kemu.runtime.sim.agendas import Timer
+from kemu.runtime.sim.agendas import LoopTimer
 from kemu.runtime.sim.loops import VirtualLoop
 
 
-class Master:
+class MasterClock:
     """The one clock of a run. It stands at 0 until ``begin()``, though the loop's own time passes."""
 
     __slots__ = ("_early", "_started", "loop", "origin_ns", "running")
@@ -54,7 +54,7 @@ class Master:
         args: tuple[Any, ...],
         context: contextvars.Context,
         background: bool,
-    ) -> Timer | EarlyTimer:
+    ) -> LoopTimer | EarlyTimer:
         if self.running or when_ns <= 0:
             return self.loop.set_timer(when_ns + self.origin_ns, callback, args, context, background)
         timer = EarlyTimer(self, when_ns, callback, args, context, background)
@@ -71,10 +71,10 @@ class EarlyTimer:
 
     __slots__ = ("_arguments", "_master", "_timer", "cancelled")
 
-    def __init__(self, master: Master, *arguments: Any) -> None:
+    def __init__(self, master: MasterClock, *arguments: Any) -> None:
         self._master = master
         self._arguments = arguments
-        self._timer: Timer | EarlyTimer | None = None
+        self._timer: LoopTimer | EarlyTimer | None = None
         self.cancelled = False
 
     def arm(self) -> None:
@@ -87,12 +87,12 @@ class EarlyTimer:
             self._timer.cancel()
 
 
-class ActorClock:
+class VirtualClock:
     """``env.clock``. Its timers belong to one actor and die with it."""
 
     __slots__ = ("_context", "_master")
 
-    def __init__(self, master: Master, context: contextvars.Context) -> None:
+    def __init__(self, master: MasterClock, context: contextvars.Context) -> None:
         self._master = master
         self._context = context
 
@@ -122,7 +122,7 @@ class ActorClock:
 
     def call_at_ns(
         self, when_ns: int, callback: Callable[..., object], *args: object, background: bool = False
-    ) -> Timer | EarlyTimer:
+    ) -> LoopTimer | EarlyTimer:
         return self._master.call_at_ns(when_ns, callback, args, self._context, background)
 
 

@@ -23,7 +23,7 @@ from typing import Any, NoReturn, TypeVar
 
 from kemu import errors
 from kemu.runtime import tasks
-from kemu.runtime.sim.agendas import Agenda, Callback, Entry, Timer, fire
+from kemu.runtime.sim.agendas import Agenda, Callback, Entry, LoopTimer, fire
 from kemu.runtime.sim.owners import OWNER, Condition, Owner
 
 T = TypeVar("T")
@@ -99,20 +99,20 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         args: tuple[Any, ...],
         context: contextvars.Context | None,
         background: bool = False,
-    ) -> Timer:
+    ) -> LoopTimer:
         """Call at a time of the loop; at once where that is past."""
         if when_ns <= self.now_ns:
-            timer = Timer(None, when_ns, callback, args)
+            timer = LoopTimer(None, when_ns, callback, args)
             self.ready.append((fire, (timer,), context))
             return timer
         agenda = self.background if background else self.foreground
-        timer = Timer(agenda, when_ns, callback, args)
+        timer = LoopTimer(agenda, when_ns, callback, args)
         agenda.push(when_ns, (fire, (timer,), context))
         return timer
 
     def call_soon(  # type: ignore[override]
         self, callback: Callback, *args: Any, context: contextvars.Context | None = None
-    ) -> Timer | _Fixed:
+    ) -> LoopTimer | _Fixed:
         if context is not None:
             self.ready.append((callback, args, context))
             return _FIXED
@@ -120,12 +120,12 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callback, *args: Any, context: contextvars.Context | None = None
-    ) -> Timer:
+    ) -> LoopTimer:
         return self.set_timer(self.now_ns + round(delay * 1e9), callback, args, context or contextvars.copy_context())
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callback, *args: Any, context: contextvars.Context | None = None
-    ) -> Timer:
+    ) -> LoopTimer:
         return self.set_timer(round(when * 1e9), callback, args, context or contextvars.copy_context())
 
     def time(self) -> float:

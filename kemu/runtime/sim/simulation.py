@@ -1,7 +1,8 @@
-"""The deterministic runtime: all actors in one process, in virtual time.
+"""The deterministic runtime: all actors in one process, in virtual time. Implements ``runtimes.Runtime``.
 
-All chance comes from the seed, in named streams (``streams``); ``loops`` is the engine, ``networks`` the messages
-between actors, ``clocks`` their time, ``disks`` their disks. Implements ``runtimes.Runtime``.
+All randomness comes from the seed, in named streams (``random_streams``). ``loops`` is the event loop, ``clocks`` the
+actors' time, ``networks`` the latency of messages between them (``rpc.networks`` their connections), ``disks`` their
+disks, ``crashes`` what a crash does to all of these.
 """
 
 from __future__ import annotations
@@ -13,22 +14,20 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kemu import errors
-from kemu.runtime import streams
-from kemu.runtime.disks import MemoryDisk
+from kemu.runtime import random_streams
 from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink
-from kemu.runtime.rpc.channels import Channel
+from kemu.runtime.rpc.clients import MemoryChannel
+from kemu.runtime.rpc.networks import Network, Peer
 from kemu.runtime.rpc.servers import Server
-from kemu.runtime.runtimes import Ending, resolve
-from kemu.runtime.sim import guards
-from kemu.runtime.sim.clocks import ActorClock, Master
+from kemu.runtime.runtimes import STOP_TIMEOUT_S, Ending, resolve
+from kemu.runtime.sim import crashes, guards
+from kemu.runtime.sim.clocks import MasterClock, VirtualClock
+from kemu.runtime.sim.disks import MemoryDisk
 from kemu.runtime.sim.loops import VirtualLoop
-from kemu.runtime.sim.networks import Host, Network
+from kemu.runtime.sim.networks import SimWires
 from kemu.runtime.sim.owners import OWNER, Condition, Owner
 
 T = TypeVar("T")
-
-STOP_TIMEOUT_S = 60
-"""Virtual time that an actor has for its clean-up when it is stopped."""
 
 DRIVER = "driver"
 
@@ -36,8 +35,8 @@ DRIVER = "driver"
 class SimEnv(Owner):
     """One incarnation of an actor: its ``env.Env``, and what the runtime knows of it."""
 
-    __slots__ = ("_channels", "_random", "_runtime", "clock", "context", "disk", "host", "incarnation", "is_ready",
-                 "main", "server")  # fmt: skip
+    __slots__ = ("_channels", "_random", "_runtime", "clock", "context", "disk", "incarnation", "is_ready", "main",
+                 "peer", "server")  # fmt: skip
 
     def __init__(self, runtime: SimRuntime, name: str, incarnation: int, disk: MemoryDisk) -> None:
         super().__init__(name)
@@ -45,13 +44,13 @@ class SimEnv(Owner):
         self.incarnation = incarnation
         self.context = contextvars.Context()
         self.context.run(OWNER.set, self)
-        self.clock = ActorClock(runtime.master, self.context)
+        self.clock = VirtualClock(runtime.master, self.context)
         self.disk = disk
         self.server = Server(name, self._spawn_handler, runtime.loop, self._handler_failed)
-        self.host = Host(self, self.server)
+        self.peer = Peer(name, self.server)
         self.main: asyncio.Task[Any] | None = None
         self.is_ready = False
-        self._channels: dict[str, Channel] = {}
+        self._channels: dict[str, MemoryChannel] = {}
         self._random: random.Random | None = None
 
     @property
@@ -59,17 +58,17 @@ class SimEnv(Owner):
         stream = self._random
         if stream is None:
             names = ("actor", self.name) if self.incarnation == 1 else ("actor", self.name, self.incarnation)
-            stream = self._random = streams.random_stream(self._runtime.seed, *names)
+            stream = self._random = random_streams.random_stream(self._runtime.seed, *names)
         return stream
 
-    def dial(self, name: str) -> Channel:
+    def dial(self, name: str) -> MemoryChannel:
         channel = self._channels.get(name)
         if channel is None:
             if "://" in name:
                 raise errors.SimulationError(f"{name} is outside of virtual time; {self.name} can dial actors only")
             runtime = self._runtime
-            channel = self._channels[name] = Channel(
-                lambda: runtime.network.connect(self.host, name), runtime.loop, (("kemu-actor", self.name),)
+            channel = self._channels[name] = MemoryChannel(
+                lambda: runtime.network.connect(self.peer, name), runtime.loop, (("kemu-actor", self.name),)
             )
         return channel
 
@@ -111,7 +110,7 @@ class SimEnv(Owner):
 
 
 class SimRuntime:
-    """Implements ``runtimes.Runtime``. ``timing``: see ``networks.Network``."""
+    """Implements ``runtimes.Runtime``. ``timing``: see ``networks.SimWires``."""
 
     def __init__(self, seed: int, sink: LogSink, timing: Mapping[str, Any] | None = None) -> None:
         self.seed = seed
@@ -119,8 +118,9 @@ class SimRuntime:
         self.loop = VirtualLoop()  # type: ignore[abstract]  # what it refuses is added by name
         self.loop.explain_stall = self._explain_stall
         self.loop.explain_failure = lambda owner, error: self._failure(owner, "a timer", error)
-        self.master = Master(self.loop)
-        self.network = Network(self.loop, seed, timing or {}, self._log)
+        self.master = MasterClock(self.loop)
+        wires = SimWires(self.loop, seed, timing or {})
+        self.network = Network(wires.to, self._connection_lost, wires.keepalive_timeout_s)
         self._specs: dict[str, ActorSpec] = {}
         self._envs: dict[str, SimEnv] = {}
         """The latest incarnation of each actor, in the order of their launch."""
@@ -140,7 +140,7 @@ class SimRuntime:
             if name in self._specs:
                 raise ValueError(f"{name!r} is an actor")
             env = self._driver_envs[name] = SimEnv(self, name, 1, MemoryDisk())
-            self.network.join(env.host)
+            self.network.join(env.peer)
         return env
 
     # The life of actors
@@ -169,7 +169,7 @@ class SimRuntime:
             actor: Actor = env.context.run(factory, env, spec.config)
         except Exception as error:
             raise self._failure(env, f"its factory {spec.factory}", error) from error
-        self.network.join(env.host)
+        self.network.join(env.peer)
         env.main = env.spawn(actor.run(), "run")
 
     async def _wait_ready(self, name: str) -> None:
@@ -201,13 +201,14 @@ class SimRuntime:
             main.cancel()
         await self._wait_done(mains)
         for env in envs:
-            self.network.leave(env.host)
+            self.network.leave(env.peer)
         others = [task for env in envs for task in env.live_tasks()]
         for task in others:
             task.cancel()
         await self._wait_done(others)
         for env in envs:
             self._log(env.name, "actor.stopped", {})
+            env.peer.gone = True
             self.loop.bury(env)
             self._disks[env.name] = env.disk.hand_over()
 
@@ -240,9 +241,8 @@ class SimRuntime:
         if env is None:
             return
         self._log(name, "actor.crashed", {})
-        self._disks[name] = env.disk.crash(streams.random_stream(self.seed, "disk", name, env.incarnation))
-        self.loop.bury(env)
-        self.network.leave(env.host)
+        stream = random_streams.random_stream(self.seed, "disk", name, env.incarnation)
+        self._disks[name] = crashes.crash(self.loop, self.network, env, env.peer, env.disk, stream)
 
     async def restart(self, name: str, spec: ActorSpec | None = None) -> None:
         env = self._envs[name]
@@ -269,10 +269,17 @@ class SimRuntime:
     # Faults of the network
 
     async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool = False) -> None:
+        if fault in self.network.partitions:
+            raise ValueError(f"partition {fault!r} is there already")
         self.network.partition(fault, a, b, one_way)
 
     async def heal(self, fault: str) -> None:
+        if fault not in self.network.partitions:
+            raise ValueError(f"there is no partition {fault!r}")
         self.network.heal(fault)
+
+    def _connection_lost(self, survivor: str, peer: str) -> None:
+        self._log(survivor, "net.connection_lost", {"peer": peer})
 
     # The end of a run
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.random_streams import random_stream
 from kemu.runtime.runtimes import Runtime
-from kemu.runtime.streams import random_stream
 from kemu.scenario.playing.machines import PREFIX, Machines
 from kemu.scenario.scenarios import Choice, Fault
 

@@ -16,7 +16,7 @@ from typing import Any
 from kemu.k8s import core_v1_pb2
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.streams import random_stream
+from kemu.runtime.random_streams import random_stream
 from kemu.scenario.format.values import seconds_text
 from kemu.scenario.loading import manifests
 from kemu.scenario.scenarios import Arrivals, Trace, Workload

@@ -1,7 +1,7 @@
 """Dialling out of a cell: the channel that an actor gets for a peer by name.
 
 Where the peer lives is looked up at each call, so a channel outlives any number of restarts of its peer, on other
-ports too. Actors of the same cell are called in memory (``channels``, ``partitions``); all calls from one cell to
+ports too. Actors of the same cell are called in memory (``rpc.clients``); all calls from one cell to
 another share one gRPC connection.
 """
 
@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import grpc
 import grpc.aio
 
-from kemu.runtime.ray.cell.servers import CALLER, TO
-from kemu.runtime.rpc import channels
+from kemu.runtime.ray.cell.inbound import CALLER, TO
+from kemu.runtime.rpc import clients
 
 _KEEPALIVE_TIME_MS, _KEEPALIVE_TIMEOUT_MS = 10_000, 5_000
 
@@ -103,7 +103,7 @@ class Dialler(Protocol):
         """The connection to the peer's cell; None: it lives in this one, or nobody knows where."""
         ...
 
-    def nearby(self, peer: str) -> channels.Channel:
+    def nearby(self, peer: str) -> clients.MemoryChannel:
         """For peers in this cell, and to be refused by those that are nowhere."""
         ...
 
@@ -124,21 +124,21 @@ class ActorChannel:
         self.peer = peer
         self.metadata = ((CALLER, dialler.name), (TO, peer))
 
-    def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
-        return MultiCallable(self, "unary_unary", method, args, kwargs)
+    def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> PeerMethod:
+        return PeerMethod(self, "unary_unary", method, args, kwargs)
 
-    def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
-        return MultiCallable(self, "unary_stream", method, args, kwargs)
+    def unary_stream(self, method: str, *args: Any, **kwargs: Any) -> PeerMethod:
+        return PeerMethod(self, "unary_stream", method, args, kwargs)
 
-    def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
-        return MultiCallable(self, "stream_unary", method, args, kwargs)
+    def stream_unary(self, method: str, *args: Any, **kwargs: Any) -> PeerMethod:
+        return PeerMethod(self, "stream_unary", method, args, kwargs)
 
-    def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
-        return MultiCallable(self, "stream_stream", method, args, kwargs)
+    def stream_stream(self, method: str, *args: Any, **kwargs: Any) -> PeerMethod:
+        return PeerMethod(self, "stream_stream", method, args, kwargs)
 
 
-class MultiCallable:
-    """One method of a peer. Keeps the plain multicallable for as long as the peer stays where it is."""
+class PeerMethod:
+    """One method of a peer. Keeps the multicallable of the channel below as long as the peer stays where it is."""
 
     __slots__ = ("_args", "_channel", "_is_stream", "_kind", "_kwargs", "_method", "_plain", "_way")
 

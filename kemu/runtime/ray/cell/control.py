@@ -1,8 +1,8 @@
 """A cell: one process that holds actors, serves them over gRPC, and obeys the driver.
 
-``ray_cells`` starts a :class:`CellProcess` in each Ray actor. Ray places it and starts it again when it dies; all else
-is said over gRPC, through the Cell service that stands here beside the services of the actors. Nothing in this module
-knows Ray.
+``driver.cells`` starts a :class:`CellProcess` in each Ray actor. Ray places it and starts it again when it dies;
+everything else is said over gRPC, through the Cell service, which this module serves beside the services of the actors.
+Nothing in this module knows Ray.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from kemu.errors import ActorFailed, SimulationError
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.ray.cell import channels, hosts, segments, servers
+from kemu.runtime.ray.cell import channels, hosts, inbound, segments
 from kemu.v1 import cell_pb2, cell_pb2_grpc
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ async def start_server(cell: Cell, address: str) -> grpc.aio.Server:
     cell_pb2_grpc.add_CellServicer_to_server(cell, server)  # type: ignore[no-untyped-call]
     health_pb2_grpc.add_HealthServicer_to_server(_Health(cell.host), server)
     reflection_pb2_grpc.add_ServerReflectionServicer_to_server(_Reflection(cell.host), server)
-    server.add_generic_rpc_handlers((servers.Router(cell.host.residents),))
+    server.add_generic_rpc_handlers((inbound.Router(cell.host.residents),))
     port = server.add_insecure_port(f"{address}:0")
     await server.start()
     cell.host.target = f"{address}:{port}"

@@ -18,26 +18,20 @@ import grpc
 import grpc.aio
 
 from kemu.errors import ActorFailed, SimulationError
-from kemu.runtime import disks, runtimes, streams, tasks
+from kemu.runtime import file_names, random_streams, runtimes, tasks
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
-from kemu.runtime.ray.cell import channels as cell_channels
-from kemu.runtime.ray.cell import clocks, partitions
-from kemu.runtime.ray.cell import servers as cell_servers
-from kemu.runtime.rpc import channels, servers
-from kemu.runtime.sim import networks
+from kemu.runtime.ray.cell import channels, files, inbound, wall_clocks
+from kemu.runtime.rpc import clients, networks, partitions, servers
 
 OnFailure = Callable[[str, str], None]
 """Told of an actor that failed: its name, and a text with the traceback."""
-
-STOP_TIMEOUT_S = 60.0
-"""Virtual seconds that an actor has for its clean-up when it is stopped."""
 
 SHORTEST_STOP_TIMEOUT_S = 2.0
 """Real seconds, however fast the clock."""
 
 ETCD = "etcd://"
 PLAIN = "grpc://"
-OUTSIDE = (ETCD, PLAIN, cell_channels.SECURE)
+OUTSIDE = (ETCD, PLAIN, channels.SECURE)
 """Before ``host:port`` of a real etcd, which may be dialled in the store's place."""
 
 
@@ -48,9 +42,10 @@ class Host:
         self.loop = loop
         self.log = log
         self.on_failure = on_failure
-        self.clock = clocks.DilatedClock()
-        self.partitions = partitions.Partitions()
-        self.connections = cell_channels.Connections()
+        self.clock = wall_clocks.DilatedClock()
+        wire = networks.LoopWire(loop)
+        self.network = networks.Network(lambda target: wire, self._connection_lost)
+        self.connections = channels.Connections()
         self.seed = 0
         self.directory = Path()
         self.target = ""
@@ -60,7 +55,6 @@ class Host:
         self.residents: dict[str, Resident] = {}
         self.outside: set[str] = set()
         """Targets that are no actors: a real etcd."""
-        self._links: list[partitions.LocalLink] = []
 
     # What the driver tells
 
@@ -71,19 +65,13 @@ class Host:
         self.connections.retain({target for target, _ in self.addresses.values()} | self.outside)
 
     def partition(self, fault: str, a: Iterable[str], b: Iterable[str], *, one_way: bool) -> None:
-        self.partitions.keepalive_timeout_s = networks.DEFAULT_KEEPALIVE_TIMEOUT_S / self.clock.speed
-        self.partitions.add(fault, a, b, one_way)
+        self.network.partitions.keepalive_timeout_s = partitions.DEFAULT_KEEPALIVE_TIMEOUT_S / self.clock.speed
+        self.network.partition(fault, a, b, one_way)
         for resident in self.residents.values():
             resident.calls.reconsider()
-        self._reconsider_links()
 
     def heal(self, fault: str) -> None:
-        self.partitions.remove(fault)
-        self._reconsider_links()
-
-    def _reconsider_links(self) -> None:
-        for link in self._live_links():
-            link.reconsider()
+        self.network.heal(fault)
 
     # Actors
 
@@ -104,7 +92,7 @@ class Host:
         if spec.name in self.residents:
             raise SimulationError(f"{spec.name} is running")
         _, incarnation = self.addresses.get(spec.name, ("", 1))
-        resident = self.residents[spec.name] = Resident(self, spec.name, incarnation)
+        resident = self._add(spec.name, incarnation)
         resident.log("actor.started", {"incarnation": incarnation})
         try:
             actor = runtimes.resolve(spec.factory)(resident, spec.config)
@@ -118,14 +106,14 @@ class Host:
         """An Env for code that is no actor."""
         resident = self.residents.get(name)
         if resident is None:
-            resident = self.residents[name] = Resident(self, name, 1)
+            resident = self._add(name, 1)
         return resident
 
     async def stop(self, name: str) -> None:
         """Cancel the actor and wait, within bounds, until it has cleaned up. Raises KeyError."""
         resident = self.residents[name]
         resident.server.close()
-        await resident.end_tasks(max(SHORTEST_STOP_TIMEOUT_S, STOP_TIMEOUT_S / self.clock.speed))
+        await resident.end_tasks(max(SHORTEST_STOP_TIMEOUT_S, runtimes.STOP_TIMEOUT_S / self.clock.speed))
         if not resident.gone:
             resident.log("actor.stopped", {})
             self._drop(resident)
@@ -151,23 +139,14 @@ class Host:
     def _drop(self, resident: Resident) -> None:
         self.residents.pop(resident.name, None)
         resident.drop()
-        for link in self._live_links():
-            if resident.name in (link.client, link.target):
-                link.lose("connection reset by peer")
+        self.network.leave(resident.peer)
 
-    def connect(self, client: str, target: str) -> partitions.LocalLink:
-        """To an actor of this process, or to none."""
-        resident = self.residents.get(target)
-        server = resident.server if resident is not None else None
-        link = partitions.LocalLink(self.loop, self.partitions, client, target, server, self.connection_lost)
-        self._live_links().append(link)
-        return link
+    def _add(self, name: str, incarnation: int) -> Resident:
+        resident = self.residents[name] = Resident(self, name, incarnation)
+        self.network.join(resident.peer)
+        return resident
 
-    def _live_links(self) -> list[partitions.LocalLink]:
-        self._links = [link for link in self._links if not link.broken]
-        return self._links
-
-    def connection_lost(self, survivor: str, peer: str) -> None:
+    def _connection_lost(self, survivor: str, peer: str) -> None:
         resident = self.residents.get(survivor)
         if resident is not None:
             resident.lost(peer)
@@ -192,10 +171,11 @@ class Resident:
         self.name = name
         self.incarnation = incarnation
         self.gone = False
-        self.clock = clocks.ActorClock(host.clock, self._timer_failed)
+        self.clock = wall_clocks.WallClock(host.clock, self._timer_failed)
         self.server = servers.Server(name, self.spawn, host.loop, self.handler_failed)
-        self.offered = cell_servers.Offered()
-        self.calls = cell_servers.Calls(self)
+        self.peer = networks.Peer(name, self.server)
+        self.offered = inbound.Offered()
+        self.calls = inbound.InboundCalls(self)
         self.is_ready: asyncio.Future[None] = host.loop.create_future()
         # Nobody need ever ask.
         self.is_ready.add_done_callback(tasks.retrieve)
@@ -203,10 +183,10 @@ class Resident:
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._streams: dict[Any, str] = {}
         """Open streams to other cells, and to whom."""
-        self._channels: dict[str, cell_channels.ActorChannel] = {}
-        self._nearby: dict[str, channels.Channel] = {}
+        self._channels: dict[str, channels.ActorChannel] = {}
+        self._nearby: dict[str, clients.MemoryChannel] = {}
         self._random: random.Random | None = None
-        self._disk: ActorDisk | None = None
+        self._disk: files.ActorDisk | None = None
         self._awaited: list[Callable[[], int]] = []
 
     # The Env of the actor
@@ -216,19 +196,19 @@ class Resident:
         stream = self._random
         if stream is None:
             names = ("actor", self.name) if self.incarnation == 1 else ("actor", self.name, self.incarnation)
-            stream = self._random = streams.random_stream(self._host.seed, *names)
+            stream = self._random = random_streams.random_stream(self._host.seed, *names)
         return stream
 
     @property
-    def disk(self) -> disks.FileDisk:
+    def disk(self) -> files.ActorDisk:
         if self._disk is None:
-            self._disk = ActorDisk(self._host.directory / "disks" / file_name(self.name))
+            self._disk = files.ActorDisk(self._host.directory / "disks" / file_names.of_actor(self.name))
         return self._disk
 
-    def dial(self, name: str) -> cell_channels.ActorChannel:
+    def dial(self, name: str) -> channels.ActorChannel:
         channel = self._channels.get(name)
         if channel is None:
-            channel = self._channels[name] = cell_channels.ActorChannel(self, name)
+            channel = self._channels[name] = channels.ActorChannel(self, name)
         return channel
 
     def serve(self, add_to_server: Callable[[Any, Any], None], servicer: object) -> None:
@@ -271,14 +251,14 @@ class Resident:
             return None
         return host.connections.to(address[0])
 
-    def nearby(self, peer: str) -> channels.Channel:
+    def nearby(self, peer: str) -> clients.MemoryChannel:
         if self.gone:
             raise asyncio.CancelledError(f"{self.name} is no more")
         channel = self._nearby.get(peer)
         if channel is None:
             host = self._host
-            channel = self._nearby[peer] = channels.Channel(
-                lambda: host.connect(self.name, peer), host.loop, ((cell_servers.CALLER, self.name),)
+            channel = self._nearby[peer] = clients.MemoryChannel(
+                lambda: host.network.connect(self.peer, peer), host.loop, ((inbound.CALLER, self.name),)
             )
         return channel
 
@@ -309,7 +289,7 @@ class Resident:
 
     @property
     def partitions(self) -> partitions.Partitions:
-        return self._host.partitions
+        return self._host.network.partitions
 
     def lost(self, peer: str) -> None:
         self.log("net.connection_lost", {"peer": peer})
@@ -349,6 +329,7 @@ class Resident:
     def drop(self) -> None:
         """From now on nothing that the actor's code does has an effect, and it is made to end."""
         self.gone = True
+        self.peer.gone = True
         self.server.close()
         self.calls.close(f"{self.name}: connection reset by peer")
         for call in list(self._streams):
@@ -360,23 +341,3 @@ class Resident:
         if self._disk is not None:
             self._disk.close()
         self.is_ready.cancel()
-
-
-class ActorDisk(disks.FileDisk):
-    """Real files, until the actor is gone."""
-
-    _closed = False
-
-    def close(self) -> None:
-        self._closed = True
-        super().close()
-
-    def _path(self, name: str) -> Path:
-        if self._closed:
-            raise asyncio.CancelledError("the actor of this disk is no more")
-        return super()._path(name)
-
-
-def file_name(actor: str) -> str:
-    """``kubelet/node-1`` as the name of a directory."""
-    return actor.replace("%", "%25").replace("/", "%2F")

@@ -17,7 +17,7 @@ from kemu.errors import ActorFailed
 from kemu.runtime.env import LogSink
 from kemu.runtime.ray.driver import merges
 from kemu.runtime.ray.driver.cells import RemoteCell
-from kemu.runtime.rpc import links
+from kemu.runtime.rpc import ends
 
 _UNDECIDED = ("store.txn", "store.compacted", "watch.events", "client.")
 """Events that housekeeping causes too: they do not mean that anything is going on."""
@@ -64,7 +64,7 @@ class EventStreams:
                 segment = await stream.read()
             except grpc.aio.AioRpcError:
                 return
-            if segment is links.EOF:
+            if segment is ends.EOF:
                 return
             now = time.monotonic()
             if now - remote.reported_at > STALL_S:
@@ -96,7 +96,7 @@ class EventStreams:
         try:
             async with asyncio.timeout(_DRAIN_S):
                 stream = remote.log(self._merger.received(remote.source), follow=False)
-                while (segment := await stream.read()) is not links.EOF:
+                while (segment := await stream.read()) is not ends.EOF:
                     self._take(remote, segment.events, 0)
         except (grpc.aio.AioRpcError, TimeoutError):
             self.recover(remote)

@@ -22,7 +22,7 @@ import grpc.aio
 from kemu.errors import ActorFailed, SimulationError
 from kemu.runtime import tasks
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
-from kemu.runtime.ray.cell import clocks, control, hosts
+from kemu.runtime.ray.cell import control, hosts, wall_clocks
 from kemu.runtime.ray.driver import cells as ray_cells
 from kemu.runtime.ray.driver import clusters, events, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
@@ -102,7 +102,7 @@ class RayRuntime:
             from kemu.runtime.ray.driver import traces
 
             self._traces = traces.Traces(otlp, self._epoch_unix_s)
-        self.clock = clocks.ActorClock(self._host.clock, self._fail)
+        self.clock = wall_clocks.WallClock(self._host.clock, self._fail)
         self._events = events.EventStreams(sink, self.clock.now_ns, self._fail)
         self._cells: dict[str, RemoteCell] = {}
         self._specs: dict[str, ActorSpec] = {}

@@ -2,7 +2,7 @@
 
 All cells of a run are told the same instant at which virtual time is 0, and the same speed, so their clocks agree as
 well as the wall clocks of their machines do (on one machine: exactly). :class:`DilatedClock` is the clock of a process;
-:class:`ActorClock` is what one actor sees of it, and forgets all of its timers when that actor is dropped.
+:class:`WallClock` is what one actor sees of it, and forgets all of its timers when that actor is dropped.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class DilatedClock:
         self._origin_ns: int | None = None
         """Monotonic time of virtual time 0; None in set-up."""
         self._started: asyncio.Event = asyncio.Event()
-        self._frozen: dict[_Timer, None] = {}
+        self._frozen: dict[WallTimer, None] = {}
         """Timers set during set-up, in the order in which they were set."""
 
     def configure(self, *, epoch_unix_ns: int, speed: float, epoch_unix_s: int) -> None:
@@ -65,10 +65,10 @@ class DilatedClock:
             return None if when_ns > 0 else 0.0
         return (self._origin_ns - time.monotonic_ns() + when_ns / self.speed) / SECOND_NS
 
-    def freeze(self, timer: _Timer) -> None:
+    def freeze(self, timer: WallTimer) -> None:
         self._frozen[timer] = None
 
-    def thaw(self, timer: _Timer) -> None:
+    def thaw(self, timer: WallTimer) -> None:
         self._frozen.pop(timer, None)
 
 
@@ -90,12 +90,12 @@ def _monotonic_minus_wall_ns() -> int:
     return found_ns
 
 
-class _Timer:
+class WallTimer:
     __slots__ = ("_args", "_callback", "_clock", "_handle", "_when_ns", "background")
 
     def __init__(
         self,
-        clock: ActorClock,
+        clock: WallClock,
         when_ns: int,
         callback: Callable[..., object],
         args: tuple[object, ...],
@@ -135,7 +135,7 @@ class _Timer:
             self._clock.shared.thaw(self)
 
 
-class ActorClock:
+class WallClock:
     """The :class:`kemu.runtime.env.Clock` of one actor."""
 
     def __init__(self, shared: DilatedClock, fail: Callable[[BaseException], None]) -> None:
@@ -145,7 +145,7 @@ class ActorClock:
         self.pending = 0
         """Timers set that are not background ones."""
         self._dropped = False
-        self._timers: dict[_Timer, None] = {}
+        self._timers: dict[WallTimer, None] = {}
         self.now_ns = shared.now_ns
         self.started = shared.started
 
@@ -169,17 +169,17 @@ class ActorClock:
 
     def call_at_ns(
         self, when_ns: int, callback: Callable[..., object], *args: object, background: bool = False
-    ) -> _Timer:
+    ) -> WallTimer:
         if self._dropped:
             raise asyncio.CancelledError("the actor of this clock is no more")
-        timer = _Timer(self, when_ns, callback, args, background)
+        timer = WallTimer(self, when_ns, callback, args, background)
         self._timers[timer] = None
         if not background:
             self.pending += 1
         timer.arm()
         return timer
 
-    def forget(self, timer: _Timer) -> None:
+    def forget(self, timer: WallTimer) -> None:
         if timer in self._timers:
             del self._timers[timer]
             if not timer.background:

@@ -1,9 +1,10 @@
-"""The client's half of in-memory gRPC: the part of ``grpc.aio.Channel`` that generated stubs use.
+"""The client's end of in-memory gRPC: the part of ``grpc.aio.Channel`` that generated stubs use.
 
-Calls behave as those of ``grpc.aio`` (``tests/runtime/test_transports.py`` runs the same expectations against both),
-with two differences: a call begins when it is made, not in the next turn of the loop, and one that is forgotten
-without ``cancel()`` stays open, as nothing may depend on when garbage is collected. Messages are serialised when they
-are sent and parsed when they are read. Neighbours: ``servers`` is the other half, ``links`` lies between them.
+Calls behave like those of ``grpc.aio`` (``tests/runtime/test_transports.py`` runs the same expectations against both),
+with two differences: a call begins when it is made, not in the next turn of the loop; and a call that is dropped
+without ``cancel()`` stays open, because nothing may depend on when garbage is collected. Messages are serialised when
+they are sent and parsed when they are read. Neighbours: ``servers`` is the other end, ``ends`` says what both share,
+``networks`` carries the messages between them.
 """
 
 from __future__ import annotations
@@ -14,22 +15,30 @@ from typing import Any
 
 import grpc
 
-from kemu.runtime.rpc.links import EOF, NO_METADATA, WINDOW_BYTES, End, Link, Metadatum, Status
+from kemu.runtime.rpc.ends import (
+    EOF,
+    FINISHED,
+    NO_METADATA,
+    WINDOW_BYTES,
+    ClientEnd,
+    Link,
+    Metadatum,
+    Status,
+    identity,
+)
 
 Metadata = Sequence[tuple[str, str | bytes]]
 
 _CANCELLED = Status(grpc.StatusCode.CANCELLED, "Locally cancelled by application!")
-_FINISHED = "RPC already finished."
 _HALF_CLOSED = 'RPC is half closed after calling "done_writing".'
 _MIXED_STYLES = "The iterator and read/write APIs may not be mixed on a single RPC."
 
 
-def _identity(message: Any) -> Any:
-    return message
+class MemoryChannel:
+    """A channel to one server by name.
 
-
-class Channel:
-    """To one server by name. ``connect`` makes a link to wherever that server is now; it never fails, its calls do."""
+    ``connect`` makes a link to wherever that server is now; it never fails, its calls do.
+    """
 
     def __init__(
         self, connect: Callable[[], Link], loop: asyncio.AbstractEventLoop, metadata: Metadata = NO_METADATA
@@ -42,7 +51,7 @@ class Channel:
         self._closed = False
 
     def link(self) -> Link:
-        """The present connection, or a new one."""
+        """The current connection, or a new one if that is broken."""
         link = self._link
         if link is None or link.broken:
             if self._closed:
@@ -70,7 +79,7 @@ class Channel:
             for call in list(link.calls):
                 call.cancel()
 
-    async def __aenter__(self) -> Channel:
+    async def __aenter__(self) -> MemoryChannel:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
@@ -84,7 +93,7 @@ class MultiCallable:
 
     def __init__(
         self,
-        channel: Channel,
+        channel: MemoryChannel,
         call_class: type[Call],
         method: str,
         request_serializer: Callable[[Any], bytes] | None = None,
@@ -93,8 +102,8 @@ class MultiCallable:
     ) -> None:
         self.channel = channel
         self.method = method
-        self.serialize = request_serializer or _identity
-        self.deserialize = response_deserializer or _identity
+        self.serialize = request_serializer or identity
+        self.deserialize = response_deserializer or identity
         self._call_class = call_class
 
     def __call__(
@@ -113,8 +122,8 @@ class MultiCallable:
         return self._call_class(self, request, timeout, metadata)
 
 
-class Call(End):
-    """The client's end of one call, whatever its kind."""
+class Call(ClientEnd):
+    """The client's end of one call of any kind."""
 
     __slots__ = (
         "_done_callbacks",
@@ -127,13 +136,8 @@ class Call(End):
         "_status_waiters",
         "_timer",
         "_writer",
-        "deadline",
         "deserialize",
-        "metadata",
-        "method",
-        "request",
         "serialize",
-        "status",
     )
 
     def __init__(self, multi: MultiCallable, request: bytes, timeout: float | None, metadata: Metadata | None) -> None:
@@ -145,12 +149,11 @@ class Call(End):
         self.serialize = multi.serialize
         self.deserialize = multi.deserialize
         self.request = request
-        self.metadata: tuple[Metadatum, ...] = channel.metadata
+        self.metadata = channel.metadata
         if metadata:
             self.metadata += tuple(Metadatum(key, value) for key, value in metadata)
-        self.status: Status | None = None
-        self.deadline: float | None = None
-        """In the loop's time."""
+        self.status = None
+        self.deadline = None
         self._timer: asyncio.TimerHandle | None = None
         self._status_waiters: list[asyncio.Future[None]] | None = None
         self._done_callbacks: list[Callable[[Any], Any]] | None = None
@@ -169,7 +172,6 @@ class Call(End):
     # For links and servers
 
     def started(self) -> None:
-        """The server has the call."""
         self._is_started = True
         if self._start_awaited:
             self._wake_status_waiters()
@@ -179,13 +181,11 @@ class Call(End):
         self._wake_status_waiters()
 
     def receive_status(self, status: Status) -> None:
-        """The server has ended the call."""
         if self.status is None:
             self._end(status)
             self.partner = None
 
     def connection_lost(self, status: Status) -> None:
-        """What has been received and not read is lost, too."""
         if self.status is None:
             self.inbox = None
             self._end(status)
@@ -216,7 +216,6 @@ class Call(End):
         return self.status is not None and self.status.code is grpc.StatusCode.CANCELLED
 
     def cancel(self) -> bool:
-        """End the call; False if it is over already."""
         if self.status is not None:
             return False
         self._locally_cancelled = True
@@ -393,7 +392,7 @@ class _StreamRequest(Call):
             self._writer = self.loop.create_task(self._write_all(requests))
 
     async def write(self, request: Any) -> None:
-        """Send one request. Waits while the server leaves too much unread.
+        """Send one request. Waits while the flow-control window is full.
 
         Raises ``asyncio.InvalidStateError`` when the call is over, ``AioRpcError`` when it ends meanwhile.
         """
@@ -403,7 +402,7 @@ class _StreamRequest(Call):
 
     async def _write(self, request: Any) -> None:
         if self.status is not None:
-            raise asyncio.InvalidStateError(_FINISHED)
+            raise asyncio.InvalidStateError(FINISHED)
         if self._half_closed:
             raise asyncio.InvalidStateError(_HALF_CLOSED)
         link = self.link
@@ -428,10 +427,10 @@ class _StreamRequest(Call):
             self.cancel()
             raise
         if self.status is not None:
-            raise asyncio.InvalidStateError(_FINISHED)
+            raise asyncio.InvalidStateError(FINISHED)
 
     async def done_writing(self) -> None:
-        """The server reads EOF after what has been written. May be repeated."""
+        """Half-close the call: the server reads EOF after the last message. May be repeated."""
         if self._writer is not None:
             raise grpc.aio.UsageError(_MIXED_STYLES)
         self._half_close()

@@ -1,4 +1,4 @@
-"""Serving: which actor of a cell a call is for, and what becomes of calls when their actor goes away.
+"""Calls from other cells: which actor they are for, and what becomes of them when that actor goes away.
 
 A cell has one gRPC server for all of its actors. A call says in its metadata which actor it is for (``kemu-to``) and
 who calls (``kemu-actor``); without the former it goes to the only actor of the cell that offers the method, so that
@@ -14,8 +14,8 @@ from typing import Any, NoReturn, Protocol
 import grpc
 import grpc.aio
 
-from kemu.runtime.ray.cell.partitions import Partitions
-from kemu.runtime.rpc import links
+from kemu.runtime.rpc.ends import RequestIterator
+from kemu.runtime.rpc.partitions import Partitions
 
 TO = "kemu-to"
 CALLER = "kemu-actor"
@@ -57,7 +57,7 @@ class Receiver(Protocol):
 
     @property
     def gone(self) -> bool:
-        """The actor has been dropped: nothing that its code still does has an effect."""
+        """The actor was dropped: nothing that its code still does has an effect."""
         ...
 
     def handler_failed(self, method: str, error: BaseException) -> None:
@@ -69,8 +69,8 @@ class Receiver(Protocol):
         ...
 
 
-class Calls:
-    """The calls from other cells that one actor is answering."""
+class InboundCalls:
+    """The calls from other cells that one actor is serving."""
 
     def __init__(self, actor: Receiver) -> None:
         self._actor = actor
@@ -114,11 +114,11 @@ class Calls:
             assert task is not None
             self._running[task] = caller
             try:
-                guarded = Context(context, actor, caller)
+                guarded = PartitionedContext(context, actor, caller)
                 if actor.partitions.active:
                     self._watch_cut(task, caller)
                     await actor.partitions.passage(caller, actor.name)
-                result = behaviour(_Requests(guarded) if request_streaming else request, guarded)
+                result = behaviour(RequestIterator(guarded) if request_streaming else request, guarded)
                 if hasattr(result, "__aiter__"):
                     async for message in result:
                         await guarded.write(message)
@@ -175,8 +175,8 @@ class Calls:
             self._sever(task, why)
 
 
-class Context:
-    """The ``context`` of a call from another cell: gRPC's own, held back by partitions."""
+class PartitionedContext:
+    """The ``context`` of a call from another cell: gRPC's own, but partitions hold its messages back."""
 
     __slots__ = ("_actor", "_caller", "_context")
 
@@ -210,24 +210,6 @@ class Context:
         return getattr(self._context, name)
 
 
-class _Requests:
-    """The request iterator of handlers that read a stream."""
-
-    __slots__ = ("_context",)
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def __aiter__(self) -> _Requests:
-        return self
-
-    async def __anext__(self) -> Any:
-        message = await self._context.read()
-        if message is links.EOF:
-            raise StopAsyncIteration
-        return message
-
-
 class Called(Protocol):
     """What the router needs of an actor."""
 
@@ -235,7 +217,7 @@ class Called(Protocol):
     def offered(self) -> Offered: ...
 
     @property
-    def calls(self) -> Calls: ...
+    def calls(self) -> InboundCalls: ...
 
 
 class Router(grpc.GenericRpcHandler):  # type: ignore[misc,type-arg]

@@ -1,0 +1,109 @@
+"""Disks of real files. Implement ``env.Disk``; ``sim.disks`` has those of the simulation."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from kemu.runtime import file_names
+
+
+class FileDisk:
+    """Real files in one directory, which is created."""
+
+    def __init__(self, directory: str | Path) -> None:
+        self._directory = Path(directory)
+        self._directory.mkdir(parents=True, exist_ok=True)
+        self._handles: dict[str, BinaryIO] = {}
+        """Unbuffered, in append mode."""
+
+    def list(self) -> list[str]:
+        return sorted(
+            entry.name for entry in os.scandir(self._directory) if entry.is_file() and not entry.name.startswith(".")
+        )
+
+    def read(self, name: str) -> bytes:
+        return self._path(name).read_bytes()
+
+    def append(self, name: str, data: bytes) -> None:
+        handle = self._handles.get(name)
+        if handle is None:
+            path = self._path(name)
+            is_new = not path.exists()
+            handle = self._handles[name] = open(path, "ab", buffering=0)  # noqa: SIM115
+            if is_new:
+                self._fsync_directory()
+        view = memoryview(data)
+        while view:
+            view = view[handle.write(view) :]
+
+    def write(self, name: str, data: bytes) -> None:
+        path = self._path(name)
+        self._forget(name)
+        aside = self._directory / f".{name}.new"
+        with open(aside, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+        self._fsync_directory()
+
+    def truncate(self, name: str, size: int) -> None:
+        path = self._path(name)
+        length = path.stat().st_size
+        if not 0 <= size <= length:
+            raise ValueError(f"{name}: cannot truncate {length} bytes to {size}")
+        os.truncate(path, size)
+        self.fsync(name)
+
+    def fsync(self, name: str) -> None:
+        handle = self._handles.get(name)
+        if handle is not None:
+            os.fsync(handle.fileno())
+            return
+        descriptor = os.open(self._path(name), os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def remove(self, name: str) -> None:
+        self._forget(name)
+        self._path(name).unlink()
+        self._fsync_directory()
+
+    def close(self) -> None:
+        for name in list(self._handles):
+            self._forget(name)
+
+    def _path(self, name: str) -> Path:
+        return self._directory / file_names.check(name)
+
+    def _forget(self, name: str) -> None:
+        handle = self._handles.pop(name, None)
+        if handle is not None:
+            handle.close()
+
+    def _fsync_directory(self) -> None:
+        descriptor = os.open(self._directory, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class ActorDisk(FileDisk):
+    """Real files, until the actor is gone."""
+
+    _closed = False
+
+    def close(self) -> None:
+        self._closed = True
+        super().close()
+
+    def _path(self, name: str) -> Path:
+        if self._closed:
+            raise asyncio.CancelledError("the actor of this disk is no more")
+        return super()._path(name)

@@ -1,0 +1,267 @@
+"""Both ends of an in-memory call, and the connection that they share.
+
+:class:`End` holds what the two ends have in common: messages received and not yet read, and the flow-control window.
+:class:`ClientEnd` and :class:`ServerEnd` say what the ends and the connection need of each other, so that ``clients``,
+``servers`` and ``networks`` (what carries the messages) import this module and none of one another.
+"""
+
+from __future__ import annotations
+
+import abc
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import grpc
+
+WINDOW_BYTES = 1 << 20
+"""Flow-control window: how many bytes one direction of a stream may hold unread before its writer waits."""
+
+NO_METADATA: tuple[tuple[str, str | bytes], ...] = ()
+EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
+"""What a reader gets after the last message of a half-closed stream."""
+FINISHED = "RPC already finished."
+
+Deliver = Callable[[Any], object]
+"""Takes the payload of a message at the end that it is for."""
+Send = Callable[["End", Deliver, Any], None]
+"""Has ``deliver(payload)`` called at the other end; messages from one end arrive in the order in which they were sent.
+"""
+
+
+def identity(message: Any) -> Any:
+    """The serialiser of messages that are bytes already."""
+    return message
+
+
+class Metadatum(NamedTuple):
+    key: str
+    value: str | bytes
+
+
+class Status(NamedTuple):
+    """How a call ended."""
+
+    code: grpc.StatusCode
+    details: str = ""
+    trailing: tuple[tuple[str, str | bytes], ...] = NO_METADATA
+    response: bytes | None = None
+    """Of calls with a single response."""
+
+
+class End:
+    """One end of a call: what it sends arrives in order; what it has received waits here until it is read."""
+
+    is_client: ClassVar[bool] = False
+
+    __slots__ = ("eof", "inbox", "last_ns", "latency", "link", "loop", "partner", "unread", "waiter", "window_waiter")
+
+    def __init__(self, link: Link, loop: asyncio.AbstractEventLoop) -> None:
+        self.link = link
+        self.loop = loop
+        self.partner: Any = None
+        """The other end, once it exists and as long as the call lasts."""
+        self.inbox: deque[bytes] | None = None
+        self.waiter: asyncio.Future[Any] | None = None
+        """Of the one reader."""
+        self.eof = False
+        """The other end has half-closed the stream: it writes no more."""
+        self.unread = 0
+        """Bytes sent from here that the other end's reader has not taken yet."""
+        self.window_waiter: asyncio.Future[None] | None = None
+        self.latency: Any = None
+        """For the wire: of what this end sends."""
+        self.last_ns = 0
+        """For the wire: when the last message sent from here arrives."""
+
+    def receive(self, data: bytes) -> None:
+        """A message has arrived."""
+        waiter = self.waiter
+        if waiter is not None and not waiter.done():
+            self.waiter = None
+            waiter.set_result(data)
+        elif self.inbox is None:
+            self.inbox = deque((data,))
+        else:
+            self.inbox.append(data)
+
+    def receive_eof(self) -> None:
+        """The other end has half-closed the stream."""
+        self.eof = True
+        waiter = self.waiter
+        if waiter is not None:
+            self.waiter = None
+            if not waiter.done():
+                waiter.set_result(EOF)
+
+    async def take(self) -> Any:
+        """The next message as bytes, or EOF when the stream is over, however it ended."""
+        if self.inbox:
+            data = self.inbox.popleft()
+        elif self.eof:
+            return EOF
+        elif self.waiter is not None:
+            raise grpc.aio.UsageError("another task is reading this stream")
+        else:
+            waiter = self.waiter = self.loop.create_future()
+            try:
+                data = await waiter
+            except asyncio.CancelledError:
+                if self.waiter is waiter:
+                    self.waiter = None
+                elif waiter.done() and not waiter.cancelled() and waiter.result() is not EOF:
+                    # It arrived in the instant in which the reader was cancelled.
+                    if self.inbox is None:
+                        self.inbox = deque()
+                    self.inbox.appendleft(waiter.result())
+                raise
+            if data is EOF:
+                return EOF
+        partner = self.partner
+        if partner is not None:
+            partner.unread -= len(data)
+            if partner.window_waiter is not None:
+                partner.open_window()
+        return data
+
+    async def wait_for_window(self) -> None:
+        """Wait until the other end has read enough, or the call is over."""
+        while self.unread > WINDOW_BYTES:
+            if self.window_waiter is not None:
+                raise grpc.aio.UsageError("another task is writing to this stream")
+            waiter = self.window_waiter = self.loop.create_future()
+            try:
+                await waiter
+            finally:
+                self.window_waiter = None
+
+    def open_window(self, *, over: bool = False) -> None:
+        if over:
+            self.unread = 0
+        waiter = self.window_waiter
+        if waiter is not None and self.unread <= WINDOW_BYTES and not waiter.done():
+            waiter.set_result(None)
+
+
+class ClientEnd(End):
+    """The client's end, as the server and the connection see it."""
+
+    is_client = True
+
+    __slots__ = ("deadline", "metadata", "method", "request", "status")
+
+    method: str
+    metadata: tuple[Metadatum, ...]
+    request: bytes
+    """Of calls with a single request."""
+    status: Status | None
+    deadline: float | None
+    """In the loop's time."""
+
+    def cancel(self) -> bool:
+        """End the call; False if it is over already."""
+        raise NotImplementedError
+
+    def started(self) -> None:
+        """The server has the call."""
+        raise NotImplementedError
+
+    def receive_initial_metadata(self, metadata: tuple[tuple[str, str | bytes], ...]) -> None:
+        raise NotImplementedError
+
+    def receive_status(self, status: Status) -> None:
+        """The server has ended the call."""
+        raise NotImplementedError
+
+    def connection_lost(self, status: Status) -> None:
+        """The connection broke; messages that were received and not yet read are lost with it."""
+        raise NotImplementedError
+
+
+class ServerEnd(End):
+    """The server's end, as the client and the connection see it."""
+
+    __slots__ = ()
+
+    @property
+    def method(self) -> str:
+        raise NotImplementedError
+
+    def client_gone(self, _: object = None) -> None:
+        """The client has cancelled the call, or the connection broke: the handler is cancelled."""
+        raise NotImplementedError
+
+
+class Acceptor(Protocol):
+    """A server, as the connection sees it."""
+
+    def accept(self, call: Any) -> None:
+        """The first message of a call, a :class:`ClientEnd`, has arrived."""
+        ...
+
+    def close(self) -> None:
+        """Accept no more calls."""
+        ...
+
+
+class Link(abc.ABC):
+    """One connection between a client and a server. Once broken it stays broken; the next call needs a new one."""
+
+    __slots__ = ("broken", "calls", "client_name", "connected", "contexts", "send", "server")
+
+    def __init__(self, server: Acceptor | None, client_name: str, send: Send) -> None:
+        self.client_name = client_name
+        self.server = server
+        """None: nobody listens there; the calls fail after a while."""
+        self.send = send
+        """An attribute and not a method: it is called for each message, and the link replaces it when its state
+        changes instead of asking for that state each time."""
+        self.calls: dict[ClientEnd, None] = {}
+        """Those that are not over for the client, oldest first."""
+        self.contexts: dict[ServerEnd, None] = {}
+        """Those that are not over for the server, oldest first."""
+        self.connected = server is not None
+        """False until the server is known to be reachable: writes wait for that."""
+        self.broken = False
+
+    @abc.abstractmethod
+    def start(self, call: ClientEnd) -> None:
+        """Add the call to ``calls`` and have ``server.accept(call)`` called; if nobody listens, ``break_client``."""
+
+    @abc.abstractmethod
+    def attach(self, context: ServerEnd) -> None:
+        """The server has accepted a call: add its end to ``contexts``."""
+
+    def break_client(self, details: str) -> None:
+        """End all calls of the client with UNAVAILABLE."""
+        status = Status(grpc.StatusCode.UNAVAILABLE, details)
+        for call in list(self.calls):
+            call.connection_lost(status)
+
+    def break_server(self) -> None:
+        """Cancel all handlers of the server."""
+        for context in list(self.contexts):
+            context.client_gone()
+
+
+class _Readable(Protocol):
+    async def read(self) -> Any: ...
+
+
+class RequestIterator:
+    """The requests of a streaming call, for handlers that iterate over them."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context: _Readable) -> None:
+        self._context = context
+
+    def __aiter__(self) -> RequestIterator:
+        return self
+
+    async def __anext__(self) -> Any:
+        message = await self._context.read()
+        if message is EOF:
+            raise StopAsyncIteration
+        return message

@@ -1,0 +1,65 @@
+"""Partitions: which traffic between actors is cut.
+
+The simulation and each cell keep the partitions that are in force; ``networks`` holds messages back on its connections
+accordingly, and a cell does so for calls from other cells (``ray.cell.inbound``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+DEFAULT_KEEPALIVE_TIMEOUT_S = 5.0
+
+
+@dataclass(frozen=True)
+class Partition:
+    a: frozenset[str]
+    b: frozenset[str]
+    one_way: bool
+    """Only what ``a`` sends to ``b`` is cut."""
+
+    def cuts(self, source: str, target: str) -> bool:
+        return (source in self.a and target in self.b) or (not self.one_way and source in self.b and target in self.a)
+
+
+class Partitions:
+    """Those in force, by the id of the fault."""
+
+    def __init__(self, keepalive_timeout_s: float = DEFAULT_KEEPALIVE_TIMEOUT_S) -> None:
+        self.active = False
+        """Whether there are any; most of the time this is all that is asked."""
+        self.keepalive_timeout_s = keepalive_timeout_s
+        """How long a connection lasts while it is cut, in the event loop's seconds."""
+        self._partitions: dict[str, Partition] = {}
+        self._changed = asyncio.Event()
+
+    def __contains__(self, fault: str) -> bool:
+        return fault in self._partitions
+
+    def add(self, fault: str, a: Iterable[str], b: Iterable[str], one_way: bool) -> None:
+        self._partitions[fault] = Partition(frozenset(a), frozenset(b), one_way)
+        self._announce()
+
+    def remove(self, fault: str) -> None:
+        self._partitions.pop(fault, None)
+        self._announce()
+
+    def _announce(self) -> None:
+        self.active = bool(self._partitions)
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def cut(self, source: str, target: str) -> bool:
+        """Whether messages from ``source`` to ``target`` are held back."""
+        return self.active and any(partition.cuts(source, target) for partition in self._partitions.values())
+
+    def between(self, one: str, other: str) -> bool:
+        """Whether either direction is cut."""
+        return self.cut(one, other) or self.cut(other, one)
+
+    async def passage(self, source: str, target: str) -> None:
+        """Wait until messages get through."""
+        while self.cut(source, target):
+            await self._changed.wait()
