@@ -24,7 +24,6 @@ from kemu.k8s import coordination_v1_pb2, core_v1_pb2
 from kemu.runtime import file_names
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.ray.cell import control as cell
-from kemu.runtime.ray.cell import hosts
 from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2, cell_pb2_grpc
 from tests.ray.world import EOF, Events, spec
 
