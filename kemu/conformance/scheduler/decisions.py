@@ -16,7 +16,7 @@ import numpy as np
 from kemu.k8s import apps_v1_pb2, core_v1_pb2, policy_v1_pb2
 from kemu.objects import meta
 from kemu.objects.conversion import convert
-from kemu.runtime import streams
+from kemu.runtime import random_streams
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.pods import PodInfo
@@ -88,7 +88,7 @@ def answer(case: Mapping[str, Any]) -> dict[str, Any]:
 
 def decider_of(case: Mapping[str, Any], cluster: Cluster) -> Asked:
     """The scheduler of the case: its profile; all nodes are looked at."""
-    rng = streams.random_stream(0, "case")
+    rng = random_streams.random_stream(0, "case")
     configuration = configurations.profile_of(case.get("profile") or {}, "profile")
     handle = Handle(cluster, rng)
     handle.latest = lambda pod: pod.pod
