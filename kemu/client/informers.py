@@ -1,22 +1,19 @@
 """A cached, live view of one collection, as client-go's shared informers: list, then watch.
 
-The informer keeps ``store`` up to date and tells its handler of every change, in the order of revisions. It resumes
-after the connection was lost, and when the API server no longer knows the revision at which it stood it lists anew and
-works out what changed meanwhile.
+The informer keeps ``store`` up to date and reports every change to its handler, in the order of revisions. It resumes
+after the connection was lost. When the API server no longer knows the revision at which the watch stood, it lists again
+and computes what has changed since.
 
-    class Nodes:
-        def on_add(self, obj): ...
-        def on_update(self, old, new): ...
-        def on_delete(self, old): ...
-
-    informer = informers.Informer(client, "nodes", handler=Nodes())
-    await informer.synced()
+    pods = informers.Informer(client, "pods", handler=informers.Callbacks(on_add=queue_pod, on_delete=forget_pod))
+    await pods.synced()
+    pods.store["default/web-0"]
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kemu import errors
@@ -32,9 +29,9 @@ _ADDED, _MODIFIED, _DELETED, _BOOKMARK, _ERROR = range(5)
 
 
 class Handler(Protocol):
-    """Synchronous callables; an exception in one ends the actor.
+    """Synchronous methods; an exception in one ends the actor.
 
-    A handler that has ``on_batch_end()`` too is told when all events that came together have been delivered.
+    If there is an ``on_batch_end()`` too, it is called when all events that arrived together have been delivered.
     Objects are shared with ``store``: read them, never change them.
     """
 
@@ -43,15 +40,27 @@ class Handler(Protocol):
     def on_update(self, old: Any, new: Any) -> None: ...
 
     def on_delete(self, old: Any) -> None:
-        """``old``: the last state that is known, which after a new list may not be the very last."""
+        """``old``: the last known state; after a new list the object may have changed once more before it went."""
         ...
 
 
+def _ignore(*objects: Any) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """A handler made of callables (``ResourceEventHandlerFuncs``); what is left out is ignored."""
+
+    on_add: Callable[[Any], None] = _ignore
+    on_update: Callable[[Any, Any], None] = _ignore
+    on_delete: Callable[[Any], None] = _ignore
+
+
 class Informer:
-    """``handler`` None: only the store is kept.
+    """Without a ``handler`` only the store is kept.
 
     ``from_cache``: the first list may come from the API server's watch cache, however stale (``resourceVersion=0``), as
-    reflectors do. A list after ``Expired`` is always a consistent one.
+    with client-go's reflectors. A list after ``Expired`` is always consistent.
     """
 
     __slots__ = (

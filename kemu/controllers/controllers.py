@@ -48,13 +48,21 @@ class Controller:
         await self.clock.started()
 
     async def work(
+        self, queue: workqueues.WorkQueue[str], reconcile: Callable[[str], Coroutine[Any, Any, None]], workers: int = 1
+    ) -> None:
+        """Reconcile the keys of a queue for ever, ``workers`` of them side by side; a key that fails is put back with
+        a delay that grows."""
+        for number in range(1, workers):
+            self.env.spawn(self._work(queue, reconcile), f"worker {number}")
+        await self._work(queue, reconcile)
+
+    async def _work(
         self, queue: workqueues.WorkQueue[str], reconcile: Callable[[str], Coroutine[Any, Any, None]]
     ) -> None:
-        """Reconcile one key after the other, for ever; what fails comes again, ever later."""
         while True:
             key = await queue.get()
             try:
-                await retries.patiently(self.env, lambda key=key: reconcile(key))  # type: ignore[misc]
+                await reconcile(key)
                 queue.forget(key)
             except errors.ApiError:
                 queue.add_rate_limited(key)

@@ -8,13 +8,13 @@ after that loses its condition DisruptionTarget. Mirrors ``pkg/controller/disrup
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kemu import errors
 from kemu.client import informers, workqueues
-from kemu.controllers import controllers
-from kemu.objects import meta, pod_phases, selectors
+from kemu.controllers import controllers, label_indexes
+from kemu.objects import meta, pod_phases, resources, selectors
 from kemu.runtime.env import SECOND_NS, Env
 
 DELETION_TIMEOUT_S = 2 * 60
@@ -23,8 +23,62 @@ STALE_DISRUPTION_S = 2 * 60
 """How long a pod keeps the condition DisruptionTarget without being deleted."""
 
 ALLOWED = "DisruptionAllowed"
+OwnerKey = tuple[str, str, str]
+"""Kind, namespaced name and UID."""
 OWNERS = {"ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}
 """Kinds of owners that say how many pods there should be."""
+
+
+class _Members:
+    """The pods of one budget, counted: of 20,000 pods one that changes costs as much as of 20."""
+
+    __slots__ = ("_budget", "_by_owner", "_pods", "healthy", "owners")
+
+    def __init__(self, budget: str, by_owner: dict[OwnerKey, dict[str, None]]) -> None:
+        self._budget = budget
+        self._by_owner = by_owner
+        self._pods: dict[str, tuple[bool, OwnerKey | None]] = {}
+        """By key: whether it is healthy, and who controls it."""
+        self.healthy = 0
+        self.owners: dict[OwnerKey, int] = {}
+        """How many pods each of them controls."""
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._pods)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._pods
+
+    def is_healthy(self, key: str) -> bool:
+        return self._pods[key][0]
+
+    def put(self, key: str, pod: Any) -> None:
+        self.remove(key)
+        healthy = meta.is_ready(pod) and not pod.metadata.HasField("deletionTimestamp")
+        reference = meta.controller_of(pod)
+        owner = None
+        if reference is not None and reference.kind in OWNERS:
+            owner = reference.kind, f"{pod.metadata.namespace}/{reference.name}", reference.uid
+            if owner not in self.owners:
+                self._by_owner.setdefault(owner, {})[self._budget] = None
+            self.owners[owner] = self.owners.get(owner, 0) + 1
+        self._pods[key] = healthy, owner
+        self.healthy += healthy
+
+    def remove(self, key: str) -> None:
+        healthy, owner = self._pods.pop(key, (False, None))
+        self.healthy -= healthy
+        if owner is not None:
+            self.owners[owner] -= 1
+            if not self.owners[owner]:
+                del self.owners[owner]
+                budgets = self._by_owner[owner]
+                del budgets[self._budget]
+                if not budgets:
+                    del self._by_owner[owner]
 
 
 class DisruptionController(controllers.Controller):
@@ -33,50 +87,115 @@ class DisruptionController(controllers.Controller):
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
         self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
-        self._budgets = informers.Informer(self.client, "poddisruptionbudgets", handler=_Budgets(self))
-        self._pods = informers.Informer(self.client, "pods", handler=self)
+        self._budgets = informers.Informer(
+            self.client,
+            "poddisruptionbudgets",
+            handler=informers.Callbacks(
+                self._budget_changed, lambda old, new: self._budget_changed(new), self._budget_deleted
+            ),
+        )
+        self._pods = informers.Informer(
+            self.client,
+            "pods",
+            handler=informers.Callbacks(self._pod_changed, lambda old, new: self._pod_changed(new), self._pod_deleted),
+        )
         self._owners = {
-            kind: informers.Informer(self.client, plural, handler=_Owners(self)) for kind, plural in OWNERS.items()
+            kind: informers.Informer(
+                self.client,
+                plural,
+                handler=informers.Callbacks(self._owner_changed, self._owner_updated, self._owner_changed),
+            )
+            for kind, plural in OWNERS.items()
         }
+        self._labels = label_indexes.LabelledObjects()
+        """Of all pods."""
+        self._selectors = label_indexes.Selectors()
+        """Of all budgets."""
+        self._members: dict[str, _Members] = {}
+        """By key of the budget."""
+        self._budgets_of: dict[str, tuple[str, ...]] = {}
+        """By key of the pod: the budgets that it is a member of."""
+        self._by_owner: dict[OwnerKey, dict[str, None]] = {}
+        """The budgets that have pods of an owner."""
         self._stale: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
-        """Pods that may have been told of a disruption that did not come."""
+        """Pods that may have been marked for a disruption that did not happen."""
 
     async def run(self) -> None:
         await self.begin(*self._owners.values(), self._pods, self._budgets)
         self.env.spawn(self.work(self._stale, self._forgive), "stale disruptions")
         await self.work(self.queue, self._reconcile)
 
-    # --- news --------------------------------------------------------------------------------------------------------
+    # --- events ------------------------------------------------------------------------------------------------------
 
-    def enqueue(self, budget: Any) -> None:
-        self.queue.add_after(controllers.key_of(budget), self.lag_s())
+    def _enqueue(self, budget: str) -> None:
+        self.queue.add_after(budget, self.lag_s())
 
-    def enqueue_all(self, namespace: str) -> None:
-        for budget in self._budgets.store.values():
-            if budget.metadata.namespace == namespace:
-                self.enqueue(budget)
+    def _budget_changed(self, budget: Any) -> None:
+        key, namespace, selector = controllers.key_of(budget), budget.metadata.namespace, _selector(budget)
+        if self._selectors.put(key, namespace, selector):
+            self._forget_members(key)
+            members = self._members[key] = _Members(key, self._by_owner)
+            for pod in self._labels.matching(namespace, selector):
+                members.put(pod, self._pods.store[pod])
+                self._budgets_of[pod] = (*self._budgets_of.get(pod, ()), key)
+        self._enqueue(key)
 
-    def on_add(self, obj: Any) -> None:
-        self._wake(obj)
+    def _budget_deleted(self, budget: Any) -> None:
+        key = controllers.key_of(budget)
+        self._selectors.remove(key)
+        self._forget_members(key)
 
-    def on_update(self, old: Any, new: Any) -> None:
-        if old.metadata.labels != new.metadata.labels:
-            self._wake(old)
-        self._wake(new)
+    def _forget_members(self, budget: str) -> None:
+        members = self._members.pop(budget, None)
+        if members is None:
+            return
+        for pod in list(members):
+            members.remove(pod)
+            self._join(pod, tuple(other for other in self._budgets_of[pod] if other != budget))
 
-    def on_delete(self, old: Any) -> None:
-        self._wake(old)
+    def _join(self, pod: str, budgets: tuple[str, ...]) -> None:
+        if budgets:
+            self._budgets_of[pod] = budgets
+        else:
+            self._budgets_of.pop(pod, None)
 
-    def _wake(self, pod: Any) -> None:
+    def _owner_updated(self, old: Any, new: Any) -> None:
+        if old.spec.replicas != new.spec.replicas:
+            self._owner_changed(new)
+
+    def _owner_changed(self, owner: Any) -> None:
+        """Its budgets look again: those that have pods of it."""
+        kind = resources.of(owner).kind
+        for budget in self._by_owner.get((kind, controllers.key_of(owner), owner.metadata.uid), ()):
+            self._enqueue(budget)
+
+    def _pod_changed(self, pod: Any) -> None:
         """The budgets of a pod look again; so does somebody at the pod itself if it waits to be disrupted."""
-        metadata = pod.metadata
-        for budget in self._budgets.store.values():
-            if budget.metadata.namespace == metadata.namespace and _selector(budget).matches(metadata.labels):
-                self.enqueue(budget)
+        key, metadata = controllers.key_of(pod), pod.metadata
+        self._labels.put(key, metadata.namespace, metadata.labels)
+        before, now = (
+            self._budgets_of.get(key, ()),
+            tuple(self._selectors.matching(metadata.namespace, metadata.labels)),
+        )
+        for budget in before:
+            if budget not in now:
+                self._members[budget].remove(key)
+                self._enqueue(budget)
+        for budget in now:
+            self._members[budget].put(key, pod)
+            self._enqueue(budget)
+        self._join(key, now)
         if _told_ns(pod) is not None:
             left_s = self._left_s(pod)
             if left_s is not None:
-                self._stale.add_after(controllers.key_of(pod), max(0.0, left_s))
+                self._stale.add_after(key, max(0.0, left_s))
+
+    def _pod_deleted(self, pod: Any) -> None:
+        key = controllers.key_of(pod)
+        self._labels.remove(key)
+        for budget in self._budgets_of.pop(key, ()):
+            self._members[budget].remove(key)
+            self._enqueue(budget)
 
     # --- budgets -----------------------------------------------------------------------------------------------------
 
@@ -84,19 +203,10 @@ class DisruptionController(controllers.Controller):
         budget = self._budgets.store.get(key)
         if budget is None:
             return
-        selector = _selector(budget)
-        pods = [
-            pod
-            for pod in self._pods.store.values()
-            if pod.metadata.namespace == budget.metadata.namespace and selector.matches(pod.metadata.labels)
-        ]
-        expected, desired = self._wanted(budget, pods)
-        disrupted, recheck_s = self._disrupted(budget, pods)
-        healthy = sum(
-            meta.is_ready(pod) and not pod.metadata.HasField("deletionTimestamp")
-            for pod in pods
-            if pod.metadata.name not in disrupted
-        )
+        members = self._members[key]
+        expected, desired = self._wanted(budget, members)
+        disrupted, recheck_s = self._disrupted(budget, members)
+        healthy = members.healthy - sum(members.is_healthy(f"{budget.metadata.namespace}/{name}") for name in disrupted)
         if recheck_s is not None:
             self.queue.add_after(key, recheck_s)
         allowed = max(0, healthy - desired) if expected > 0 else 0
@@ -116,41 +226,37 @@ class DisruptionController(controllers.Controller):
             except errors.NotFound:
                 return
 
-    def _wanted(self, budget: Any, pods: list[Any]) -> tuple[int, int]:
+    def _wanted(self, budget: Any, members: _Members) -> tuple[int, int]:
         """How many pods there should be, and how many of them healthy."""
         spec = budget.spec
         if spec.HasField("maxUnavailable"):
-            expected = self._scale(pods)
+            expected = self._scale(members)
             return expected, max(0, expected - _scaled(spec.maxUnavailable, expected))
         if spec.minAvailable.type == 0:
-            return len(pods), int(spec.minAvailable.intVal)
-        expected = self._scale(pods)
+            return len(members), int(spec.minAvailable.intVal)
+        expected = self._scale(members)
         return expected, _scaled(spec.minAvailable, expected)
 
-    def _scale(self, pods: list[Any]) -> int:
+    def _scale(self, members: _Members) -> int:
         """What the owners of the pods want together. Pods that nobody controls do not count."""
-        found: dict[str, int] = {}
-        for pod in pods:
-            reference = meta.controller_of(pod)
-            if reference is None or reference.uid in found or reference.kind not in self._owners:
-                continue
-            owner = self._owners[reference.kind].store.get(f"{pod.metadata.namespace}/{reference.name}")
-            if owner is not None and owner.metadata.uid == reference.uid:
-                found[reference.uid] = owner.spec.replicas
-        return sum(found.values())
+        expected = 0
+        for kind, key, uid in members.owners:
+            owner = self._owners[kind].store.get(key)
+            if owner is not None and owner.metadata.uid == uid:
+                expected += owner.spec.replicas
+        return expected
 
-    def _disrupted(self, budget: Any, pods: list[Any]) -> tuple[set[str], float | None]:
+    def _disrupted(self, budget: Any, members: _Members) -> tuple[list[str], float | None]:
         """Names of pods whose disruption was allowed and is still to come, and when to look at them again."""
-        there = {pod.metadata.name: pod for pod in pods}
-        found, recheck_s = set(), None
+        found, recheck_s = [], None
         for name in sorted(budget.status.disruptedPods):
-            pod = there.get(name)
-            if pod is None or pod.metadata.HasField("deletionTimestamp"):
+            key = f"{budget.metadata.namespace}/{name}"
+            if key not in members or self._pods.store[key].metadata.HasField("deletionTimestamp"):
                 continue
             since_ns = meta.unix_ns(budget.status.disruptedPods[name])
             left_s = DELETION_TIMEOUT_S - (self.unix_ns() - since_ns) / SECOND_NS
             if left_s > 0:
-                found.add(name)
+                found.append(name)
                 recheck_s = left_s if recheck_s is None else min(recheck_s, left_s)
         return found, recheck_s
 
@@ -201,35 +307,3 @@ def _scaled(value: Any, total: int) -> int:
         return math.ceil(int(value.strVal.removesuffix("%")) * total / 100)
     except ValueError:
         return 0
-
-
-class _Budgets:
-    """News of budgets."""
-
-    def __init__(self, controller: DisruptionController) -> None:
-        self._controller = controller
-
-    def on_add(self, obj: Any) -> None:
-        self._controller.enqueue(obj)
-
-    def on_update(self, old: Any, new: Any) -> None:
-        self._controller.enqueue(new)
-
-    def on_delete(self, old: Any) -> None: ...
-
-
-class _Owners:
-    """News of those who want pods."""
-
-    def __init__(self, controller: DisruptionController) -> None:
-        self._controller = controller
-
-    def on_add(self, obj: Any) -> None:
-        self._controller.enqueue_all(obj.metadata.namespace)
-
-    def on_update(self, old: Any, new: Any) -> None:
-        if old.spec.replicas != new.spec.replicas:
-            self.on_add(new)
-
-    def on_delete(self, old: Any) -> None:
-        self.on_add(old)

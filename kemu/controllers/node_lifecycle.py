@@ -64,9 +64,16 @@ class NodeLifecycleController(controllers.Controller):
         )
         self._steady = steady_nodes.SteadyNodes(self._health, grace_ns)
         self._leases = informers.Informer(
-            self.client, "leases", namespace=LEASE_NAMESPACE, handler=steady_nodes.Leases(self._steady.wake)
+            self.client,
+            "leases",
+            namespace=LEASE_NAMESPACE,
+            handler=informers.Callbacks(self._wake, lambda old, new: self._wake(new), self._wake),
         )
-        self._nodes = informers.Informer(self.client, "nodes", handler=self)
+        self._nodes = informers.Informer(
+            self.client,
+            "nodes",
+            handler=informers.Callbacks(self._node_changed, lambda old, new: self._node_changed(new), self._wake),
+        )
         self._watch_ns = int(config.get("watch_ns", 0))
         self._known: dict[str, Known] = {}
         """By name."""
@@ -135,16 +142,14 @@ class NodeLifecycleController(controllers.Controller):
         known = self._known[name] = Known(node, lease, view, epoch_ns, self._watch_ns)
         return known
 
-    def on_add(self, obj: Any) -> None:
+    def _wake(self, obj: Any) -> None:
+        """A Node or its Lease has changed: the next look includes the node."""
         self._steady.wake(obj.metadata.name)
-        if _changes_for_conditions(obj) is not None:
-            self._queue.add_after(obj.metadata.name, self.lag_s())
 
-    def on_update(self, old: Any, new: Any) -> None:
-        self.on_add(new)
-
-    def on_delete(self, old: Any) -> None:
-        self._steady.wake(old.metadata.name)
+    def _node_changed(self, node: Any) -> None:
+        self._wake(node)
+        if _changes_for_conditions(node) is not None:
+            self._queue.add_after(node.metadata.name, self.lag_s())
 
     # --- what it does ------------------------------------------------------------------------------------------------
 

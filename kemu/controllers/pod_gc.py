@@ -32,8 +32,16 @@ class PodGarbageCollector(controllers.Controller):
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
         self._threshold = int(config.get("terminatedPodThreshold", TERMINATED_PODS))
-        self._nodes = informers.Informer(self.client, "nodes", handler=_Nodes(self))
-        self._pods = informers.Informer(self.client, "pods", handler=self)
+        self._nodes = informers.Informer(
+            self.client,
+            "nodes",
+            handler=informers.Callbacks(self._node_changed, lambda old, new: self._node_changed(new), self._node_gone),
+        )
+        self._pods = informers.Informer(
+            self.client,
+            "pods",
+            handler=informers.Callbacks(self._pod_changed, lambda old, new: self._pod_changed(new), self._pod_gone),
+        )
         self._by_node: dict[str, dict[str, None]] = {}
         self._ended: dict[str, None] = {}
         self._stuck: dict[str, None] = {}
@@ -57,37 +65,32 @@ class PodGarbageCollector(controllers.Controller):
             self._turn.clear()
             await self._collect()
 
-    # --- news --------------------------------------------------------------------------------------------------------
+    # --- events ------------------------------------------------------------------------------------------------------
 
-    def on_add(self, obj: Any) -> None:
-        key, node = controllers.key_of(obj), obj.spec.nodeName
+    def _pod_changed(self, pod: Any) -> None:
+        key, node = controllers.key_of(pod), pod.spec.nodeName
         if node:
             self._by_node.setdefault(node, {})[key] = None
             if node not in self._nodes.store:
                 self._lost[node] = None
-        if pod_phases.is_terminal(obj):
+        if pod_phases.is_terminal(pod):
             self._ended[key] = None
-        if not node and obj.metadata.HasField("deletionTimestamp"):
+        if not node and pod.metadata.HasField("deletionTimestamp"):
             self._stuck[key] = None
         self._arm()
 
-    def on_update(self, old: Any, new: Any) -> None:
-        self.on_add(new)
-
-    def on_delete(self, old: Any) -> None:
-        key = controllers.key_of(old)
+    def _pod_gone(self, pod: Any) -> None:
+        key, node = controllers.key_of(pod), pod.spec.nodeName
         self._ended.pop(key, None)
         self._stuck.pop(key, None)
-        pods = self._by_node.get(old.spec.nodeName)
+        pods = self._by_node.get(node)
         if pods is not None:
             pods.pop(key, None)
             if not pods:
-                del self._by_node[old.spec.nodeName]
-                self._lost.pop(old.spec.nodeName, None)
+                del self._by_node[node]
+                self._lost.pop(node, None)
 
-    # --- when --------------------------------------------------------------------------------------------------------
-
-    def node_changed(self, node: Any) -> None:
+    def _node_changed(self, node: Any) -> None:
         name = node.metadata.name
         self._lost.pop(name, None)
         if any(taint.key == OUT_OF_SERVICE for taint in node.spec.taints):
@@ -96,11 +99,14 @@ class PodGarbageCollector(controllers.Controller):
         else:
             self._out.pop(name, None)
 
-    def node_gone(self, name: str) -> None:
+    def _node_gone(self, node: Any) -> None:
+        name = node.metadata.name
         self._out.pop(name, None)
         if name in self._by_node:
             self._lost[name] = None
         self._arm()
+
+    # --- when --------------------------------------------------------------------------------------------------------
 
     def _has_work(self) -> bool:
         return bool(self._stuck or self._missing() or self._surplus() or self._out_of_service())
@@ -194,19 +200,3 @@ class PodGarbageCollector(controllers.Controller):
                 "why": why,
             },
         )
-
-
-class _Nodes:
-    """News of nodes."""
-
-    def __init__(self, collector: PodGarbageCollector) -> None:
-        self._collector = collector
-
-    def on_add(self, obj: Any) -> None:
-        self._collector.node_changed(obj)
-
-    def on_update(self, old: Any, new: Any) -> None:
-        self._collector.node_changed(new)
-
-    def on_delete(self, old: Any) -> None:
-        self._collector.node_gone(old.metadata.name)

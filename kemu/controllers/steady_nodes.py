@@ -8,7 +8,6 @@ its statement ends. What the looks would have left in memory is worked out then.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -134,22 +133,3 @@ class SteadyNodes:
         else:
             number = steady.look
         self._health.resume(name, health, ((when_ns, known.seen(when_ns)) for when_ns in looks[number + 1 :]))
-
-
-Wake = Callable[[str], None]
-
-
-class Leases:
-    """News of leases, told by the name of their node."""
-
-    def __init__(self, wake: Wake) -> None:
-        self._wake = wake
-
-    def on_add(self, obj: Any) -> None:
-        self._wake(obj.metadata.name)
-
-    def on_update(self, old: Any, new: Any) -> None:
-        self._wake(new.metadata.name)
-
-    def on_delete(self, old: Any) -> None:
-        self._wake(old.metadata.name)

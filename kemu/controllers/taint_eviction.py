@@ -23,8 +23,16 @@ class TaintEvictionController(controllers.Controller):
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
         self._timers = taint_timers.TaintEviction()
-        self._nodes = informers.Informer(self.client, "nodes", handler=_Nodes(self))
-        self._pods = informers.Informer(self.client, "pods", handler=self)
+        self._nodes = informers.Informer(
+            self.client,
+            "nodes",
+            handler=informers.Callbacks(self._set_node, lambda old, new: self._set_node(new), self._forget_node),
+        )
+        self._pods = informers.Informer(
+            self.client,
+            "pods",
+            handler=informers.Callbacks(self._set_pod, lambda old, new: self._set_pod(new), self._forget_pod),
+        )
         self._timer: Timer | None = None
         self._wakes_ns: int | None = None
         self._started = False
@@ -35,23 +43,20 @@ class TaintEvictionController(controllers.Controller):
         self._arm()
         await asyncio.get_running_loop().create_future()
 
-    # --- news --------------------------------------------------------------------------------------------------------
+    # --- events ------------------------------------------------------------------------------------------------------
 
-    def on_add(self, obj: Any) -> None:
-        self._timers.set_pod(controllers.key_of(obj), obj, self.clock.now_ns())
+    def _set_pod(self, pod: Any) -> None:
+        self._timers.set_pod(controllers.key_of(pod), pod, self.clock.now_ns())
         self._arm()
 
-    def on_update(self, old: Any, new: Any) -> None:
-        self.on_add(new)
+    def _forget_pod(self, pod: Any) -> None:
+        self._timers.forget_pod(controllers.key_of(pod))
 
-    def on_delete(self, old: Any) -> None:
-        self._timers.forget_pod(controllers.key_of(old))
-
-    def set_node(self, node: Any) -> None:
+    def _set_node(self, node: Any) -> None:
         self._timers.set_node(node.metadata.name, node.spec.taints, self.clock.now_ns())
         self._arm()
 
-    def forget_node(self, node: Any) -> None:
+    def _forget_node(self, node: Any) -> None:
         self._timers.forget_node(node.metadata.name)
 
     # --- deletions ---------------------------------------------------------------------------------------------------
@@ -89,19 +94,3 @@ class TaintEvictionController(controllers.Controller):
                 "ok": done,
             },
         )
-
-
-class _Nodes:
-    """News of nodes."""
-
-    def __init__(self, controller: TaintEvictionController) -> None:
-        self._controller = controller
-
-    def on_add(self, obj: Any) -> None:
-        self._controller.set_node(obj)
-
-    def on_update(self, old: Any, new: Any) -> None:
-        self._controller.set_node(new)
-
-    def on_delete(self, old: Any) -> None:
-        self._controller.forget_node(old)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kemu.controllers import replica_sets
+from kemu.controllers.workloads import replica_sets
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta
 from tests.controllers.test_node_failures import POD, Played, owner, play

@@ -76,15 +76,19 @@ KINDS: dict[str, Kind] = {
         },
     ),
     DAEMON_SET: Kind(
-        "kemu.controllers.daemon_sets:DaemonSetController", "Sees that every node has its pod of a DaemonSet.", {}
+        "kemu.controllers.workloads.daemon_sets:DaemonSetController",
+        "Sees that every node has its pod of a DaemonSet.",
+        {},
     ),
     STATEFUL_SET: Kind(
-        "kemu.controllers.stateful_sets:StatefulSetController",
+        "kemu.controllers.workloads.stateful_sets:StatefulSetController",
         "Sees that the pods of a StatefulSet are there, each under its name.",
         {},
     ),
     REPLICA_SET: Kind(
-        "kemu.controllers.replica_sets:ReplicaSetController", "Sees that a ReplicaSet has its number of pods.", {}
+        "kemu.controllers.workloads.replica_sets:ReplicaSetController",
+        "Sees that a ReplicaSet has its number of pods.",
+        {},
     ),
     DISRUPTION: Kind(
         "kemu.controllers.disruption:DisruptionController", "Keeps the status of PodDisruptionBudgets.", {}

@@ -1,0 +1,329 @@
+"""What ReplicaSet, StatefulSet and DaemonSet controllers have in common.
+
+Each watches its owners and all pods, and syncs one owner at a time, several owners side by side. While pods that it
+created or deleted for an owner are missing from its watch, it only reports that owner's status
+(:mod:`kemu.controllers.workloads.expectations`). When an owner is gone its pods are deleted, which in Kubernetes is the
+garbage collector's work.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
+
+from kemu import errors
+from kemu.client import informers, workqueues
+from kemu.controllers import controllers, label_indexes
+from kemu.controllers.workloads import claims, expectations, losses
+from kemu.k8s import core_v1_pb2
+from kemu.objects import meta, pod_phases, selectors
+from kemu.runtime.env import Env
+
+Test = Callable[[Any], bool]
+"""Of a pod."""
+
+
+def _always(pod: Any) -> bool:
+    return True
+
+
+class WorkloadController(controllers.Controller, abc.ABC):
+    """Subclasses name their ``resource`` and ``kind`` and bring one owner closer to what it wants in :meth:`sync`."""
+
+    resource: ClassVar[str]
+    kind: ClassVar[str]
+    workers: ClassVar[int] = 5
+    """Owners that are synced at the same time, as by default in kube-controller-manager."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        super().__init__(env, config)
+        self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
+        self.owners = informers.Informer(
+            self.client,
+            self.resource,
+            handler=informers.Callbacks(self._owner_added, self._owner_updated, self._owner_deleted),
+        )
+        self.pods = informers.Informer(
+            self.client,
+            "pods",
+            handler=informers.Callbacks(lambda pod: self._pod_changed(None, pod), self._pod_changed, self._pod_deleted),
+        )
+        self.expectations = expectations.Expectations(env.clock)
+        self.losses = losses.Losses()
+        self._owned: dict[str, dict[str, dict[str, Any]]] = {}
+        """By key of the owner, then its UID: its pods by UID, in the order of their arrival."""
+        self._orphans = label_indexes.LabelledObjects()
+        """Pods without a controller."""
+        self._selectors = label_indexes.Selectors()
+        """Of the owners."""
+
+    async def run(self) -> None:
+        await self.begin(self.pods, self.owners)
+        await self.work(self.queue, self._reconcile, self.workers)
+
+    @abc.abstractmethod
+    async def sync(self, owner: Any, may_manage: bool) -> None:
+        """Bring the pods of one owner closer to what it wants, if ``may_manage``, and write its status.
+
+        Raises ApiError to be called again later.
+        """
+
+    def place(self, pod: Any) -> str:
+        """What a pod that replaces another has in common with it, besides the owner."""
+        return ""
+
+    def pod_changed(self, owner_uid: str, pod: Any) -> None:
+        """A pod of this owner was added, changed or deleted."""
+
+    def forget(self, owner: Any) -> None:
+        """An owner is gone."""
+        self.expectations.forget(owner.metadata.uid)
+        self.losses.forget(owner.metadata.uid)
+
+    def owned(self, owner: Any) -> dict[str, Any]:
+        """The pods of an owner by UID, whatever their phase."""
+        return self._owned.get(controllers.key_of(owner), {}).get(owner.metadata.uid, {})
+
+    async def claim(
+        self, owner: Any, owned: list[Any], *, considers: Test = _always, fits: Test = _always
+    ) -> list[Any]:
+        """Of the pods ``owned``, those that the owner keeps, and the orphans that it adopts (``ClaimPods``).
+
+        ``considers``: which orphans are looked at; ``fits``: what a pod must be like besides having the right labels.
+        """
+        selector, store = _selector(owner), self.pods.store
+        keys = self._orphans.matching(owner.metadata.namespace, selector) if len(self._orphans) else ()
+        orphans = [pod for pod in (store[key] for key in keys) if considers(pod)]
+        claim = claims.Claims(self.env, self.client, self.resource, self.kind, owner)
+        return await claim.claim(lambda pod: selector.matches(pod.metadata.labels) and fits(pod), owned, orphans)
+
+    # --- events of owners --------------------------------------------------------------------------------------------
+
+    def enqueue(self, owner: Any) -> None:
+        self.wake(controllers.key_of(owner))
+
+    def wake(self, key: str, delay_s: float = 0) -> None:
+        self.queue.add_after(key, delay_s + self.lag_s())
+
+    def _owner_added(self, owner: Any) -> None:
+        self._selectors.put(controllers.key_of(owner), owner.metadata.namespace, _selector(owner))
+        self.enqueue(owner)
+
+    def _owner_updated(self, old: Any, new: Any) -> None:
+        if old.metadata.uid != new.metadata.uid:
+            self.forget(old)
+        self._owner_added(new)
+
+    def _owner_deleted(self, owner: Any) -> None:
+        self._selectors.remove(controllers.key_of(owner))
+        self.forget(owner)
+        self.enqueue(owner)
+
+    # --- events of pods ----------------------------------------------------------------------------------------------
+
+    def _pod_changed(self, old: Any | None, pod: Any) -> None:
+        before = None if old is None else meta.controller_of(old)
+        now = meta.controller_of(pod)
+        if before is not None and (now is None or now.uid != before.uid) and before.kind == self.kind:
+            self._drop(before, pod)
+        if now is None:
+            self._orphan_changed(old, pod)
+            return
+        if old is not None and before is None:
+            self._orphans.remove(controllers.key_of(pod))
+        if now.kind == self.kind:
+            self._owned_changed(now, old, pod)
+
+    def _owned_changed(self, reference: Any, old: Any | None, pod: Any) -> None:
+        metadata = pod.metadata
+        key = f"{metadata.namespace}/{reference.name}"
+        pods = self._owned.setdefault(key, {}).setdefault(reference.uid, {})
+        last = pods.get(metadata.uid)
+        pods[metadata.uid] = pod
+        if last is not None and is_active(last) and not is_active(pod):
+            self._note_loss(reference.uid, pod)
+        deleted = metadata.HasField("deletionTimestamp")
+        self.expectations.observe(reference.uid, metadata.uid, expectations.CREATED)
+        if deleted:
+            self.expectations.observe(reference.uid, metadata.uid, expectations.DELETED)
+        self.pod_changed(reference.uid, pod)
+        self.wake(key)
+        owner = self.owners.store.get(key)
+        if owner is not None and owner.spec.minReadySeconds > 0:
+            became_ready = old is not None and not meta.is_ready(old) and meta.is_ready(pod)
+            if became_ready:
+                self.wake(key, owner.spec.minReadySeconds)
+
+    def _orphan_changed(self, old: Any | None, pod: Any) -> None:
+        metadata = pod.metadata
+        key = controllers.key_of(pod)
+        if metadata.HasField("deletionTimestamp"):
+            self._orphans.remove(key)
+            return
+        self._orphans.put(key, metadata.namespace, metadata.labels)
+        if old is None or old.metadata.labels != metadata.labels or meta.controller_of(old) is not None:
+            for owner in self._selectors.matching(metadata.namespace, metadata.labels):
+                self.wake(owner)
+
+    def _pod_deleted(self, pod: Any) -> None:
+        reference = meta.controller_of(pod)
+        if reference is None:
+            self._orphans.remove(controllers.key_of(pod))
+        elif reference.kind == self.kind:
+            last = self.owned_by(reference, pod.metadata.namespace).get(pod.metadata.uid)
+            if last is not None and is_active(last):
+                self._note_loss(reference.uid, last)
+            self._drop(reference, pod)
+
+    def _drop(self, reference: Any, pod: Any) -> None:
+        """A pod is no longer the owner's."""
+        uid, key = pod.metadata.uid, f"{pod.metadata.namespace}/{reference.name}"
+        by_owner = self._owned.get(key, {})
+        pods = by_owner.get(reference.uid, {})
+        if pods.pop(uid, None) is not None and not pods:
+            del by_owner[reference.uid]
+            if not by_owner:
+                del self._owned[key]
+        for what in (expectations.DELETED, expectations.CREATED):
+            self.expectations.observe(reference.uid, uid, what)
+        self.pod_changed(reference.uid, pod)
+        self.wake(key)
+
+    def owned_by(self, reference: Any, namespace: str) -> dict[str, Any]:
+        return self._owned.get(f"{namespace}/{reference.name}", {}).get(reference.uid, {})
+
+    def _note_loss(self, owner_uid: str, pod: Any) -> None:
+        """A pod counts no more. One that this controller deleted was one too many."""
+        if not self.expectations.expects_deletion(owner_uid, pod.metadata.uid):
+            self.losses.note(owner_uid, pod.metadata.uid, pod.metadata.name, self.place(pod))
+
+    # --- work --------------------------------------------------------------------------------------------------------
+
+    async def _reconcile(self, key: str) -> None:
+        owner = self.owners.store.get(key)
+        await self._delete_pods_of_others(key, "" if owner is None else owner.metadata.uid)
+        if owner is None:
+            return
+        may_manage = self.expectations.are_met(owner.metadata.uid)
+        if not may_manage:
+            # The event may have been missed, during a relist.
+            self.queue.add_after(key, expectations.TIMEOUT_S, background=True)
+        await self.sync(owner, may_manage and not owner.metadata.HasField("deletionTimestamp"))
+
+    async def _delete_pods_of_others(self, key: str, uid: str) -> None:
+        """Pods whose owner, formerly of this name, is gone (``attemptToDeleteItem`` of the garbage collector)."""
+        others = [(other, list(pods.values())) for other, pods in self._owned.get(key, {}).items() if other != uid]
+        if not others:
+            return
+        namespace, name = meta.split_name(key)
+        try:
+            current = (await self.client.get(self.resource, name, namespace)).metadata.uid
+        except errors.NotFound:
+            current = ""
+        for other, pods in others:
+            if other != current:
+                await self.all(
+                    [self._delete_for(other, pod) for pod in pods if not pod.metadata.HasField("deletionTimestamp")],
+                    "delete pods of a deleted owner",
+                )
+
+    def new_pod(self, owner: Any, name: str = "") -> core_v1_pb2.Pod:
+        """From the owner's template; without ``name`` the API server generates one."""
+        template = owner.spec.template
+        pod = core_v1_pb2.Pod()
+        pod.metadata.namespace = owner.metadata.namespace
+        if name:
+            pod.metadata.name = name
+        else:
+            pod.metadata.generateName = f"{owner.metadata.name}-"
+        for key in sorted(template.metadata.labels):
+            pod.metadata.labels[key] = template.metadata.labels[key]
+        for key in sorted(template.metadata.annotations):
+            pod.metadata.annotations[key] = template.metadata.annotations[key]
+        pod.metadata.ownerReferences.append(meta.owner_reference(owner, "apps/v1", self.kind))
+        pod.spec.CopyFrom(template.spec)
+        return pod
+
+    async def create_pod(self, owner: Any, pod: core_v1_pb2.Pod) -> None:
+        """Raises ApiError, but not when the namespace is being terminated or a pod of this name exists."""
+        try:
+            created = await self.client.create(pod)
+        except errors.AlreadyExists:
+            return
+        except errors.Forbidden as error:
+            if any(cause.reason == "NamespaceTerminating" for cause in error.causes):
+                return
+            raise
+        uid, key = owner.metadata.uid, controllers.key_of(owner)
+        known = self.owners.store.get(key)
+        if created.metadata.uid not in self.owned(owner) and known is not None and known.metadata.uid == uid:
+            self.expectations.expect(uid, created.metadata.uid, expectations.CREATED)
+        self._log_created(owner, created)
+
+    def _log_created(self, owner: Any, pod: core_v1_pb2.Pod) -> None:
+        """The pod replaces the first that was lost from its place."""
+        old_uid, old_name = self.losses.take(owner.metadata.uid, self.place(pod))
+        self.env.log(
+            "controller.pod",
+            {
+                "pod": controllers.key_of(pod),
+                "uid": pod.metadata.uid,
+                "owner": f"{self.kind} {controllers.key_of(owner)}",
+                "replaces": f"{pod.metadata.namespace}/{old_name}" if old_uid else "",
+                "replaces_uid": old_uid,
+            },
+        )
+
+    async def delete_pods(self, owner: Any, pods: Iterable[Any], name: str = "delete pods") -> errors.ApiError | None:
+        """At the same time. Returns the first failure; that a pod is gone is none."""
+        failures: list[errors.ApiError] = []
+
+        async def delete(pod: Any) -> None:
+            try:
+                await self._delete_for(owner.metadata.uid, pod)
+            except errors.ApiError as error:
+                failures.append(error)
+
+        await self.all([delete(pod) for pod in pods], name)
+        return failures[0] if failures else None
+
+    async def _delete_for(self, owner_uid: str, pod: Any) -> None:
+        metadata = pod.metadata
+        uid = metadata.uid
+        self.expectations.expect(owner_uid, uid, expectations.DELETED)
+        try:
+            await self.client.delete("pods", metadata.name, metadata.namespace, uid=uid)
+        except errors.ApiError as error:
+            self.expectations.observe(owner_uid, uid, expectations.DELETED)
+            if not isinstance(error, (errors.NotFound, errors.Conflict)):
+                raise
+
+    async def report(
+        self, owner: Any, conditions: list[dict[str, str]] | None = None, observes: bool = True, **counts: int
+    ) -> None:
+        """Write the owner's status where it has changed. ``conditions``: all that it has now; None: as they are.
+        ``observes``: the owner's generation has been acted upon."""
+        status: dict[str, Any] = {name: count for name, count in counts.items() if getattr(owner.status, name) != count}
+        if observes and owner.status.observedGeneration != owner.metadata.generation:
+            status["observedGeneration"] = owner.metadata.generation
+        if conditions is not None:
+            status["conditions"] = conditions
+        if not status:
+            return
+        metadata = owner.metadata
+        try:
+            await self.client.patch(
+                self.resource, metadata.name, metadata.namespace, {"status": status}, "status", uid=metadata.uid
+            )
+        except (errors.NotFound, errors.Conflict):
+            return
+
+
+def _selector(owner: Any) -> selectors.LabelSelector:
+    return selectors.compile_labels_field(owner.spec, "selector")
+
+
+def is_active(pod: Any) -> bool:
+    """Neither ended nor being deleted."""
+    return not pod_phases.is_terminal(pod) and not pod.metadata.HasField("deletionTimestamp")
