@@ -12,7 +12,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -29,6 +28,7 @@ import kemu
 from kemu.errors import KemuError
 from kemu.runlog.frames import FILE_NAME, Reader
 from kemu.telemetry.builder import SpanBuilder
+from kemu.telemetry.exports import ExportReport
 from kemu.telemetry.spans import Span
 
 DEFAULT_PORT = 4317
@@ -59,21 +59,6 @@ _TRANSIENT = frozenset(
         grpc.StatusCode.DATA_LOSS,
     )
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ExportReport:
-    """What became of the spans."""
-
-    sent: int
-    dropped: int
-    seconds: float
-    """Real time."""
-    reason: str = ""
-    """Why spans were dropped, or may be missing; empty when all arrived."""
-
-    def __str__(self) -> str:
-        return f"{self.sent} spans sent, {self.dropped} dropped{f' ({self.reason})' if self.reason else ''}"
 
 
 def target_of(endpoint: str) -> str:

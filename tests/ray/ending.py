@@ -37,7 +37,7 @@ def main(how: str, directory: Path) -> None:
             await runtime.launch(specs)
         finally:
             # Without Ray there is nothing to report; why it did not start is on the way out.
-            cluster = runtime._cluster
+            cluster = runtime._fleet.cluster
             pids, temporary = (cluster.pids(), cluster._temporary) if cluster is not None else ([], None)
             report = {"pids": pids, "temporary": temporary, "driver": os.getpid()}
             print(json.dumps(report), flush=True)

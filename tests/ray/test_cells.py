@@ -20,7 +20,7 @@ from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.ray.driver.clusters import RayCluster
-from kemu.runtime.ray.driver.plans import DRIVER, CellPlan
+from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.runtime.ray.driver.runtime import RayRuntime
 from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2
 from tests.ray.world import Events, alive, nothing_left, spec, until
@@ -33,7 +33,7 @@ PLAN = (
     CellPlan("one", ("echo/*", "near/*")),
     CellPlan("two", ("keeper/*", "far/*")),
     CellPlan("alone", ("lonely/*",), size=1, eager=False),
-    CellPlan(DRIVER, ("*",)),
+    CellPlan(DRIVER_CELL, ("*",)),
 )
 
 
@@ -207,7 +207,7 @@ def test_a_launch_while_a_cell_is_dead(world: World) -> None:
         await runtime.launch([spec("echo/0", "Echo"), spec("keeper/0", "Keeper")])
         first = world.note_pids()["two"]
         os.kill(first, signal.SIGKILL)
-        await until(lambda: not runtime._cells["two"].up.is_set())
+        await until(lambda: not runtime._fleet.cells["two"].up.is_set())
         async with asyncio.timeout(60):
             await runtime.launch([spec("far/0", "Echo")])
         assert world.note_pids()["two"] != first
@@ -225,7 +225,7 @@ def test_who_waits_for_a_dead_process_is_not_cancelled(world: World) -> None:
     async def main() -> None:
         await runtime.launch([spec("echo/0", "Echo"), spec("keeper/0", "Keeper")])
         first = world.note_pids()
-        remote = runtime._cells["two"]
+        remote = runtime._fleet.cells["two"]
         for pid in first.values():
             os.kill(pid, signal.SIGKILL)
         await until(lambda: not remote.up.is_set())
@@ -234,7 +234,7 @@ def test_who_waits_for_a_dead_process_is_not_cancelled(world: World) -> None:
             await remote._stub.Statistics(cell_pb2.Empty(), wait_for_ready=True)
 
         asked = asyncio.create_task(ask())
-        await until(lambda: all(cell.up.is_set() for cell in runtime._cells.values()))
+        await until(lambda: all(cell.up.is_set() for cell in runtime._fleet.cells.values()))
         await world.wait_for_answer("echo/0")
         assert not asked.cancelled()
         asked.cancel()
@@ -276,7 +276,7 @@ def test_a_lost_connection_is_no_death(world: World, monkeypatch: pytest.MonkeyP
 
     async def main() -> None:
         await runtime.launch([spec("echo/0", "Echo"), spec("far/0", "Streamer", to="echo/0")])
-        remote = runtime._cells["one"]
+        remote = runtime._fleet.cells["one"]
         pid = world.note_pids()["one"]
         await runtime.begin()
         await runtime.partition("before", ["far/0"], ["nobody"])
@@ -586,7 +586,7 @@ def test_pause_and_resume(world: World) -> None:
         await runtime.partition("meanwhile", ["lonely/0"], ["echo/1"])
         await runtime.resume("lonely/0")
         assert await asyncio.wait_for(answer, 60)
-        assert runtime._cells["alone"].faults == {"meanwhile"}, "it hears what it missed"
+        assert runtime._fleet.cells["alone"].faults == {"meanwhile"}, "it hears what it missed"
         await runtime.heal("meanwhile")
         # The end of a paused one does not hang, however it comes.
         await runtime.pause("lonely/0")

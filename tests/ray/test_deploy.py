@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
-from kemu.runtime.ray.driver.plans import DEFAULT_PLAN, DRIVER
+from kemu.runtime.ray.driver.plans import DEFAULT_PLAN, DRIVER_CELL
 
 FILE = Path(__file__).parents[2] / "deploy" / "ray-cluster.yaml"
 
@@ -45,7 +45,7 @@ def test_every_cell_has_a_place(config: Any) -> None:
     offered = set()
     for resources in re.findall(r"--resources='([^']*)'", commands):
         offered |= set(json.loads(resources))
-    assert offered == {f"kemu-{plan.name}" for plan in DEFAULT_PLAN if plan.name != DRIVER}
+    assert offered == {f"kemu-{plan.name}" for plan in DEFAULT_PLAN if plan.name != DRIVER_CELL}
 
 
 def test_all_workers_are_started(config: Any) -> None:

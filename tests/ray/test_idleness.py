@@ -14,12 +14,12 @@ from kemu.errors import SimulationError
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.ray.driver import events
 from kemu.runtime.ray.driver import runtime as ray
-from kemu.runtime.ray.driver.plans import DRIVER, CellPlan
+from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.runtime.rpc import ends
 from kemu.v1 import cell_pb2
 from tests.ray.world import Events, spec
 
-HERE = (CellPlan(DRIVER, ("*",)),)
+HERE = (CellPlan(DRIVER_CELL, ("*",)),)
 """All actors in the driver: no Ray."""
 
 
@@ -76,15 +76,15 @@ def test_a_driver_that_was_held_up_looks_once_more(tmp_path: Path) -> None:
 
 def test_the_beginning_is_so_far_ahead_that_all_can_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runtime = ray.RayRuntime(1, Events(), directory=tmp_path, cells=HERE)
-    tell = runtime._configure_all
+    tell = runtime._fleet.configure_all
     left_ns: list[int] = []
 
     async def slowly() -> None:
         await asyncio.sleep(0.2)
         await tell()
-        left_ns.append(runtime._epoch_unix_ns - time.time_ns())
+        left_ns.append(runtime._fleet.epoch_unix_ns - time.time_ns())
 
-    monkeypatch.setattr(runtime, "_configure_all", slowly)
+    monkeypatch.setattr(runtime._fleet, "configure_all", slowly)
 
     async def main() -> None:
         await runtime.begin()
@@ -103,7 +103,7 @@ def test_a_task_of_the_driver_that_is_cancelled_ends_the_run(tmp_path: Path) -> 
     async def main() -> None:
         await runtime.launch([spec("local", "Echo")])
         await runtime.begin()
-        runtime._spawn(cancelled(), "the supervision of cell a")
+        runtime._fleet.spawn(cancelled(), "the supervision of cell a")
         await runtime.run_until(1000 * SECOND_NS)
 
     with pytest.raises(SimulationError, match="the supervision of cell a was cancelled"):

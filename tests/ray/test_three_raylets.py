@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.ray.driver.plans import DRIVER, CellPlan
+from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.runtime.ray.driver.runtime import RayRuntime
 from tests.ray import clusters
 from tests.ray.world import Events, nothing_left, spec, until
@@ -21,7 +21,7 @@ PLAN = (
     CellPlan("control", ("echo/*",), resources={"node-a": 1}),
     CellPlan("schedulers", ("far/*",), resources={"node-b": 1}),
     CellPlan("kubelets", ("keeper/*",), size=2, resources={"node-c": 1}),
-    CellPlan(DRIVER, ("*",)),
+    CellPlan(DRIVER_CELL, ("*",)),
 )
 
 

@@ -14,7 +14,7 @@ import grpc.aio
 
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import ActorSpec, Env
-from kemu.runtime.ray.driver.plans import DRIVER, CellPlan
+from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.v1 import api_pb2, api_pb2_grpc
 
 EOF: Any = grpc.aio.EOF
@@ -23,7 +23,7 @@ PLAN = (
     CellPlan("one", ("echo/*",)),
     CellPlan("two", ("talker/*", "keeper/*")),
     CellPlan("alone", ("lonely/*",), size=1, eager=False),
-    CellPlan(DRIVER, ("*",)),
+    CellPlan(DRIVER_CELL, ("*",)),
 )
 
 

@@ -55,14 +55,14 @@ def parent(pid: int) -> int:
 
 
 def test_killed_cells_come_back_and_nothing_acknowledged_is_lost(address: str, tmp_path: Path) -> None:
-    from kemu.runtime.ray.driver.plans import DRIVER, CellPlan
+    from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
     from kemu.runtime.ray.driver.runtime import RayRuntime
 
     plan = (
         CellPlan("control", ("store", "apiserver/*"), resources={"control": 1}),
         CellPlan("schedulers", ("scheduler/*",), resources={"schedulers": 1}),
         CellPlan("kubelets", ("kubelet/*",), size=25, resources={"kubelets": 1}),
-        CellPlan(DRIVER, ("*",)),
+        CellPlan(DRIVER_CELL, ("*",)),
     )
     scenario = loader.loads(SCENARIO)
     writer = Writer(tmp_path / FILE_NAME, {"runtime": "ray"})

@@ -20,7 +20,7 @@ import traceback
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -31,10 +31,8 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 from kemu.errors import ActorFailed, SimulationError
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray.cell import channels, hosts, inbound, segments
+from kemu.telemetry import exports
 from kemu.v1 import cell_pb2, cell_pb2_grpc
-
-if TYPE_CHECKING:
-    from kemu.telemetry import otlp
 
 _LOG_INTERVAL_S = 0.02
 """How often new events are sent on."""
@@ -72,7 +70,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         self._housed: set[str] = set()
         """All actors that ever were started here."""
         self._errors: dict[str, str] = {}
-        self._traces: otlp.LiveExporter | None = None
+        self._traces: exports.Exporter | None = None
 
     def _failed(self, name: str, text: str) -> None:
         self._errors[name] = text
@@ -95,7 +93,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         clock = request.clock
         self.host.clock.configure(epoch_unix_ns=clock.epoch_unix_ns, speed=clock.speed, epoch_unix_s=clock.epoch_unix_s)
         if request.otlp and self._traces is None:
-            # Imported on use: OpenTelemetry is nothing that every run needs.
+            # Imported on use: most runs do not need OpenTelemetry, which takes long to import.
             from kemu.telemetry import otlp
 
             self._traces = otlp.LiveExporter(request.otlp, clock.epoch_unix_s)

@@ -10,7 +10,7 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-DRIVER = "driver"
+DRIVER_CELL = "driver"
 """The cell of this name is the driver's own process: no Ray actor, and no server, so nobody can call its actors."""
 
 
@@ -34,7 +34,7 @@ DEFAULT_PLAN: tuple[CellPlan, ...] = (
     CellPlan("control", ("store", "apiserver/*")),
     CellPlan("schedulers", ("scheduler/*", "extender/*", "controller/*")),
     CellPlan("kubelets", ("kubelet/*",), size=500),
-    CellPlan(DRIVER, ("*",)),
+    CellPlan(DRIVER_CELL, ("*",)),
 )
 """Three processes and the driver: on a small machine more of them only take turns."""
 
@@ -71,4 +71,4 @@ class Placement:
         return self._cell_of[actor]
 
     def eager(self) -> list[CellPlan]:
-        return [plan for plan in self.plans if plan.eager and plan.name != DRIVER]
+        return [plan for plan in self.plans if plan.eager and plan.name != DRIVER_CELL]

@@ -1,0 +1,375 @@
+"""All cells of a run: started, told what to run and who lives where, watched, and replaced when they die.
+
+A cell is told everything it should know when its process starts (:meth:`Fleet._brief`), and again when another process
+takes its place; in between it is told what changes. Neighbours: ``cells`` is one of them, ``plans`` says which actor
+goes where, ``clusters`` is Ray, ``events`` takes what the cells log, ``runtime`` decides what is to happen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+
+from kemu.errors import SimulationError
+from kemu.runtime.env import ActorSpec
+from kemu.runtime.ray.cell import hosts
+from kemu.runtime.ray.driver import cells, clusters, events, plans
+from kemu.runtime.ray.driver.cells import RemoteCell
+from kemu.v1 import cell_pb2
+
+TICK_S = 0.02
+_MOST_DEATHS = 5
+_DEATHS_WITHIN_S = 30.0
+"""A cell that dies more often than that is beyond help."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Of a run. ``runtime.RayRuntime`` says what they mean."""
+
+    seed: int
+    directory: Path
+    speed: float
+    epoch_unix_s: int
+    otlp: str
+    ray_address: str | None
+    interface: str | None
+    start_timeout_s: float
+
+
+class Fleet:
+    def __init__(
+        self,
+        settings: Settings,
+        placement: plans.Placement,
+        host: hosts.Host,
+        streams: events.EventStreams,
+        on_crash: Callable[[str], None],
+        fail: Callable[[BaseException], None],
+    ) -> None:
+        """``host``: the actors of the driver. ``on_crash`` is told of an actor that died with its process; ``fail`` of
+        an error that ends the run."""
+        self.cells: dict[str, RemoteCell] = {}
+        self.cluster: clusters.RayCluster | None = None
+        self.epoch_unix_ns = 0
+        """Wall time at which virtual time is 0; 0: not yet known."""
+        self._settings = settings
+        self._interface = settings.interface
+        self._placement = placement
+        self._host = host
+        self._events = streams
+        self._on_crash = on_crash
+        self._fail = fail
+        self._incarnations: dict[str, int] = {}
+        self._addresses: dict[str, tuple[str, int]] = {}
+        """Target and incarnation of the actors that are up."""
+        self._faults: dict[str, cell_pb2.Fault] = {}
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+        self._is_ending = False
+        self.configure_host()
+
+    def configure_host(self) -> None:
+        """Tell the driver's own actors who lives where, and what time it is."""
+        settings = self._settings
+        self._host.configure(seed=settings.seed, directory=settings.directory, addresses=self._addresses)
+        self._host.clock.configure(
+            epoch_unix_ns=self.epoch_unix_ns, speed=settings.speed, epoch_unix_s=settings.epoch_unix_s
+        )
+
+    # Processes
+
+    async def provide(self, specs: Iterable[ActorSpec]) -> None:
+        """Place the actors, and start the cells for them that are not there yet. Raises SimulationError."""
+        wanted = {} if self.cells else {plan.name: plan for plan in self._placement.eager()}
+        for spec in specs:
+            name, plan = self._placement.place(spec.name)
+            if name != plans.DRIVER_CELL:
+                wanted[name] = plan
+        if self.cluster is None and wanted:
+            self.cluster = clusters.RayCluster(self._settings.ray_address, workers=len(wanted))
+            if self._interface is None:
+                self._interface = cells.NODE if self.cluster.spans_machines() else cells.LOOPBACK
+        new = []
+        for name, plan in wanted.items():
+            if name not in self.cells:
+                assert self.cluster is not None
+                assert self._interface is not None
+                remote = RemoteCell(
+                    self.cluster, len(self.cells), name, plan, self._settings.directory, self._interface
+                )
+                self.cells[name] = remote
+                new.append(remote)
+        await all_of(self._connect(remote) for remote in new)
+        await all_of(self._brief(remote) for remote in new)
+        for remote in new:
+            self.spawn(self._supervise(remote), f"the supervision of cell {remote.name}")
+
+    async def _connect(self, remote: RemoteCell) -> bool:
+        """Returns whether there is a new process."""
+        if not await remote.connect(self._settings.start_timeout_s):
+            return False
+        assert self.cluster is not None
+        assert remote.endpoint is not None
+        if remote.is_local:
+            self.cluster.adopt(remote.endpoint.pid)
+        self._events.open(remote)
+        return True
+
+    async def _brief(self, remote: RemoteCell) -> None:
+        """Tell a process everything it should know; when it has heard, it is up."""
+        with contextlib.suppress(grpc.aio.AioRpcError):
+            await self._configure(remote)
+            for fault in sorted(remote.faults - self._faults.keys()):
+                await remote.heal(fault)
+            for message in list(self._faults.values()):
+                await remote.inject(message)
+            remote.up.set()
+
+    async def _supervise(self, remote: RemoteCell) -> None:
+        """Keep the cell alive as long as the run lasts."""
+        deaths: list[float] = []
+        while True:
+            await self._events.follow(remote)
+            remote.up.clear()
+            while not remote.up.is_set():
+                if await self._has_died(remote):
+                    if remote.actors:  # otherwise it died as it was told
+                        deaths = [*deaths, time.monotonic()][-_MOST_DEATHS:]
+                        if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _DEATHS_WITHIN_S:
+                            raise SimulationError(
+                                f"cell {remote.name} died {_MOST_DEATHS} times in {_DEATHS_WITHIN_S:.0f} s"
+                            )
+                    await self._replace(remote)
+                await self._brief(remote)
+            self.spawn(self.start_wanted(remote), f"starting the actors of cell {remote.name}")
+
+    async def _has_died(self, remote: RemoteCell) -> bool:
+        """The connection to a process broke: wait until it is known whether the process did, too.
+
+        It may be held up, or the network: then it goes on with all of its actors once it answers again.
+        """
+        assert self.cluster is not None
+        while True:
+            if not remote.paused:
+                with contextlib.suppress(grpc.aio.AioRpcError):
+                    await remote.statistics()
+                    return False
+                assert remote.endpoint is not None
+                if remote.is_local:
+                    if self.cluster.has_ended(remote.endpoint.pid):
+                        return True
+                elif await remote.is_replaced(self._settings.start_timeout_s):
+                    return True
+            await asyncio.sleep(TICK_S)
+
+    async def _replace(self, remote: RemoteCell) -> None:
+        """Its process has died: take what it left behind, and wait for the next one."""
+        for name in self._events.recover(remote):
+            self._on_crash(name)
+        for name in remote.actors:
+            self._addresses.pop(name, None)
+        await self.configure_all()
+        while not await self._connect(remote):  # noqa: ASYNC110
+            await asyncio.sleep(TICK_S)  # Ray has not noticed yet
+        self.enlist(remote.actors)
+        await self.configure_all()
+
+    async def start_wanted(self, remote: RemoteCell) -> None:
+        """Have the cell start those of its actors that it has not been told of, and wait until they are ready."""
+        while True:
+            await remote.up.wait()
+            async with remote.ordering:
+                ready = await self._begin_wanted(remote)
+            if ready is not None:
+                break
+            await asyncio.sleep(TICK_S)  # until it is noticed that the process died
+        with contextlib.suppress(grpc.aio.AioRpcError):  # it died; when it is back it is told once more
+            await ready
+
+    async def _begin_wanted(self, remote: RemoteCell) -> Awaitable[None] | None:
+        """Returns when they have begun, with what waits until they are ready; None: the process died before."""
+        process = remote.incarnation
+        specs = [spec for name, spec in remote.actors.items() if name not in remote.told]
+        try:
+            # First of all it must hear as which incarnation they begin.
+            await self._configure(remote)
+        except grpc.aio.AioRpcError:
+            return None
+        if not remote.up.is_set() or remote.incarnation != process:
+            return None
+        specs = [spec for spec in specs if remote.actors.get(spec.name) is spec]
+        remote.told.update(spec.name for spec in specs)
+        started = await remote.start(specs)
+
+        async def ready() -> None:
+            await started
+            if remote.incarnation == process:
+                remote.ready.update(spec.name for spec in specs)
+
+        return ready()
+
+    async def launch_in(self, remote: RemoteCell, names: Iterable[str]) -> None:
+        """Returns when all are ready, whatever happens to the cell meanwhile."""
+        await self.start_wanted(remote)
+        while not remote.ready.issuperset(names):  # noqa: ASYNC110
+            await asyncio.sleep(TICK_S)
+
+    async def _configure(self, remote: RemoteCell) -> None:
+        settings = self._settings
+        async with remote.configuring:
+            request = cell_pb2.ConfigureRequest(
+                clock=cell_pb2.ClockSetting(
+                    epoch_unix_ns=self.epoch_unix_ns, speed=settings.speed, epoch_unix_s=settings.epoch_unix_s
+                ),
+                addresses=[
+                    cell_pb2.Address(name=name, target=target, incarnation=incarnation)
+                    for name, (target, incarnation) in self._addresses.items()
+                ],
+                directory=str(settings.directory),
+                seed=settings.seed,
+                otlp=settings.otlp,
+            )
+            await remote.configure(request)
+
+    async def configure_all(self) -> None:
+        """Tell everybody who lives where. Whoever dies just now is told when it is back."""
+        self.configure_host()
+        await self._tell_all(self._configure)
+
+    async def _tell_all(self, what: Callable[[RemoteCell], Awaitable[None]]) -> None:
+        async def tell(remote: RemoteCell) -> None:
+            with contextlib.suppress(grpc.aio.AioRpcError):
+                await what(remote)
+
+        await all_of(tell(remote) for remote in self.cells.values() if remote.connected and not remote.paused)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine, name=name)
+        self._tasks[task] = None
+        task.add_done_callback(self._task_done)
+
+    def _task_done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task, None)
+        if task.cancelled():
+            # Only the end of the run cancels them: with a cell that nobody watches any more it would wait for ever.
+            if not self._is_ending:
+                self._fail(SimulationError(f"{task.get_name()} was cancelled in the middle of the run"))
+        elif (error := task.exception()) is not None:
+            self._fail(error)
+
+    # Actors
+
+    def cell_of(self, name: str) -> RemoteCell | None:
+        """None: it lives in the driver. Raises KeyError."""
+        cell_name = self._placement.cell_of(name)
+        return None if cell_name == plans.DRIVER_CELL else self.cells[cell_name]
+
+    def enlist(self, names: Iterable[str]) -> None:
+        """They are about to start, each as a new incarnation."""
+        for name in names:
+            self._incarnations[name] = self._incarnations.get(name, 0) + 1
+            remote = self.cell_of(name)
+            self._addresses[name] = (remote.target if remote is not None else "", self._incarnations[name])
+
+    async def delist(self, name: str) -> None:
+        """It does not run any more."""
+        self._addresses.pop(name, None)
+        await self.configure_all()
+
+    async def stop(self, remote: RemoteCell, names: Sequence[str]) -> None:
+        """Stop actors of a cell, in this order."""
+        remote.resume()
+        # They are no longer wanted, whatever becomes of their cell meanwhile.
+        for name in names:
+            del remote.actors[name]
+        async with remote.ordering:
+            with contextlib.suppress(grpc.aio.AioRpcError):
+                await remote.stop(names)
+            remote.forget(names)
+
+    async def crash(self, remote: RemoteCell, name: str) -> None:
+        """Crash an actor of a cell; if it lives there alone, by SIGKILL of the process."""
+        del remote.actors[name]
+        remote.resume()
+        async with remote.ordering:
+            process = remote.incarnation
+            try:
+                await remote.stop([name], crash=True)
+            except grpc.aio.AioRpcError:
+                if remote.incarnation == process:
+                    remote.up.clear()  # with the process
+            remote.forget([name])
+
+    async def resume(self, remote: RemoteCell) -> None:
+        remote.resume()
+        if remote.up.is_set():  # otherwise it is told when it is
+            await self._brief(remote)
+
+    # Partitions
+
+    async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool) -> None:
+        """Raises ValueError for a fault that is there."""
+        if fault in self._faults:
+            raise ValueError(f"partition {fault!r} is there already")
+        message = cell_pb2.Fault(id=fault, partition=cell_pb2.Fault.Partition(a=a, b=b, one_way=one_way))
+        self._faults[fault] = message
+        self._host.partition(fault, a, b, one_way=one_way)
+        await self._tell_all(lambda remote: remote.inject(message))
+
+    async def heal(self, fault: str) -> None:
+        """Raises ValueError for a fault that is not there."""
+        if fault not in self._faults:
+            raise ValueError(f"there is no partition {fault!r}")
+        del self._faults[fault]
+        self._host.heal(fault)
+        await self._tell_all(lambda remote: remote.heal(fault))
+
+    # The end
+
+    def is_quiet(self, now: float) -> bool:
+        """Whether every cell is up, has started its actors, and gave a sign of life lately.
+
+        ``now``: real (monotonic) time. Each cell reports all the time, and one that is too busy to report is not idle.
+        """
+        return all(
+            remote.up.is_set() and remote.ready.issuperset(remote.actors) and now - remote.reported_at <= events.STALL_S
+            for remote in self.cells.values()
+        )
+
+    async def end_supervision(self) -> None:
+        """Let nobody be started again, and take the events that are left."""
+        self._is_ending = True
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for remote in self.cells.values():
+            remote.resume()
+        await asyncio.gather(*(self._events.drain(remote) for remote in self.cells.values()))
+
+    async def end_processes(self) -> None:
+        for remote in self.cells.values():
+            await remote.disconnect()
+            remote.kill()
+        if self.cluster is not None:
+            self.cluster.stop()
+
+    def kill(self) -> None:
+        """End all processes without more ado. May be repeated."""
+        for remote in self.cells.values():
+            remote.kill()
+        if self.cluster is not None:
+            self.cluster.stop()
+
+
+async def all_of(coroutines: Iterable[Awaitable[Any]]) -> None:
+    """Wait for all of them, then raise the first error."""
+    for result in await asyncio.gather(*coroutines, return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
