@@ -1,16 +1,17 @@
 """The history of a run, folded from its log: what became of every pod, when, where and why.
 
-The store's transactions are the truth about objects; the actors' own events add who did it and why. One pass, event by
-event, so it serves a finished log as well as a run that is still going on (``until``).
+The store's transactions are the truth about objects; the actors' own events add who did it and why. The log is read in
+one pass, event by event, so a run that still goes on can be asked too (``until``). Neighbours: ``facts`` is what a
+history consists of, ``counters`` what is counted in it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from kemu.checks.facts import Change, Fact, Fault, NodeHistory, PodHistory, Return
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta, pod_phases, quantities, requests
 
@@ -21,122 +22,6 @@ EVICTED = "Evicted"
 MOST_DENIALS = 100
 WORKLOAD_LABEL = "kemu.dev/workload"
 """On the pods of a scenario's workload."""
-
-
-@dataclass(slots=True)
-class Fact:
-    """Something that happened to a pod."""
-
-    time_ns: int
-    what: str
-    """``created unschedulable nominated nominationCleared bound rejected running preempted evicted oomKilled
-    terminating finished deleted``; of a node ``added condition tainted untainted removed``."""
-    node: str = ""
-    by: str = ""
-    """``preempted``: the preemptor, ``namespace/name``. ``bound``, ``unschedulable``: the scheduler,
-    ``<name>/<replica>``."""
-    reason: str = ""
-    """Why it was rejected or evicted, or the phase in which it finished. Of a node: the type of the condition, the key
-    of the taint. ``preempted``: ``rejected`` where it was not deleted but turned away, as it was not bound yet."""
-    message: str = ""
-    status: str = ""
-    """Of a condition; of a taint its effect."""
-    also: tuple[str, ...] = ()
-    """Other words for the reason."""
-    actor: str = ""
-    """``preempted``: the actor that makes room."""
-
-
-@dataclass(slots=True)
-class PodHistory:
-    """One pod, by UID: a name may be used again."""
-
-    uid: str
-    key: str
-    """``namespace/name``."""
-    created_ns: int
-    priority: int
-    scheduler_name: str
-    labels: dict[str, str]
-    requests: dict[str, int]
-    """cpu in millicores, everything else in whole units."""
-    preset_node: bool
-    """Created with ``spec.nodeName``: nobody scheduled it."""
-    facts: list[Fact] = field(default_factory=list)
-    node: str = ""
-    phase: str = "Pending"
-    nominated: str = ""
-    bound_ns: int | None = None
-    deleting_ns: int | None = None
-    gone_ns: int | None = None
-    attempts: int = 0
-    workload: str = ""
-    created_by: str = ""
-    """The actor that had it created; empty where the API server did not come to say so."""
-    deleted_by: list[str] = field(default_factory=list)
-    """The actors whose requests to delete it were granted, in order: the last one ended it."""
-    owner: str = ""
-    """Whose pod it is: ``<kind>/<name>`` of its controller, its scenario's workload, else its own name."""
-    replaces: str = ""
-    evicted: bool = False
-
-    @property
-    def name(self) -> str:
-        return self.key.partition("/")[2]
-
-    def first(self, what: str) -> Fact | None:
-        return next((fact for fact in self.facts if fact.what == what), None)
-
-
-@dataclass(slots=True)
-class NodeHistory:
-    """One node, by name; it may have been removed and added again."""
-
-    name: str
-    facts: list[Fact] = field(default_factory=list)
-    conditions: dict[str, str] = field(default_factory=dict)
-    """Status by type, as they are now."""
-    taints: dict[tuple[str, str], None] = field(default_factory=dict)
-    """Key and effect, as they are now."""
-    present: bool = False
-
-
-@dataclass(slots=True)
-class Fault:
-    """Something that chaos did."""
-
-    id: str
-    what: str
-    """``crash partition``."""
-    begin_ns: int
-    data: Mapping[str, Any]
-    """As in the run log: ``actors``, ``between``."""
-    end_ns: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Return:
-    """Something that happened once more."""
-
-    time_ns: int
-    who: str
-    """The owner to whose pod it happened."""
-    where: str
-    """The node, or the owner that did it."""
-    times: int
-    """How often by now, the first time not counted."""
-
-
-@dataclass(slots=True)
-class Change:
-    """One key changed by one revision."""
-
-    revision: int
-    time_ns: int
-    key: str
-    value: bytes | None
-    """None: deleted."""
-    previous: bytes | None
 
 
 class History:
@@ -154,9 +39,9 @@ class History:
         """By name."""
         self.counts: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
+        """Refused requests, as ``bind pods: Conflict``."""
         self.denials: list[tuple[int, Mapping[str, Any]]] = []
         """The first of the user's requests that were refused: when, and ``user.refused``."""
-        """Refused requests, as ``bind pods: Conflict``."""
         self.kinds: Counter[str] = Counter()
         """How many events of each kind the log has."""
         self.changes: list[Change] = []
@@ -168,8 +53,8 @@ class History:
         self.shutdowns: list[tuple[int, str, bool]] = []
         """(time, node, whether its machine goes off or is on again) of machines that were shut down."""
         self.eviction_returns: list[Return] = []
-        """Evictions by a kubelet that had evicted a pod of the same owner before: the scheduler, who sees no usage, had
-        put the next one there again."""
+        """Evictions by a kubelet that had evicted a pod of the same owner before: the scheduler, which does not see
+        usage, had put its successor on the same node."""
         self.preemption_returns: list[Return] = []
         """Preemptions of an owner's pod by one whose own pods it had preempted before."""
         self._preempted: set[str] = set()
@@ -521,18 +406,3 @@ def _owner(pod: core_v1_pb2.Pod, key: str) -> str:
     if WORKLOAD_LABEL in metadata.labels:
         return f"workload/{metadata.labels[WORKLOAD_LABEL]}"
     return f"{metadata.namespace}/{metadata.generateName}" if metadata.generateName else key
-
-
-COUNTERS = (
-    "pods_created", "pods_bound", "pods_running", "pods_succeeded", "pods_failed", "pods_deleted", "preemptions",
-    "evictions", "oom_kills", "eviction_returns", "preemption_returns", "condition_changes", "reclaims", "nominations",
-    "nominations_cleared", "admissions", "admissions_rejected", "bind_conflicts", "bind_errors", "scheduling_attempts",
-    "attempts_unschedulable", "write_conflicts", "requests_refused", "faults", "search_evaluations",
-    "searches_given_up",
-)  # fmt: skip
-"""Counters that every verdict carries and ``expect: {counter: …}`` may name."""
-
-
-def counts(history: History) -> dict[str, int]:
-    """All counters, zeros included, in a fixed order."""
-    return {name: history.counts[name] for name in COUNTERS}

@@ -1,7 +1,7 @@
 """What goes round in circles: pods that are evicted where others of theirs were before, and mutual preemption.
 
 A workload here is a controller's, or a scenario's, or a pod that always comes back under its own name
-(:attr:`kemu.checks.history.PodHistory.owner`).
+(:attr:`kemu.checks.facts.PodHistory.owner`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from kemu.checks.history import History, Return
+from kemu.checks.facts import Return
+from kemu.checks.history import History
 from kemu.checks.results import Result, counted, seconds, several
 
 

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from kemu.checks.history import History, PodHistory
+from kemu.checks.facts import PodHistory
+from kemu.checks.history import History
 from kemu.checks.results import Result, counted, several
 
 

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 from google.protobuf.message import Message
 
-from kemu.checks.history import Change, History
+from kemu.checks.facts import Change
+from kemu.checks.history import History
 from kemu.checks.results import Result, counted, several
 from kemu.objects import resources, selectors
 

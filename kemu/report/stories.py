@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.checks.history import Fact, Fault, History, NodeHistory, PodHistory
+from kemu.checks.facts import Fact, Fault, NodeHistory, PodHistory
+from kemu.checks.history import History
 from kemu.objects import quantities
 
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.checks import history
+from kemu.checks import counters
 
 METRICS = ("waiting.p50_s", "waiting.p99_s", "waiting.max_s", "overtaken.p99", "overtaken.max")
 """What ``compare`` may look at besides the counters; all of them of the pods of one priority or of all."""
 
-COUNTERS = history.COUNTERS
+COUNTERS = counters.COUNTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Statement:
     """Something about one pod."""
 
     what: str
-    """A fact that happens at a time (:class:`kemu.checks.history.Fact`), or ``phase`` (at the end) or ``waited``."""
+    """A fact that happens at a time (:class:`kemu.checks.facts.Fact`), or ``phase`` (at the end) or ``waited``."""
     never: bool = False
     """The contrary: no such fact in the window."""
     node: str | None = None

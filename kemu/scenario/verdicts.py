@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.checks import waiting
-from kemu.checks.history import Fact, History, PodHistory, counts
+from kemu.checks.counters import counts
+from kemu.checks.facts import Fact, PodHistory
+from kemu.checks.history import History
 from kemu.checks.results import Result, counted, seconds
 from kemu.k8s import meta_v1_pb2
 from kemu.objects import selectors

@@ -29,7 +29,8 @@ from typing import Any
 
 import kemu
 from kemu.checks import registry, waiting
-from kemu.checks.history import COUNTERS, History, counts
+from kemu.checks.counters import COUNTERS, counts
+from kemu.checks.history import History
 from kemu.checks.results import Result
 from kemu.errors import ActorFailed, KemuError, ScenarioError, SimulationError
 from kemu.runlog.frames import FILE_NAME, MAGIC, Reader, Writer

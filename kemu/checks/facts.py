@@ -1,0 +1,126 @@
+"""What a history consists of: pods, nodes and faults, and the facts that the log tells of them.
+
+Neighbours: ``history`` folds them from the run log; checks, expectations and reports read them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Fact:
+    """Something that happened to a pod."""
+
+    time_ns: int
+    what: str
+    """``created unschedulable nominated nominationCleared bound rejected running preempted evicted oomKilled
+    terminating finished deleted``; of a node ``added condition tainted untainted removed``."""
+    node: str = ""
+    by: str = ""
+    """``preempted``: the preemptor, ``namespace/name``. ``bound``, ``unschedulable``: the scheduler,
+    ``<name>/<replica>``."""
+    reason: str = ""
+    """Why it was rejected or evicted, or the phase in which it finished. Of a node: the type of the condition, the key
+    of the taint. ``preempted``: ``rejected`` where it was not deleted but turned away, as it was not bound yet."""
+    message: str = ""
+    status: str = ""
+    """Of a condition; of a taint its effect."""
+    also: tuple[str, ...] = ()
+    """Other words for the reason."""
+    actor: str = ""
+    """``preempted``: the actor that makes room."""
+
+
+@dataclass(slots=True)
+class PodHistory:
+    """One pod, by UID: a name may be used again."""
+
+    uid: str
+    key: str
+    """``namespace/name``."""
+    created_ns: int
+    priority: int
+    scheduler_name: str
+    labels: dict[str, str]
+    requests: dict[str, int]
+    """cpu in millicores, everything else in whole units."""
+    preset_node: bool
+    """Created with ``spec.nodeName``: nobody scheduled it."""
+    facts: list[Fact] = field(default_factory=list)
+    node: str = ""
+    phase: str = "Pending"
+    nominated: str = ""
+    bound_ns: int | None = None
+    deleting_ns: int | None = None
+    gone_ns: int | None = None
+    attempts: int = 0
+    workload: str = ""
+    created_by: str = ""
+    """The actor that had it created; empty where the API server did not come to say so."""
+    deleted_by: list[str] = field(default_factory=list)
+    """The actors whose requests to delete it were granted, in order: the last one ended it."""
+    owner: str = ""
+    """Whose pod it is: ``<kind>/<name>`` of its controller, its scenario's workload, else its own name."""
+    replaces: str = ""
+    evicted: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.key.partition("/")[2]
+
+    def first(self, what: str) -> Fact | None:
+        return next((fact for fact in self.facts if fact.what == what), None)
+
+
+@dataclass(slots=True)
+class NodeHistory:
+    """One node, by name; it may have been removed and added again."""
+
+    name: str
+    facts: list[Fact] = field(default_factory=list)
+    conditions: dict[str, str] = field(default_factory=dict)
+    """Status by type, as they are now."""
+    taints: dict[tuple[str, str], None] = field(default_factory=dict)
+    """Key and effect, as they are now."""
+    present: bool = False
+
+
+@dataclass(slots=True)
+class Fault:
+    """Something that chaos did."""
+
+    id: str
+    what: str
+    """``crash partition``."""
+    begin_ns: int
+    data: Mapping[str, Any]
+    """As in the run log: ``actors``, ``between``."""
+    end_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """Something that happened once more."""
+
+    time_ns: int
+    who: str
+    """The owner to whose pod it happened."""
+    where: str
+    """The node, or the owner that did it."""
+    times: int
+    """How often by now, the first time not counted."""
+
+
+@dataclass(slots=True)
+class Change:
+    """One key changed by one revision."""
+
+    revision: int
+    time_ns: int
+    key: str
+    value: bytes | None
+    """None: deleted."""
+    previous: bytes | None
