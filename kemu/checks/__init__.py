@@ -1,5 +1,9 @@
-"""What a run proved: the history that a run log tells, the checks that always run on it, counters and waiting times.
+"""What a run proved: its history, the checks that always run on it, and counters. Begin at ``registry``.
 
-``history`` is folded from the log; ``registry`` lists the checks of all other modules, whose results have the shape of
-``results``. Reads run logs and objects, never actors.
+    registry      all checks, and one pass over a run log that asks them
+    history       folds the log; ``facts`` is what it consists of, ``counters`` what is counted
+    results       the shape that all checks and their results share
+    caches identities loops nodes rates waiting watches writes      the checks
+
+Reads run logs and objects, never actors.
 """

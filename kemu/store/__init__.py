@@ -1,12 +1,14 @@
-"""The store: keys with revisions, as etcd keeps them, in one process, journaled.
+"""The store: keys with revisions, as etcd keeps them, in one process, with a journal. Begin at ``server``.
 
-    server        the actor: gRPC in, group commit, gRPC out
-    watches       watchers by key and prefix, and the streams that carry their events
-    requests      what requests to the KV service mean, in etcd's words and errors
-    mvcc          revisions, ranges, history, compaction: pure and synchronous
-    journal       frames, segments and snapshots on the disk, and recovery from them
-    keys          sorted keys, and ranges of them
+    server            the actor: gRPC in, group commit, gRPC out
+    watches           the hub: finds watchers by key and prefix, and keeps the slow ones in bounds
+    watch_streams     watchers, and the queue of each call of Watch
+    watch_responses   responses, put together from events that are serialised once
+    operations        what requests to the KV service mean, with etcd's words and errors
+    mvcc              revisions, ranges, history, compaction: pure and synchronous
+    journal           frames, segments and snapshots on the disk, and recovery from them
+    keys              sorted keys, and ranges of them
 
-A lower module knows nothing of those above it. A real etcd can take the place of all this: ``tests/store/conformance``
-asks both the same.
+A module imports only those below it. A real etcd can take the place of all this: ``tests/store/conformance`` asks both
+the same questions.
 """

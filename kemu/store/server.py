@@ -21,7 +21,7 @@ from kemu.errors import StoreError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Env
 from kemu.runtime.rpc.ends import EOF
-from kemu.store import journal, mvcc, operations, watches
+from kemu.store import journal, mvcc, operations, watch_streams, watches
 
 VERSION = "3.6.0"
 """Of etcd, whose behaviour this is."""
@@ -254,7 +254,7 @@ class _Watch(rpc_pb2_grpc.WatchServicer):  # type: ignore[misc]
             hub.close(stream)
             reader.cancel()
 
-    async def _read(self, stream: watches.Stream, context: Any) -> None:
+    async def _read(self, stream: watch_streams.WatchStream, context: Any) -> None:
         """The other half of the call. When the client will send no more it goes on, as etcd's does."""
         hub = self._store.hub
         while True:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from kemu.etcd import rpc_pb2
-from kemu.store import watches
+from kemu.store import watch_responses, watch_streams
 from kemu.store.mvcc import KeySpace
-from kemu.store.watches import Hub, Stream
+from kemu.store.watch_streams import WatchStream
+from kemu.store.watches import Hub
 
 HEADER = rpc_pb2.ResponseHeader(cluster_id=1, member_id=2, raft_term=3)
 
@@ -29,12 +30,14 @@ class World:
             self.hub.publish(self.space.revision)
         return self.space.revision
 
-    def watch(self, key: bytes = b"/", end: bytes = b"0", stream: Stream | None = None, **fields: Any) -> Stream:
+    def watch(
+        self, key: bytes = b"/", end: bytes = b"0", stream: WatchStream | None = None, **fields: Any
+    ) -> WatchStream:
         stream = stream or self.hub.open()
         self.hub.create(stream, rpc_pb2.WatchCreateRequest(key=key, range_end=end, **fields))
         return stream
 
-    def drain(self, stream: Stream) -> list[Any]:
+    def drain(self, stream: WatchStream) -> list[Any]:
         """All responses that are there to be written."""
         responses = []
         while (data := self.hub.next_response(stream)) is not None:
@@ -70,7 +73,7 @@ def test_a_large_batch_is_split_between_revisions() -> None:
     assert len(stream.queue) == 4
     responses = world.drain(stream)
     assert revisions(responses) == list(range(2, 12))
-    assert max(response.ByteSize() for response in responses) < 2 * watches.MAX_RESPONSE_BYTES
+    assert max(response.ByteSize() for response in responses) < 2 * watch_streams.MAX_RESPONSE_BYTES
 
 
 def test_an_event_is_serialised_once_however_many_watch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,8 +82,8 @@ def test_an_event_is_serialised_once_however_many_watch(monkeypatch: pytest.Monk
     for stream in streams:
         world.drain(stream)
     made: list[int] = []
-    original = watches._event_bytes
-    monkeypatch.setattr(watches, "_event_bytes", lambda *args: made.append(1) or original(*args))
+    original = watch_responses.event_bytes
+    monkeypatch.setattr(watch_responses, "event_bytes", lambda *args: made.append(1) or original(*args))
     world.put(b"/a/1")
     assert len(made) == 1
     queued = [stream.queue[0][1] for stream in streams[:100]]
@@ -240,8 +243,8 @@ def test_random_watchers_against_all_that_happened() -> None:
         chance = random.Random(seed)
         world = World(max_queue_bytes=chance.choice((200, 3_000, 1 << 20)))
         hub, space = world.hub, world.space
-        watching: dict[Stream, tuple[bytes, bytes, int, set[int]]] = {}
-        got: dict[Stream, list[tuple[int, bytes, bool]]] = {}
+        watching: dict[WatchStream, tuple[bytes, bytes, int, set[int]]] = {}
+        got: dict[WatchStream, list[tuple[int, bytes, bool]]] = {}
         for _ in range(300):
             match chance.randrange(6):
                 case 0 | 1 | 2:
@@ -283,7 +286,7 @@ def test_random_watchers_against_all_that_happened() -> None:
             assert got[stream] == expected, seed
 
 
-def _take(hub: Hub, stream: Stream, into: list[tuple[int, bytes, bool]]) -> bool:
+def _take(hub: Hub, stream: WatchStream, into: list[tuple[int, bytes, bool]]) -> bool:
     data = hub.next_response(stream)
     if data is None:
         return False
