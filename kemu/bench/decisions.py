@@ -18,7 +18,7 @@ from kemu.objects import defaults
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.configuration import configurations
-from kemu.scheduler.cycle.decisions import Decider, Decision
+from kemu.scheduler.cycle.decisions import Decider, ScheduleResult
 from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.framework.interfaces import Handle
 from kemu.scheduler.plugins import in_tree
@@ -104,7 +104,7 @@ def decide(nodes: int, workload: str, pods: int, distinct: bool = False) -> dict
     }
 
 
-def _attempt(decider: Decider, pod: PodInfo) -> Decision:
+def _attempt(decider: Decider, pod: PodInfo) -> ScheduleResult:
     """What the loop does with a pod: assume it, or look whether preemption would help and say why not."""
     decision = decider.decide(pod)
     if decision.node:

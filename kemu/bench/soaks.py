@@ -2,7 +2,7 @@
 
 Store, API server and scheduler in one process, in virtual time, without kubelets: a driver makes pods of many kinds and
 ends them, adds and removes nodes, cordons, taints and relabels them, relabels pods. At the end what the scheduler keeps
-is compared with a cache built anew from the store's objects (:mod:`kemu.scheduler.cache.consistency`), and its sizes
+is compared with a cache built anew from the store's objects (:mod:`kemu.scheduler.consistency`), and its sizes
 and the process's memory are reported after every 10,000 pods.
 """
 
@@ -25,7 +25,7 @@ from kemu.objects import pod_phases
 from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.scenario.playing import plans
-from kemu.scheduler.cache import consistency
+from kemu.scheduler import consistency
 from kemu.scheduler.scheduler import Scheduler
 
 SCHEDULER = "scheduler/default-scheduler/0"

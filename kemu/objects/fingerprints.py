@@ -1,6 +1,6 @@
 """Fingerprints of nodes and of the pods on them: what a scheduler counts, in four bytes.
 
-Two who count the same get the same number: the scheduler from its cache (:mod:`kemu.scheduler.cache.audits`), the check
+Two who count the same get the same number: the scheduler from its cache (:mod:`kemu.scheduler.audits`), the check
 ``cache-agrees-with-store`` from the objects in the store.
 """
 

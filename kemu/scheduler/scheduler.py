@@ -19,8 +19,8 @@ from typing import Any
 from kemu.client import clients, informers, recorders
 from kemu.objects import pod_phases
 from kemu.runtime.env import Env
-from kemu.scheduler.cache import feeds
-from kemu.scheduler.cache.audits import Auditor
+from kemu.scheduler import feeds
+from kemu.scheduler.audits import Auditor
 from kemu.scheduler.configuration import configurations
 from kemu.scheduler.configuration.timings import Timing
 from kemu.scheduler.experiments import avoided_nodes, switches

@@ -14,7 +14,7 @@ from kemu.checks.results import Result
 from kemu.runlog.frames import FILE_NAME, Event, Reader
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
-from kemu.scheduler.cache import audits, feeds
+from kemu.scheduler import audits, feeds
 from kemu.scheduler.cache.columns import ResourceColumns
 
 CHECK = "cache-agrees-with-store"

@@ -75,7 +75,7 @@ class Auditor:
     def is_quiet(self) -> bool:
         engine = self.world.engine
         busy = (
-            self.queue._in_flight or engine.cluster.assumed or engine.cluster._held is not None or engine._evictor._busy
+            self.queue._in_flight or engine.cluster.assumed or engine.cluster._held is not None or engine.evictor._busy
         )
         return not busy and not any(pod.place == queues.ACTIVE for pod in self.queue.pods.values())
 
@@ -88,7 +88,7 @@ class Auditor:
                 continue
             if now_s - pod.timestamp_ns / 1e9 > 330:
                 self.say(f"{pod.info.name} starves")
-            decider = engine._deciders[pod.profile.scheduler_name]
+            decider = engine.deciders[pod.profile.scheduler_name]
             engine.cluster.settle()
             if not engine.cluster.rows:
                 continue

@@ -101,10 +101,10 @@ def test_no_nodes() -> None:
 def test_an_attempt_keeps_the_state_with_which_it_began() -> None:
     cluster = objects.cluster_of([objects.node("n1")], [objects.pod("x", "10", on="n1")])
     decider = objects.decider(cluster)
-    cluster.freeze()
+    cluster.hold_snapshot()
     cluster.change(cluster.remove_pod, "uid-x")
     assert decider.decide(cluster.pending(objects.pod("p"))).node == ""
-    cluster.thaw()
+    cluster.release_snapshot()
     assert decider.decide(cluster.pending(objects.pod("p"))).node == "n1"
 
 

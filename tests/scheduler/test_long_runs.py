@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kemu.bench import soaks
-from kemu.scheduler.cache import feeds
+from kemu.scheduler import feeds
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.counts import Counts
 

@@ -21,7 +21,7 @@ from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.configuration import configurations
-from kemu.scheduler.cycle.decisions import Decider, Decision
+from kemu.scheduler.cycle.decisions import Decider, ScheduleResult
 from kemu.scheduler.cycle.filtering import Filtering
 from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.framework.interfaces import Handle
@@ -47,7 +47,7 @@ class Asked(Decider):
     compared: tuple[IntArray, IntArray] | None = None
     """Rows and their totals, which are right up to a constant. None: there was nothing to compare."""
 
-    def choose(self, decision: Decision, rows: IntArray, totals: IntArray) -> None:
+    def choose(self, decision: ScheduleResult, rows: IntArray, totals: IntArray) -> None:
         self.compared = rows, totals
         super().choose(decision, rows, totals)
 

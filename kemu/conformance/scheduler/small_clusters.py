@@ -19,7 +19,7 @@ from kemu.objects import meta, times
 from kemu.objects.conversion import convert
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.simulation import SimEnv, SimRuntime
-from kemu.scheduler.cache import feeds
+from kemu.scheduler import feeds
 from kemu.scheduler.configuration import configurations
 from kemu.scheduler.configuration.timings import Timing
 from kemu.scheduler.experiments import switches
@@ -45,9 +45,9 @@ class PacedEngine(Engine):
 
     step_s = 0.0
 
-    async def _attempt(self, pod: QueuedPod) -> None:
-        await super()._attempt(pod)
-        await self._clock.sleep(self.step_s)
+    async def schedule_one(self, pod: QueuedPod) -> None:
+        await super().schedule_one(pod)
+        await self._env.clock.sleep(self.step_s)
 
 
 class World:

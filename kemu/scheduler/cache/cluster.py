@@ -6,8 +6,8 @@ An assumed pod is confirmed by the watch or forgotten when its binding fails; as
 The order of the rows is the order in which nodes are looked at: zones take turns (``nodeTree`` of kube-scheduler).
 Where several zones exist, a new node moves rows; then :attr:`Cluster.layout` changes and cached columns start over.
 
-An attempt that takes time works on the state as it was when it began: :meth:`Cluster.freeze` holds changes back,
-:meth:`Cluster.thaw` applies them.
+An attempt that takes time works on the state as it was when it began: :meth:`Cluster.hold_snapshot` holds changes back,
+:meth:`Cluster.release_snapshot` applies them.
 """
 
 from __future__ import annotations
@@ -474,12 +474,12 @@ class Cluster:
 
     # Time -----------------------------------------------------------------------------------------------------------
 
-    def freeze(self) -> None:
-        """Hold back the changes that come through :meth:`change` until :meth:`thaw`."""
+    def hold_snapshot(self) -> None:
+        """Hold back the changes that come through :meth:`change` until :meth:`release_snapshot`."""
         if self._held is None:
             self._held = []
 
-    def thaw(self) -> None:
+    def release_snapshot(self) -> None:
         held, self._held = self._held, None
         for change, arguments in held or ():
             change(*arguments)

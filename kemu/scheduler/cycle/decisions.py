@@ -43,7 +43,7 @@ def nodes_to_find(nodes: int, percentage: int, least: int = switches.MIN_FEASIBL
     return max(nodes * percentage // 100, least)
 
 
-class Decision:
+class ScheduleResult:
     """The result of one attempt."""
 
     __slots__ = ("error", "evaluated", "feasible", "filtering", "node", "ties")
@@ -161,7 +161,7 @@ class Decider:
 
     # Choose ---------------------------------------------------------------------------------------------------------
 
-    def decide(self, pod: PodInfo) -> Decision:
+    def decide(self, pod: PodInfo) -> ScheduleResult:
         """Filter, score and choose; the pod's nominated node goes first."""
         decision = self.begin(pod)
         filtering = decision.filtering
@@ -177,13 +177,13 @@ class Decider:
             self.choose(decision, rows, self.totals(filtering, rows))
         return decision
 
-    def begin(self, pod: PodInfo) -> Decision:
+    def begin(self, pod: PodInfo) -> ScheduleResult:
         """PreFilter and Filter, and what ends the attempt there."""
         self.cluster.settle()
         if not self.cluster.rows:
-            return Decision(None)
+            return ScheduleResult(None)
         filtering = self.filter(pod)
-        decision = Decision(filtering)
+        decision = ScheduleResult(filtering)
         if self.profile.filter_failure is not None and filtering.rejection is None:
             place, status = self.profile.filter_failure
             column = filtering.verdicts[: filtering.nodes]
@@ -198,7 +198,7 @@ class Decider:
         node = self.cluster.nodes.get(filtering.cycle.message.status.nominatedNodeName)
         return node if node is not None and node.row >= 0 and not filtering.verdicts[node.row] else None
 
-    def is_clear(self, decision: Decision, rows: IntArray) -> bool:
+    def is_clear(self, decision: ScheduleResult, rows: IntArray) -> bool:
         """Whether there is nothing to compare: no node, a single one, or scoring fails."""
         decision.feasible = len(rows)
         if len(rows) == 1:
@@ -207,14 +207,14 @@ class Decider:
             decision.error = self.profile.score_failure
         return len(rows) < 2 or decision.error is not None
 
-    def choose(self, decision: Decision, rows: IntArray, totals: IntArray) -> None:
+    def choose(self, decision: ScheduleResult, rows: IntArray, totals: IntArray) -> None:
         """The node with the highest total; of several, one at random."""
         best = rows[totals == np.maximum.reduce(totals)]
         decision.ties = len(best)
         choice = best[self.random.randrange(len(best))] if len(best) > 1 else best[0]
         decision.node = self.cluster.rows[int(choice)].name
 
-    def feasible_rows(self, filtering: Filtering, decision: Decision) -> IntArray:
+    def feasible_rows(self, filtering: Filtering, decision: ScheduleResult) -> IntArray:
         """The feasible nodes that the search finds, and where the next search begins."""
         nodes = filtering.nodes
         column = filtering.verdicts

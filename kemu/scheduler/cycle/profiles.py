@@ -20,6 +20,7 @@ from kemu.scheduler.framework.interfaces import (
     MAX_SCORE,
     ArgumentError,
     BindPlugin,
+    Cycle,
     FilterPlugin,
     Handle,
     PermitPlugin,
@@ -101,6 +102,11 @@ class Profile:
         if configuration.extended:
             for hints in self.hints.values():
                 hints[EXTENDER] = None
+
+    def unreserve(self, cycle: Cycle, node: str) -> None:
+        """Take back what Reserve plugins claimed, in reverse order (``RunReservePluginsUnreserve``)."""
+        for plugin in reversed(self.reserve):
+            plugin.unreserve(cycle, node)
 
 
 def _filters(resolved: _Resolver) -> tuple[list[FilterPlugin], tuple[int, Status] | None]:

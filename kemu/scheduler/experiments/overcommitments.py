@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kemu.scheduler.cycle.decisions import Decider, Decision
+from kemu.scheduler.cycle.decisions import Decider, ScheduleResult
 from kemu.scheduler.preemption.candidates import Preemptor
 
 
@@ -22,7 +22,7 @@ class Overcommitter:
         self._decider = decider
         self._preemptor = preemptor
 
-    def choose(self, decision: Decision) -> None:
+    def choose(self, decision: ScheduleResult) -> None:
         """Give a decision that has found no node one that would do without its lower pods, if there is any."""
         filtering = decision.filtering
         if filtering is None or filtering.rejection is not None or filtering.cycle.template.never_preempts:

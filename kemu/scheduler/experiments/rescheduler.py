@@ -23,7 +23,7 @@ from kemu.errors import ApiError, Conflict, NotFound
 from kemu.objects import meta, pod_phases
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
-from kemu.scheduler.cache import feeds
+from kemu.scheduler import feeds
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.configuration import configurations

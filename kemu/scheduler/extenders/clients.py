@@ -22,7 +22,7 @@ from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.configuration.configurations import ExtenderConfiguration
-from kemu.scheduler.cycle.decisions import Decider, Decision
+from kemu.scheduler.cycle.decisions import Decider, ScheduleResult
 from kemu.scheduler.cycle.filtering import Filtering
 from kemu.scheduler.cycle.profiles import EXTENDER
 from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, PostFilterPlugin, Skip
@@ -201,7 +201,7 @@ class Extenders:
 
     # The scheduling cycle -------------------------------------------------------------------------------------------
 
-    async def decide(self, decider: Decider, pod: PodInfo) -> Decision:
+    async def decide(self, decider: Decider, pod: PodInfo) -> ScheduleResult:
         """:meth:`Decider.decide` with the extenders' say after the filters and beside the scores."""
         decision = decider.begin(pod)
         filtering = decision.filtering

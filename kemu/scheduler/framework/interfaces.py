@@ -106,7 +106,7 @@ class Handle:
         """Whether the victims of this pod (by UID) are still being told to go."""
         self.latest: Callable[[PodInfo], Any | None] = lambda pod: pod.pod
         """A pod as it is now, while an attempt goes on with how it was; None: it is gone."""
-        self.waiting: Mapping[str, WaitingPod] = {}
+        self.waiting: dict[str, WaitingPod] = {}
         """Pods that wait for their permit, by UID: plugins allow or reject them."""
         self.avoided: AvoidedNodes | None = None
         """Nodes that workloads are kept off, with ``policy.avoidEvictedNode``."""

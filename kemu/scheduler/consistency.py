@@ -59,8 +59,8 @@ def sizes(engine: Engine) -> dict[str, int]:
         "queue_heaps": len(engine.queue._active) + len(engine.queue._backoff) + len(engine.queue._errors),
         "queue_events": len(engine.queue._events),
         "seen_pods": len(engine.pod_feed.pods),
-        "preempted_on": len(engine._handle.preempted_on),
-        "evaluations": sum(len(decider.evaluations._by_template) for decider in engine._deciders.values()),
+        "preempted_on": len(engine.handle.preempted_on),
+        "evaluations": sum(len(decider.evaluations._by_template) for decider in engine.deciders.values()),
     }
     dry_runs = 0
     for profile in engine.profiles.values():
@@ -232,7 +232,7 @@ def _compare_waiting(engine: Engine, pods: list[Any]) -> Iterator[str]:
     nominated = {pod.metadata.uid: pod.status.nominatedNodeName for pod in waiting if pod.status.nominatedNodeName}
     kept = {uid: pod.nominated for uid, pod in engine.cluster.nominator._pods.items()}
     yield from _differ("nominations", kept, nominated)
-    yield from _differ("pods in their binding", sorted(engine._binding), [])
+    yield from _differ("pods in their binding", sorted(engine.bindings.under_way), [])
     yield from _differ("pods in flight", sorted(engine.queue._in_flight), [])
 
 
@@ -240,7 +240,7 @@ def _compare_evaluations(engine: Engine) -> Iterator[str]:
     """What is kept of each template, against the same computed anew on the same cache."""
     cluster = engine.cluster
     rows = len(cluster)
-    for decider in engine._deciders.values():
+    for decider in engine.deciders.values():
         for number, kept in decider.evaluations._by_template.items():
             pod = core_v1_pb2.Pod()
             pod.metadata.namespace = kept.template.namespace

@@ -40,7 +40,7 @@ class Auditor:
         self._next_ns = self._env.clock.now_ns() + EVERY_S * SECOND_NS
         engine = self._engine
         cluster = engine.cluster
-        cluster.thaw()
+        cluster.release_snapshot()
         assumed = [pod for pod in cluster.assumed.values() if pod.node_name]
         loads = _loads(cluster)
         self._env.log(
@@ -57,7 +57,7 @@ class Auditor:
                 "serves": sorted(engine.profiles),
                 "waiting": len(waiting := self._waiting()),
                 "waiting_print": fingerprints.of_names(waiting),
-                "assumed": [[pod.key, pod.uid, pod.node_name, engine.is_binding(pod.uid)] for pod in assumed],
+                "assumed": [[pod.key, pod.uid, pod.node_name, pod.uid in engine.bindings.under_way] for pod in assumed],
             },
         )
 

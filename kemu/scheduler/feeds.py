@@ -25,11 +25,14 @@ class PodFeed:
         cluster: Cluster,
         queue: SchedulingQueue,
         served: Mapping[str, object],
+        seen: dict[str, Any],
         cooperates: bool,
         reject_waiting: Callable[[str], bool],
         on_gone: Callable[[str], object],
     ) -> None:
-        """``served``: scheduler names whose pods wait here; ``cooperates``: other schedulers' nominations count.
+        """``served``: scheduler names whose pods wait here; ``seen``: where every pod is kept as last seen, by UID.
+
+        ``cooperates``: other schedulers' nominations count.
 
         ``on_gone`` is told the UID of every pod that ended or was deleted.
         """
@@ -39,7 +42,7 @@ class PodFeed:
         self._cooperates = cooperates
         self._reject_waiting = reject_waiting
         self._on_gone = on_gone
-        self.pods: dict[str, Any] = {}
+        self.pods = seen
         """Every pod as last seen, by UID."""
 
     def find(self, uid: str) -> Any | None:

@@ -1,0 +1,86 @@
+"""After a failed attempt: the pod returns to the queue, and its status and an Event say why.
+
+Mirrors ``handleSchedulingFailure`` (``pkg/scheduler``, schedule_one.go). Both cycles end here when they fail, with a
+:class:`Failure`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cycle import diagnoses
+from kemu.scheduler.cycle.status_updates import Reporter
+from kemu.scheduler.experiments.switches import Policy
+from kemu.scheduler.framework.statuses import Status
+from kemu.scheduler.queue.queues import QueuedPod, SchedulingQueue
+
+UNSCHEDULABLE, SCHEDULER_ERROR = "Unschedulable", "SchedulerError"
+"""Reasons of the condition PodScheduled."""
+
+
+class Failure(NamedTuple):
+    """Why an attempt failed."""
+
+    message: str
+    rejectors: tuple[str, ...] = ()
+    """The plugins whose events may help the pod. Without any it is retried when its backoff ends."""
+    reason: str = UNSCHEDULABLE
+
+
+def failure_of(status: Status, rejector: str | None) -> Failure:
+    """The failure behind a status from Reserve on. ``rejector``: the plugin whose events may help, if one may."""
+    if not status.rejected:
+        return Failure(status.message, reason=SCHEDULER_ERROR)
+    if rejector is None:
+        return Failure(status.message)
+    return Failure(diagnoses.failure_message(1, [(status, 1)]), (rejector,))
+
+
+class FailureHandler:
+    """``seen``: every pod as the watch last showed it, by UID."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        queue: SchedulingQueue,
+        reporter: Reporter,
+        policy: Policy,
+        seen: Mapping[str, Any],
+    ) -> None:
+        self._cluster = cluster
+        self._queue = queue
+        self._reporter = reporter
+        self._policy = policy
+        self._seen = seen
+
+    async def handle(
+        self, pod: QueuedPod, failure: Failure, nominate: str | None = "", *, writes_status: bool = True
+    ) -> None:
+        """Requeue the pod and report why. ``nominate``: a node, "" to clear the nomination, None to leave it."""
+        latest = self._requeue(pod, failure.rejectors, nominate)
+        await self._reporter.failed(latest, failure.message, nominate, failure.reason, writes_status=writes_status)
+
+    def is_unassigned(self, uid: str) -> bool:
+        """Whether the watch has not shown the pod on a node."""
+        latest = self._seen.get(uid)
+        return latest is None or not latest.spec.nodeName
+
+    def _requeue(self, pod: QueuedPod, rejectors: tuple[str, ...], nominate: str | None) -> Any:
+        """Back to the queue, with the pod as it is now, unless it is gone or somebody else placed it.
+
+        Returns the object to report on.
+        """
+        uid, nominator, tried = pod.info.uid, self._cluster.nominator, pod.info.pod
+        latest = self._seen.get(uid)
+        if latest is None or latest.spec.nodeName:
+            self._queue.done(uid)
+            nominator.remove(uid)
+            return tried
+        if latest is not tried:
+            pod.info = self._cluster.pending(latest)
+        self._queue.failed(pod, rejectors)
+        if self._policy.nomination:
+            nominator.nominate(pod.info, self._reporter.nomination(latest) if nominate is None else nominate)
+        return latest

@@ -1,0 +1,258 @@
+"""The scheduling cycle: one attempt to find a node for a pod, until the pod is assumed there or returned to the queue.
+
+The steps in their order (``schedulingCycle`` in ``pkg/scheduler``, schedule_one.go): filters and scores choose a node
+(:mod:`kemu.scheduler.cycle.decisions`); the pod is assumed on it; Reserve; Permit. Where no node is feasible:
+PostFilter, evictions, a nomination. What comes after a node was found is the binding cycle.
+
+The cost of an attempt in virtual time passes between the decision and its consequences; meanwhile the cache keeps the
+snapshot on which the decision was made.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from kemu.runtime.env import Env
+from kemu.scheduler.configuration.timings import Timing
+from kemu.scheduler.cycle.decisions import Decider, ScheduleResult
+from kemu.scheduler.cycle.filtering import Filtering
+from kemu.scheduler.cycle.profiles import Profile
+from kemu.scheduler.cycle.status_updates import Reporter
+from kemu.scheduler.experiments.overcommitments import Overcommitter
+from kemu.scheduler.experiments.searches import Effort
+from kemu.scheduler.extenders.clients import Extenders
+from kemu.scheduler.failures import SCHEDULER_ERROR, Failure, FailureHandler, failure_of
+from kemu.scheduler.framework import statuses
+from kemu.scheduler.framework.interfaces import Cycle, Handle
+from kemu.scheduler.framework.permits import WaitingPod
+from kemu.scheduler.framework.results import PostFilterResult
+from kemu.scheduler.framework.statuses import WAIT, Status
+from kemu.scheduler.preemption.evictions import Evictor
+from kemu.scheduler.queue.queues import QueuedPod, SchedulingQueue
+
+NO_NODES = "no nodes available to schedule pods"
+ASSIGNED_MEANWHILE = "the pod has been assigned meanwhile"
+
+
+class Placement(NamedTuple):
+    """What a successful scheduling cycle hands to the binding cycle: a pod assumed on its node."""
+
+    pod: QueuedPod
+    cycle: Cycle
+    node: str
+
+
+class SchedulingCycles:
+    """Of one scheduler. ``deciders`` and ``overcommitters``: by scheduler name."""
+
+    def __init__(
+        self,
+        env: Env,
+        handle: Handle,
+        timing: Timing,
+        reporter: Reporter,
+        queue: SchedulingQueue,
+        failures: FailureHandler,
+        deciders: Mapping[str, Decider],
+        extenders: Extenders | None,
+        overcommitters: Mapping[str, Overcommitter],
+        evictor: Evictor,
+    ) -> None:
+        self._env = env
+        self._clock = env.clock
+        self._handle = handle
+        self._policy = handle.policy
+        self._cluster = handle.cluster
+        self._timing = timing
+        self._reporter = reporter
+        self._queue = queue
+        self._failures = failures
+        self._deciders = deciders
+        self._extenders = extenders
+        self._overcommitters = overcommitters
+        self._evictor = evictor
+
+    async def run(self, pod: QueuedPod) -> Placement | None:
+        """None: the pod is back in the queue, or needs no node."""
+        info = pod.info
+        started_ns = self._clock.now_ns()
+        if info.terminating or info.uid in self._cluster.pods:
+            if info.terminating:
+                self._reporter.skipped(info.pod)
+            self._queue.done(info.uid)
+            self._log_attempt(pod, started_ns, "skipped", None, "")
+            return None
+        result = await self._decide(pod)
+        # Even an attempt that takes no time lets other tasks run.
+        await self._clock.sleep(self._timing.cycle_s(self._env.random, result.evaluated))
+        if result.node:
+            return await self._place(pod, result, started_ns)
+        if result.error is not None:
+            self._cluster.release_snapshot()
+            self._log_attempt(pod, started_ns, "error", result, result.error.message)
+            await self._failures.handle(pod, Failure(result.error.message, reason=SCHEDULER_ERROR), None)
+        else:
+            await self._make_room(pod, result, started_ns)
+        return None
+
+    async def _decide(self, pod: QueuedPod) -> ScheduleResult:
+        """Choose a node. From here on the cache keeps its snapshot."""
+        name = pod.profile.scheduler_name
+        decider = self._deciders[name]
+        if self._extenders is None:
+            result = decider.decide(pod.info)
+            self._cluster.hold_snapshot()
+        else:
+            self._cluster.hold_snapshot()
+            result = await self._extenders.decide(decider, pod.info)
+        if not result.node and result.error is None and name in self._overcommitters:
+            self._overcommitters[name].choose(result)
+        return result
+
+    # A node was found ------------------------------------------------------------------------------------------------
+
+    async def _place(self, pod: QueuedPod, result: ScheduleResult, started_ns: int) -> Placement | None:
+        """Assume the pod on its node, reserve what it needs there, ask for its permit."""
+        info, node, filtering = pod.info, result.node, result.filtering
+        assert filtering is not None
+        cycle = filtering.cycle
+        self._cluster.release_snapshot()
+        if info.uid in self._cluster.pods:
+            self._queue.done(info.uid)
+            self._log_attempt(pod, started_ns, "skipped", result, ASSIGNED_MEANWHILE)
+            return None
+        self._cluster.assume(info, node)
+        self._cluster.nominator.remove(info.uid)
+        status = self._reserve(pod.profile, cycle, node)
+        if status is None:
+            status = self._permit(pod.profile, cycle, node)
+        if status is not None:
+            pod.profile.unreserve(cycle, node)
+            self._cluster.forget(info.uid)
+            failure = failure_of(status, status.plugin)
+            outcome = "unschedulable" if failure.rejectors else "error"
+            self._log_attempt(pod, started_ns, outcome, result, failure.message)
+            await self._failures.handle(pod, failure, "")
+            return None
+        self._log_attempt(pod, started_ns, "scheduled", result, "")
+        if info.uid not in self._handle.waiting:
+            self._queue.done(info.uid)
+        return Placement(pod, cycle, node)
+
+    def _reserve(self, profile: Profile, cycle: Cycle, node: str) -> Status | None:
+        for plugin in profile.reserve:
+            status = plugin.reserve(cycle, node)
+            if status is not None:
+                return statuses.answer_of("Reserve", plugin.name, status)
+        return None
+
+    def _permit(self, profile: Profile, cycle: Cycle, node: str) -> Status | None:
+        """None: the pod may go on, perhaps after a wait (it is among ``handle.waiting`` then)."""
+        limits_s: dict[str, float] = {}
+        for plugin in profile.permit:
+            status, limit_s = plugin.permit(cycle, node)
+            if status is None:
+                continue
+            if status.code != WAIT:
+                return statuses.answer_of("Permit", plugin.name, status)
+            limits_s[plugin.name] = limit_s
+        if limits_s:
+            self._handle.waiting[cycle.pod.uid] = WaitingPod(cycle.pod, node, limits_s, self._clock)
+        return None
+
+    # No node was found -----------------------------------------------------------------------------------------------
+
+    async def _make_room(self, pod: QueuedPod, result: ScheduleResult, started_ns: int) -> None:
+        """PostFilter; then the pod is requeued, perhaps with a nomination, while its victims are evicted."""
+        filtering = result.filtering
+        if filtering is None:
+            self._cluster.release_snapshot()
+            self._log_attempt(pod, started_ns, "unschedulable", result, NO_NODES)
+            await self._failures.handle(pod, Failure(NO_NODES), "")
+            return
+        found = self._post_filter(pod.profile, filtering)
+        if self._extenders is not None and found.candidate is not None:
+            found = await self._extenders.preempt(pod.info, found, pod.profile.post_filters)
+        for effort in found.efforts:
+            await self._spend(pod, effort)
+        message = f"{filtering.message()} {found.message}".rstrip()
+        failure = Failure(message, filtering.rejectors())
+        self._log_attempt(pod, started_ns, "unschedulable", result, message)
+        if found.candidate is not None:
+            self._log_preemption(pod, started_ns, found)
+            self._evictor.start(pod.info, found.candidate)
+            if not self._policy.nomination:
+                self._handle.preempted_on[pod.info.uid] = found.candidate.node
+        self._cluster.release_snapshot()
+        await self._failures.handle(pod, failure, found.node if self._policy.nomination else None)
+
+    def _post_filter(self, profile: Profile, filtering: Filtering) -> PostFilterResult:
+        """The first plugin that makes room ends the phase; the messages of those that did not are joined."""
+        found = PostFilterResult()
+        for plugin in profile.post_filters:
+            result = plugin.post_filter(filtering)
+            efforts = (*found.efforts, *result.efforts)
+            if result.node:
+                return dataclasses.replace(result, efforts=efforts) if efforts else result
+            message = ", ".join(text for text in (found.message, result.message) if text)
+            node = found.node if result.node is None else result.node
+            found = dataclasses.replace(found, message=message, node=node, efforts=efforts)
+        return found
+
+    async def _spend(self, pod: QueuedPod, effort: Effort) -> None:
+        """Let the time pass that a search of an experiment switch takes."""
+        started_ns = self._clock.now_ns()
+        await self._clock.sleep(self._timing.evaluations_s(self._env.random, effort.evaluations))
+        self._env.log(
+            "sched.search",
+            {
+                "pod": pod.info.key,
+                "uid": pod.info.uid,
+                "start": started_ns,
+                "algorithm": effort.algorithm,
+                "evaluations": effort.evaluations,
+                "found": effort.found,
+                "gave_up": effort.gave_up,
+            },
+        )
+
+    # The run log -----------------------------------------------------------------------------------------------------
+
+    def _log_attempt(
+        self, pod: QueuedPod, started_ns: int, outcome: str, result: ScheduleResult | None, message: str
+    ) -> None:
+        rejected: dict[str, int] = {}
+        if result is not None and result.filtering is not None and result.feasible != result.filtering.nodes:
+            rejected = result.filtering.rejected_by_plugin()
+        self._env.log(
+            "sched.attempt",
+            {
+                "pod": pod.info.key,
+                "uid": pod.info.uid,
+                "start": started_ns,
+                "n": pod.attempts,
+                "result": outcome,
+                "node": result.node if result is not None else "",
+                "evaluated": result.evaluated if result is not None else 0,
+                "feasible": result.feasible if result is not None else 0,
+                "plugins": rejected,
+                "message": message,
+            },
+        )
+
+    def _log_preemption(self, pod: QueuedPod, started_ns: int, found: PostFilterResult) -> None:
+        candidate = found.candidate
+        assert candidate is not None
+        self._env.log(
+            "sched.preemption",
+            {
+                "pod": pod.info.key,
+                "uid": pod.info.uid,
+                "start": started_ns,
+                "node": candidate.node,
+                "candidates": found.candidates,
+                "victims": [[victim.key, victim.uid, victim.priority] for victim in candidate.victims],
+            },
+        )
