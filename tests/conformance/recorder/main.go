@@ -1,6 +1,7 @@
 // Command recorder puts conformance cases to the packages of Kubernetes itself and writes down what they answer.
 //
 //	recorder scheduler [file …]    single decisions, and sequences of decisions of one scheduler
+//	recorder timeline [file …]     the whole scheduler over minutes, in virtual time
 //
 // A file holds one JSON object a line, plain or gzipped: {"case": …}, or a recorded {"case": …, "expect": …}, whose
 // answer is asked anew. Without files it reads standard input. It writes {"case": …, "expect": …} lines to standard
@@ -16,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"testing"
 
 	"k8s.io/klog/v2"
 )
@@ -35,19 +37,30 @@ func main() {
 	_ = flag.Set("logtostderr", "false")
 	_ = flag.Set("stderrthreshold", "FATAL")
 	klog.SetOutput(io.Discard)
-	answers := map[string]func(json.RawMessage) (any, error){"scheduler": answerScheduler}
-	if len(os.Args) < 2 || answers[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: recorder scheduler [file …] > recorded.jsonl")
+	if len(os.Args) < 2 || (os.Args[1] != "scheduler" && os.Args[1] != "timeline") {
+		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline [file …] > recorded.jsonl")
 		os.Exit(2)
 	}
 	files := os.Args[2:]
 	if len(files) == 0 {
 		files = []string{"/dev/stdin"}
 	}
-	out := bufio.NewWriter(os.Stdout)
+	stdout := os.Stdout
+	if os.Args[1] == "scheduler" {
+		recordAll(files, answerScheduler, stdout)
+		return
+	}
+	inVirtualTime(func(t *testing.T) {
+		recordAll(files, func(data json.RawMessage) (any, error) { return answerTimeline(t, data) }, stdout)
+	})
+}
+
+// recordAll answers the cases of all files; the process ends with 1 where one cannot be read or answered.
+func recordAll(files []string, answer func(json.RawMessage) (any, error), stdout io.Writer) {
+	out := bufio.NewWriter(stdout)
 	failed := false
 	for _, name := range files {
-		if err := record(name, answers[os.Args[1]], out); err != nil {
+		if err := record(name, answer, out); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			failed = true
 		}
