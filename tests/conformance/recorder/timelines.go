@@ -16,6 +16,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
@@ -47,7 +48,6 @@ type history struct {
 	BindErrors    map[string]int                  `json:"bindErrors"`
 	FeatureGates  map[string]bool                 `json:"featureGates"`
 	Configuration json.RawMessage                 `json:"configuration"`
-	Extenders     []extenderScript                `json:"extenders"`
 }
 
 type event struct {
@@ -98,6 +98,8 @@ func inVirtualTime(work func(*testing.T)) {
 	signal.Stop(ignored)
 	os.Args = os.Args[:1]
 	os.Stdout = os.Stderr
+	// The handlers of errors wait when errors come quickly, and so would the scheduler.
+	utilruntime.ErrorHandlers = nil
 	all := func(string, string) (bool, error) { return true, nil }
 	testing.Main(all, []testing.InternalTest{{Name: "record", F: work}}, nil, nil)
 }
@@ -207,10 +209,7 @@ func play(parent context.Context, asked *history, lots *rand.Rand) (*outcome, er
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for ctx.Err() == nil {
-			sched.ScheduleOne(ctx)
-			time.Sleep(stepOfTheLoop)
-		}
+		loop(ctx, sched, w)
 	}()
 	for _, one := range asked.Events {
 		time.Sleep(time.Until(asked.Start.Add(time.Duration(one.AtS * float64(time.Second)))))
@@ -225,6 +224,25 @@ func play(parent context.Context, asked *history, lots *rand.Rand) (*outcome, er
 	// Some goroutines notice only at their next tick; no time passes when this one is over.
 	time.Sleep(untilAllEnded)
 	return result, nil
+}
+
+// loop tries pods as Scheduler.Run does, but attempts are a step apart, and one begins up to a step after that which made
+// it possible: so whatever happens in one instant is known to all.
+func loop(ctx context.Context, sched *scheduler.Scheduler, w *world) {
+	for ctx.Err() == nil {
+		if len(sched.SchedulingQueue.PodsInActiveQ())+len(sched.SchedulingQueue.PodsInBackoffQ()) > 0 {
+			sched.ScheduleOne(ctx)
+		} else {
+			// The queue's own timers go off at whole seconds.
+			tick := time.NewTimer(time.Until(time.Now().Truncate(time.Second).Add(time.Second)))
+			select {
+			case <-w.changed:
+			case <-tick.C:
+			}
+			tick.Stop()
+		}
+		time.Sleep(time.Until(time.Now().Truncate(stepOfTheLoop).Add(stepOfTheLoop)))
+	}
 }
 
 // delayAttempts lets each attempt take its time between the choice of a node and what follows from it. Where the search
