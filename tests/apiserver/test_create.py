@@ -250,3 +250,17 @@ def test_creations_are_noted_in_the_run_log() -> None:
         assert len(cluster.recorder.of("api.request")) == 1, "only what happens to pods"
 
     run(main)
+
+
+def test_fields_that_kemu_does_not_simulate_are_refused() -> None:
+    async def main(cluster: Cluster) -> None:
+        volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "x"}}]
+        error = await refusal(errors.Invalid, cluster.client.create(pod("a", volumes=volumes)), cluster)
+        assert [(cause.field, cause.reason) for cause in error.causes] == [
+            ("spec.volumes[0].persistentVolumeClaim", "FieldValueUnbuilt")
+        ]
+        probe = {"exec": {"command": ["true"]}}  # Its default for successThreshold is no mistake.
+        containers = [{"name": "main", "image": "a:1", "readinessProbe": probe}]
+        await cluster.client.create(pod("a", containers=containers))
+
+    run(main)

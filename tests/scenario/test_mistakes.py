@@ -340,3 +340,41 @@ def test_an_overhead_needs_a_runtime_class_that_exists(spec: str, path: str, mes
         (FIRST_LINE, f"spec.manifests[1].spec.{path}", message, suggestion)
     ]
     assert not problems(f"manifests: [{runtime_class}, {pod('a', 'runtimeClassName: kata')}]")
+
+
+def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> None:
+    """Beside other mistakes, in pods, templates, workloads, static pods and patches alike."""
+    claim = "volumes: [{name: data, persistentVolumeClaim: {claimName: x}}]"
+    pods = f"{{spec: {{{claim}, containers: [{{name: m}}]}}}}"
+    template = f"{{metadata: {{labels: {{a: b}}}}, spec: {{{claim}, containers: [{{name: m}}]}}}}"
+    found = problems(
+        f"""
+        manifests:
+          - {pod("a", "readinessGates: [{conditionType: x}], nodeSelector: {'': a}")}
+          - apiVersion: apps/v1
+            kind: ReplicaSet
+            metadata: {{name: a}}
+            spec: {{minReadySeconds: 3, selector: {{matchLabels: {{a: b}}}}, template: {template}}}
+          - {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: a}}}}
+        workloads: [{{name: w, arrivals: {{count: 1}}, pods: {pods}}}]
+        events:
+          - {{at: 1s, patch: {{kind: ReplicaSet, name: a, merge: {{spec: {{minReadySeconds: 4}}}}}}}}
+        """
+    )
+    unbuilt = [(one.line, one.path) for one in found if one.message.startswith("kemu does not simulate this field: ")]
+    assert unbuilt == [
+        (7, "spec.manifests[0].spec.readinessGates"),
+        (11, "spec.manifests[1].spec.minReadySeconds"),
+        (11, "spec.manifests[1].spec.template.spec.volumes[0].persistentVolumeClaim"),
+        (13, "spec.workloads[0].pods.spec.volumes[0].persistentVolumeClaim"),
+        (15, "spec.events[0].patch.merge.spec.minReadySeconds"),
+    ]
+    others = [(one.path, one.suggestion) for one in found if (one.line, one.path) not in unbuilt]
+    assert ("spec.manifests[2].kind", "kemu has no deployment controller") in others
+    assert any(path == "spec.manifests[0].spec.nodeSelector" for path, _ in others)
+
+
+def test_a_static_pod_is_no_exception() -> None:
+    static = pod("a", "volumes: [{name: data, ephemeral: {}}]")
+    found = problems("", nodes=f"  nodes: [{{name: n, kubelet: {{staticPods: [{static}]}}}}]\n")
+    assert [one.path for one in found] == ["spec.nodes[0].kubelet.staticPods[0].spec.volumes[0].ephemeral"]

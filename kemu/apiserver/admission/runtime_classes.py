@@ -1,4 +1,4 @@
-"""RuntimeClass: the overhead and the scheduling constraints of a pod's runtime class (``plugin/pkg/admission/runtimeclass``)."""
+"""RuntimeClass: overhead, node selector and tolerations of a pod's class (``plugin/pkg/admission/runtimeclass``)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WITHOUT_CLASS = "pod rejected: Pod Overhead set without corresponding RuntimeCla
 
 
 class RuntimeClass(Plugin):
-    """Pods only. :meth:`create` completes a pod, :meth:`validate` refuses an overhead that its class does not define."""
+    """Completes pods in :meth:`create`; refuses in :meth:`validate` an overhead that their class does not define."""
 
     def __init__(self, storage: Storage, cache: WatchCache) -> None:
         super().__init__(storage, cache)

@@ -24,6 +24,7 @@ from kemu.apiserver.storage import Entry, Storage
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.k8s import core_v1_pb2
 from kemu.objects import defaults, meta, resources
+from kemu.objects.fields import refusals
 from kemu.objects.validation import causes, kinds
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.v1 import api_pb2
@@ -105,6 +106,7 @@ class Registry:
         if turn is not None:
             await self.turns.wait(key, turn)
         try:
+            unbuilt = refusals.in_new(obj)
             defaults.apply(obj)
             await self._admission.create(resource, obj)
             defaults.prepare_create(obj)
@@ -114,7 +116,7 @@ class Registry:
             meta.set_time(metadata.creationTimestamp, self.unix_now_ns())
             for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"):
                 metadata.ClearField(field)
-            problems = kinds.validate_create(obj)
+            problems = kinds.validate_create(obj) + unbuilt
             if problems:
                 raise causes.error(obj, problems)
             await self._admission.validate(resource, obj)
@@ -190,13 +192,14 @@ class Registry:
                 strategy.prepare_status(new, old)
             problems = kinds.validate_status_update(new, old)
         else:
+            unbuilt = refusals.in_change(new, old)
             defaults.apply(new)
             if strategy.has_status:
                 _copy_field(new, old, "status")
             self._admission.update(resource, new, old)
             if strategy.has_generation and new.spec != old.spec:
                 new.metadata.generation = old.metadata.generation + 1
-            problems = kinds.validate_update(new, old)
+            problems = kinds.validate_update(new, old) + unbuilt
         if problems:
             raise causes.error(new, problems)
         if _is_finished(new) and not _is_finished(old):

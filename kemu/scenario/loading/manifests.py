@@ -6,30 +6,26 @@ What the API server would refuse is refused here already, with its own reasons, 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 from google.protobuf.message import Message
 
+from kemu.errors import Cause
 from kemu.k8s import core_v1_pb2
 from kemu.kubelet.images import stores
 from kemu.kubelet.usage import curves, usages
 from kemu.objects import defaults, resources
 from kemu.objects.conversion import convert
+from kemu.objects.fields import refusals, tables
 from kemu.objects.validation import kinds
 from kemu.scenario.format.documents import Path, follow, nearest
 from kemu.scenario.format.shapes import Report, unbuilt_text
 
 DEFAULT_IMAGE = stores.EVERYWHERE
 """Of containers that name none. No kubelet ever has to pull it."""
-
-BUILT_KINDS = (
-    "Namespace", "Node", "Pod", "PriorityClass", "PodDisruptionBudget", "Service", "Lease", "Event",
-    "DaemonSet", "ReplicaSet", "StatefulSet", "RuntimeClass",
-)  # fmt: skip
-"""Kinds that mean something without a controller, or that have theirs."""
 
 START_SECONDS = "kemu.dev/start-seconds"
 RUN_SECONDS = "kemu.dev/run-seconds"
@@ -78,8 +74,8 @@ def read(data: Any, path: Path, report: Report) -> Message | None:
         report.add(path, "must be a Kubernetes object")
         return None
     kind = data.get("kind")
-    if isinstance(kind, str) and kind in resources.BY_KIND and kind not in BUILT_KINDS:
-        report.add((*path, "kind"), unbuilt_text(kind))
+    if isinstance(kind, str) and kind in tables.REFUSED_KINDS:
+        report.add((*path, "kind"), unbuilt_text(kind), tables.REFUSED_KINDS[kind])
         return None
     try:
         message = convert.from_manifest(data)
@@ -115,7 +111,11 @@ def read_part(message_class: type[Message], data: Any, path: Path, report: Repor
 
 
 def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) -> None:
-    """Fill in what the format leaves out (namespace, images), then check as the API server does."""
+    """Fill in what the format leaves out (namespace, images), then check as the API server does.
+
+    ``data``: what ``message`` was read from.
+    """
+    complain(refusals.in_new(message), data, path, report)
     resource = resources.of(message)
     if resource.namespaced and not message.metadata.namespace:
         message.metadata.namespace = "default"
@@ -137,9 +137,24 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
     if not message.metadata.name:
         defaulted.metadata.name = f"{message.metadata.generateName}x"
     defaults.apply(defaulted)
-    for cause in kinds.validate_create(defaulted):
+    complain(kinds.validate_create(defaulted), data, path, report)
+
+
+def complain(causes: Iterable[Cause], data: Any, path: Path, report: Report) -> None:
+    """About fields of the object that ``data`` describes, each at its place in ``data``."""
+    for cause in causes:
         where, rest = follow(data, cause.field)
-        report.add((*path, *where), f"{cause.field}: {cause.message}" if rest else cause.message)
+        text = f"{cause.field}: {cause.message}" if rest else cause.message
+        report.add((*path, *where), text, key=cause.reason == refusals.UNBUILT and not rest)
+
+
+def check_patch(resource: resources.Resource, patch: Any, path: Path, report: Report) -> None:
+    """Complain of the refused fields that a patch sets. The API server alone can check the rest of it."""
+    try:
+        partial = convert.from_json(resource.message, patch)
+    except convert.ConversionError:
+        return  # A null takes a field away; a strategic patch has directives.
+    complain(refusals.in_new(partial), patch, path, report)
 
 
 def _pod_spec(message: Any) -> core_v1_pb2.PodSpec | None:

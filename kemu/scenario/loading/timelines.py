@@ -13,6 +13,7 @@ from typing import Any
 from kemu import errors
 from kemu.k8s import core_v1_pb2
 from kemu.objects import resources
+from kemu.objects.fields import tables
 from kemu.scenario import scenarios
 from kemu.scenario.expectations import full_name
 from kemu.scenario.format.documents import Path, nearest
@@ -129,6 +130,7 @@ class Timeline:
         resource = self._resource(detail["kind"], (*where, "kind")) if "kind" in detail else None
         if resource is None or "name" not in detail or patch_type not in detail:
             return None
+        manifests.check_patch(resource, detail[patch_type], (*where, patch_type), self.report)
         namespace = detail.get("namespace", "default") if resource.namespaced else ""
         return scenarios.Event(
             index,
@@ -144,7 +146,7 @@ class Timeline:
     def _resource(self, kind: str, path: Path) -> resources.Resource | None:
         found = resources.BY_KIND.get(kind)
         if found is None:
-            self.report.add(path, f"{kind!r} is not a kind that kemu knows", nearest(kind, manifests.BUILT_KINDS))
+            self.report.add(path, f"{kind!r} is not a kind that kemu knows", nearest(kind, tables.ACCEPTED))
         return found
 
     # --- workloads ---------------------------------------------------------------------------------------------------

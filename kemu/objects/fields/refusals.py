@@ -1,0 +1,84 @@
+"""Which fields of an object kemu refuses: those that would make a difference in Kubernetes and make none here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from google.protobuf.message import Message
+
+from kemu.errors import Cause
+from kemu.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.objects.conversion import descriptors
+from kemu.objects.fields import tables
+from kemu.objects.fields.sorts import Parts, Refused
+
+UNBUILT = "FieldValueUnbuilt"
+"""The reason of such causes. Kubernetes has none like it."""
+
+NO_ROLLOUT = "a changed template is not rolled out; with updateStrategy OnDelete it counts for new pods"
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A field of a message that is refused, or below which one is."""
+
+    name: str
+    inline: bool
+    is_repeated: bool
+    refused: Refused | None
+
+
+def in_new(obj: Message) -> list[Cause]:
+    """The refused fields that an object sets. Look before its defaults are filled in: those are no mistakes."""
+    if isinstance(obj, core_v1_pb2.Pod):
+        return list(_in_pod_spec(obj.spec.SerializeToString(deterministic=True)))
+    return list(_in_message(obj, ""))
+
+
+def in_change(new: Any, old: Any) -> list[Cause]:
+    """The refused fields that an update sets, and the changes that are refused."""
+    found = in_new(new)
+    if isinstance(new, apps_v1_pb2.StatefulSet | apps_v1_pb2.DaemonSet):
+        strategy = new.spec.updateStrategy.type or "RollingUpdate"
+        if strategy == "RollingUpdate" and new.spec.template != old.spec.template:
+            found.append(_cause("spec.template", NO_ROLLOUT))
+    return found
+
+
+@lru_cache(1024)
+def _in_pod_spec(spec_bytes: bytes) -> tuple[Cause, ...]:
+    """Most pods are copies of one spec. Their metadata and status hold nothing that is refused."""
+    return tuple(_in_message(core_v1_pb2.PodSpec.FromString(spec_bytes), "spec"))
+
+
+def _in_message(message: Any, path: str) -> Iterator[Cause]:
+    for step in _steps(message.DESCRIPTOR):
+        value = getattr(message, step.name)
+        here = path if step.inline else f"{path}.{step.name}".removeprefix(".")
+        if step.refused is not None:
+            is_set = bool(value) if step.is_repeated else message.HasField(step.name)
+            if is_set and (step.is_repeated or value not in step.refused.unless):
+                yield _cause(here, step.refused.why)
+        elif step.is_repeated:
+            for index, item in enumerate(value):
+                yield from _in_message(item, f"{here}[{index}]")
+        elif message.HasField(step.name):
+            yield from _in_message(value, here)
+
+
+@lru_cache(1024)
+def _steps(descriptor: Any) -> tuple[_Step, ...]:
+    steps = []
+    for field, sort in tables.parts_of(descriptor):
+        if isinstance(sort, Refused):
+            steps.append(_Step(field.name, descriptors.is_inline(field), field.is_repeated, sort))
+        elif isinstance(sort, Parts) and _steps(field.message_type):
+            steps.append(_Step(field.name, descriptors.is_inline(field), field.is_repeated, None))
+    return tuple(steps)
+
+
+def _cause(path: str, why: str) -> Cause:
+    return Cause(path, UNBUILT, f"kemu does not simulate this field: {why}")

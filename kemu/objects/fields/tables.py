@@ -1,0 +1,72 @@
+"""The sort of every field of every accepted kind: the tables of the API groups, put together and walked.
+
+To accept another kind, add it to :data:`ACCEPTED` and sort the fields of its messages in the module of its API group;
+:func:`walk` shows which are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from google.protobuf.descriptor import FieldDescriptor
+
+from kemu.objects import resources
+from kemu.objects.conversion import descriptors
+from kemu.objects.fields import apps_v1, core_v1, meta_v1, other_groups
+from kemu.objects.fields.sorts import Parts, Sort
+
+ACCEPTED = (
+    "Namespace", "Node", "Pod", "PriorityClass", "PodDisruptionBudget", "Service", "Lease", "Event",
+    "DaemonSet", "ReplicaSet", "StatefulSet", "RuntimeClass",
+)  # fmt: skip
+"""Kinds that scenarios may hold: they mean something without a controller, or have theirs."""
+
+REFUSED_KINDS: Mapping[str, str] = {
+    "Deployment": "kemu has no deployment controller",
+    "Job": "kemu has no job controller",
+    "ReplicationController": "kemu has no replication controller",
+    "ResourceQuota": "kemu has no quota controller and no quota admission",
+}
+"""Kinds that the API server stores but on which nobody acts, and why; scenarios that hold them are refused."""
+
+SORTS: Mapping[str, Sort] = {**meta_v1.SORTS, **core_v1.SORTS, **apps_v1.SORTS, **other_groups.SORTS}
+"""By ``Message.field``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a kind. Fields below a field that is sorted as a whole do not appear."""
+
+    path: str
+    """As users write it: ``spec.volumes[].emptyDir``."""
+    key: str
+    """As the tables name it: ``VolumeSource.emptyDir``."""
+    sort: Sort | None
+    """None: nobody has sorted it."""
+
+
+def walk(kind: str) -> Iterator[Field]:
+    """The fields of a kind, in the order of its messages."""
+    yield from _walk(resources.BY_KIND[kind].message.DESCRIPTOR, "")
+
+
+def _walk(descriptor: Any, path: str) -> Iterator[Field]:
+    for field in descriptor.fields:
+        key = f"{descriptor.name}.{field.name}"
+        sort = SORTS.get(key)
+        here = path if descriptors.is_inline(field) else f"{path}.{field.name}".removeprefix(".")
+        if field.is_repeated and descriptors.map_value(field) is None:
+            here += "[]"
+        if isinstance(sort, Parts):
+            yield from _walk(field.message_type, here)
+        else:
+            yield Field(here, key, sort)
+
+
+@lru_cache(1024)
+def parts_of(descriptor: Any) -> tuple[tuple[FieldDescriptor, Sort | None], ...]:
+    """The fields of a message and their sorts."""
+    return tuple((field, SORTS.get(f"{descriptor.name}.{field.name}")) for field in descriptor.fields)
