@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.bench import calibrations, decisions, scheduling
+from kemu.bench import calibrations, cliffs, decisions, scheduling
 from kemu.errors import KemuError
 
 
@@ -75,6 +75,12 @@ BENCHMARKS = {
             "scheduling decisions against a filled cache, in process; distinct: a template for each pod",
             "kemu.bench.decisions:decide",
             decisions.settings(),
+        ),
+        Benchmark(
+            "cliffs",
+            "what a decision costs while something grows that it is not about, at two sizes each",
+            "kemu.bench.cliffs:cliff",
+            cliffs.settings(),
         ),
         Benchmark(
             "long",

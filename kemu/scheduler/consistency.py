@@ -15,6 +15,7 @@ import numpy as np
 
 from kemu.k8s import core_v1_pb2
 from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.counts import matches
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.cycle.evaluations import Evaluation
@@ -201,8 +202,8 @@ def _compare_counts(cluster: Cluster, fresh: Cluster) -> Iterator[str]:
     if rows != len(fresh):
         return
     counts = cluster.counts
-    for signature, (predicate, column) in counts._matching.items():
-        recounted = [sum(1 for pod in node.pods.values() if predicate(pod)) for node in fresh.rows]
+    for signature, (wanted, column) in counts._matching.items():
+        recounted = [sum(matches(wanted, pod) for pod in node.pods.values()) for node in fresh.rows]
         yield from _differ(f"count of {signature!r}", column.column[:rows].tolist(), recounted)
         yield from _differ(f"total of {signature!r}", column.total, sum(recounted))
         if column.column[rows:].any():
@@ -213,10 +214,9 @@ def _compare_counts(cluster: Cluster, fresh: Cluster) -> Iterator[str]:
         for key, owner in owners.items():
             other = others.get(key)
             if other is not None:
-                yield from _differ(
-                    f"owners of {key!r}", owner.column[:rows].tolist(), other.column[: len(fresh)].tolist()
-                )
-    for column in counts._all():
+                yield from _differ(f"owners of {key!r}", owner.by_row(rows).tolist(), other.by_row(rows).tolist())
+                yield from _differ(f"total of {key!r}", owner.total, other.total)
+    for column in counts.kept():
         for key, (version, label_version, by_domain) in column._domains.items():
             labels = cluster._labels[key]
             if (version, label_version) == (column.version, labels.version):

@@ -42,7 +42,7 @@ def test_what_is_not_kept_up_to_date_is_found(forgotten: str, monkeypatch: pytes
 
         monkeypatch.setattr(feeds.PodFeed, "on_delete", forget)
     elif forgotten == "count":
-        monkeypatch.setattr(Counts, "pod_went", lambda self, pod, row: None)
+        monkeypatch.setattr(Counts, "pod_went", lambda self, pod, node, capacity: None)
     elif forgotten == "row":
         monkeypatch.setattr(Cluster, "settle", lambda self: None)
     else:

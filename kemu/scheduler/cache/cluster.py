@@ -12,15 +12,17 @@ An attempt that takes time works on the state as it was when it began: :meth:`Cl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from kemu.objects import requests
+from kemu.objects import requests, selectors
+from kemu.objects.selectors import LabelSelector
 from kemu.scheduler.cache import columns, pods
 from kemu.scheduler.cache.columns import BoolArray, ChangeLog, IntArray, LabelColumn, ResourceColumns
 from kemu.scheduler.cache.counts import CountColumn, Counts
+from kemu.scheduler.cache.indexes import SelectorIndex
 from kemu.scheduler.cache.nodes import NodeInfo, Taint
 from kemu.scheduler.cache.nominations import Nominator
 from kemu.scheduler.cache.pods import PodInfo, ResourceNames, Templates
@@ -71,6 +73,9 @@ class Cluster:
         """PodDisruptionBudgets by ``ns/name``."""
         self.budgets_version = 0
         self.services: dict[str, Any] = {}
+        """By ``ns/name``."""
+        self._services: dict[str, SelectorIndex[LabelSelector]] = {}
+        """What they select, by namespace."""
         self.owners: dict[tuple[str, str, str], Any] = {}
         """ReplicationControllers, ReplicaSets and StatefulSets by (kind, namespace, name)."""
         self.owners_version = 0
@@ -125,7 +130,7 @@ class Cluster:
             self._reserve(len(self.rows))
             self._order_is_stale = self._order_is_stale or len(self._zones) > 1
             for pod in info.pods.values():
-                self.counts.pod_came(pod, info.row, self.capacity)
+                self.counts.pod_came(pod, info, self.capacity)
         elif info.zone != old_zone:
             self._leave_zone(old_zone, name)
             self._zones.setdefault(info.zone, {})[name] = None
@@ -147,7 +152,7 @@ class Cluster:
             return
         self._forget_attributes(info)
         for pod in info.pods.values():
-            self.counts.pod_went(pod, info.row)
+            self.counts.pod_went(pod, info, self.capacity)
         self._leave_zone(info.zone, name)
         del self.rows[info.row]
         info.forget_node()
@@ -336,7 +341,7 @@ class Cluster:
         if pod.template.host_ports:
             self.nodes_with_ports[node_name] = info
         if info.row >= 0:
-            self.counts.pod_came(pod, info.row, self.capacity)
+            self.counts.pod_came(pod, info, self.capacity)
         self._touch(info)
 
     def remove_pod(self, uid: str) -> PodInfo | None:
@@ -357,7 +362,7 @@ class Cluster:
         if not info.ports:
             self.nodes_with_ports.pop(info.name, None)
         if info.row >= 0:
-            self.counts.pod_went(pod, info.row)
+            self.counts.pod_went(pod, info, self.capacity)
         elif not info.pods:
             self._drop(info)
         self._touch(info)
@@ -420,26 +425,17 @@ class Cluster:
         if info.row >= 0:
             self.pod_changes.append(info.row)
 
-    def matching(self, selector: PodSelector) -> CountColumn:
-        """The number of pods on each node that a selector matches."""
-
-        def predicate(pod: PodInfo) -> bool:
-            if selector.live_only and pod.terminating:
-                return False
-            return selector.matches(pod.namespace, pod.labels)
-
-        return self.counts.matching(selector.signature, predicate, self.rows, self.capacity)
-
-    def matching_all(self, wanted: tuple[PodSelector, ...]) -> CountColumn:
+    def matching(self, *wanted: PodSelector) -> CountColumn:
         """The number of pods on each node that all of the selectors match."""
-        if len(wanted) == 1:
-            return self.matching(wanted[0])
+        return self.counts.matching(wanted, self.nodes, self.capacity)
 
-        def predicate(pod: PodInfo) -> bool:
-            return all(selector.matches(pod.namespace, pod.labels) for selector in wanted)
-
-        signature = ("all", *(selector.signature for selector in wanted))
-        return self.counts.matching(signature, predicate, self.rows, self.capacity)
+    def services_of(self, namespace: str, labels: Mapping[str, str]) -> Iterator[LabelSelector]:
+        """The selectors of the Services that select a pod with these labels."""
+        services = self._services.get(namespace)
+        if services is not None:
+            for selector in services.candidates(labels):
+                if selector.matches(labels):
+                    yield selector
 
     # Other objects --------------------------------------------------------------------------------------------------
 
@@ -459,10 +455,17 @@ class Cluster:
         self.budgets_version += 1
 
     def set_service(self, key: str, service: Any | None) -> None:
-        if service is None:
-            self.services.pop(key, None)
-        else:
+        known = self.services.pop(key, None)
+        if known is not None and known.spec.selector:
+            namespace = known.metadata.namespace
+            self._services[namespace].remove(key)
+            if not self._services[namespace]:
+                del self._services[namespace]
+        if service is not None:
             self.services[key] = service
+            if service.spec.selector:
+                selector = selectors.labels_equal(service.spec.selector)
+                self._services.setdefault(service.metadata.namespace, SelectorIndex()).add(key, selector, selector)
         self.owners_version += 1
 
     def set_owner(self, kind: str, namespace: str, name: str, owner: Any | None) -> None:

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Mapping, Sequence
+from collections import UserDict
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any
 
 import grpc
@@ -33,6 +34,36 @@ BUILT_IN = {"gpu-share": "kemu.scheduler.extenders.gpus:GpuShare"}
 """Those that come with kemu, by the name that a scenario may use."""
 
 
+class KnownPods(UserDict[str, Any]):
+    """Pods by UID, which are also found by the node that they run on."""
+
+    def __init__(self) -> None:
+        self._by_node: dict[str, dict[str, Any]] = {}
+        super().__init__()
+
+    def on_node(self, node: str) -> Mapping[str, Any]:
+        """By UID."""
+        return self._by_node.get(node, {})
+
+    def __setitem__(self, uid: str, pod: Any) -> None:
+        self._leave(uid)
+        super().__setitem__(uid, pod)
+        if pod.spec.nodeName:
+            self._by_node.setdefault(pod.spec.nodeName, {})[uid] = pod
+
+    def __delitem__(self, uid: str) -> None:
+        self._leave(uid)
+        super().__delitem__(uid)
+
+    def _leave(self, uid: str) -> None:
+        known = self.get(uid)
+        if known is not None and known.spec.nodeName:
+            there = self._by_node[known.spec.nodeName]
+            del there[uid]
+            if not there:
+                del self._by_node[known.spec.nodeName]
+
+
 class Extender:
     """What an extender decides. Pods and nodes are ``core.v1`` messages: read them, change none.
 
@@ -45,7 +76,7 @@ class Extender:
         self.client = client
         self.args = args
         self.nodes: dict[str, Any] = {}
-        self.pods: dict[str, Any] = {}
+        self.pods = KnownPods()
 
     def filter(self, pod: Any, node: Any) -> Status | None:
         """None when the pod can run on the node; ``unresolvable(…)`` where preemption could not help either."""
@@ -68,7 +99,7 @@ class Extender:
 
     def pods_on(self, node: str) -> list[Any]:
         """In the order of their UIDs."""
-        return [pod for _uid, pod in sorted(self.pods.items()) if pod.spec.nodeName == node]
+        return [pod for _uid, pod in sorted(self.pods.on_node(node).items())]
 
 
 class Refusal(KemuError):
@@ -117,7 +148,7 @@ class ExtenderActor:
 class _Mirror:
     """Keeps a dictionary as an informer says."""
 
-    def __init__(self, objects: dict[str, Any], key: Any) -> None:
+    def __init__(self, objects: MutableMapping[str, Any], key: Any) -> None:
         self._objects = objects
         self._key = key
 

@@ -17,7 +17,7 @@ import numpy as np
 from kemu.scheduler.cache import terms
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import BoolArray, IntArray
-from kemu.scheduler.cache.counts import PREFERRED, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, CountColumn
+from kemu.scheduler.cache.counts import PREFERRED, REQUIRED_AFFINITY, REQUIRED_ANTI_AFFINITY, CountColumn, TermColumn
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo, Template
 from kemu.scheduler.cache.terms import AffinityTerm
@@ -47,15 +47,15 @@ class DomainCounts:
         self.difference: dict[Domain, int] = {}
         self.total_difference = 0
 
-    def include(self, key: str, column: CountColumn) -> None:
+    def include(self, key: str, column: CountColumn | TermColumn) -> None:
         counts = column.by_domain(self.cluster.label(key), len(self.cluster))
+        self.total += int(counts[1:].sum())
         known = self.by_key.get(key)
         if known is not None:
             wider = counts.copy()
             wider[: len(known)] += known
             counts = wider
         self.by_key[key] = counts
-        self.total = sum(int(each[1:].sum()) for each in self.by_key.values())
 
     def fork(self) -> DomainCounts:
         twin = DomainCounts.__new__(DomainCounts)
@@ -149,11 +149,11 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         if not owners and not template.affinity_terms and not template.anti_affinity_terms:
             return SKIP
         state = _State(cycle)
-        for owner in owners.values():
+        for owner in cluster.counts.owning(REQUIRED_ANTI_AFFINITY, cycle.labels):
             if owner.term.matches(cycle.namespace, cycle.labels, state.namespace_labels):
                 state.existing.include(owner.term.key, owner)
         for term in template.affinity_terms:
-            state.affinity.include(term.key, cluster.matching_all(state.wanted))
+            state.affinity.include(term.key, cluster.matching(*state.wanted))
         for term, selector in zip(template.anti_affinity_terms, state.selectors, strict=True):
             state.anti_affinity.include(term.key, cluster.matching(selector))
         if not template.affinity_terms and not template.anti_affinity_terms and state.existing.empty:
@@ -255,7 +255,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
             return SKIP
         scores: dict[str, IntArray] = {}
 
-        def include(key: str, column: CountColumn, weight: int) -> None:
+        def include(key: str, column: CountColumn | TermColumn, weight: int) -> None:
             if column.total:
                 by_domain = column.by_domain(cluster.label(key), len(cluster)) * np.int64(weight)
                 scores[key] = scores[key] + by_domain if key in scores else by_domain
@@ -264,11 +264,11 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
             include(term.key, cluster.matching(terms.pod_selector(term, cluster.namespaces)), weight)
         namespace_labels = cluster.namespaces.get(cycle.namespace, {})
         labels = cycle.labels
-        for owner in owners[PREFERRED].values():
+        for owner in cluster.counts.owning(PREFERRED, labels):
             if owner.term.matches(cycle.namespace, labels, namespace_labels):
                 include(owner.term.key, owner, owner.weight)
         if self.hard_weight:
-            for owner in owners[REQUIRED_AFFINITY].values():
+            for owner in cluster.counts.owning(REQUIRED_AFFINITY, labels):
                 if owner.term.matches(cycle.namespace, labels, namespace_labels):
                     include(owner.term.key, owner, self.hard_weight)
         if not scores:

@@ -405,7 +405,7 @@ def _matching(cycle: Cycle, constraint: SpreadConstraint) -> IntArray | None:
     if selector.everything or selector.nothing:
         return None
     column = cycle.cluster.matching(PodSelector((cycle.namespace,), False, selector, live_only=True))
-    return column.column[: len(cycle.cluster)]
+    return column.by_row(len(cycle.cluster))
 
 
 def default_selector(pod: Any, labels: Mapping[str, str], cluster: Cluster) -> LabelSelector | None:
@@ -417,10 +417,8 @@ def default_selector(pod: Any, labels: Mapping[str, str], cluster: Cluster) -> L
     merged: dict[str, str] = {}
     added: tuple[Requirement, ...] = ()
     namespace = pod.metadata.namespace
-    for service in cluster.services.values():
-        wanted = service.spec.selector
-        if service.metadata.namespace == namespace and wanted and all(labels.get(key) == wanted[key] for key in wanted):
-            merged.update((key, wanted[key]) for key in sorted(wanted))
+    for service in cluster.services_of(namespace, labels):
+        merged.update(service.equals)
     owner = meta.controller_of(pod)
     if owner is not None and _SELECTOR_OWNERS.get(owner.kind) == owner.apiVersion:
         controller = cluster.owners.get((owner.kind, namespace, owner.name))
