@@ -12,17 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kemu.scheduler.cache.nodes import NodeInfo
-from kemu.scheduler.framework.events import Event, Hint
-from kemu.scheduler.framework.interfaces import (
+from kemu.scheduler.framework import (
     MAX_SCORE,
     ArgumentError,
     Cycle,
+    Event,
     Handle,
+    Hint,
     NodeFilterPlugin,
+    NodeInfo,
     NodeScorePlugin,
+    Status,
+    unresolvable,
+    unschedulable,
 )
-from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable
 
 LABEL = "example.com/watts"
 

@@ -11,17 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import meta, names, qos, requests, selectors
+from kemu.objects import host_ports, meta, names, qos, requests, selectors
 from kemu.scheduler.cache import terms
 
 CPU = 0
 MEMORY = 1
 
 _NATIVE = (requests.CPU, requests.MEMORY, requests.EPHEMERAL_STORAGE)
-_WILDCARD_IPS = ("", "0.0.0.0")
-
-HostPort = tuple[str, str, int]
-"""IP (``0.0.0.0`` for all), protocol, port."""
 
 
 class ResourceNames:
@@ -41,11 +37,6 @@ class ResourceNames:
             self.names.append(name)
             self.on_new()
         return number
-
-
-def is_extended_resource(name: str) -> bool:
-    """Whether the name is that of an extended resource (``k8s.io/component-helpers``, IsExtendedResourceName)."""
-    return "/" in name and "kubernetes.io/" not in name and not name.startswith("requests.")
 
 
 def is_scalar_resource(name: str) -> bool:
@@ -111,7 +102,7 @@ class Template:
             (term.weight, selectors.NodeSelectorTerm(term.preference))
             for term in node_affinity.preferredDuringSchedulingIgnoredDuringExecution
         )
-        self.host_ports = host_ports(spec)
+        self.host_ports = host_ports.of(spec)
         self.containers = len(spec.containers) + len(spec.initContainers)
         self.images = images(spec)
         namespace = self.namespace
@@ -137,20 +128,6 @@ def indexed(amounts: dict[str, int], names: ResourceNames) -> tuple[tuple[int, i
     """Amounts above 0 by resource number: cpu, memory, ephemeral storage, then the others by name."""
     found = [(number, amounts[name]) for number, name in enumerate(_NATIVE) if amounts.get(name, 0) > 0]
     found += [(names.of(name), amounts[name]) for name in sorted(amounts) if name not in _NATIVE and amounts[name] > 0]
-    return tuple(found)
-
-
-def host_ports(spec: Any) -> tuple[HostPort, ...]:
-    """Host ports of containers and sidecars."""
-    found: list[HostPort] = []
-    for containers, sidecars_only in ((spec.containers, False), (spec.initContainers, True)):
-        for container in containers:
-            if sidecars_only and container.restartPolicy != "Always":
-                continue
-            for port in container.ports:
-                if port.hostPort > 0:
-                    address = "0.0.0.0" if port.hostIP in _WILDCARD_IPS else port.hostIP
-                    found.append((address, port.protocol or "TCP", port.hostPort))
     return tuple(found)
 
 

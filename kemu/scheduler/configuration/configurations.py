@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.objects import names
-from kemu.scheduler.cache import pods
+from kemu.objects import names, requests
 from kemu.scheduler.configuration import arguments, fields
 from kemu.scheduler.configuration.fields import API_VERSION as API_VERSION
 from kemu.scheduler.configuration.fields import ConfigurationError as ConfigurationError
@@ -352,7 +351,7 @@ def _extender(data: Any, path: str, managed: list[str], ignored: list[str]) -> E
         one = fields.read(entry, here, {"name": fields.text, "ignoredByScheduler": fields.boolean})
         name = one.get("name", "")
         problems = names.label_key(name)
-        if problems or not pods.is_extended_resource(name):
+        if problems or not requests.is_extended(name):
             reason = problems[0] if problems else "is not the name of an extended resource"
             raise ConfigurationError(f"{here}.name", f"{name!r}: {reason}")
         if name in managed:

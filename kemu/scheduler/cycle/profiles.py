@@ -266,7 +266,5 @@ def _load(name: str, path: str) -> Factory:
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(path, f"plugin {name!r} cannot be loaded: {error}") from None
     if not (isinstance(loaded, type) and issubclass(loaded, Plugin)):
-        raise ConfigurationError(
-            path, f"{name!r} is not a plugin: a subclass of kemu.scheduler.framework.interfaces.Plugin is"
-        )
+        raise ConfigurationError(path, f"{name!r} is not a plugin: a subclass of kemu.scheduler.framework.Plugin is")
     return loaded

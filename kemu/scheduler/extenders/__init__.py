@@ -1,1 +1,12 @@
-"""Extenders: the scheduler's side (``clients``), the other side (``servers``), one that comes with kemu (``gpus``)."""
+"""Extenders: processes that schedulers call, from both sides. Authors of an extender import all they need from here.
+
+    from kemu.scheduler.extenders import Extender, unschedulable
+
+Begin with :mod:`kemu.scheduler.extenders.servers`, the side of the extender; :mod:`~kemu.scheduler.extenders.gpus` is
+one that comes with kemu, and :mod:`~kemu.scheduler.extenders.clients` is the side of the scheduler.
+"""
+
+from kemu.scheduler.extenders.servers import Extender, Refusal, serve
+from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable
+
+__all__ = ["Extender", "Refusal", "Status", "serve", "unresolvable", "unschedulable"]

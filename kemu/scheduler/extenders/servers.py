@@ -116,7 +116,7 @@ def load(name: str) -> type[Extender]:
     except (ImportError, AttributeError) as error:
         raise ValueError(f"extender {name!r} cannot be loaded: {error}") from None
     if not (isinstance(found, type) and issubclass(found, Extender)):
-        raise ValueError(f"{name!r} is not an extender: a subclass of kemu.scheduler.extenders.servers.Extender is")
+        raise ValueError(f"{name!r} is not an extender: a subclass of kemu.scheduler.extenders.Extender is")
     return found
 
 

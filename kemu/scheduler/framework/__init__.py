@@ -1,1 +1,96 @@
-"""The scheduling framework: extension points, statuses, events. Begin at ``interfaces``."""
+"""The scheduling framework: all that the author of a plugin imports comes from here.
+
+    from kemu.scheduler.framework import Cycle, NodeFilterPlugin, NodeInfo, Status, unschedulable
+
+Begin with :mod:`kemu.scheduler.framework.interfaces`: the extension points, and what plugins are given.
+
+    interfaces    extension points, Handle, Cycle         statuses   what a plugin answers
+    events        what may make a pod schedulable         results    candidates, the result of PostFilter
+    permits       pods that wait for their permit         registries which plugins a profile may name
+"""
+
+from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.nodes import NodeInfo, Taint
+from kemu.scheduler.cache.pods import PodInfo, Template
+from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.interfaces import (
+    MAX_SCORE,
+    SKIP,
+    ArgumentError,
+    BindPlugin,
+    Cycle,
+    Diagnosis,
+    FilterPlugin,
+    Handle,
+    MaskFilterPlugin,
+    Narrowed,
+    NodeFilterPlugin,
+    NodeScorePlugin,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    Scope,
+    ScorePlugin,
+    Skip,
+)
+from kemu.scheduler.framework.permits import WaitingPod
+from kemu.scheduler.framework.results import Candidate, PostFilterResult
+from kemu.scheduler.framework.statuses import (
+    ERROR,
+    PENDING,
+    UNRESOLVABLE,
+    UNSCHEDULABLE,
+    WAIT,
+    Status,
+    unresolvable,
+    unschedulable,
+)
+
+__all__ = [
+    "ERROR",
+    "MAX_SCORE",
+    "PENDING",
+    "SKIP",
+    "UNRESOLVABLE",
+    "UNSCHEDULABLE",
+    "WAIT",
+    "ArgumentError",
+    "BindPlugin",
+    "Candidate",
+    "Cluster",
+    "Cycle",
+    "Diagnosis",
+    "Event",
+    "FilterPlugin",
+    "Handle",
+    "Hint",
+    "MaskFilterPlugin",
+    "Narrowed",
+    "NodeFilterPlugin",
+    "NodeInfo",
+    "NodeScorePlugin",
+    "PermitPlugin",
+    "Plugin",
+    "PodInfo",
+    "PostBindPlugin",
+    "PostFilterPlugin",
+    "PostFilterResult",
+    "PreBindPlugin",
+    "PreEnqueuePlugin",
+    "QueueSortPlugin",
+    "ReservePlugin",
+    "Scope",
+    "ScorePlugin",
+    "Skip",
+    "Status",
+    "Taint",
+    "Template",
+    "WaitingPod",
+    "unresolvable",
+    "unschedulable",
+]

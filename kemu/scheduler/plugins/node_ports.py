@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from kemu.scheduler.cache import pods
+from kemu.objects import host_ports
+from kemu.objects.host_ports import HostPort
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
-from kemu.scheduler.cache.pods import HostPort, PodInfo
+from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.framework.events import Event, Hint
 from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin, Scope
 from kemu.scheduler.framework.statuses import Status, unschedulable
 
 _TAKEN = unschedulable("node(s) didn't have free ports for the requested pod ports")
-_ANY = "0.0.0.0"
 
 
 class NodePorts(FilterPlugin):
@@ -29,9 +29,9 @@ class NodePorts(FilterPlugin):
     def verdict(self, state: tuple[HostPort, ...], node: NodeInfo) -> int:
         if node.ports:
             for address, protocol, port in state:
-                taken = node.ports.get((protocol, port))
-                if taken and (address == _ANY or address in taken or _ANY in taken):
-                    return 1
+                for taken in node.ports.get((protocol, port), ()):
+                    if host_ports.conflict(address, taken):
+                        return 1
         return 0
 
     def verdicts(self, state: tuple[HostPort, ...], cluster: Cluster) -> IntArray | None:
@@ -55,10 +55,8 @@ class NodePorts(FilterPlugin):
 
 
 def _frees_a_port(pod: PodInfo, old: Any, new: Any) -> bool:
-    for address, protocol, port in pods.host_ports(old.spec):
-        for wanted_address, wanted_protocol, wanted_port in pod.template.host_ports:
-            if (protocol, port) == (wanted_protocol, wanted_port) and (
-                address == wanted_address or _ANY in (address, wanted_address)
-            ):
-                return True
-    return False
+    return any(
+        (protocol, port) == (wanted_protocol, wanted_port) and host_ports.conflict(address, wanted_address)
+        for address, protocol, port in host_ports.of(old.spec)
+        for wanted_address, wanted_protocol, wanted_port in pod.template.host_ports
+    )

@@ -17,7 +17,7 @@ from kemu.scheduler.cache import columns
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
-from kemu.scheduler.cache.pods import CPU, MEMORY, PodInfo, is_extended_resource, is_scalar_resource
+from kemu.scheduler.cache.pods import CPU, MEMORY, PodInfo, is_scalar_resource
 from kemu.scheduler.framework import events
 from kemu.scheduler.framework.events import Event, Hint
 from kemu.scheduler.framework.interfaces import (
@@ -86,7 +86,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         return Demand(items, tuple(names[number] for number, _amount in items))
 
     def _is_ignored(self, name: str) -> bool:
-        if not is_extended_resource(name):
+        if not requests.is_extended(name):
             return False
         return name in self.ignored or name.partition("/")[0] in self.ignored_groups
 
