@@ -6,6 +6,7 @@ KemuError
 │   └── TooManyRequests  ServiceUnavailable  ServerTimeout  InternalError  MethodNotAllowed
 ├── StoreError           Compacted, FutureRevision, JournalCorrupt
 ├── ScenarioError        a scenario with mistakes, all of them, each with its place
+├── FieldError           one wrong field of a configuration, with its path and a suggestion
 ├── RunLogError          a run folder or run log that cannot be read
 └── SimulationError      Deadlock, Livelock, Nondeterminism, Divergence, ActorFailed
 """
@@ -169,6 +170,17 @@ class ScenarioError(KemuError):
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
         self.problems = tuple(problems)
+
+
+class FieldError(KemuError, ValueError):
+    """One field of a configuration is wrong. ``path`` leads to it, ``suggestion`` may name what was meant."""
+
+    def __init__(self, path: str, message: str, suggestion: str = "") -> None:
+        hint = f" ({suggestion})" if suggestion else ""
+        super().__init__(f"{path}: {message}{hint}")
+        self.path = path
+        self.message = message
+        self.suggestion = suggestion
 
 
 class RunLogError(KemuError):

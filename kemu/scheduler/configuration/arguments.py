@@ -1,8 +1,8 @@
 """Arguments of the plugins in the tree (``pluginConfig[].args``): which there are, what each may hold, their defaults.
 
 What is refused, and where, is what ``pkg/scheduler/apis/config/validation`` (validation_pluginargs.go) refuses; the
-defaults are those of ``pkg/scheduler/apis/config/v1`` (defaults.go). Used by
-:mod:`kemu.scheduler.configuration.configurations`.
+defaults are those of ``pkg/scheduler/apis/config/v1`` (defaults.go). So the plugins in the tree get complete and
+checked arguments, and check nothing themselves.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ Arguments = dict[str, Any]
 def is_known(plugin: str) -> bool:
     """Whether the arguments of a plugin are checked here."""
     return plugin in _CHECKS or plugin in _WITHOUT_ARGUMENTS
+
+
+def defaults(plugin: str) -> Arguments:
+    """The arguments of a plugin in the tree that a profile says nothing about; none of any other plugin."""
+    return checked(plugin, {}, "", {}) if is_known(plugin) else {}
 
 
 def checked(plugin: str, data: Mapping[str, Any], path: str, gates: Mapping[str, bool]) -> Arguments:
@@ -100,7 +105,8 @@ def _fit(data: Mapping[str, Any], path: str, gates: Mapping[str, bool]) -> Argum
             raise ConfigurationError(here, f"a resource group name cannot contain '/': {group!r}")
         _label_name(group, here)
     strategy = found.get("scoringStrategy", {"type": _STRATEGIES[0]})
-    return {**found, "scoringStrategy": _scoring_strategy(strategy, f"{path}.scoringStrategy")}
+    found["scoringStrategy"] = _scoring_strategy(strategy, f"{path}.scoringStrategy")
+    return {"ignoredResources": [], "ignoredResourceGroups": [], **found}
 
 
 def _scoring_strategy(data: Mapping[str, Any], path: str) -> Arguments:
@@ -129,7 +135,7 @@ def _scoring_strategy(data: Mapping[str, Any], path: str) -> Arguments:
 def _pod_topology_spread(data: Mapping[str, Any], path: str, gates: Mapping[str, bool]) -> Arguments:
     found = fields.read(data, path, {"defaultConstraints": fields.entries, "defaultingType": fields.text})
     kind = found.setdefault("defaultingType", "System")
-    constraints = found.get("defaultConstraints", [])
+    constraints = found.setdefault("defaultConstraints", [])
     if kind not in ("System", "List"):
         raise ConfigurationError(f"{path}.defaultingType", f"unsupported value {kind!r}: System, List")
     if kind == "System" and constraints:

@@ -260,7 +260,7 @@ def profile_of(
         if arguments.is_known(name):
             made[name] = arguments.checked(name, made[name], paths[name], gates)
     if ignored_resources:
-        fit = made.get("NodeResourcesFit", {})
+        fit = made.get("NodeResourcesFit") or arguments.defaults("NodeResourcesFit")
         made["NodeResourcesFit"] = {**fit, "ignoredResources": list(ignored_resources)}
     return ProfileConfiguration(
         scheduler_name=found.get("schedulerName") or default_name,

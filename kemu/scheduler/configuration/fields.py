@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kemu.errors import KemuError
+from kemu.errors import FieldError
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 
@@ -22,15 +22,8 @@ _DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
 _UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class ConfigurationError(KemuError, ValueError):
+class ConfigurationError(FieldError):
     """A mistake in a scheduler's configuration. ``path`` leads to it from the top of the configuration."""
-
-    def __init__(self, path: str, message: str, suggestion: str = "") -> None:
-        hint = f" ({suggestion})" if suggestion else ""
-        super().__init__(f"{path}: {message}{hint}")
-        self.path = path
-        self.message = message
-        self.suggestion = suggestion
 
 
 def read(data: Any, path: str, known: Mapping[str, Check]) -> dict[str, Any]:

@@ -7,11 +7,11 @@ The default set and what a configuration changes in it are merged as ``pkg/sched
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
-from typing import TypeGuard, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
-from kemu.scheduler.configuration import fields
+from kemu.scheduler.configuration import arguments, fields
 from kemu.scheduler.configuration.configurations import ConfigurationError, PluginRef, PluginSet, ProfileConfiguration
 from kemu.scheduler.cycle import half_plugins
 from kemu.scheduler.cycle.line_ups import LineUp
@@ -225,16 +225,19 @@ class _Resolver:
         if name in self._registry.inert:
             return None
         make = self._registry.factory(name) or _load(name, path)
-        arguments = dict(self._configuration.arguments.get(name, {}))
-        arguments.pop("apiVersion", None)
-        arguments.pop("kind", None)
         try:
-            plugin = make(arguments, self._handle)
+            plugin = make(self._arguments(name), self._handle)
         except ArgumentError as error:
             place = self._configuration.argument_paths.get(name, f"{self._path}.pluginConfig[{name}].args")
             raise ConfigurationError(f"{place}.{error.path}", error.message, error.suggestion) from None
         self._unused[name] = plugin
         return plugin
+
+    def _arguments(self, name: str) -> Mapping[str, Any]:
+        given = self._configuration.arguments.get(name)
+        if given is None:
+            return arguments.defaults(name)
+        return {key: value for key, value in given.items() if key not in ("apiVersion", "kind")}
 
     def _check_known(self, name: str, path: str) -> None:
         known = self._registry.names

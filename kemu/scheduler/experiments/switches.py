@@ -11,21 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.errors import KemuError
+from kemu.errors import FieldError
 
 MIN_FEASIBLE_NODES = 100
 """At least so many nodes that pass are looked for before a search stops, in today's kube-scheduler."""
 
 
-class PolicyError(KemuError, ValueError):
+class PolicyError(FieldError):
     """A switch that does not exist, or a value that it does not have. ``path`` names the switch."""
-
-    def __init__(self, path: str, message: str, suggestion: str = "") -> None:
-        hint = f" ({suggestion})" if suggestion else ""
-        super().__init__(f"{path}: {message}{hint}")
-        self.path = path
-        self.message = message
-        self.suggestion = suggestion
 
 
 def _one_of(*values: object, default: object) -> Any:

@@ -39,6 +39,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from kemu.errors import FieldError
 from kemu.runtime.env import Clock, Random
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import BoolArray, IntArray
@@ -176,14 +177,8 @@ class Plugin:
         return [(event, None) for event in Event]
 
 
-class ArgumentError(ValueError):
+class ArgumentError(FieldError):
     """An argument of a plugin is wrong. ``path`` leads there from the plugin's arguments."""
-
-    def __init__(self, path: str, message: str, suggestion: str = "") -> None:
-        super().__init__(f"{path}: {message}")
-        self.path = path
-        self.message = message
-        self.suggestion = suggestion
 
 
 class QueueSortPlugin(Plugin):

@@ -13,7 +13,6 @@ from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.cycle.filtering import Filtering
 from kemu.scheduler.framework.events import Event, Hint
 from kemu.scheduler.framework.interfaces import (
-    ArgumentError,
     Diagnosis,
     Handle,
     PostFilterPlugin,
@@ -33,11 +32,8 @@ _NO_CLAIMS = "no new claims to deallocate, preemption: "
 class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         super().__init__(args, handle)
-        self.candidates_percentage = _whole(args, "minCandidateNodesPercentage", 10, 100)
-        self.candidates_absolute = _whole(args, "minCandidateNodesAbsolute", 100, None)
-        if self.candidates_percentage == self.candidates_absolute == 0:
-            raise ArgumentError("minCandidateNodesPercentage", "and minCandidateNodesAbsolute cannot both be 0")
-
+        self.candidates_percentage: int = args["minCandidateNodesPercentage"]
+        self.candidates_absolute: int = args["minCandidateNodesAbsolute"]
         self.preemptor = Preemptor(handle.cluster, handle.policy, handle.random, self.candidates_wanted)
 
     def post_filter(self, diagnosis: Diagnosis) -> PostFilterResult:
@@ -76,11 +72,3 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     def candidates_wanted(self, nodes: int) -> int:
         """With how many candidates the search may stop."""
         return min(nodes, max(nodes * self.candidates_percentage // 100, self.candidates_absolute))
-
-
-def _whole(args: Mapping[str, Any], key: str, default: int, highest: int | None) -> int:
-    value = args.get(key, default)
-    if not isinstance(value, int) or value < 0 or (highest is not None and value > highest):
-        limit = "" if highest is None else f" to {highest}"
-        raise ArgumentError(key, f"must be an integer from 0{limit}: {value!r}")
-    return value

@@ -22,7 +22,7 @@ from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo, Template
 from kemu.scheduler.cache.terms import AffinityTerm
 from kemu.scheduler.framework.events import Event, Hint
-from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, ArgumentError, Cycle, FilterPlugin, Handle, ScorePlugin
+from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, FilterPlugin, Handle, ScorePlugin
 from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable
 
 _AFFINITY = unresolvable("node(s) didn't match pod affinity rules")
@@ -135,11 +135,8 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         super().__init__(args, handle)
-        weight = args.get("hardPodAffinityWeight", 1)
-        if not isinstance(weight, int) or not 0 <= weight <= 100:
-            raise ArgumentError("hardPodAffinityWeight", f"must be an integer from 0 to 100: {weight!r}")
-        self.hard_weight = weight
-        self.ignores_existing = bool(args.get("ignorePreferredTermsOfExistingPods", False))
+        self.hard_weight: int = args["hardPodAffinityWeight"]
+        self.ignores_existing: bool = args["ignorePreferredTermsOfExistingPods"]
 
     # Filter ---------------------------------------------------------------------------------------------------------
 

@@ -18,7 +18,6 @@ from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.framework.events import Event, Hint
 from kemu.scheduler.framework.interfaces import (
     SKIP,
-    ArgumentError,
     Cycle,
     FilterPlugin,
     Handle,
@@ -47,11 +46,7 @@ class NodeAffinity(FilterPlugin, ScorePlugin):
         self.added: NodeSelector | None = None
         self.added_preferred: WeightedTerms = ()
         if args.get("addedAffinity"):
-            try:
-                added = convert.from_json(core_v1_pb2.NodeAffinity, args["addedAffinity"], path="addedAffinity")
-            except convert.ConversionError as error:
-                problem = error.problems[0]
-                raise ArgumentError(problem.path, problem.message, problem.suggestion) from None
+            added = convert.from_json(core_v1_pb2.NodeAffinity, args["addedAffinity"])
             if added.HasField("requiredDuringSchedulingIgnoredDuringExecution"):
                 self.added = NodeSelector(added.requiredDuringSchedulingIgnoredDuringExecution)
             self.added_preferred = tuple(

@@ -18,7 +18,6 @@ from kemu.scheduler.cache.columns import BoolArray, IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import CPU, MEMORY, is_scalar_resource
 from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, Handle, Scope, ScorePlugin
-from kemu.scheduler.plugins import scoring
 
 FloatArray = npt.NDArray[np.float64]
 Counted = tuple[tuple[int, int], ...]
@@ -30,7 +29,7 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         super().__init__(args, handle)
-        self.resources = [name for name, _weight in scoring.resource_weights(args.get("resources"), "resources")]
+        self.resources: list[str] = [one["name"] for one in args["resources"]]
 
     def prepare_scores(self, cycle: Cycle, rows: IntArray) -> Any:
         amounts = dict(cycle.template.requests)

@@ -22,7 +22,6 @@ from kemu.scheduler.framework import events
 from kemu.scheduler.framework.events import Event, Hint
 from kemu.scheduler.framework.interfaces import (
     MAX_SCORE,
-    ArgumentError,
     Cycle,
     FilterPlugin,
     Handle,
@@ -30,10 +29,11 @@ from kemu.scheduler.framework.interfaces import (
     ScorePlugin,
 )
 from kemu.scheduler.framework.statuses import UNRESOLVABLE, UNSCHEDULABLE, Status
-from kemu.scheduler.plugins import scoring
 
 _UNRESOLVABLE = 1 << 38
 _MOST_RESOURCES = 36
+_PER_POINT = MAX_SCORE // 10
+"""The scores of a shape go up to 10."""
 _PLAIN = [(CPU, 1), (MEMORY, 1)]
 """Resources and weights of the score as they are by default."""
 
@@ -61,17 +61,15 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         super().__init__(args, handle)
-        self.ignored = tuple(args.get("ignoredResources") or ())
-        self.ignored_groups = tuple(args.get("ignoredResourceGroups") or ())
-        strategy = args.get("scoringStrategy") or {}
-        self.strategy = strategy.get("type") or LEAST_ALLOCATED
-        if self.strategy not in (LEAST_ALLOCATED, MOST_ALLOCATED, RATIO):
-            raise ArgumentError(
-                "scoringStrategy.type",
-                f"unknown strategy {self.strategy!r}: {LEAST_ALLOCATED}, {MOST_ALLOCATED} or {RATIO}",
-            )
-        self.weights = scoring.resource_weights(strategy.get("resources"), "scoringStrategy.resources")
-        self.shape = _shape(strategy.get("requestedToCapacityRatio") or {}) if self.strategy == RATIO else ((0, 0),)
+        self.ignored = tuple(args["ignoredResources"])
+        self.ignored_groups = tuple(args["ignoredResourceGroups"])
+        strategy = args["scoringStrategy"]
+        self.strategy: str = strategy["type"]
+        self.weights: list[tuple[str, int]] = [(one["name"], one["weight"]) for one in strategy["resources"]]
+        self.shape: tuple[tuple[int, int], ...] = ((0, 0),)
+        if self.strategy == RATIO:
+            points = strategy["requestedToCapacityRatio"]["shape"]
+            self.shape = tuple((one["utilization"], one["score"] * _PER_POINT) for one in points)
         self._ratio_scores = np.array([_on_shape(self.shape, one) for one in range(101)], dtype=np.int64)
 
     # Filter ---------------------------------------------------------------------------------------------------------
@@ -242,24 +240,6 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         before = requests.resource_list(old.status.allocatable)
         after = requests.resource_list(new.status.allocatable)
         return self._fits_empty(pod, new) and any(after.get(name, 0) > before.get(name, 0) for name in wanted)
-
-
-def _shape(arguments: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
-    """Points of (utilization in percent, score of 0..100)."""
-    path = "scoringStrategy.requestedToCapacityRatio.shape"
-    points: list[tuple[int, int]] = []
-    for number, point in enumerate(arguments.get("shape") or ()):
-        utilization, score = point.get("utilization", 0), point.get("score", 0)
-        if not isinstance(utilization, int) or not 0 <= utilization <= 100:
-            raise ArgumentError(f"{path}[{number}].utilization", f"must be an integer from 0 to 100: {utilization!r}")
-        if not isinstance(score, int) or not 0 <= score <= 10:
-            raise ArgumentError(f"{path}[{number}].score", f"must be an integer from 0 to 10: {score!r}")
-        if points and utilization <= points[-1][0]:
-            raise ArgumentError(f"{path}[{number}].utilization", "must be greater than that of the point before")
-        points.append((utilization, score * (MAX_SCORE // 10)))
-    if not points:
-        raise ArgumentError(path, "at least one point is needed")
-    return tuple(points)
 
 
 def _on_shape(shape: tuple[tuple[int, int], ...], utilization: int) -> int:

@@ -25,7 +25,7 @@ from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo, Template
 from kemu.scheduler.cache.terms import HOSTNAME, PodSelector, SpreadConstraint
 from kemu.scheduler.framework.events import Event, Hint, taints_of
-from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, ArgumentError, Cycle, FilterPlugin, Handle, ScorePlugin
+from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, FilterPlugin, Handle, ScorePlugin
 from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable
 from kemu.scheduler.plugins import node_affinity
 
@@ -129,24 +129,10 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         super().__init__(args, handle)
-        defaulting = args.get("defaultingType") or "System"
-        if defaulting not in ("System", "List"):
-            raise ArgumentError("defaultingType", f"unknown type {defaulting!r}: System or List")
-        self.system_defaults = defaulting == "System"
-        listed = args.get("defaultConstraints") or []
-        if listed and self.system_defaults:
-            raise ArgumentError("defaultConstraints", "only with defaultingType List")
-        self.defaults: list[Any] = []
-        for number, entry in enumerate(listed):
-            path = f"defaultConstraints[{number}]"
-            try:
-                constraint = convert.from_json(core_v1_pb2.TopologySpreadConstraint, entry, path=path)
-            except convert.ConversionError as error:
-                problem = error.problems[0]
-                raise ArgumentError(problem.path, problem.message, problem.suggestion) from None
-            if constraint.HasField("labelSelector"):
-                raise ArgumentError(f"{path}.labelSelector", "must not be set: it follows from the pod's services")
-            self.defaults.append(constraint)
+        self.system_defaults: bool = args["defaultingType"] == "System"
+        self.defaults: list[Any] = [
+            convert.from_json(core_v1_pb2.TopologySpreadConstraint, entry) for entry in args["defaultConstraints"]
+        ]
 
     def constraints(
         self, template: Template, labels: Mapping[str, str], pod: Any, hard: bool
