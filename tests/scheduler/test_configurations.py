@@ -173,9 +173,14 @@ def test_the_defaults_of_arguments() -> None:
     gates = configurations.FEATURE_GATES
     both = [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}]
     found = {name: arguments.checked(name, {}, "args", gates) for name in ("NodeResourcesFit", "DefaultPreemption")}
-    assert found["NodeResourcesFit"] == {"scoringStrategy": {"type": "LeastAllocated", "resources": both}}
+    strategy = {"type": "LeastAllocated", "resources": both}
+    ignored = {"ignoredResources": [], "ignoredResourceGroups": []}
+    assert found["NodeResourcesFit"] == {**ignored, "scoringStrategy": strategy}
     assert found["DefaultPreemption"] == {"minCandidateNodesPercentage": 10, "minCandidateNodesAbsolute": 100}
-    assert arguments.checked("PodTopologySpread", {}, "args", gates) == {"defaultingType": "System"}
+    assert arguments.checked("PodTopologySpread", {}, "args", gates) == {
+        "defaultingType": "System",
+        "defaultConstraints": [],
+    }
     assert arguments.checked("InterPodAffinity", {}, "args", gates)["hardPodAffinityWeight"] == 1
     assert arguments.checked("NodeResourcesBalancedAllocation", {}, "args", gates) == {"resources": both}
     assert arguments.checked("VolumeBinding", {}, "args", gates) == {"bindTimeoutSeconds": 600}
