@@ -24,8 +24,9 @@ from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 
 
-def scenario_text(nodes: int, pods: int, schedulers: int = 1) -> str:
-    """Nodes of 32 cpus, and pods of 100m that are created all at once and run for ever."""
+def scenario_text(nodes: int, pods: int, schedulers: int = 1, statuses: str = "exact") -> str:
+    """Nodes of 32 cpus, and pods of 100m that are created all at once and run for ever. ``statuses``: ``podStatuses``
+    of the scenario."""
     names = [f"scheduler-{n}" for n in range(schedulers)]
     per_scheduler, rest = divmod(pods, schedulers)
     document = {
@@ -34,6 +35,7 @@ def scenario_text(nodes: int, pods: int, schedulers: int = 1) -> str:
         "metadata": {"name": "bench"},
         "spec": {
             "duration": "1h",
+            "podStatuses": statuses,
             "nodes": [
                 {
                     "namePrefix": "node-",
@@ -117,9 +119,9 @@ def _measure(runtime: Runtime, scenario: Scenario, watch: _Stopwatch, pods: int)
     }
 
 
-def sim_pods(nodes: int, pods: int) -> dict[str, Any]:
+def sim_pods(nodes: int, pods: int, statuses: str = "exact") -> dict[str, Any]:
     """In virtual time, in this process, run log and journal in memory and on disk as in ``kemu run``."""
-    scenario = loader.loads(scenario_text(nodes, pods))
+    scenario = loader.loads(scenario_text(nodes, pods, statuses=statuses))
     with tempfile.TemporaryDirectory(prefix="kemu-bench-") as folder:
         writer = Writer(Path(folder) / FILE_NAME, {})
         watch = _Stopwatch(writer, pods)
@@ -146,7 +148,7 @@ def ray_pods(nodes: int, pods: int) -> dict[str, Any]:
 FIRST_POD = """
 import sys, time
 sys.argv = ["kemu", "run", sys.argv[1], "--runtime", "sim", "--json", "--out", sys.argv[2]]
-from kemu.scenario import runner
+from kemu.scenario.playing import runner
 original = runner.Recorder.__call__
 def recording(self, time_ns, actor, kind, data):
     original(self, time_ns, actor, kind, data)

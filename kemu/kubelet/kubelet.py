@@ -7,7 +7,9 @@ distributions), ``machine`` and ``usage`` (:mod:`kemu.kubelet.usage.machines`, :
 ``standing`` (when it may state heartbeats instead of sending them: :class:`kemu.kubelet.node.leases.Calms`),
 ``preemptsForAll`` (True: the kubelet preempts lower pods for every pod that does not fit, not for critical ones only),
 ``staticPods`` (serialised Pods: the manifests of its static pods), ``events`` (which event objects it writes:
-:data:`kemu.client.recorders.LEVELS`), ``boot`` (since when its machine runs: :mod:`kemu.kubelet.node.boots`).
+:data:`kemu.client.recorders.LEVELS`), ``podStatuses`` (which statuses it writes:
+:data:`kemu.kubelet.sync.status_managers.EXACT`), ``boot`` (since when its machine runs:
+:mod:`kemu.kubelet.node.boots`).
 
 :mod:`kemu.kubelet.sync.pod_workers` runs the pods, :mod:`kemu.kubelet.node.node_statuses` keeps the Node. After a crash
 the next incarnation adopts the pods that the API server has on this node: containers outlive their kubelet, though not
@@ -27,7 +29,7 @@ from kemu.kubelet.node import boots, node_statuses, shutdowns
 from kemu.kubelet.pods import critical
 from kemu.kubelet.pressure import eviction_loops
 from kemu.kubelet.settings import kubelet_configurations
-from kemu.kubelet.sync import pod_workers, static_pods
+from kemu.kubelet.sync import pod_workers, static_pods, status_managers
 from kemu.objects import pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
@@ -44,7 +46,14 @@ class Kubelet:
         boot = self._boot = boots.read(config)
         self.node = node_statuses.OwnNode(env, self.client, self.settings, config["node"], config.get("standing"), boot)
         self.pods = pod_workers.PodWorkers(
-            env, self.client, self.settings, self.node.name, self.node.read, boot, config.get("images") or {}
+            env,
+            self.client,
+            self.settings,
+            self.node.name,
+            self.node.read,
+            boot,
+            config.get("images") or {},
+            config.get("podStatuses") or status_managers.EXACT,
         )
         self.pressures = eviction_loops.EvictionLoop(
             env, self.node.wanted(), config, self.pods, self.node.set_pressures, self.pods.images

@@ -93,19 +93,26 @@ def is_ready(obj: Any) -> bool:
 
 
 def set_condition(
-    conditions: Any, condition_type: str, status: str, reason: str, message: str, now_unix_ns: int
+    conditions: Any,
+    condition_type: str,
+    status: str,
+    reason: str,
+    message: str,
+    now_unix_ns: int,
+    generation: int = 0,
 ) -> bool:
     """Set a condition in place, adding it when it is new; returns whether anything changed.
 
     ``lastTransitionTime`` moves only when the status changes, as in Kubernetes. Empty ``reason`` and ``message`` are
-    left out.
+    left out. ``generation``: the condition's observedGeneration; 0: it stays as it is.
     """
     condition = get_condition(conditions, condition_type)
     if condition is None:
         condition = conditions.add()
         condition.type = condition_type
     elif condition.status == status and condition.reason == reason and condition.message == message:
-        return False
+        if not generation or condition.observedGeneration == generation:
+            return False
     else:
         condition.ClearField("reason")
         condition.ClearField("message")
@@ -116,4 +123,6 @@ def set_condition(
         condition.reason = reason
     if message:
         condition.message = message
+    if generation:
+        condition.observedGeneration = generation
     return True

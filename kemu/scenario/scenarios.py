@@ -238,6 +238,8 @@ class Scenario:
     event_ttl_s: float
     event_objects: str
     """Which Event objects actors write: ``notable all none``."""
+    pod_statuses: str
+    """Which statuses of pods kubelets write: ``exact sparing``."""
     heartbeats: str
     """``standing``: kubelets state theirs where nobody can tell; ``exact``: they send them."""
     store_fsync: str

@@ -176,7 +176,7 @@ def test_an_answer_that_comes_after_the_pod_has_gone_does_not_revive_it() -> Non
         await cluster.at(20)
         assert await cluster.phase("b") == "Running"
 
-    cluster.play(main)
+    cluster.play(main, podStatuses="sparing")
     assert cluster.told("running", "terminated") == [
         (2.5, "running", "a"),
         (3.2, "terminated", "a"),
@@ -245,8 +245,10 @@ def test_a_final_phase_of_others_comes_back_if_the_kubelet_writes_before_it_hear
     cluster = Cluster(network={"watchLatency": 0.5})
 
     async def main(cluster: Cluster) -> None:
-        created = await cluster.client.create(pod("a", start=1, shutdown=10))
+        await cluster.client.create(pod("a", start=1, shutdown=10))
         await cluster.at(1.2)
+        created = await cluster.get("a")
+        assert created is not None
         created.status.phase = "Failed"
         created.status.reason = "NodeLost"
         await cluster.client.update_status(created)

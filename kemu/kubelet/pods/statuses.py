@@ -55,8 +55,9 @@ def running(pod: Any, start_unix_ns: int) -> None:
     status = pod.status
     status.phase = RUNNING
     meta.set_time(status.startTime, start_unix_ns)
+    generation = status.observedGeneration = pod.metadata.generation
     for condition in _KUBELET_CONDITIONS:
-        meta.set_condition(status.conditions, condition, "True", "", "", start_unix_ns)
+        meta.set_condition(status.conditions, condition, "True", "", "", start_unix_ns, generation)
     del status.initContainerStatuses[:]
     for container in pod.spec.initContainers:
         found = status.initContainerStatuses.add(name=container.name, image=container.image, restartCount=0)
@@ -84,7 +85,7 @@ def own(pod: Any, now_unix_ns: int) -> core_v1_pb2.Pod:
     for index in range(len(conditions) - 1, -1, -1):
         if conditions[index].type not in OWNED_CONDITIONS:
             del conditions[index]
-    meta.set_condition(conditions, _SCHEDULED, "True", "", "", now_unix_ns)
+    meta.set_condition(conditions, _SCHEDULED, "True", "", "", now_unix_ns, pod.metadata.generation)
     return found
 
 
@@ -103,12 +104,13 @@ def agrees(status: Any, there: Any) -> bool:
     return True
 
 
-def rejected(status: Any, now_unix_ns: int, reason: str, message: str) -> None:
-    """The node does not take the pod. Nothing else is said of it: the kubelet's conditions go."""
+def rejected(status: Any, pod: Any, now_unix_ns: int, refusal: Refusal) -> None:
+    """The node does not take the pod. Nothing else is said of it: the kubelet's conditions go (``rejectPod``)."""
     del status.conditions[:]
+    status.observedGeneration = pod.metadata.generation
     status.phase = FAILED
-    status.reason = reason
-    status.message = f"Pod was rejected: {message}"
+    status.reason = refusal.reason
+    status.message = f"Pod was rejected: {refusal.message}"
     meta.set_time(status.startTime, now_unix_ns)
 
 
@@ -126,22 +128,23 @@ def write(
 ) -> None:
     """The status of an admitted pod, as :func:`own` and earlier writes have left it.
 
-    ``phase``: its last one; empty as long as a container runs or may start.
+    ``phase``: its last one; empty as long as a container runs or may start. The status and each condition of the
+    kubelet name the generation of the pod (``CalculatePodStatusObservedGeneration`` and
+    ``CalculatePodConditionObservedGeneration`` of ``pkg/api/v1/pod``).
     """
+    generation = status.observedGeneration = pod.metadata.generation
     if phase:
         status.phase = phase
         if failure is not None:
             status.reason, status.message = failure.reason, failure.message
     else:
         status.phase = phase_of(pod, containers)
-    if pod.metadata.generation:
-        status.observedGeneration = pod.metadata.generation
     meta.set_time(status.startTime, start_unix_ns)
-    _set_conditions(status.conditions, containers, phase, sandbox, now_unix_ns)
+    _set_conditions(status.conditions, containers, phase, sandbox, now_unix_ns, generation)
     if phase and failure is not None and failure.condition_reason:
         meta.set_condition(
             status.conditions, _DISRUPTION_TARGET, "True", failure.condition_reason, failure.condition_message,
-            now_unix_ns,
+            now_unix_ns, generation,
         )  # fmt: skip
     del status.containerStatuses[:]
     if len(status.initContainerStatuses):
@@ -191,9 +194,10 @@ def _is_initialized(containers: Sequence[Container]) -> bool:
 
 
 def _set_conditions(
-    conditions: Any, containers: Sequence[Container], phase: str, sandbox: bool, now_unix_ns: int
+    conditions: Any, containers: Sequence[Container], phase: str, sandbox: bool, now_unix_ns: int, generation: int
 ) -> None:
-    meta.set_condition(conditions, _SANDBOX_READY, "True" if sandbox else "False", "", "", now_unix_ns)
+    meta.set_condition(conditions, _SCHEDULED, "True", "", "", now_unix_ns, generation)
+    meta.set_condition(conditions, _SANDBOX_READY, "True" if sandbox else "False", "", "", now_unix_ns, generation)
     status, reason, message = "True", "", ""
     if phase == SUCCEEDED:
         reason = "PodCompleted"
@@ -205,7 +209,7 @@ def _set_conditions(
             if one.kind != MAIN and not (one.has_succeeded if one.kind == INIT else one.is_up)
         )
         message = f"containers with incomplete status: [{names}]"
-    meta.set_condition(conditions, _INITIALIZED, status, reason, message, now_unix_ns)
+    meta.set_condition(conditions, _INITIALIZED, status, reason, message, now_unix_ns, generation)
     status, reason, message = "True", "", ""
     if phase:
         status, reason = "False", "PodCompleted" if phase == SUCCEEDED else "PodFailed"
@@ -214,8 +218,8 @@ def _set_conditions(
         if unready:
             status, reason = "False", "ContainersNotReady"
             message = f"containers with unready status: [{' '.join(unready)}]"
-    meta.set_condition(conditions, _READY, status, reason, message, now_unix_ns)
-    meta.set_condition(conditions, _CONTAINERS_READY, status, reason, message, now_unix_ns)
+    meta.set_condition(conditions, _READY, status, reason, message, now_unix_ns, generation)
+    meta.set_condition(conditions, _CONTAINERS_READY, status, reason, message, now_unix_ns, generation)
 
 
 def _write_state(pod: Any, found: Any, container: Container, epoch_ns: int) -> None:

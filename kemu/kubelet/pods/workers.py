@@ -41,6 +41,7 @@ class Worker:
         "grace_s",
         "has_run",
         "has_sandbox",
+        "is_starting",
         "key",
         "mains_to_start",
         "mirror",
@@ -110,6 +111,8 @@ class Worker:
         """When that was made more urgent the last time; from then on the grace period counts."""
         self.grace_s = 0
         """How long they have for it."""
+        self.is_starting = False
+        """The status before any container started is to be written."""
         self.dirty = False
         """The status is to be written."""
         self.status = b""

@@ -42,6 +42,7 @@ class PodWorkers:
         fresh_node: Callable[[], Awaitable[Any]],
         boot: boots.Boot = boots.BEFORE,
         image_sizes: Mapping[str, int] = MappingProxyType({}),
+        status_writes: str = status_managers.EXACT,
     ) -> None:
         self.usage = predicates.Usage()
         self.arrivals = arrivals.Arrivals(env, node_name, self.usage, self, fresh_node)
@@ -51,7 +52,7 @@ class PodWorkers:
         self._env = env
         self._clock = env.clock
         self._node_name = node_name
-        self._reports = status_managers.StatusManager(env, client, self.observe)
+        self._reports = status_managers.StatusManager(env, client, self.observe, status_writes)
         puller = pulls.Pulls(env, self.images, config.image_pull, config.pulls_at_once)
         self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
         self._starts = starts.Starts(env, config, puller, self, boot)
@@ -72,8 +73,11 @@ class PodWorkers:
             return
         revision, known = _revision(pod), _revision(worker.pod)
         if revision >= known:
+            has_changed = pod.metadata.generation > worker.pod.metadata.generation
             worker.pod = pod
             self._react(worker)
+            if has_changed and worker.state in (ACTIVE, STOPPING):
+                self._reports.generation_changed(worker)
             if revision > known:
                 self.compare(worker, pod)
         elif pod_phases.is_terminal(pod) and worker.state == ACTIVE:
@@ -316,6 +320,9 @@ class PodWorkers:
             self._reports.delete(worker)
 
     # --- called by the starts ----------------------------------------------------------------------------------------
+
+    def starting(self, worker: Worker) -> None:
+        self._reports.starting(worker)
 
     def report(self, worker: Worker) -> None:
         self._reports.report(worker)

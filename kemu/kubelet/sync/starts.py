@@ -44,14 +44,17 @@ RELIST_NS = SECOND_NS
 """How soon the kubelet looks at a pod again after a pull has failed, and says that it waits (``pkg/kubelet/pleg``)."""
 
 REPORT_START_AFTER_NS = 5 * SECOND_NS
-"""A pod that will run sooner is reported Running at once, without the ContainerCreating before: nobody acts on it, and
-it is a write for every pod."""
+"""Where statuses are written sparingly, a pod that runs sooner is reported Running at once, without the
+ContainerCreating before."""
 
 
 class Host(Protocol):
     """Whom the pod belongs to."""
 
     def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None: ...
+
+    def starting(self, worker: Worker) -> None:
+        """Its containers are about to start."""
 
     def report(self, worker: Worker) -> None:
         """Its status has changed."""
@@ -91,6 +94,7 @@ class Starts:
         """The pod has been admitted. The time that its start takes counts from ``worker.begun_ns``."""
         worker.containers = containers.of(worker.pod)
         worker.mains_to_start = len(worker.pod.spec.containers)
+        self._host.starting(worker)
         self.go_on(worker)
 
     def resume(self, worker: Worker) -> None:

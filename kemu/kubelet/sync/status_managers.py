@@ -21,9 +21,12 @@ from typing import Any
 from kemu import errors
 from kemu.client import clients, retries
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet.pods import statuses, workers
+from kemu.kubelet.pods import containers, statuses, workers
 from kemu.objects import meta, pod_phases
 from kemu.runtime.env import SECOND_NS, Env, Timer
+
+EXACT, SPARING = "exact", "sparing"
+"""Which statuses are written: all that a real kubelet writes, or no more than somebody acts on (``podStatuses``)."""
 
 LOOK_NS = 10 * SECOND_NS
 """From one look at all statuses to the next (``syncPeriod``)."""
@@ -37,10 +40,23 @@ _CONDITIONS = core_v1_pb2.Pod(
 class StatusManager:
     """``observe(pod)`` receives what the API server answers: an object newer than those that a watch has brought."""
 
-    __slots__ = ("_client", "_clock", "_env", "_epoch_ns", "_failed", "_late", "_observe", "_phase_ns", "_timer")
+    __slots__ = (
+        "_client",
+        "_clock",
+        "_env",
+        "_epoch_ns",
+        "_failed",
+        "_is_exact",
+        "_late",
+        "_observe",
+        "_phase_ns",
+        "_timer",
+    )
 
-    def __init__(self, env: Env, client: clients.Client, observe: Callable[[Any], None]) -> None:
+    def __init__(self, env: Env, client: clients.Client, observe: Callable[[Any], None], writes: str = EXACT) -> None:
+        """``writes``: EXACT or SPARING."""
         self._env = env
+        self._is_exact = writes == EXACT
         self._clock = env.clock
         self._client = client
         self._observe = observe
@@ -61,6 +77,17 @@ class StatusManager:
             failed, self._failed = self._failed, []
             for one in failed:
                 self._start(one)
+
+    def starting(self, worker: workers.Worker) -> None:
+        """A pod has been admitted: before its containers start, its status says that they are being created."""
+        if self._is_exact:
+            worker.is_starting = True
+            self._start(worker)
+
+    def generation_changed(self, worker: workers.Worker) -> None:
+        """The spec has changed, or the pod is to be deleted: the status says that the kubelet has seen it."""
+        if self._is_exact or not worker.pod.metadata.HasField("deletionTimestamp"):
+            self.report(worker)
 
     def compare(self, worker: workers.Worker, pod: Any) -> None:
         """Whether a new state of the pod tells what this kubelet has told; if not, that is put right."""
@@ -96,7 +123,7 @@ class StatusManager:
             self._start(worker)
 
     def _start(self, worker: workers.Worker) -> None:
-        if not worker.writing and not worker.removed and (worker.dirty or worker.deleting):
+        if not worker.writing and not worker.removed and (worker.is_starting or worker.dirty or worker.deleting):
             worker.writing = True
             self._env.spawn(self._write(worker), f"report {worker.key}")
 
@@ -121,15 +148,16 @@ class StatusManager:
         """The resource version of the pod with the latest status. Empty: none was written, or the pod was deleted."""
         namespace, name = meta.split_name(worker.key)
         version = ""
-        while not worker.removed and (worker.deleting or worker.dirty):
-            if worker.deleting and not (worker.dirty and _is_told_at_the_end(worker)):
+        while not worker.removed and (worker.is_starting or worker.deleting or worker.dirty):
+            if worker.deleting and not (worker.dirty and self._is_told_at_the_end(worker)):
                 await self._client.delete("pods", name, namespace, grace_period_seconds=0, uid=worker.uid)
                 return ""
             known = worker.pod if worker.mirror is None else await self._mirrored(worker)
-            worker.dirty = False
+            is_starting, worker.is_starting = worker.is_starting, False
+            worker.dirty = worker.dirty and is_starting
             if known is None:
                 return ""
-            told = self._render(worker, known).SerializeToString(deterministic=True)
+            told = self._render(worker, known, is_starting=is_starting).SerializeToString(deterministic=True)
             if told == worker.status and not worker.untold:
                 continue
             worker.status, worker.untold = told, True
@@ -163,25 +191,25 @@ class StatusManager:
             worker.untold = True
         return await worker.mirror.get()
 
-    def _render(self, worker: workers.Worker, known: Any) -> core_v1_pb2.Pod:
+    def _render(self, worker: workers.Worker, known: Any, *, is_starting: bool) -> core_v1_pb2.Pod:
         """The worker's state in the status of an otherwise empty pod, from the latest one on. ``known``: the pod as the
-        API server has it."""
+        API server has it. ``is_starting``: as it was before any container started."""
         epoch_ns = self._epoch_ns
         now_unix_ns = epoch_ns + self._clock.now_ns()
         pod: core_v1_pb2.Pod
         pod = core_v1_pb2.Pod.FromString(worker.status) if worker.status else statuses.own(known, now_unix_ns)
         status = pod.status
         if worker.refusal is not None:
-            statuses.rejected(status, now_unix_ns, worker.refusal.reason, worker.refusal.message)
+            statuses.rejected(status, worker.pod, now_unix_ns, worker.refusal)
             return pod
-        ended = worker.state == workers.ENDED
+        ended = worker.state == workers.ENDED and not is_starting
         statuses.write(
             status,
             worker.pod,
-            worker.containers,
+            containers.of(worker.pod) if is_starting else worker.containers,
             worker.phase if ended else "",
             worker.failure,
-            sandbox=worker.has_sandbox and not ended,
+            sandbox=worker.has_sandbox and not ended and not is_starting,
             start_unix_ns=epoch_ns + worker.start_ns,
             now_unix_ns=now_unix_ns,
             epoch_ns=epoch_ns,
@@ -191,8 +219,7 @@ class StatusManager:
             status.phase = known.status.phase
         return pod
 
-
-def _is_told_at_the_end(worker: workers.Worker) -> bool:
-    """Whether the last status of a pod that is removed is written before: it was killed, which shows why, or the object
-    outlives its containers. For all others that would be one more write, of what nobody gets to see."""
-    return worker.failure is not None or len(worker.pod.metadata.finalizers) > 0
+    def _is_told_at_the_end(self, worker: workers.Worker) -> bool:
+        """Whether the last status of a pod that is removed is written before. If SPARING, only if the pod was killed,
+        which shows why, or if the object outlives its containers."""
+        return self._is_exact or worker.failure is not None or len(worker.pod.metadata.finalizers) > 0

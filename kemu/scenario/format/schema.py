@@ -65,6 +65,10 @@ SPEC: dict[str, Key] = {
     "eventObjects": Key(
         Choice(("notable", "all", "none")), "Which Event objects are written; notable: not one for every binding."
     ),
+    "podStatuses": Key(
+        Choice(("exact", "sparing")),
+        "exact: kubelets write every status of a pod; sparing: no more than somebody acts on.",
+    ),
     "heartbeats": Key(
         Choice(("standing", "exact")),
         "exact: every heartbeat of a kubelet is a message; standing: not where nobody can tell.",

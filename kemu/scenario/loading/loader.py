@@ -271,6 +271,7 @@ class _Loading:
             cache_lag_s=api.get("cacheLag", 0) / SECOND_NS,
             event_ttl_s=api.get("eventTtl", 3600 * SECOND_NS) / SECOND_NS,
             event_objects=spec.get("eventObjects", "notable"),
+            pod_statuses=spec.get("podStatuses", "exact"),
             heartbeats=spec.get("heartbeats", "standing"),
             store_fsync=store.get("fsync", "batch"),
             store_etcd=store.get("etcd", "").removeprefix("etcd://"),

@@ -68,6 +68,7 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
         "usage": dict(node.usage),
         "machine": dict(node.machine),
         "events": scenario.event_objects,
+        "podStatuses": scenario.pod_statuses,
         "preemptsForAll": any(one.policy.get("preemptor") == "kubelet" for one in scenario.schedulers),
         "standing": beats.standing(node.name),
         "boot": {"id": machines.boot_id(scenario.seed, node.name, 0)},
