@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
-from kemu.scheduler.cycle.decisions import nodes_to_find
+from kemu.k8s import core_v1_pb2
+from kemu.scheduler.cycle.decisions import Decider, ScheduleResult, nodes_to_find
 from tests.scheduler import objects
 
 HALF = "50m"
@@ -54,13 +58,93 @@ def test_the_search_goes_on_where_the_last_one_ended() -> None:
 
 
 def test_nodes_that_do_not_fit_are_looked_at_too() -> None:
+    """Up to the first node that fits beyond those wanted: only that one ends the search (findNodesThatPassFilters)."""
     full = [objects.pod(f"x{number}", "10", on=f"n{number:03}") for number in range(0, 200, 2)]
     cluster = objects.cluster_of([objects.node(f"n{number:03}") for number in range(250)], full)
     decider = objects.decider(cluster, percentage=40)
     decision = decider.decide(cluster.pending(objects.pod("p")))
     assert (decision.evaluated, decision.feasible, decider.start_row) == (200, 100, 200)
+    # 50 at the end, 50 of the first 100, and node 100, which does not fit; 101 does.
     decision = decider.decide(cluster.pending(objects.pod("q")))
-    assert (decision.evaluated, decision.feasible, decider.start_row) == (150, 100, 100)
+    assert (decision.evaluated, decision.feasible, decider.start_row) == (151, 100, 101)
+
+
+def _named(name: str, nodes: Sequence[str], **fields: Any) -> core_v1_pb2.Pod:
+    """A pod that names the nodes where it may run."""
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]} for node in nodes]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return objects.pod(name, affinity={"nodeAffinity": required}, **fields)
+
+
+@pytest.mark.parametrize("percentage", [40, 100])
+def test_an_attempt_on_named_nodes_moves_the_start_too(percentage: int) -> None:
+    """``nextStartNodeIndex`` advances by the nodes looked at, here the one that a DaemonSet's pod names."""
+    cluster = objects.cluster_of([objects.node(f"n{number:03}") for number in range(250)])
+    decider = objects.decider(cluster, percentage=percentage)
+    decision = decider.decide(cluster.pending(_named("p", ["n007"])))
+    assert (decision.node, decision.evaluated, decision.feasible, decider.start_row) == ("n007", 1, 1, 1)
+    decision = decider.decide(cluster.pending(_named("q", ["n007", "gone", "n009"])))
+    assert (decision.evaluated, decision.feasible, decider.start_row) == (2, 2, 3)
+    decider.decide(cluster.pending(_named("too-large", ["n001"], cpu="99")))
+    assert decider.start_row == 4
+
+
+def test_named_nodes_are_sampled_too() -> None:
+    """The share of nodes to find is of the named ones, when there are a hundred or more; the start is modulo those."""
+    cluster = objects.cluster_of([objects.node(f"n{number:03}") for number in range(300)])
+    decider = objects.decider(cluster, percentage=60)
+    names = [f"n{number:03}" for number in range(0, 300, 2)]
+    decider.start_row = 250
+    decision = decider.decide(cluster.pending(_named("p", names[:99])))
+    assert (decision.evaluated, decision.feasible, decider.start_row) == (99, 99, 49)
+    filtering = decider.filter(cluster.pending(_named("q", names)))
+    decision = ScheduleResult(filtering)
+    rows = decider.feasible_rows(filtering, decision)
+    # From the 50th of the 150 named nodes on, 100 of them.
+    assert [cluster.rows[row].name for row in rows.tolist()] == names[49:149]
+    assert (decision.evaluated, decider.start_row) == (100, 149)
+
+
+def test_a_nominated_node_that_fails_counts_among_the_nodes_looked_at_once() -> None:
+    """evaluateNominatedNode leaves its status in the diagnosis, whose length moves the start."""
+    full = [objects.pod("x", "10", on="n120")]
+    cluster = objects.cluster_of([objects.node(f"n{number:03}") for number in range(250)], full)
+    decider = objects.decider(cluster, percentage=40)
+    pod = objects.pod("p")
+    pod.status.nominatedNodeName = "n120"
+    decision = decider.decide(cluster.pending(pod))
+    assert (decision.evaluated, decision.feasible, decider.start_row) == (101, 100, 101)
+    decision = decider.decide(cluster.pending(pod))
+    assert (decision.evaluated, decision.feasible, decider.start_row) == (101, 100, 202)
+    named = _named("q", ["n001"])
+    named.status.nominatedNodeName = "n120"
+    decision = decider.decide(cluster.pending(named))
+    assert (decision.node, decision.evaluated, decider.start_row) == ("n001", 2, 204)
+    named.status.nominatedNodeName = "n001"
+    decision = decider.decide(cluster.pending(named))
+    # The nominated node passes: there is no search.
+    assert (decision.node, decision.evaluated, decider.start_row) == ("n001", 1, 204)
+
+
+def test_all_profiles_share_one_start() -> None:
+    cluster = objects.cluster_of([objects.node(f"n{number:03}") for number in range(250)])
+    first = objects.decider(cluster, percentage=40)
+    second = Decider(first.profile, cluster, first.random, 60)
+    first.decide(cluster.pending(objects.pod("p")))
+    second.decide(cluster.pending(objects.pod("q")))
+    assert first.start_row == second.start_row == 0
+    first.decide(cluster.pending(objects.pod("r")))
+    assert first.start_row == second.start_row == 100
+
+
+def test_the_start_is_taken_modulo_the_nodes_that_are_left() -> None:
+    cluster = objects.cluster_of([objects.node(f"n{number:03}") for number in range(250)])
+    decider = objects.decider(cluster, percentage=40)
+    decider.start_row = 220
+    for number in range(200, 250):
+        cluster.remove_node(f"n{number:03}")
+    decider.decide(cluster.pending(objects.pod("p")))
+    assert decider.start_row == (220 + 100) % 200
 
 
 def test_ties_are_broken_by_the_stream_alone() -> None:

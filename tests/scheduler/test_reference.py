@@ -44,6 +44,26 @@ def test_decisions_are_those_of_the_plain_scheduler(seeds: range) -> None:
         assert not differences(case, decisions.answer(case)), f"seed {seed}"
 
 
+def test_a_pod_that_names_its_nodes_is_told_the_same_as_when_all_nodes_are_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where few nodes come into question, only they are asked; where preemption could help, too."""
+    asked = 0
+    for seed in range(400):
+        case = generators.case(seed)
+        names = [node["metadata"]["name"] for node in case["nodes"]]
+        draw = random.Random(seed)
+        required = case["pod"]["spec"].setdefault("affinity", {}).setdefault("nodeAffinity", {})
+        fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in draw.sample(names, 1)]
+        required["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": [{"matchFields": fields}]}
+        answered = decisions.answer(case)
+        with monkeypatch.context() as patched:
+            patched.setattr("kemu.scheduler.cycle.evaluations._FEW", 0)
+            assert answered == decisions.answer(case), f"seed {seed}"
+        asked += bool(answered.get("preemption"))
+    assert asked > 20
+
+
 # What happens to a cluster ------------------------------------------------------------------------------------------
 
 

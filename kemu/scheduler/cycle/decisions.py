@@ -16,7 +16,7 @@ import numpy as np
 
 from kemu.runtime.env import Random
 from kemu.scheduler.cache.cluster import Cluster
-from kemu.scheduler.cache.columns import IntArray
+from kemu.scheduler.cache.columns import BoolArray, IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.cycle import verdicts
@@ -43,10 +43,25 @@ def nodes_to_find(nodes: int, percentage: int, least: int = switches.MIN_FEASIBL
     return max(nodes * percentage // 100, least)
 
 
+def search(feasible: BoolArray, start: int, wanted: int) -> tuple[IntArray, int]:
+    """Up to ``wanted`` places that are feasible, from ``start`` round to it, and how many places were looked at."""
+    # Mostly the nodes wanted stand close together.
+    found = feasible[start : start + wanted + wanted // 4 + 1].nonzero()[0]
+    if len(found) <= wanted:
+        found = feasible[start:].nonzero()[0]
+    if len(found) <= wanted:
+        found = np.concatenate((found, feasible[:start].nonzero()[0] + (len(feasible) - start)))
+    visited = int(found[wanted]) if len(found) > wanted else len(feasible)
+    found = found[:wanted] + start
+    if len(found) and found[-1] >= len(feasible):
+        found %= len(feasible)
+    return found, visited
+
+
 class ScheduleResult:
     """The result of one attempt."""
 
-    __slots__ = ("error", "evaluated", "feasible", "filtering", "node", "ties")
+    __slots__ = ("error", "evaluated", "feasible", "filtering", "node", "ties", "visited")
 
     def __init__(self, filtering: Filtering | None) -> None:
         self.filtering = filtering
@@ -55,6 +70,8 @@ class ScheduleResult:
         """The chosen node, "" when none is suitable."""
         self.evaluated = 0
         """How many nodes were looked at."""
+        self.visited = 0
+        """How many of them the search went through, from its start on."""
         self.feasible = 0
         """How many of them passed."""
         self.ties = 0
@@ -80,8 +97,6 @@ class Decider:
         self.percentage = percentage_of_nodes if own is None else own
         self.line_up = profile.line_up
         self.evaluations = Evaluations(self.line_up, cluster)
-        self.start_row = 0
-        """Where the next search begins."""
         self.tries_nominated_node = True
         self.takes_first = not self.line_up.scorers
         """Nobody compares nodes, so the first that passes will do."""
@@ -116,7 +131,14 @@ class Decider:
         self._complete(filtering, own_node)
         if narrowed is not None:
             self._narrow(filtering, narrowed, narrowed_by)
-        filtering.tally = verdicts.tally_of(filtering.verdicts[: filtering.nodes])
+        few = evaluation.few
+        if few is None:
+            filtering.tally = verdicts.tally_of(filtering.verdicts[: filtering.nodes])
+        else:
+            tally = verdicts.tally_of(filtering.verdicts[few])
+            if len(few) < filtering.nodes:
+                tally[LEFT_OUT] = tally.get(LEFT_OUT, 0) + filtering.nodes - len(few)
+            filtering.tally = tally
         return filtering
 
     def _complete(self, filtering: Filtering, own_node: NodeInfo | None) -> None:
@@ -125,11 +147,16 @@ class Decider:
         column = filtering.verdicts = filtering.verdicts.copy()
         if own_node is not None:
             column[own_node.row] = evaluation.verdict(own_node, pod)
-        rows = column[: filtering.nodes]
+        rows, few = column[: filtering.nodes], evaluation.few
         for place, state in filtering.states.items():
             plugin = self.line_up.filters[place]
+            asked: list[int] | None = None
             if isinstance(plugin, NodeFilterPlugin):
-                for row in np.flatnonzero(rows == 0).tolist():
+                asked = np.flatnonzero(rows == 0).tolist() if few is None else [row for row in few if not rows[row]]
+            elif few is not None:
+                asked = [row for row in few if not rows[row] or verdicts.split(int(rows[row]))[0] > place]
+            if asked is not None:
+                for row in asked:
                     verdict = plugin.verdict(state, cluster.rows[row])
                     if verdict:
                         rows[row] = verdicts.combined(place, verdict)
@@ -140,16 +167,20 @@ class Decider:
         if filtering.states and len(cluster.nominator):
             local = filtering.local_rows()
             for node in cluster.nominated_nodes():
+                if few is not None and node.row not in few:
+                    continue
                 if not local[node.row] and verdicts.nominated_above(node, pod.priority, pod):
                     rows[node.row] = Simulation(filtering, node).verdict()
 
     def _narrow(self, filtering: Filtering, names: tuple[str, ...], by: str) -> None:
         """Leave out all nodes but these, apart from the pod's own nominated node: that one was tried before."""
         cluster = self.cluster
-        keep = [cluster.nodes[name].row for name in names if name in cluster.nodes and cluster.nodes[name].row >= 0]
+        known = (cluster.nodes.get(name) for name in dict.fromkeys(names))
+        keep = sorted(node.row for node in known if node is not None and node.row >= 0)
+        filtering.narrowed = np.array(keep, dtype=np.int64)
         plugins = by.split()
-        own = cluster.nodes.get(filtering.cycle.message.status.nominatedNodeName)
-        if own is not None and own.row >= 0:
+        own = self._nominated(filtering)
+        if own is not None:
             verdict = int(filtering.verdicts[own.row])
             if verdict:
                 plugins.append(filtering.explain(verdict).plugin)
@@ -193,10 +224,12 @@ class Decider:
 
     def nominated(self, filtering: Filtering) -> NodeInfo | None:
         """The node that the pod is nominated to, if it passes."""
-        if not self.tries_nominated_node:
-            return None
+        node = self._nominated(filtering) if self.tries_nominated_node else None
+        return node if node is not None and not filtering.verdicts[node.row] else None
+
+    def _nominated(self, filtering: Filtering) -> NodeInfo | None:
         node = self.cluster.nodes.get(filtering.cycle.message.status.nominatedNodeName)
-        return node if node is not None and node.row >= 0 and not filtering.verdicts[node.row] else None
+        return node if node is not None and node.row >= 0 else None
 
     def is_clear(self, decision: ScheduleResult, rows: IntArray) -> bool:
         """Whether there is nothing to compare: no node, a single one, or scoring fails."""
@@ -214,39 +247,43 @@ class Decider:
         choice = best[self.random.randrange(len(best))] if len(best) > 1 else best[0]
         decision.node = self.cluster.rows[int(choice)].name
 
+    @property
+    def start_row(self) -> int:
+        """Where the next search begins, whichever profile is asked (``nextStartNodeIndex``)."""
+        return self.profile.handle.start_row
+
+    @start_row.setter
+    def start_row(self, row: int) -> None:
+        self.profile.handle.start_row = row
+
     def feasible_rows(self, filtering: Filtering, decision: ScheduleResult) -> IntArray:
-        """The feasible nodes that the search finds, and where the next search begins."""
-        nodes = filtering.nodes
-        column = filtering.verdicts
-        if column is filtering.evaluation.verdicts:
-            feasible = filtering.evaluation.feasible[:nodes]
+        """The feasible nodes that the search finds; says where the next one begins (``findNodesThatPassFilters``).
+
+        As with one worker, the search ends at the first feasible node beyond those wanted; rejected nodes before it
+        have been looked at. kube-scheduler visits the nodes that PreFilter left in random order, this in order of rows.
+        """
+        column, narrowed, every = filtering.verdicts, filtering.narrowed, filtering.nodes
+        if narrowed is not None:
+            feasible = column[narrowed] == 0
+        elif column is filtering.evaluation.verdicts:
+            feasible = filtering.evaluation.feasible[:every]
         else:
-            feasible = column[:nodes] == 0
-        if filtering.left_out:
-            rows = feasible.nonzero()[0]
-            decision.evaluated = int(np.count_nonzero(column[:nodes] != LEFT_OUT))
-            return rows
+            feasible = column[:every] == 0
+        nodes = len(feasible)
         wanted = 1 if self.takes_first else nodes_to_find(nodes, self.percentage, self.least)
-        start = self.start_row if self.start_row < nodes else 0
         if wanted >= nodes:
-            rows = feasible.nonzero()[0]
-            decision.evaluated = nodes
+            found, visited = feasible.nonzero()[0], nodes
         else:
-            # Mostly the nodes wanted stand close together.
-            rows = feasible[start : start + wanted + wanted // 4].nonzero()[0]
-            if len(rows) < wanted:
-                rows = feasible[start:].nonzero()[0]
-            rows += start
-            if len(rows) >= wanted:
-                rows = rows[:wanted]
-                decision.evaluated = int(rows[-1]) + 1 - start
-            else:
-                before = feasible[:start].nonzero()[0]
-                missing = wanted - len(rows)
-                rows = np.concatenate((rows, before[:missing]))
-                complete = len(before) >= missing
-                decision.evaluated = nodes - start + int(before[missing - 1]) + 1 if complete else nodes
-            self.start_row = (start + decision.evaluated) % nodes
+            found, visited = search(feasible, self.start_row % nodes, wanted)
+        rows: IntArray = found if narrowed is None else narrowed[found]
+        decision.evaluated = decision.visited = visited
+        own = self._nominated(filtering) if self.tries_nominated_node else None
+        if own is not None:
+            # Its status stays in the diagnosis and counts, once, among the nodes looked at.
+            places = [own.row] if narrowed is None else np.flatnonzero(narrowed == own.row).tolist()
+            met = any((place - self.start_row) % nodes < visited for place in places) and bool(column[own.row])
+            decision.evaluated += not met
+        self.start_row = (self.start_row + decision.evaluated) % every
         return rows
 
     # Score ----------------------------------------------------------------------------------------------------------

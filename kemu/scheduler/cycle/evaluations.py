@@ -26,6 +26,9 @@ from kemu.scheduler.framework.statuses import Status
 
 _NO_ROWS: IntArray = np.zeros(0, dtype=np.int64)
 
+_FEW = 32
+"""A pod that names no more nodes has the filters asked about each of them, not about all nodes."""
+
 _KEPT_ROWS = 1_000_000
 """How many rows the kept evaluations of one line-up may have together."""
 
@@ -69,6 +72,7 @@ class Evaluation:
         "_versions",
         "_was_scored",
         "feasible",
+        "few",
         "filters",
         "fixed_scorers",
         "object_verdicts",
@@ -95,6 +99,8 @@ class Evaluation:
         self.verdicts: IntArray = _NO_ROWS
         """Combined verdicts of all local filters, by row."""
         self.feasible: BoolArray = np.zeros(0, dtype=np.bool_)
+        self.few: list[int] | None = None
+        """The only rows that the columns are about, where the pod names its nodes; None: all rows."""
         self.tally: dict[int, int] = {}
         """How many nodes have which combined verdict."""
         self._fixed: IntArray | None = None
@@ -252,6 +258,22 @@ class Evaluation:
             total += scores if weight == 1 else scores * np.int64(weight)
         return total
 
+    def only_of(self, cluster: Cluster, rows: list[int]) -> None:
+        """Fill in the columns of these rows alone; serves one attempt and is not kept."""
+        self.few = rows
+        self._rows = len(cluster)
+        self.object_verdicts = np.zeros(cluster.capacity, dtype=np.int64)
+        self.verdicts = np.zeros(cluster.capacity, dtype=np.int64)
+        for row in rows:
+            node = cluster.rows[row]
+            self.object_verdicts[row] = verdicts.first(self.filters.on_object, node)
+            self.verdicts[row] = self.verdict(node, None)
+        self.raw = [None] * len(self.raw_scorers)
+        if len(rows) > 1:
+            for number, (plugin, _weight, state) in enumerate(self.raw_scorers):
+                raw = self.raw[number] = np.zeros(cluster.capacity, dtype=np.int64)
+                raw[rows] = plugin.scores(state, cluster, np.array(rows))
+
     # One node -------------------------------------------------------------------------------------------------------
 
     def _verdict(self, node: NodeInfo) -> int:
@@ -273,15 +295,23 @@ class Evaluations:
         self._by_template: dict[int, Evaluation] = {}
 
     def of(self, cycle: Cycle) -> Evaluation:
-        """The evaluation of the pod's template, up to date."""
-        number = cycle.template.number
+        """The evaluation of the pod's template, up to date; of a pod that names few nodes, about those alone."""
+        number, cluster = cycle.template.number, self._cluster
         evaluation = self._by_template.pop(number, None)
         if evaluation is None:
-            limit = max(8, _KEPT_ROWS // max(1, self._cluster.capacity))
+            evaluation = Evaluation(self._line_up, cycle)
+            names = evaluation.filters.narrowed
+            if names is not None and len(names) <= _FEW:
+                # As a rule a pod of a DaemonSet, whose template no other pod has.
+                cluster.settle()
+                own = (cycle.message.status.nominatedNodeName, cluster.nominator.node_of(cycle.pod.uid))
+                known = (cluster.nodes.get(name) for name in dict.fromkeys((*names, *own)))
+                evaluation.only_of(cluster, [node.row for node in known if node is not None and node.row >= 0])
+                return evaluation
+            limit = max(8, _KEPT_ROWS // max(1, cluster.capacity))
             while len(self._by_template) >= limit:
                 # One for one, so that the new one's columns take the place of the old one's.
                 del self._by_template[next(iter(self._by_template))]
-            evaluation = Evaluation(self._line_up, cycle)
         self._by_template[number] = evaluation
-        evaluation.refresh(self._cluster)
+        evaluation.refresh(cluster)
         return evaluation

@@ -33,6 +33,7 @@ class Filtering:
         "evaluation",
         "left_out",
         "line_up",
+        "narrowed",
         "nodes",
         "refusals",
         "rejection",
@@ -53,6 +54,8 @@ class Filtering:
         self.verdicts: IntArray = evaluation.verdicts
         """Combined verdicts by row. Shared with the evaluation where nothing had to be added."""
         self.tally: Mapping[int, int] = evaluation.tally
+        self.narrowed: IntArray | None = None
+        """The rows that PreFilter narrowed the search to; None: all."""
         self.left_out = ""
         """Names of the plugins that narrowed the search, for the reason of the nodes left out."""
         self.refusals: list[Status] = []

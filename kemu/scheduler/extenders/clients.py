@@ -212,7 +212,7 @@ class Extenders:
             decision.node = nominated.name
             decision.evaluated = decision.feasible = 1
             return decision
-        start = decider.start_row if decider.start_row < filtering.nodes else 0
+        start = decider.start_row % filtering.nodes
         found = decider.feasible_rows(filtering, decision)
         try:
             rows, refused = await self._filter(filtering, found)
@@ -221,7 +221,7 @@ class Extenders:
             return decision
         if len(rows) < len(found):
             if not len(rows) and not filtering.left_out:
-                unseen = (start + np.arange(decision.evaluated, filtering.nodes)) % filtering.nodes
+                unseen = (start + np.arange(decision.visited, filtering.nodes)) % filtering.nodes
                 refused.update(dict.fromkeys(unseen.tolist(), _UNSEEN))
             filtering.refuse(refused)
         if not decider.is_clear(decision, rows):

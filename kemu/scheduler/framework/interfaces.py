@@ -101,6 +101,8 @@ class Handle:
         self.cluster = cluster
         self.random = rng
         self.policy = policy or Policy()
+        self.start_row = 0
+        """Where the next search for feasible nodes begins, for all profiles (``nextStartNodeIndex``)."""
         self.preempted_on: dict[str, str] = {}
         """Without nominations: the node on which a pod (by UID) preempted, so that it does not preempt elsewhere."""
         self.is_preempting: Callable[[str], bool] = lambda uid: False
