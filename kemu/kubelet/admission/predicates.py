@@ -143,7 +143,11 @@ class Usage:
         """Of a claim that was added."""
         requested = self.requested
         for resource, amount in claim.requests.items():
-            requested[resource] -= amount
+            left = requested.get(resource, 0) - amount
+            if left:
+                requested[resource] = left
+            else:
+                requested.pop(resource, None)
         for port in claim.ports:
             self.ports[port] -= 1
             if not self.ports[port]:

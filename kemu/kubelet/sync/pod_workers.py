@@ -309,7 +309,10 @@ class PodWorkers:
         data = {"start": mains[0].started_ns, "phase": worker.phase, "exit_code": code}
         self._release(worker)
         self.log("kubelet.finished", worker, data)
-        self._reports.report(worker)
+        if worker.removed:
+            del self.by_uid[worker.uid]
+        else:
+            self._reports.report(worker)
 
     def _gone(self, worker: Worker) -> None:
         """No containers are left, and the pod is being deleted, was killed, or finished by somebody else."""

@@ -25,6 +25,8 @@ from typing import Any, Protocol
 from kemu.objects import quantities, times
 
 SECOND_NS = 1_000_000_000
+_PART = 1024
+"""Turns of a random walk from one mark to the next."""
 KINDS = ("constant", "ramp", "sine", "steps", "randomWalk", "trace")
 
 
@@ -148,24 +150,41 @@ class Trace:
 class RandomWalk:
     """Every ``every`` seconds up to ``step`` up or down, evenly, held between ``least`` and ``greatest``.
 
-    ``seed`` alone decides about the way that it takes.
+    ``seed`` alone decides about the way that it takes. Only the latest part of the way is kept, and a mark after every
+    ``_PART`` turns, from which any part can be found again.
     """
 
-    __slots__ = ("_every", "_greatest", "_least", "_seed", "_step", "_way")
+    __slots__ = ("_begin", "_every", "_greatest", "_least", "_marks", "_seed", "_step", "_way")
     settled_s = None
 
     def __init__(self, start: int, step: int, every: int, least: int, greatest: int, seed: str) -> None:
         self._step, self._every, self._least, self._greatest = step, every, least, greatest
         self._seed = seed
-        self._way = [min(max(start, least), greatest)]
+        self._marks = [min(max(start, least), greatest)]
+        self._begin = 0
+        """The turn of the first amount in ``_way``."""
+        self._way = self._marks.copy()
 
     def at(self, second: int) -> int:
-        turn, way = second // self._every, self._way
-        while len(way) <= turn:
-            drawn = hashlib.blake2b(f"{self._seed}/{len(way)}".encode(), digest_size=8).digest()
+        turn = second // self._every
+        if not self._begin <= turn < self._begin + len(self._way):
+            self._go_to(turn)
+        return self._way[turn - self._begin]
+
+    def _go_to(self, turn: int) -> None:
+        mark = min(turn // _PART, len(self._marks) - 1)
+        if not self._begin <= mark * _PART < self._begin + len(self._way):
+            self._begin, self._way = mark * _PART, [self._marks[mark]]
+        way = self._way
+        for number in range(self._begin + len(way), turn + 1):
+            drawn = hashlib.blake2b(f"{self._seed}/{number}".encode(), digest_size=8).digest()
             move = int.from_bytes(drawn, "big") % (2 * self._step + 1) - self._step
             way.append(min(max(way[-1] + move, self._least), self._greatest))
-        return way[turn]
+            if number == len(self._marks) * _PART:
+                self._marks.append(way[-1])
+            if len(way) > 2 * _PART:
+                del way[:_PART]
+                self._begin += _PART
 
     def most(self, first: int, last: int) -> int:
         # The part of the way that is known, or a bound.
