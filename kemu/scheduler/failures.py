@@ -13,7 +13,7 @@ from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cycle import diagnoses
 from kemu.scheduler.cycle.status_updates import Reporter
 from kemu.scheduler.experiments.switches import Policy
-from kemu.scheduler.framework.statuses import Status
+from kemu.scheduler.framework.statuses import PENDING, Status
 from kemu.scheduler.queue.queues import QueuedPod, SchedulingQueue
 
 UNSCHEDULABLE, SCHEDULER_ERROR = "Unschedulable", "SchedulerError"
@@ -27,6 +27,8 @@ class Failure(NamedTuple):
     rejectors: tuple[str, ...] = ()
     """The plugins whose events may help the pod. Without any it is retried when its backoff ends."""
     reason: str = UNSCHEDULABLE
+    pending: tuple[str, ...] = ()
+    """Those of the rejectors that answered Pending."""
 
 
 def failure_of(status: Status, rejector: str | None) -> Failure:
@@ -35,7 +37,8 @@ def failure_of(status: Status, rejector: str | None) -> Failure:
         return Failure(status.message, reason=SCHEDULER_ERROR)
     if rejector is None:
         return Failure(status.message)
-    return Failure(diagnoses.failure_message(1, [(status, 1)]), (rejector,))
+    pending = (rejector,) if status.code == PENDING else ()
+    return Failure(diagnoses.failure_message(1, [(status, 1)]), (rejector,), pending=pending)
 
 
 class FailureHandler:
@@ -59,7 +62,7 @@ class FailureHandler:
         self, pod: QueuedPod, failure: Failure, nominate: str | None = "", *, writes_status: bool = True
     ) -> None:
         """Requeue the pod and report why. ``nominate``: a node, "" to clear the nomination, None to leave it."""
-        latest = self._requeue(pod, failure.rejectors, nominate)
+        latest = self._requeue(pod, failure, nominate)
         await self._reporter.failed(latest, failure.message, nominate, failure.reason, writes_status=writes_status)
 
     def is_unassigned(self, uid: str) -> bool:
@@ -67,7 +70,7 @@ class FailureHandler:
         latest = self._seen.get(uid)
         return latest is None or not latest.spec.nodeName
 
-    def _requeue(self, pod: QueuedPod, rejectors: tuple[str, ...], nominate: str | None) -> Any:
+    def _requeue(self, pod: QueuedPod, failure: Failure, nominate: str | None) -> Any:
         """Back to the queue, with the pod as it is now, unless it is gone or somebody else placed it.
 
         Returns the object to report on.
@@ -80,7 +83,7 @@ class FailureHandler:
             return tried
         if latest is not tried:
             pod.info = self._cluster.pending(latest)
-        self._queue.failed(pod, rejectors)
+        self._queue.failed(pod, failure.rejectors, failure.pending)
         if self._policy.nomination:
             nominator.nominate(pod.info, self._reporter.nomination(latest) if nominate is None else nominate)
         return latest

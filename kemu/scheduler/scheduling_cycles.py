@@ -178,7 +178,7 @@ class SchedulingCycles:
         for effort in found.efforts:
             await self._spend(pod, effort)
         message = f"{filtering.message()} {found.message}".rstrip()
-        failure = Failure(message, filtering.rejectors())
+        failure = Failure(message, filtering.rejectors(), pending=filtering.pending())
         self._log_attempt(pod, started_ns, "unschedulable", result, message)
         if found.candidate is not None:
             self._log_preemption(pod, started_ns, found)

@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 
 from kemu.k8s import core_v1_pb2
+from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cycle.decisions import Decider, ScheduleResult, nodes_to_find
+from kemu.scheduler.framework.interfaces import Cycle, NodeFilterPlugin
+from kemu.scheduler.framework.statuses import PENDING, Status, unschedulable
 from tests.scheduler import objects
 
 HALF = "50m"
@@ -232,3 +235,26 @@ def test_a_resource_that_appears_late() -> None:
     assert decision.filtering.message() == "0/1 nodes are available: 1 Insufficient example.com/gpu."
     cluster.set_node(objects.node("n2", **{"example.com/gpu": "1"}))
     assert decider.decide(cluster.pending(wants)).node == "n2"
+
+
+class Provisioning(NodeFilterPlugin):
+    def filter(self, pod: Cycle, node: NodeInfo) -> Status | None:
+        return Status(PENDING, ("a volume is being made",)) if node.name == "n1" else unschedulable("no")
+
+
+class NotYet(NodeFilterPlugin):
+    def pre_filter(self, pod: Cycle) -> Status:
+        return Status(PENDING, ("not yet",))
+
+
+def test_who_answers_pending_is_told_apart() -> None:
+    cluster = objects.cluster_of([objects.node("n1"), objects.node("n2", cpu="0"), objects.node("n3")])
+    for plugin, message, rejectors in (
+        (Provisioning, "1 Insufficient cpu, 1 a volume is being made, 1 no", ("NodeResourcesFit", "Provisioning")),
+        (NotYet, "not yet", ("NotYet",)),
+    ):
+        own = {"plugins": {"multiPoint": {"enabled": [{"name": plugin.name}]}}}
+        decider = objects.decider(cluster, own, registry={plugin.name: plugin})
+        filtering = decider.filter(cluster.pending(objects.pod("p")))
+        assert filtering.message() == f"0/3 nodes are available: {message}."
+        assert (filtering.rejectors(), filtering.pending()) == (rejectors, (plugin.name,))

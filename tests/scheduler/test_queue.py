@@ -148,6 +148,59 @@ def test_an_event_met_in_flight_is_not_lost() -> None:
     assert world.taken() == ["p"]
 
 
+@pytest.mark.parametrize("in_flight", [False, True])
+@pytest.mark.parametrize(
+    ("rejectors", "pending", "backs_off"),
+    [
+        (FIT, (), True),
+        (FIT, FIT, False),
+        (("InterPodAffinity", *FIT), FIT, False),
+        # Its hint does not care for the end of this pod; that of the plugin that rejected the pod does.
+        (("InterPodAffinity", *FIT), ("InterPodAffinity",), True),
+    ],
+)
+def test_the_event_of_a_pending_plugin_skips_the_backoff(
+    in_flight: bool, rejectors: tuple[str, ...], pending: tuple[str, ...], backs_off: bool
+) -> None:
+    """``isPodWorthRequeuing``: Queue from a plugin that said Pending means at once, from others after the backoff."""
+    world = World(pops_from_backoff=False)
+    world.add("p")
+    pod = world.queue.take()
+    assert pod is not None
+    if in_flight:
+        world.a_pod_ends()
+    world.queue.failed(pod, rejectors, pending)
+    if not in_flight:
+        world.a_pod_ends()
+    assert world.taken() == ([] if backs_off else ["p"])
+    world.clock.advance_to(2.1)
+    assert world.taken() == (["p"] if backs_off else [])
+
+
+def test_of_several_events_met_in_flight_that_of_a_pending_plugin_wins() -> None:
+    world = World(pops_from_backoff=False)
+    world.add("p")
+    pod = world.queue.take()
+    assert pod is not None
+    world.a_pod_ends()
+    world.queue.move(Event.NODE_ADD, None, objects.node("n2"))
+    world.queue.failed(pod, ("NodeName", *FIT), ("NodeName",))
+    assert world.taken() == ["p"]
+
+
+def test_pending_is_forgotten_with_the_next_attempt() -> None:
+    world = World(pops_from_backoff=False)
+    world.add("p")
+    pod = world.queue.take()
+    assert pod is not None
+    world.queue.failed(pod, FIT, FIT)
+    world.a_pod_ends()
+    assert world.queue.take() is pod
+    world.queue.failed(pod, FIT)
+    world.a_pod_ends()
+    assert world.taken() == []
+
+
 def test_an_event_before_the_flight_does_not_count() -> None:
     world = World()
     world.add("p")

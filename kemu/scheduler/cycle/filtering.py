@@ -17,7 +17,7 @@ from kemu.scheduler.cycle.evaluations import Evaluation
 from kemu.scheduler.cycle.line_ups import LineUp
 from kemu.scheduler.cycle.verdicts import Active
 from kemu.scheduler.framework.interfaces import Cycle
-from kemu.scheduler.framework.statuses import Status, unresolvable
+from kemu.scheduler.framework.statuses import PENDING, Status, unresolvable
 
 LEFT_OUT = 1 << 60
 """Combined verdict of nodes outside of what PreFilter narrowed the search to; those above are of refusals."""
@@ -134,6 +134,11 @@ class Filtering:
         if self.left_out:
             names += [name for name in self.left_out.split() if name not in names]
         return tuple(sorted(names))
+
+    def pending(self) -> tuple[str, ...]:
+        """Those of the rejectors that answered Pending: they wait for something that is under way."""
+        given = [self.rejection] if self.rejection is not None else [self.explain(one) for one in self.tally if one]
+        return tuple(sorted(dict.fromkeys(status.plugin for status in given if status.code == PENDING)))
 
     def filters(self) -> Active:
         """All filters that depend on pods, with their states, in order. Ask when the states are complete."""

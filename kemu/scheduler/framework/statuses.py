@@ -12,6 +12,7 @@ ERROR: Final = "Error"
 WAIT: Final = "Wait"
 """Permit: not yet."""
 PENDING: Final = "Pending"
+"""Not now, but what the pod waits for is under way: when the plugin's event comes, the pod is tried without backoff."""
 
 
 class Status(NamedTuple):

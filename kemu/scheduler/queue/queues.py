@@ -37,6 +37,9 @@ ACTIVE, BACKOFF, ERROR_BACKOFF, UNSCHEDULABLE, GATED, IN_FLIGHT, GONE = (
     "gone",
 )
 
+_SKIP, _AFTER_BACKOFF, _IMMEDIATELY = range(3)
+"""What an event is worth to a pod (``queueingStrategy``); the higher one wins."""
+
 _HEAPS = (ACTIVE, BACKOFF, ERROR_BACKOFF)
 
 FLUSH_INTERVAL_S = 30
@@ -62,6 +65,7 @@ class QueuedPod:
         "error_count",
         "gate",
         "info",
+        "pending",
         "place",
         "profile",
         "rejectors",
@@ -85,6 +89,8 @@ class QueuedPod:
         """Attempts in a row that ended in an error."""
         self.rejectors: tuple[str, ...] = ()
         """The plugins that rejected the last attempt."""
+        self.pending: tuple[str, ...] = ()
+        """Those of them that only wait for something: when their event comes, the pod has no backoff to wait out."""
         self.gate = ""
         """The PreEnqueue plugin that holds the pod back."""
         self.place = GONE
@@ -173,7 +179,7 @@ class SchedulingQueue:
         self._leave(pod)
         pod.place = IN_FLIGHT
         pod.attempts += 1
-        pod.rejectors = ()
+        pod.rejectors = pod.pending = ()
         pod.gate = ""
         self._in_flight[pod.info.uid] = self._forgotten + len(self._events)
         return pod
@@ -183,21 +189,27 @@ class SchedulingQueue:
         self._land(uid)
         self.pods.pop(uid, None)
 
-    def failed(self, pod: QueuedPod, rejectors: tuple[str, ...]) -> None:
-        """The attempt failed. Without rejecting plugins it ended in an error."""
+    def failed(self, pod: QueuedPod, rejectors: tuple[str, ...], pending: tuple[str, ...] = ()) -> None:
+        """The attempt failed. Without rejecting plugins it ended in an error. ``pending``: who said Pending."""
         self._restamp(pod)
-        pod.rejectors = rejectors
+        pod.rejectors, pod.pending = rejectors, pending
         uid = pod.info.uid
         met = self._land(uid)
         self.pods[uid] = pod
         if rejectors:
             pod.unschedulable_count += 1
             pod.error_count = 0
-            worth = next((event for event, old, new in met if self._was_worth(pod, event, old, new)), None)
-            if worth is None:
-                self._hold(pod, ATTEMPT_FAILED)
+            best, cause = _SKIP, ATTEMPT_FAILED
+            for event, old, new in met:
+                worth = self._was_worth(pod, event, old, new)
+                if worth > best:
+                    best, cause = worth, event.value
+                    if worth == _IMMEDIATELY or not pending:
+                        break
+            if best == _SKIP:
+                self._hold(pod, cause)
             else:
-                self._requeue(pod, worth.value)
+                self._requeue(pod, cause, best)
         else:
             pod.error_count += 1
             self._requeue(pod, ATTEMPT_FAILED)
@@ -230,13 +242,16 @@ class SchedulingQueue:
                 if not any(name in hints for name in rejectors):
                     continue
                 for pod in list(members.values()):
-                    if (only is None or only(pod.info)) and self._is_worth(pod, event, old, new):
-                        self._requeue(pod, event.value)
+                    if only is None or only(pod.info):
+                        worth = self._worth(pod, event, old, new)
+                        if worth:
+                            self._requeue(pod, event.value, worth)
         for pod in held:
             # Events that the gate has no interest in never wake a pod that stands before it.
             interested = pod.gate in pod.profile.hints[event] and (only is None or only(pod.info))
-            if interested and self._is_worth(pod, event, old, new):
-                self._requeue(pod, event.value)
+            worth = self._worth(pod, event, old, new) if interested else _SKIP
+            if worth:
+                self._requeue(pod, event.value, worth)
         if self._in_flight:
             self._events.append((event, old, new))
 
@@ -254,8 +269,9 @@ class SchedulingQueue:
                 self._sort_in(pod)
         else:
             for event in changes:
-                if self._is_worth(pod, event, old, info.pod):
-                    self._requeue(pod, event.value)
+                worth = self._worth(pod, event, old, info.pod)
+                if worth:
+                    self._requeue(pod, event.value, worth)
                     if pod.place in _HEAPS:
                         break
         return True
@@ -270,30 +286,35 @@ class SchedulingQueue:
         elif pod.place != ACTIVE:
             self._activate(pod, Event.ACTIVATE.value)
 
-    def _is_worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> bool:
-        hints = pod.profile.hints[event]
+    def _worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> int:
+        """What the hints of the plugins that rejected a pod make of an event (``isPodWorthRequeuing``)."""
+        hints, worth = pod.profile.hints[event], _SKIP
         for name in pod.rejectors:
             if name in hints:
                 hint = hints[name]
                 if hint is None or hint(pod.info, old, new):
-                    return True
-        return not pod.rejectors
+                    if name in pod.pending:
+                        return _IMMEDIATELY
+                    worth = _AFTER_BACKOFF
+                    if not pod.pending:
+                        break
+        return worth if pod.rejectors else _AFTER_BACKOFF
 
-    def _was_worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> bool:
+    def _was_worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> int:
         """The same for an event met in flight, which may be no business of the plugins, or of this pod."""
         if event in events.FOR_ALL_PLUGINS:
-            return new is None or new == pod.info.uid
+            return _AFTER_BACKOFF if new is None or new == pod.info.uid else _SKIP
         if event in events.OF_THE_POD_ITSELF and new.metadata.uid != pod.info.uid:
-            return False
-        return self._is_worth(pod, event, old, new)
+            return _SKIP
+        return self._worth(pod, event, old, new)
 
     # Places ---------------------------------------------------------------------------------------------------------
 
-    def _requeue(self, pod: QueuedPod, cause: str) -> None:
-        """To backoff while the backoff lasts, else to active."""
-        end_ns = self._backoff_end_ns(pod)
+    def _requeue(self, pod: QueuedPod, cause: str, worth: int = _AFTER_BACKOFF) -> None:
+        """To backoff while the backoff lasts, else to active (``requeuePodWithQueueingStrategy``)."""
+        end_ns = self._backoff_end_ns(pod) if worth == _AFTER_BACKOFF else None
         if end_ns is not None and self._lasts(end_ns, self._clock.now_ns()):
-            # Where nothing is taken early, the door is at the end of the backoff.
+            # Without PopFromBackoffQ, PreEnqueue runs when the backoff ends.
             if self._pops_from_backoff and self._is_gated(pod, cause):
                 return
             self._leave(pod)
