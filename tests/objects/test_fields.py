@@ -11,8 +11,9 @@ from google.protobuf.descriptor import FieldDescriptor
 from kemu.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.objects import resources
 from kemu.objects.conversion import convert, descriptors
-from kemu.objects.fields import refusals, tables
+from kemu.objects.fields import refusals, scheduler_configuration, tables
 from kemu.objects.fields.sorts import Parts, Refused
+from kemu.scheduler.configuration import configurations
 
 
 def test_every_kind_is_accepted_or_refused() -> None:
@@ -131,3 +132,30 @@ def test_a_changed_template_is_refused_where_it_would_be_rolled_out(message_clas
     assert [cause.field for cause in refusals.in_change(new, old)] == ["spec.template"]
     new.spec.updateStrategy.type = "OnDelete"
     assert refusals.in_change(new, old) == []
+
+
+# Configurations -------------------------------------------------------------------------------------------------------
+
+
+def test_every_field_of_a_scheduler_configuration_is_sorted() -> None:
+    """A whole configuration: every field that kemu's scheduler reads, and no other, has its sort."""
+    known: list[str] = []
+    for path in configurations.field_paths():
+        covered = [key for key in scheduler_configuration.SORTS if path == key or path.startswith(f"{key}.")]
+        assert covered, f"{path} is not sorted"
+        known += covered
+    assert [key for key in scheduler_configuration.SORTS if key not in known] == []
+
+
+def test_refused_fields_of_a_scheduler_configuration_are_named_at_once() -> None:
+    data = {
+        "clientConnection": {"qps": 50, "burst": 100},
+        "extenders": [{"urlPrefix": "kemu://extender/a", "tlsConfig": {}}, {"tlsConfig": {"insecure": True}}],
+        "featureGates": {"InPlacePodVerticalScaling": True},
+    }
+    assert [cause.field for cause in refusals.in_configuration(data, scheduler_configuration.SORTS)] == [
+        "clientConnection.qps",
+        "extenders[1].tlsConfig",
+        "featureGates.InPlacePodVerticalScaling",
+    ]
+    assert refusals.in_configuration({"clientConnection": {"qps": -1}}, scheduler_configuration.SORTS) == []

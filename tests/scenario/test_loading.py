@@ -264,7 +264,7 @@ def test_a_kubelet_configuration_may_stand_in_a_file(tmp_path: Path) -> None:
     ("text", "line", "what"),
     [
         ("maxPods: 5\nmaxPodz: 5\n", 2, "maxPodz"),
-        ("maxPods: 5\npodPidsLimit: 10\n", 2, "podPidsLimit is part of the format"),
+        ("maxPods: 5\npodPidsLimit: 10\n", 2, "podPidsLimit: kemu does not simulate this field"),
         ("evictionSoft: {memory.available: 1Gi}\n", 1, "grace period must be specified"),
     ],
 )

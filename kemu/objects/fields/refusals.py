@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -13,7 +13,7 @@ from kemu.errors import Cause
 from kemu.k8s import apps_v1_pb2, core_v1_pb2
 from kemu.objects.conversion import descriptors
 from kemu.objects.fields import tables
-from kemu.objects.fields.sorts import Parts, Refused
+from kemu.objects.fields.sorts import Parts, Refused, Table
 
 UNBUILT = "FieldValueUnbuilt"
 """The reason of such causes. Kubernetes has none like it."""
@@ -81,4 +81,28 @@ def _steps(descriptor: Any) -> tuple[_Step, ...]:
 
 
 def _cause(path: str, why: str) -> Cause:
-    return Cause(path, UNBUILT, f"kemu does not simulate this field: {why}")
+    return Cause(path, UNBUILT, text(why))
+
+
+def text(why: str) -> str:
+    """What is said at the place of a refused field."""
+    return f"kemu does not simulate this field: {why}"
+
+
+def in_configuration(data: Any, sorts: Table) -> list[Cause]:
+    """The refused fields that a configuration sets. Null counts as absent."""
+    return list(_in_value(data, sorts, "", ""))
+
+
+def _in_value(value: Any, sorts: Table, pattern: str, path: str) -> Iterator[Cause]:
+    """``pattern``: the path with ``[]`` for every index, as in the table."""
+    sort = sorts.get(pattern)
+    if isinstance(sort, Refused):
+        if value is not None and value not in sort.unless:
+            yield _cause(path, sort.why)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _in_value(item, sorts, f"{pattern}.{key}".removeprefix("."), f"{path}.{key}".removeprefix("."))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _in_value(item, sorts, f"{pattern}[]", f"{path}[{index}]")

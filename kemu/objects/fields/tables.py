@@ -19,8 +19,8 @@ from kemu.objects.fields import apps_v1, core_v1, meta_v1, other_groups
 from kemu.objects.fields.sorts import Parts, Sort
 
 ACCEPTED = (
-    "Namespace", "Node", "Pod", "PriorityClass", "PodDisruptionBudget", "Service", "Lease", "Event",
-    "DaemonSet", "ReplicaSet", "StatefulSet", "RuntimeClass",
+    "Pod", "Node", "Namespace", "PriorityClass", "RuntimeClass", "PodDisruptionBudget", "ReplicaSet", "StatefulSet",
+    "DaemonSet", "Service", "Lease", "Event",
 )  # fmt: skip
 """Kinds that scenarios may hold: they mean something without a controller, or have theirs."""
 

@@ -342,14 +342,16 @@ class _Loading:
             if not isinstance(item, dict):
                 continue
             path: Path = ("spec", "schedulers", index, "config")
+            replicas = item.get("replicas", 1)
             if "config" in item or "configFile" not in item:
-                clusters.check_config(item.get("config", {}), item.get("name", ""), path, self.report)
+                clusters.check_config(item.get("config", {}), item.get("name", ""), replicas, path, self.report)
                 continue
             path = (*path[:-1], "configFile")
             found = self._read(item["configFile"], path)
             if len(found) == 1 and isinstance(found[0].data, dict):
                 configs[index] = found[0].data
-                clusters.check_config(found[0].data, item.get("name", ""), (), Report(found[0], self.report.problems))
+                report = Report(found[0], self.report.problems)
+                clusters.check_config(found[0].data, item.get("name", ""), replicas, (), report)
                 resolved = self.resolved["spec"]["schedulers"][index]
                 del resolved["configFile"]
                 resolved["config"] = found[0].data

@@ -2,14 +2,15 @@
 
 Every mistake gets its path in the document; a mistake is what ``pkg/scheduler/apis/config/validation`` refuses, and
 what kemu cannot do. Arguments of plugins are checked in :mod:`kemu.scheduler.configuration.arguments`; which plugins
-take part where is resolved in :mod:`kemu.scheduler.cycle.profiles`. Fields that make no difference here (leader
-election, client connection, …) are accepted. docs/scheduler-configuration.md explains every field to people.
+take part where is resolved in :mod:`kemu.scheduler.cycle.profiles`. Which fields act, cannot matter or are refused in
+scenarios is listed in :mod:`kemu.objects.fields.scheduler_configuration`; docs/scheduler-configuration.md explains
+them all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,6 +92,48 @@ _TLS = {
         fields.text,
     ),
 }
+_PROFILE: dict[str, fields.Check] = {
+    "schedulerName": fields.text,
+    "percentageOfNodesToScore": fields.whole(0, 100),
+    "plugins": fields.mapping,
+    "pluginConfig": fields.entries,
+}
+_EXTENDER: dict[str, fields.Check] = {
+    **dict.fromkeys(("urlPrefix", "filterVerb", "preemptVerb", "prioritizeVerb", "bindVerb"), fields.text),
+    "weight": fields.whole(None, None),
+    "enableHTTPS": fields.boolean,
+    "tlsConfig": fields.record(_TLS),
+    "httpTimeout": fields.duration_s,
+    "nodeCacheCapable": fields.boolean,
+    "managedResources": fields.entries,
+    "ignorable": fields.boolean,
+}
+_CONFIGURATION: dict[str, fields.Check] = {
+    "apiVersion": fields.constant(API_VERSION),
+    "kind": fields.constant(KIND),
+    "profiles": fields.entries,
+    "percentageOfNodesToScore": fields.whole(0, 100),
+    "podInitialBackoffSeconds": fields.whole(1, None),
+    "podMaxBackoffSeconds": fields.whole(1, None),
+    "parallelism": fields.whole(1, None),
+    "featureGates": fields.mapping,
+    "extenders": fields.entries,
+    **_WITHOUT_EFFECT,
+}
+
+
+def field_paths() -> list[str]:
+    """Every field that may be set, by path; ``[]`` stands for every item of a list. Plugin arguments are left out."""
+    below: dict[str, Iterable[str]] = {
+        "profiles[]": _PROFILE,
+        "extenders[]": _EXTENDER,
+        "featureGates": FEATURE_GATES | FIXED_GATES,
+        "leaderElection": _LEADER_ELECTION,
+        "clientConnection": _CLIENT_CONNECTION,
+    }
+    whole = {name.removesuffix("[]") for name in below}
+    paths = [name for name in _CONFIGURATION if name not in whole]
+    return paths + [f"{name}.{key}" for name, keys in below.items() for key in keys]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,19 +213,7 @@ def configuration_of(data: Mapping[str, Any], default_name: str = DEFAULT_SCHEDU
     ``default_name`` serves profiles that name no scheduler. ``featureGates`` may stand in the document, although
     kube-scheduler takes them from its command line.
     """
-    known: dict[str, fields.Check] = {
-        "apiVersion": fields.constant(API_VERSION),
-        "kind": fields.constant(KIND),
-        "profiles": fields.entries,
-        "percentageOfNodesToScore": fields.whole(0, 100),
-        "podInitialBackoffSeconds": fields.whole(1, None),
-        "podMaxBackoffSeconds": fields.whole(1, None),
-        "parallelism": fields.whole(1, None),
-        "featureGates": fields.mapping,
-        "extenders": fields.entries,
-        **_WITHOUT_EFFECT,
-    }
-    found = fields.read(data, "", known)
+    found = fields.read(data, "", _CONFIGURATION)
     gates = _feature_gates(found.get("featureGates", {}))
     extenders, ignored = _extenders(found.get("extenders", []))
     profiles = [
@@ -229,16 +260,7 @@ def profile_of(
 
     ``ignored_resources`` of extenders take the place of those that NodeResourcesFit is told to ignore.
     """
-    found = fields.read(
-        data,
-        path,
-        {
-            "schedulerName": fields.text,
-            "percentageOfNodesToScore": fields.whole(0, 100),
-            "plugins": fields.mapping,
-            "pluginConfig": fields.entries,
-        },
-    )
+    found = fields.read(data, path, _PROFILE)
     plugins = {
         point: _plugin_set(entry, f"{path}.plugins.{point}")
         for point, entry in fields.read(
@@ -329,20 +351,7 @@ def _extenders(entries: Sequence[Any]) -> tuple[tuple[ExtenderConfiguration, ...
 
 def _extender(data: Any, path: str, managed: list[str], ignored: list[str]) -> ExtenderConfiguration:
     """``managed`` and ``ignored`` grow by the resources that this extender names."""
-    found = fields.read(
-        data,
-        path,
-        {
-            **dict.fromkeys(("urlPrefix", "filterVerb", "preemptVerb", "prioritizeVerb", "bindVerb"), fields.text),
-            "weight": fields.whole(None, None),
-            "enableHTTPS": fields.boolean,
-            "tlsConfig": fields.record(_TLS),
-            "httpTimeout": fields.duration_s,
-            "nodeCacheCapable": fields.boolean,
-            "managedResources": fields.entries,
-            "ignorable": fields.boolean,
-        },
-    )
+    found = fields.read(data, path, _EXTENDER)
     if found.get("prioritizeVerb") and found.get("weight", 0) <= 0:
         raise ConfigurationError(f"{path}.weight", f"must be positive with a prioritizeVerb: {found.get('weight', 0)}")
     resources = []

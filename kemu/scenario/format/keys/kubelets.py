@@ -6,8 +6,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
+from kemu.objects.fields import refusals
+from kemu.objects.fields.kubelet_configuration import SORTS
+from kemu.objects.fields.sorts import Harmless, Refused
+from kemu.scenario.format.documents import Path
 from kemu.scenario.format.shapes import (
     DURATION,
+    INVALID,
     PERIOD,
     QUANTITY,
     Choice,
@@ -16,6 +24,7 @@ from kemu.scenario.format.shapes import (
     ListOf,
     MapOf,
     Record,
+    Report,
     Switch,
     Text,
     Whole,
@@ -23,6 +32,23 @@ from kemu.scenario.format.shapes import (
 
 _INT32 = 2**31 - 1
 _AMOUNTS = MapOf(Text(what="an amount in quotes, such as '100Mi' or '10%'"))
+
+
+@dataclass(frozen=True)
+class _Unsimulated:
+    """A field that is refused unless its value changes nothing."""
+
+    sort: Refused
+
+    def check(self, value: Any, path: Path, report: Report) -> Any:
+        if value in self.sort.unless:
+            return value
+        report.add(path, refusals.text(self.sort.why), key=True)
+        return INVALID
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": list(self.sort.unless)}
+
 
 KUBELET_FIELDS: dict[str, Key] = {
     "maxPods": Key(Whole(0, _INT32), "How many pods the node takes; 110 by default."),
@@ -72,38 +98,8 @@ KUBELET_FIELDS: dict[str, Key] = {
     "staticPods": Key(ListOf(Free()), "Manifests of its static pods: in Kubernetes, the files of staticPodPath."),
     "kind": Key(Choice(("KubeletConfiguration",)), "May be written."),
     "apiVersion": Key(Choice(("kubelet.config.k8s.io/v1beta1",)), "May be written."),
-    **{
-        name: Key(Free(mapping=False), "It would make a difference.", built=False)
-        for name in (
-            "podPidsLimit", "podsPerCore", "registerNode", "registerWithTaints", "reservedMemory", "staticPodPath",
-            "staticPodURL",
-        )
-    },
-    **{
-        name: Key(Free(mapping=False), "It makes no difference here.")
-        for name in (
-            "address", "allowedUnsafeSysctls", "authentication", "authorization", "cgroupDriver", "cgroupRoot",
-            "cgroupsPerQOS", "clusterDNS", "clusterDomain", "configMapAndSecretChangeDetectionStrategy",
-            "containerLogMaxFiles", "containerLogMaxSize", "containerLogMaxWorkers", "containerLogMonitorInterval",
-            "containerRuntimeEndpoint", "contentType", "cpuCFSQuota", "cpuCFSQuotaPeriod", "cpuManagerPolicy",
-            "cpuManagerPolicyOptions", "cpuManagerReconcilePeriod", "enableContentionProfiling",
-            "enableControllerAttachDetach", "enableDebugFlagsHandler", "enableDebuggingHandlers",
-            "enableProfilingHandler", "enableServer", "enableSystemLogHandler", "enableSystemLogQuery", "eventBurst",
-            "eventRecordQPS", "failCgroupV1", "failSwapOn", "featureGates", "fileCheckFrequency", "hairpinMode",
-            "healthzBindAddress", "healthzPort", "httpCheckFrequency", "imagePullCredentialsVerificationPolicy",
-            "imageServiceEndpoint", "iptablesDropBit", "iptablesMasqueradeBit", "kernelMemcgNotification",
-            "kubeAPIBurst", "kubeAPIQPS", "kubeReservedCgroup", "kubeletCgroups", "logging", "makeIPTablesUtilChains",
-            "maxOpenFiles", "memoryManagerPolicy", "memoryReservationPolicy", "memorySwap", "memoryThrottlingFactor",
-            "oomScoreAdj", "podCIDR", "podLogsDir", "port", "preloadedImagesVerificationAllowlist",
-            "protectKernelDefaults", "providerID", "qosReserved", "readOnlyPort", "registryBurst", "registryPullQPS",
-            "reservedSystemCPUs", "resolvConf", "rotateCertificates", "runOnce", "runtimeRequestTimeout",
-            "seccompDefault", "serverTLSBootstrap", "showHiddenMetricsForVersion", "singleProcessOOMKill",
-            "staticPodURLHeader", "streamingConnectionIdleTimeout", "syncFrequency", "systemCgroups",
-            "systemReservedCgroup", "tlsCertFile", "tlsCipherSuites", "tlsCurvePreferences", "tlsMinVersion",
-            "tlsPrivateKeyFile", "topologyManagerPolicy", "topologyManagerPolicyOptions", "topologyManagerScope",
-            "tracing", "userNamespaces", "volumePluginDir", "volumeStatsAggPeriod",
-        )
-    },
-}  # fmt: skip
+    **{name: Key(_Unsimulated(sort), sort.why) for name, sort in SORTS.items() if isinstance(sort, Refused)},
+    **{name: Key(Free(mapping=False), sort.reason.value) for name, sort in SORTS.items() if isinstance(sort, Harmless)},
+}
 """The fields of a KubeletConfiguration, as in kubelet.config.k8s.io/v1beta1: a real file can be taken as it is."""
 KUBELET = Record(KUBELET_FIELDS)

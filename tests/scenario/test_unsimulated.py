@@ -1,0 +1,76 @@
+"""Fields of configurations that kemu does not simulate: refused by name, at their places, all at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from kemu.objects.fields import kubelet_configuration
+from kemu.objects.fields.sorts import Acts, Refused
+from kemu.scenario.format.keys import kubelets
+from tests.scenario.texts import problems
+
+REFUSED = {name: sort for name, sort in kubelet_configuration.SORTS.items() if isinstance(sort, Refused)}
+
+
+def complaints(kubelet: dict[str, Any]) -> list[tuple[str, str]]:
+    nodes = (
+        f"  nodes: [{{name: n, kubelet: {yaml.safe_dump(kubelet, default_flow_style=True, width=10**6).strip()}}}]\n"
+    )
+    return [(one.path, one.message) for one in problems("", nodes=nodes)]
+
+
+def test_every_field_of_a_kubelet_configuration_is_sorted() -> None:
+    assert sorted(kubelets.KUBELET_FIELDS) == sorted(kubelet_configuration.SORTS)
+
+
+def test_a_field_that_acts_has_a_shape_of_its_own() -> None:
+    """Not one of those that the table makes, which read nothing."""
+    for name, sort in kubelet_configuration.SORTS.items():
+        made = type(kubelets.KUBELET_FIELDS[name].shape).__name__ in ("_Unsimulated", "Free")
+        assert made is not isinstance(sort, Acts), name
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_refused_field_of_a_kubelet_is_named(name: str) -> None:
+    sort = REFUSED[name]
+    assert complaints({name: "something"}) == [
+        (f"spec.nodes[0].kubelet.{name}", f"kemu does not simulate this field: {sort.why}")
+    ]
+    for value in (None, *sort.unless):
+        assert complaints({name: value}) == []
+
+
+def test_no_node_stays_unregistered() -> None:
+    """``false`` is what makes the difference here."""
+    assert [path for path, _ in complaints({"registerNode": False})] == ["spec.nodes[0].kubelet.registerNode"]
+
+
+def test_refused_fields_of_both_configurations_are_named_at_once() -> None:
+    found = problems(
+        """
+        schedulers:
+          - name: default-scheduler
+            replicas: 2
+            config:
+              leaderElection: {leaderElect: true}
+              clientConnection: {qps: 50}
+              featureGates: {InPlacePodVerticalScaling: true}
+        """,
+        nodes="  nodes: [{name: n, kubelet: {memorySwap: {swapBehavior: LimitedSwap}, podPidsLimit: 10}}]\n",
+    )
+    assert [(one.line, one.column, one.path) for one in found] == [
+        (4, 31, "spec.nodes[0].kubelet.memorySwap"),
+        (4, 72, "spec.nodes[0].kubelet.podPidsLimit"),
+        (10, 38, "spec.schedulers[0].config.leaderElection.leaderElect"),
+        (11, 28, "spec.schedulers[0].config.clientConnection.qps"),
+        (12, 24, "spec.schedulers[0].config.featureGates.InPlacePodVerticalScaling"),
+    ]
+
+
+@pytest.mark.parametrize(("replicas", "elect"), [(1, "true"), (2, "false")])
+def test_one_replica_may_elect_itself_and_several_may_race(replicas: int, elect: str) -> None:
+    config = f"{{leaderElection: {{leaderElect: {elect}}}}}"
+    assert not problems(f"schedulers: [{{name: default-scheduler, replicas: {replicas}, config: {config}}}]")
