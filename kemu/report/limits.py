@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from kemu.objects import resources
 from kemu.objects.conversion import descriptors
@@ -24,8 +25,8 @@ def made() -> str:
 def _lines() -> Iterator[str]:
     sorts = (*tables.SORTS.values(), *scheduler_configuration.SORTS.values(), *kubelet_configuration.SORTS.values())
     act, harmless, refused = (sum(isinstance(sort, kind) for sort in sorts) for kind in (Acts, Harmless, Refused))
-    yield f"{act} entries say that a field acts, {harmless} that it cannot matter, {refused} that it is refused; an entry"
-    yield "covers all that is below its field. Why a field cannot matter:"
+    yield f"{act} entries say that a field acts, {harmless} that it cannot matter, {refused} that it is refused."
+    yield "An entry covers all that is below its field. Why a field cannot matter:"
     yield ""
     for reason in Reason:
         yield f"* **{reason.name.lower()}**: {reason.value}."
@@ -53,7 +54,7 @@ def _lines() -> Iterator[str]:
 
 def _messages(kind: str, seen: dict[str, str]) -> Iterator[str]:
     """A table for each message of a kind. ``seen``: where those stand that have one already."""
-    where = [("", resources.BY_KIND[kind].message.DESCRIPTOR)]
+    where: list[tuple[str, Any]] = [("", resources.BY_KIND[kind].message.DESCRIPTOR)]
     while where:
         path, descriptor = where.pop(0)
         if descriptor.name in seen:

@@ -64,7 +64,7 @@ def test_refused_fields_of_both_configurations_are_named_at_once() -> None:
     assert [(one.line, one.column, one.path) for one in found] == [
         (4, 31, "spec.nodes[0].kubelet.memorySwap"),
         (4, 72, "spec.nodes[0].kubelet.podPidsLimit"),
-        (10, 38, "spec.schedulers[0].config.leaderElection.leaderElect"),
+        (10, 39, "spec.schedulers[0].config.leaderElection.leaderElect"),
         (11, 28, "spec.schedulers[0].config.clientConnection.qps"),
         (12, 24, "spec.schedulers[0].config.featureGates.InPlacePodVerticalScaling"),
     ]

@@ -1,0 +1,25 @@
+"""docs/limits.md tells what the tables say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kemu.objects.fields import kubelet_configuration, scheduler_configuration, tables
+from kemu.objects.fields.sorts import Parts, Refused
+from kemu.report import limits
+
+PAGE = Path(__file__).parents[2] / "docs" / "limits.md"
+
+
+def test_the_page_is_up_to_date() -> None:
+    _, _, rest = PAGE.read_text().partition("<!-- made by scripts/gendocs: limits -->\n")
+    assert rest.partition("<!-- end -->")[0] == limits.made(), "run scripts/gendocs limits"
+
+
+def test_every_field_and_every_reason_to_refuse_is_told() -> None:
+    made = limits.made()
+    sorts = {**tables.SORTS, **scheduler_configuration.SORTS, **kubelet_configuration.SORTS}
+    for key, sort in sorts.items():
+        name = key.rpartition(".")[2] if key in tables.SORTS else key
+        assert isinstance(sort, Parts) or f"`{name}`" in made, key
+        assert not isinstance(sort, Refused) or sort.why in made, key
