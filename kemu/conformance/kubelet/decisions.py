@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kemu.conformance import readings
-from kemu.conformance.controllers import node_failures as failures
+from kemu.conformance.controllers import node_failures, taint_evictions
 from kemu.conformance.kubelet import evictions as pressure
 from kemu.kubelet.admission import predicates, preemption
 from kemu.kubelet.pods import claims, critical
@@ -201,6 +201,6 @@ _FAMILIES: dict[str, Callable[[Json], Json]] = {
     "eviction-rank": pressure.rank,
     "eviction-manager": pressure.manager,
     "eviction-loop": pressure.loop,
-    "taint-eviction": failures.taint_eviction,
-    "node-failure": failures.node_failure,
+    "taint-eviction": taint_evictions.answer,
+    "node-failure": node_failures.answer,
 }

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.conformance import comparisons
-from kemu.conformance.controllers import node_failures
 from kemu.objects import floats
 
 Json = dict[str, Any]
 
+TOLERANCE_S = 1
+"""In node failures, as the record proposes: their state was noted once a second."""
 _SETS = ("thresholds", "thresholdsObserved", "thresholdsMet")
 
 
@@ -36,7 +37,7 @@ def _special(path: str, recorded: Any, answered: Any, found: list[str]) -> bool:
         if recorded["errorCategory"] != answered.get("errorCategory"):
             found.append(f"{path}: recorded {recorded['errorCategory']}, kemu {answered.get('errorCategory')}")
     elif isinstance(recorded, dict) and isinstance(answered, dict) and "nodeChanges" in recorded:
-        found.extend(f"{path}: {difference}" for difference in node_failures.differences(recorded, answered))
+        found.extend(f"{path}: {difference}" for difference in _compare_courses(recorded, answered))
     else:
         return False
     return True
@@ -80,3 +81,27 @@ def _plain(threshold: Json) -> Json:
 
     plain: Json = number(threshold)
     return {**plain, "minReclaim": number(plain["minReclaim"])} if plain.get("minReclaim") else plain
+
+
+def _compare_courses(recorded: Json, answered: Json) -> list[str]:
+    """Between two courses of events: times may be off by a second."""
+    found: list[str] = []
+    for what, name in (("nodeChanges", "node"), ("deletions", "pod"), ("podsMarkedNotReady", "pod")):
+        here, there = (_by_name(course.get(what) or (), name) for course in (recorded, answered))
+        for key in sorted({*here, *there}):
+            ours, theirs = there.get(key, []), here.get(key, [])
+            same = len(ours) == len(theirs) and all(
+                abs(one[0] - other[0]) <= TOLERANCE_S and one[1] == other[1]
+                for one, other in zip(ours, theirs, strict=True)
+            )
+            if not same:
+                found.append(f"{what} of {key}: recorded {theirs}, kemu {ours}")
+    return found
+
+
+def _by_name(entries: Any, name: str) -> dict[str, list[tuple[float, Json]]]:
+    found: dict[str, list[tuple[float, Json]]] = {}
+    for entry in entries:
+        rest = {key: entry[key] or None for key in sorted(entry) if key not in (name, "atSeconds")}
+        found.setdefault(entry[name], []).append((entry["atSeconds"], rest))
+    return found
