@@ -59,6 +59,12 @@ class ControlPlane:
         for obj in objects:
             await self._storage.swap(_key(obj), 0, obj.SerializeToString(deterministic=True))
 
+    async def get(self, obj: M) -> M:
+        """The stored object that has the name of ``obj``."""
+        metadata: Any = obj.metadata  # type: ignore[attr-defined]
+        found: M = await self.client.get(resources.of(obj).plural, metadata.name, metadata.namespace)
+        return found
+
     async def change(self, obj: M, change: Callable[[M], object]) -> None:
         """Change the stored object that has the name of ``obj``; nothing happens if there is none."""
         key = _key(obj)

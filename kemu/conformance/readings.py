@@ -1,4 +1,4 @@
-"""Between the JSON of recorded cases and what kemu's code works with."""
+"""Conversions between the JSON of recorded cases and the objects of kemu."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 from google.protobuf.message import Message
 
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet.admission import preemption
 from kemu.kubelet.settings import thresholds
 from kemu.objects.conversion import convert
 
@@ -32,7 +31,7 @@ def node(data: Json) -> core_v1_pb2.Node:
 
 
 def _read(message_class: type[M], data: Json) -> M:
-    """Fields that kemu's objects lack bear on none of these decisions, and are left out."""
+    """Fields that kemu's messages lack are left out: the real code does not read them for these decisions either."""
     bare = {key: value for key, value in data.items() if key not in ("apiVersion", "kind")}
     try:
         return convert.from_json(message_class, bare)
@@ -50,7 +49,7 @@ def _read(message_class: type[M], data: Json) -> M:
 
 
 def seconds(ns: int) -> float:
-    """As Go states a duration in seconds: the whole ones and the rest apart, which is not always the nearest float."""
+    """``time.Duration.Seconds`` of Go: whole seconds and the rest apart, which is not always the nearest float."""
     whole, rest = divmod(abs(ns), SECOND_NS)
     return (whole + rest / SECOND_NS) * (1 if ns >= 0 else -1)
 
@@ -72,24 +71,3 @@ def _amount_json(amount: thresholds.Amount) -> Json:
     if amount.quantity is not None:
         return {"quantity": amount.quantity.value}
     return {"percentage": thresholds.format_fraction(amount.fraction)}
-
-
-def kill_json(victim: Any, reason: str, message: str, condition_message: str, grace_s: int | None) -> Json:
-    """A pod that the kubelet kills, as the records state it."""
-    written: Json = {
-        "pod": victim.metadata.name,
-        "isEvicted": True,
-        "gracePeriodOverride": grace_s,
-        "phase": "Failed",
-        "reason": reason,
-        "message": message,
-    }
-    if condition_message:
-        written["condition"] = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": preemption.CONDITION_REASON,
-            "message": condition_message,
-            "observedGeneration": victim.metadata.generation,
-        }
-    return written

@@ -95,7 +95,9 @@ class Controller:
 
 def disruption_patch(pod: Any, reason: str, message: str, now_unix_ns: int) -> dict[str, Any] | None:
     """A strategic patch of a pod's status with its condition DisruptionTarget; None when it is as wanted already."""
-    return meta.condition_patch(pod.status.conditions, DISRUPTION_TARGET, "True", reason, message, now_unix_ns)
+    return meta.condition_patch(
+        pod.status.conditions, DISRUPTION_TARGET, "True", reason, message, now_unix_ns, pod.metadata.generation
+    )
 
 
 def key_of(obj: Any) -> str:

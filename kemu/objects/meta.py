@@ -75,13 +75,24 @@ def has_condition(conditions: Sequence[Any], condition_type: str, status: str = 
 
 
 def condition_patch(
-    conditions: Sequence[Any], condition_type: str, status: str, reason: str, message: str, now_unix_ns: int
+    conditions: Sequence[Any],
+    condition_type: str,
+    status: str,
+    reason: str,
+    message: str,
+    now_unix_ns: int,
+    generation: int = 0,
 ) -> dict[str, Any] | None:
-    """A strategic patch that sets one condition of an object's status; None when it is as wanted already."""
+    """A strategic patch that sets one condition of an object's status; None when it is as wanted already.
+
+    ``generation``: of the object, as for :func:`set_condition`.
+    """
     known = get_condition(conditions, condition_type)
     if known is not None and (known.status, known.reason, known.message) == (status, reason, message):
         return None
-    condition = {"type": condition_type, "status": status, "reason": reason, "message": message}
+    condition: dict[str, Any] = {"type": condition_type, "status": status, "reason": reason, "message": message}
+    if generation:
+        condition["observedGeneration"] = generation
     if known is None or known.status != status:
         condition["lastTransitionTime"] = times.format_time(now_unix_ns // 1_000_000_000)
     return {"status": {"conditions": [condition]}}

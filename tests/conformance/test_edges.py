@@ -21,11 +21,14 @@ Json = dict[str, Any]
 
 def pod(name: str = "p", requests: Json | None = None, **spec: Any) -> Json:
     container = {"name": "c", "resources": {"requests": requests or {}}}
-    return {"metadata": {"name": name}, "spec": {"containers": [container], **spec}}
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
+    return {"metadata": metadata, "spec": {"containers": [container], **spec}}
 
 
 def admitted(incoming: Json, allocatable: Json, *others: Json) -> Json:
     node = {"metadata": {"name": "n"}, "status": {"allocatable": {"pods": "10", **allocatable}}}
+    for number, other in enumerate(others):
+        other["metadata"] |= {"name": f"other-{number}", "uid": f"uid-other-{number}"}
     case = {"id": "admission-0", "mode": "predicate", "node": node, "pod": incoming, "pods": list(others)}
     (outcome,) = decisions.answer(case)["outcomes"]
     return dict(outcome)

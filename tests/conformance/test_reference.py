@@ -58,7 +58,8 @@ def admissions(count: int) -> Iterator[Json]:
     nodes += [one.question["node"] for one in recorded("critical-preemption") if "node" in one.question]
     for number in range(count):
         case = {"id": f"admission-{number}", "mode": "predicate", "node": draw.choice(nodes)}
-        case["pod"] = draw.choice(draw.choice((questions, some_pods_as_questions())))["pod"]
+        (case["pod"],) = named(draw, 1, [draw.choice(draw.choice((questions, some_pods_as_questions())))["pod"]])
+        case["pod"]["metadata"] |= {"name": "incoming", "uid": "uid-incoming"}
         case["pods"] = named(draw, draw.choice((0, 1, 2, 3, 5, 8, 13)))
         if draw.random() < 0.3:
             case["freshNode"] = draw.choice(nodes)

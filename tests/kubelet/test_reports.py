@@ -11,6 +11,7 @@ import pytest
 
 from kemu import errors
 from kemu.k8s import core_v1_pb2
+from kemu.kubelet.pods import statuses
 from kemu.objects import meta, pod_phases
 from tests.kubelet.cluster import Cluster, node, pod
 
@@ -47,6 +48,31 @@ def test_conditions_of_others_and_of_the_kubelet_are_written_at_once() -> None:
          "ContainersReady"), "True",
     )  # fmt: skip
     assert not cluster.recorder.of("api.refused")
+
+
+def test_conditions_say_of_which_generation_of_the_pod_they_speak(cluster: Cluster) -> None:
+    """``CalculatePodConditionObservedGeneration``: those of the kubelet, DisruptionTarget included."""
+
+    async def main(cluster: Cluster) -> None:
+        important = pod("important", "2")
+        important.spec.priorityClassName = "system-node-critical"
+        await cluster.create(pod("victim", "3"))
+        await cluster.at(1)
+        victim = await cluster.get("victim")
+        assert victim is not None
+        assert {one.type: one.observedGeneration for one in victim.status.conditions} == dict.fromkeys(
+            statuses.OWNED_CONDITIONS, 1
+        )
+        await cluster.create(important)
+        await cluster.at(2)
+        victim = await cluster.get("victim")
+        assert victim is not None
+        assert victim.status.phase == "Failed"
+        assert {one.type: one.observedGeneration for one in victim.status.conditions} == dict.fromkeys(
+            (*statuses.OWNED_CONDITIONS, "DisruptionTarget"), 1
+        )
+
+    cluster.play(main)
 
 
 def test_nobody_is_refused_however_many_write() -> None:

@@ -44,13 +44,15 @@ def answer(case: Json) -> Json:
 
 
 async def _happen(plane: ControlPlane, by_name: dict[str, Any], event: Json) -> None:
-    """What the case does to an object; to one that is gone it does nothing."""
+    """What the case does to an object; to one that is not there it does nothing."""
     what = event["do"]
     if what == "addPod":
         pod = by_name[event["newPod"]["metadata"]["name"]] = readings.pod(event["newPod"])
         await plane.put(pod)
         return
-    obj = by_name[event["node"] if "node" in event else event["pod"]]
+    obj = by_name.get(event["node"] if "node" in event else event["pod"])
+    if obj is None:
+        return
     if what in ("deletePod", "deleteNode"):
         plane.removed.add(obj.metadata.uid)
         await plane.remove(obj)

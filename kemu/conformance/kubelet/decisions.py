@@ -1,7 +1,6 @@
-"""Recorded decisions of the kubelet and of two node controllers, answered by :mod:`kemu.kubelet`.
+"""Recorded decisions of the kubelet and of the node controllers, made again: a function for each family of cases.
 
-One function for each family of cases here; those in which time passes are in :mod:`kemu.conformance.pressure` (the
-eviction manager) and :mod:`kemu.conformance.failures` (taints and lost nodes).
+Those that take neither time nor an actor are here.
 """
 
 from __future__ import annotations
@@ -11,9 +10,8 @@ from typing import Any
 
 from kemu.conformance import readings
 from kemu.conformance.controllers import node_failures, taint_evictions
-from kemu.conformance.kubelet import evictions as pressure
-from kemu.kubelet.admission import predicates, preemption
-from kemu.kubelet.pods import claims, critical
+from kemu.conformance.kubelet import admissions, eviction_loops, eviction_passes
+from kemu.kubelet.pods import critical
 from kemu.kubelet.pressure import oom_scores
 from kemu.kubelet.settings import evictions, thresholds
 from kemu.objects import qos, requests
@@ -121,86 +119,16 @@ def _config_defaults(case: Json) -> Json:
     return {"config": config}
 
 
-def _admission(case: Json) -> Json:
-    if case["mode"] == "direct":
-        return {"outcomes": [_recovery(case)]}
-    pod = readings.pod(case["pod"])
-    node = None if case.get("nodeError") else predicates.NodeView(readings.node(case["node"]))
-    decision = predicates.precheck(node, pod)
-    killed: list[Json] = []
-    if decision is None and case.get("pluginError"):
-        decision = predicates.NO_DEVICES
-    if decision is None:
-        assert node is not None
-        others = readings.pods(case.get("pods"))
-        usage = predicates.Usage()
-        for other in others:
-            usage.add(claims.claim_of(other, running=True))
-        claim = claims.claim_of(pod)
-        found = predicates.failures(node, usage, pod, claim)
-        if predicates.needs_fresh_node(found):
-            # What is read anew is taken as it is; what was read already has been patched for good.
-            fresh = case.get("freshNode")
-            node = predicates.NodeView(readings.node(fresh or case["node"]), patched=fresh is None, known=node.known)
-            found = predicates.failures(node, usage, pod, claim)
-        decision = predicates.decide(found)
-        if found:
-            recovery = preemption.handle(pod, found, others)
-            killed = [_kill(victim) for victim in recovery.victims]
-            decision = preemption.decide(pod, found, recovery)
-    outcome = {
-        "admit": decision.admitted,
-        "reason": decision.reason,
-        "message": decision.message,
-        "failureReasons": [_failure_json(failure) for failure in decision.failures],
-        "preempted": killed,
-    }
-    return {"outcomes": [outcome]}
-
-
-def _recovery(case: Json) -> Json:
-    found = [_failure(reason) for reason in case.get("reasons") or ()]
-    recovery = preemption.handle(readings.pod(case["pod"]), found, readings.pods(case.get("pods")))
-    return {
-        "failureReasons": case.get("reasons"),
-        "remainingReasons": [_failure_json(failure) for failure in recovery.remaining],
-        "error": recovery.error,
-        "preempted": [_kill(victim) for victim in recovery.victims],
-    }
-
-
-def _failure(reason: Json) -> predicates.Failure:
-    if "predicate" in reason:
-        return predicates.Unfit(reason["predicate"], reason.get("desc", ""))
-    amounts = (reason.get(key, 0) for key in ("requested", "used", "capacity"))
-    return predicates.Insufficient(reason["resource"], *amounts)
-
-
-def _failure_json(failure: predicates.Failure) -> Json:
-    if isinstance(failure, predicates.Unfit):
-        return {"predicate": failure.predicate, "desc": failure.description}
-    return {
-        "resource": failure.resource,
-        "requested": failure.requested,
-        "used": failure.used,
-        "capacity": failure.capacity,
-    }
-
-
-def _kill(victim: Any) -> Json:
-    return readings.kill_json(victim, preemption.REASON, preemption.MESSAGE, preemption.CONDITION_MESSAGE, grace_s=None)
-
-
 _FAMILIES: dict[str, Callable[[Json], Json]] = {
     "qos": _qos,
     "critical": _critical,
     "thresholds": _thresholds,
     "config-defaults": _config_defaults,
-    "admission": _admission,
-    "critical-preemption": _admission,
-    "eviction-rank": pressure.rank,
-    "eviction-manager": pressure.manager,
-    "eviction-loop": pressure.loop,
+    "admission": admissions.answer,
+    "critical-preemption": admissions.answer,
+    "eviction-rank": eviction_passes.rank,
+    "eviction-manager": eviction_passes.manager,
+    "eviction-loop": eviction_loops.answer,
     "taint-eviction": taint_evictions.answer,
     "node-failure": node_failures.answer,
 }

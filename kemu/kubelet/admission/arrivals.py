@@ -67,6 +67,9 @@ class Arrivals:
         """Called when that is over."""
         self.refuses: Callable[[Any], predicates.Decision | None] = lambda pod: None
         """The decision of the eviction manager, which refuses pods while the node is under pressure; None: none."""
+        self.allocate_devices: Callable[[Any], predicates.Decision | None] = lambda pod: None
+        """The refusal of the device manager, which is asked after the first checks; None: it does not refuse. kemu has
+        no device plugins, so nothing is ever short of devices."""
         self.closed: predicates.Decision | None = None
         """Set: what would be admitted is refused all the same, for this reason."""
         self._env = env
@@ -108,7 +111,8 @@ class Arrivals:
         waiting = self._waiting
         while waiting and not self._reading and not self.preempting:
             worker = waiting[0]
-            refusal = self.refuses(worker.pod) or predicates.precheck(self.node, worker.pod)
+            pod = worker.pod
+            refusal = self.refuses(pod) or predicates.precheck(self.node, pod) or self.allocate_devices(pod)
             if refusal is not None:
                 self._decided(worker, refusal, None)
                 continue

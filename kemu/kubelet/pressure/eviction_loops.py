@@ -60,6 +60,19 @@ class Host(Protocol):
     def oom_kill(self, worker: Worker, name: str, limit_bytes: int | None) -> bool: ...
 
 
+def failure_of(one: eviction.Eviction) -> statuses.Failure:
+    """What the status of an evicted pod says."""
+    if not one.disrupts:
+        return statuses.Failure(eviction.REASON, one.message, makes_room=True)
+    return statuses.Failure(eviction.REASON, one.message, CONDITION_REASON, one.message, makes_room=True)
+
+
+def refusal_of(manager: eviction.Manager, pod: Any) -> predicates.Decision | None:
+    """What a manager says of a pod that arrives; None: nothing against it."""
+    message = manager.admit(pod)
+    return predicates.Decision(False, eviction.REASON, message) if message else None
+
+
 class EvictionLoop:
     """``on_conditions`` is told the pressure conditions of the node when they change."""
 
@@ -115,8 +128,7 @@ class EvictionLoop:
 
     def admit(self, pod: Any) -> predicates.Decision | None:
         """The manager's refusal of a pod; None: it does not refuse it."""
-        message = self._manager.admit(pod)
-        return predicates.Decision(False, eviction.REASON, message) if message else None
+        return refusal_of(self._manager, pod)
 
     def start(self) -> None:
         """The kubelet runs: the first look is at once."""
@@ -311,12 +323,8 @@ class EvictionLoop:
                     "message": one.message,
                 },
             )
-            condition = CONDITION_REASON if one.disrupts else ""
-            failure = statuses.Failure(
-                eviction.REASON, one.message, condition, one.message if condition else "", makes_room=True
-            )
             gone = asyncio.Event()
-            self._host.kill(worker, failure, gone.set, one.grace_s)
+            self._host.kill(worker, failure_of(one), gone.set, one.grace_s)
             timeout_s = max(KILL_TIMEOUT_S, one.grace_s + one.grace_s // 2)
             timer = self._clock.call_at_ns(self._clock.now_ns() + timeout_s * SECOND_NS, gone.set)
             await gone.wait()

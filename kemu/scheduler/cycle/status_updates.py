@@ -52,7 +52,8 @@ class Reporter:
             return
         clock = self._env.clock
         now_unix_ns = clock.epoch_unix_s * SECOND_NS + clock.now_ns()
-        patch = meta.condition_patch(pod.status.conditions, "PodScheduled", "False", reason, message, now_unix_ns)
+        conditions, generation = pod.status.conditions, pod.metadata.generation
+        patch = meta.condition_patch(conditions, "PodScheduled", "False", reason, message, now_unix_ns, generation)
         if nominate is not None and nominate != self.nomination(pod):
             patch = patch or {"status": {}}
             patch["status"]["nominatedNodeName"] = nominate or None

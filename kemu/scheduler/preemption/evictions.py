@@ -133,7 +133,7 @@ class Evictor:
         message = f"{scheduler}: preempting to accommodate a higher priority pod"
         clock = self._env.clock
         now_unix_ns = clock.epoch_unix_s * SECOND_NS + clock.now_ns()
-        conditions = victim.pod.status.conditions
+        conditions, generation = victim.pod.status.conditions, victim.pod.metadata.generation
         return meta.condition_patch(
-            conditions, DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, message, now_unix_ns
+            conditions, DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, message, now_unix_ns, generation
         )
