@@ -10,6 +10,9 @@ from kemu.telemetry.spans import NODE, REASON, AttributeValue, Link
 
 _POD_PREFIX = "/registry/pods/"
 
+MOST_NAMES = 1 << 16
+"""Pods of workloads that are remembered by name; the oldest are forgotten first, and then lack a link."""
+
 
 class ApiEvents:
     """Handlers of these events, by kind."""
@@ -17,7 +20,7 @@ class ApiEvents:
     def __init__(self, written: drafts.Drafts) -> None:
         self._drafts = written
         self._made: dict[str, str] = {}
-        """UIDs of the pods that the user's workloads made, by ``namespace/name``."""
+        """UIDs of the latest pods that the user's workloads made and did not replace yet, by ``namespace/name``."""
         self.handlers: dict[str, drafts.Handler] = {
             "store.txn": self._on_txn,
             "api.request": self._on_request,
@@ -60,9 +63,14 @@ class ApiEvents:
                 return
             if pod.asked_to_go_ns is None:
                 pod.asked_to_go_ns = time_ns
-            if pod.gone_ns is not None or (not self._drafts.sees_store and by.startswith("kubelet/")):
+            # Without the store's events: a kubelet deletes a pod once it has terminated, and one that was never bound
+            # is removed at once.
+            is_last = not self._drafts.sees_store and (by.startswith("kubelet/") or not pod.bound_by)
+            if pod.gone_ns is not None or is_last:
                 self._drafts.flush_life(pod)
                 self._drafts.finish(pod, (time_ns, False))
+            else:
+                self._drafts.doubt(pod)
 
     def _on_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         verb, reason = data["verb"], data["reason"]
@@ -84,9 +92,12 @@ class ApiEvents:
 
     def _on_user_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         key, uid, old = data["pod"], data["uid"], data["replaces"]
+        old_uid = self._made.pop(old, None)
         self._made[key] = uid
+        if len(self._made) > MOST_NAMES:
+            del self._made[next(iter(self._made))]
         attributes: dict[str, AttributeValue] = {"kemu.workload": data["workload"], "kemu.number": data["n"]}
-        self._emit_created(time_ns, actor, key, uid, attributes, old, self._made.get(old))
+        self._emit_created(time_ns, actor, key, uid, attributes, old, old_uid)
 
     def _on_controller_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         attributes: dict[str, AttributeValue] = {"kemu.owner": data["owner"]}

@@ -17,6 +17,9 @@ SECOND_NS = 1_000_000_000
 MOST_LINKS = 128
 """Links and listed victims of one span; as many as the OpenTelemetry SDK keeps by default."""
 
+MOST_DOUBTFUL = 1 << 17
+"""Pods that are remembered although this builder may never see them end; the oldest are given up first."""
+
 Handler = Callable[[int, str, Mapping[str, Any]], None]
 """Takes time, actor and data of an event of one kind."""
 
@@ -82,6 +85,8 @@ class Drafts:
         self._out: list[Span] = []
         self.pods: dict[str, Draft] = {}
         """By UID."""
+        self._doubtful: dict[str, None] = {}
+        """UIDs of pods whose end this builder may not see: created elsewhere, or deleted and not gone yet."""
         self.uids: dict[str, str] = {}
         """Of the pods whose creation was seen, by ``namespace/name``."""
         self.on_node: dict[str, dict[str, str]] = {}
@@ -109,6 +114,7 @@ class Drafts:
             if pod.created_ns is not None:
                 self.finish(pod, self._end_of(pod))
         self.pods.clear()
+        self._doubtful.clear()
 
     # --- making spans ------------------------------------------------------------------------------------------------
 
@@ -176,7 +182,25 @@ class Drafts:
         pod = self.pods.get(uid)
         if pod is None:
             pod = self.pods[uid] = Draft(uid, data["pod"])
+            self.doubt(pod)
         return pod
+
+    def doubt(self, pod: Draft) -> None:
+        """Its end may happen where this builder does not see it."""
+        self._doubtful[pod.uid] = None
+        if len(self._doubtful) > MOST_DOUBTFUL:
+            oldest = self.pods[next(iter(self._doubtful))]
+            self.flush_life(oldest)
+            if oldest.created_ns is not None:
+                self.finish(oldest, self._end_of(oldest))
+            else:
+                self.forget(oldest)
+
+    def forget(self, pod: Draft) -> None:
+        """Nothing more is to be told of it."""
+        self.pods.pop(pod.uid, None)
+        self._doubtful.pop(pod.uid, None)
+        self._take_from_node(pod)
 
     def finish(self, pod: Draft, end: tuple[int, bool]) -> None:
         """Emit the root span: ``end`` is when, and whether the pod lives on."""
@@ -200,7 +224,7 @@ class Drafts:
             spans.ROOT, pod.key, pod.uid, pod.creator or "user", pod.created_ns, end_ns, attributes,
             name=f"pod {pod.key}",
         )  # fmt: skip
-        self.pods.pop(pod.uid, None)
+        self.forget(pod)
         if self.uids.get(pod.key) == pod.uid:
             del self.uids[pod.key]
 
@@ -241,11 +265,17 @@ class Drafts:
     def left_node(self, pod: Draft, time_ns: int) -> None:
         pod.starting_ns = pod.running_ns = pod.stopping_ns = None
         pod.ended_ns = time_ns
+        if pod.created_ns is None:
+            self.forget(pod)
+        else:
+            self._take_from_node(pod)
+
+    def _take_from_node(self, pod: Draft) -> None:
         on_node = self.on_node.get(pod.node)
         if on_node is not None:
             on_node.pop(pod.uid, None)
-        if pod.created_ns is None:
-            self.pods.pop(pod.uid, None)
+            if not on_node:
+                del self.on_node[pod.node]
 
     def end_by(self, data: Mapping[str, Any], outcome: str) -> None:
         pod = self.pods.get(data["uid"])

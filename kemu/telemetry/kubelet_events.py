@@ -63,7 +63,7 @@ class KubeletEvents:
                 name=f"won against {key}", links=(drafts.to_pod("won against", key, uid),),
             )  # fmt: skip
         if pod.created_ns is None and not data["ok"]:
-            del self._drafts.pods[uid]
+            self._drafts.forget(pod)
 
     def _last_on(self, node: str) -> tuple[str, str]:
         return next(reversed(self._drafts.on_node[node].items()))

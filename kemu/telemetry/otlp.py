@@ -47,6 +47,7 @@ _RETRIES = 3
 _FIRST_RETRY_S = 0.25
 _LIVE_INTERVAL_S = 0.5
 _CLOSE_TIMEOUT_S = 15.0
+_MOST_RESOURCES = 10_000
 
 # https://opentelemetry.io/docs/specs/otlp/#failures
 _TRANSIENT = frozenset(
@@ -265,6 +266,8 @@ class _Sender:
         key = (span.service, span.instance)
         resource = self._resources.get(key)
         if resource is None:
+            if len(self._resources) >= _MOST_RESOURCES:
+                self._resources.clear()  # most are of actors that are gone
             resource = self._resources[key] = _Resource(
                 {"service.name": span.service, "service.instance.id": span.instance, "service.namespace": "kemu"}
             )

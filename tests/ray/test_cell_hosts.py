@@ -23,6 +23,7 @@ from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2
 from kemu.runtime import file_names
 from kemu.runtime.env import SECOND_NS, ActorSpec
+from kemu.runtime.ray.cell import channels
 from kemu.runtime.ray.cell import control as cell
 from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2, cell_pb2_grpc
 from tests.ray.world import EOF, Events, spec
@@ -294,6 +295,37 @@ async def test_a_long_partition_breaks_connections_on_both_sides(cells: Cells, c
     for control in cells.controls:
         await control.Heal(cell_pb2.HealRequest(id="cut"))
     assert (await stub.Get(get())).object
+
+
+async def test_within_a_cell_keepalive_tells_of_a_crash_behind_a_partition(cells: Cells) -> None:
+    """As in the simulation: nothing gets through a partition, not even the news that the peer died."""
+    await cells.start(0, spec("echo/0", "Echo"))
+    await cells.configure(begun=True, speed=20)
+    session = cells.stub(0, "echo/0").Session()
+    await session.write(api_pb2.SessionRequest(calls=[api_pb2.Call(id=1)]))
+    await session.read()
+    fault = cell_pb2.Fault(id="cut", partition=cell_pb2.Fault.Partition(a=["echo/0"], b=["test"]))
+    await cells.controls[0].Inject(fault)
+    before_ns = cells.cells[0].host.clock.now_ns()
+    cells.cells[0].host.crash("echo/0")
+    assert await code_of(session.read()) is grpc.StatusCode.UNAVAILABLE
+    assert cells.cells[0].host.clock.now_ns() - before_ns >= 4.5 * SECOND_NS
+    assert cells.log(0).of("net.connection_lost", "test") == [{"peer": "echo/0"}]
+
+
+async def test_connections_to_targets_that_are_gone_are_closed_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channels, "_CLOSE_AFTER_S", 0.01)
+    connections = channels.Connections()
+    gone = [connections.to(f"127.0.0.1:{port}") for port in range(1, 20)]
+    stays = connections.to("127.0.0.1:20")
+    connections.retain({"127.0.0.1:20"})
+    async with asyncio.timeout(30):
+        while connections._closing:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert all(channel.get_state() is grpc.ChannelConnectivity.SHUTDOWN for channel in gone)
+    assert connections.to("127.0.0.1:20") is stays
+    await connections.close()
+    assert stays.get_state() is grpc.ChannelConnectivity.SHUTDOWN
 
 
 @pytest.mark.parametrize("caller", [0, 1], ids=["near", "far"])

@@ -117,6 +117,17 @@ def test_events_wait_until_every_cell_has_come_as_far() -> None:
     assert merger.late == 0
 
 
+def test_nothing_is_kept_of_processes_that_have_died() -> None:
+    merger = merges.LogMerger(Events())
+    merger.open((1, 1))
+    for incarnation in range(1, 100):
+        merger.reach((1, 1), incarnation + 1)
+        merger.open((0, incarnation))
+        merger.add((0, incarnation), [packed(incarnation, "a", 0)], incarnation)
+        merger.close((0, incarnation))
+    assert sum(len(table) for table in vars(merger).values() if isinstance(table, dict | list)) <= 3
+
+
 def test_a_cell_that_comes_later_holds_up_nothing_of_before() -> None:
     events = Events()
     merger = merges.LogMerger(events)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import weakref
 from collections.abc import AsyncIterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import grpc
 import pytest
@@ -14,7 +15,7 @@ from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
 from kemu.v1 import api_pb2, api_pb2_grpc
-from tests.runtime.world import ECHO, talker
+from tests.runtime.world import ECHO, request, talker
 
 S = 1_000_000_000
 MS = 1_000_000
@@ -284,3 +285,52 @@ class WaitsForBadNews:
 
     async def wait(self) -> None:
         await WaitsForBadNews.news
+
+
+class Heavy(api_pb2_grpc.ApiServicer):
+    """Serves, calls and waits, and leaves a weak reference to itself."""
+
+    made: ClassVar[list[weakref.ref[Any]]] = []
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        self.made.append(weakref.ref(self))
+        self.env = env
+        self.stub = api_pb2_grpc.ApiStub(env.dial("apiserver/0"))
+        env.serve(api_pb2_grpc.add_ApiServicer_to_server, self)
+
+    async def run(self) -> None:
+        session = self.stub.Session()
+        await session.write(request(1))
+        await session.read()
+        self.env.clock.call_at_ns(3600 * S, self.env.log, "heavy.timer", {})
+        self.env.spawn(session.read(), "read")
+        self.env.ready()
+        await self.env.clock.sleep(3600)
+
+
+async def echo_often(runtime: SimRuntime) -> None:
+    """A server forgets its finished handlers in batches."""
+    stub = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
+    for _ in range(300):
+        await stub.Get(api_pb2.GetRequest(name="x"))
+
+
+HEAVY = ActorSpec("heavy", "tests.runtime.test_crashes:Heavy")
+
+
+@pytest.mark.parametrize("how", ["stop", "crash"])
+def test_nothing_is_kept_of_an_actor_that_has_ended(how: str) -> None:
+    async def scenario(runtime: SimRuntime) -> None:
+        for second in range(1, 4):
+            await getattr(runtime, how)("heavy")
+            await runtime.clock.sleep(0.1)
+            await echo_often(runtime)
+            gc.collect()
+            assert [ref() for ref in Heavy.made] == [None] * second
+            await runtime.restart("heavy")
+            await runtime.clock.sleep(0.1)
+        assert sum(ref() is not None for ref in Heavy.made) == 1
+
+    Heavy.made.clear()
+    Heavy.made.clear()
+    sim(scenario, actors=[ECHO, HEAVY])

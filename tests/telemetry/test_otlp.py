@@ -190,3 +190,16 @@ def test_closing_does_not_wait_for_ever(here: Collector) -> None:
     report = live.close(timeout_s=0.2)
     assert (report.sent, report.dropped) == (0, len(spans_of(preemption().events)))
     assert report.reason
+
+
+def test_what_is_kept_of_actors_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(otlp, "_MOST_RESOURCES", 5)
+    sender = otlp._Sender("localhost:1")
+    for number in range(100):
+        log = Log()
+        log.admit(number, "p", actor=f"kubelet/node-{number}")
+        for span in spans_of(log.events):
+            readable = sender._readable(span)
+            assert readable.resource.attributes["service.instance.id"] == f"kubelet/node-{number}"
+    assert len(sender._resources) <= 5
+    sender.close()

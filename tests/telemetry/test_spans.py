@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import uuid
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu.runlog.frames import Event
-from kemu.telemetry import spans
+from kemu.telemetry import api_events, drafts, spans
+from kemu.telemetry.builder import SpanBuilder
 from kemu.telemetry.spans import OPEN, REASON, Span
 from tests.telemetry.logs import (
     EPOCH_UNIX_S,
@@ -230,8 +232,6 @@ def test_a_refused_eviction_is_found_by_the_pods_name() -> None:
 
 
 def test_nothing_is_kept_of_pods_that_are_gone() -> None:
-    from kemu.telemetry.builder import SpanBuilder
-
     builder = SpanBuilder()
     for event in preemption().events:
         builder.feed(*event)
@@ -307,3 +307,56 @@ def test_who_evicts_and_why() -> None:
     assert a["OOM kill of main"].attributes["k8s.container.name"] == "main"
     assert b["evicted"].end_ns - b["evicted"].start_ns == 1_000 * MILLISECOND
     assert b["pod default/b"].attributes["kemu.outcome"] == "evicted from node-1"
+
+
+def churn(pods: int) -> Log:
+    """Pods of a workload come and go, each on a node of its own; every tenth is removed without its kubelet."""
+    log = Log()
+    for number in range(pods):
+        ms, name, kubelet = 1000.0 * number, f"p-{number}", f"kubelet/node-{number}"
+        replaces = f"default/p-{number - 1}" if number % 2 else ""
+        log.pod(ms + 1, "user", "user.pod", name, workload="w", n=number, replaces=replaces)
+        log.request(ms + 2, "create", name, "user")
+        if number % 5 == 0:
+            log.gone(ms + 3, name)
+            log.request(ms + 3, "delete", name, "user")
+            continue
+        log.queued(ms + 4, name, "active", 1)
+        log.request(ms + 7, "bind", name, SCHEDULER, took=1)
+        log.bind(ms + 9, name)
+        log.admit(ms + 10, name, actor=kubelet)
+        log.pod(ms + 20, kubelet, "kubelet.running", name, 10, node=f"node-{number}")
+        by = "controller/pod-gc"
+        if number % 10 != 1:
+            by = kubelet
+            log.pod(ms + 30, kubelet, "kubelet.terminating", name, node=f"node-{number}")
+            log.pod(ms + 40, kubelet, "kubelet.terminated", name, 10, node=f"node-{number}", forced=False)
+        log.gone(ms + 41, name)
+        log.request(ms + 41, "delete", name, by)
+    return log
+
+
+def kept(builder: SpanBuilder) -> int:
+    """How many things all of its tables hold."""
+    handlers = {id(handler.__self__): handler.__self__ for handler in builder._handlers.values()}
+    owners = [builder._drafts, *handlers.values()]
+    return sum(
+        len(value)
+        for owner in owners
+        for name, value in vars(owner).items()
+        if name != "handlers" and isinstance(value, dict | list | set)
+    )
+
+
+@pytest.mark.parametrize("families", ["store apiserver scheduler kubelet user controller", "kubelet", "apiserver user"])
+def test_what_is_kept_does_not_grow_with_pods_that_are_gone(families: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a builder sees all actors of a run, or those of one cell."""
+    monkeypatch.setattr(api_events, "MOST_NAMES", 10)
+    monkeypatch.setattr(drafts, "MOST_DOUBTFUL", 10)
+    builder = SpanBuilder()
+    sizes = []
+    for event in churn(400).events:
+        if event.actor.partition("/")[0] in families.split():
+            builder.feed(*event)
+            sizes.append(kept(builder))
+    assert max(sizes[len(sizes) // 2 :]) <= max(sizes[: len(sizes) // 4])

@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import random
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kemu import errors
 from kemu.runtime import random_streams
@@ -109,6 +109,13 @@ class SimEnv(Owner):
         self._runtime._actor_failed(self, f"the handler of {method}", error)
 
 
+class Departed(NamedTuple):
+    """What is kept of an incarnation that stopped or crashed; its code and objects are gone."""
+
+    incarnation: int
+    is_ready: bool
+
+
 class SimRuntime:
     """Implements ``runtimes.Runtime``. ``timing``: see ``networks.SimWires``."""
 
@@ -122,7 +129,7 @@ class SimRuntime:
         wires = SimWires(self.loop, seed, timing or {})
         self.network = Network(wires.to, self._connection_lost, wires.keepalive_timeout_s)
         self._specs: dict[str, ActorSpec] = {}
-        self._envs: dict[str, SimEnv] = {}
+        self._envs: dict[str, SimEnv | Departed] = {}
         """The latest incarnation of each actor, in the order of their launch."""
         self._disks: dict[str, MemoryDisk] = {}
         """Of actors that are not running, for their next incarnation."""
@@ -190,7 +197,7 @@ class SimRuntime:
             await self._stop([env])
 
     async def shutdown(self) -> None:
-        await self._stop([env for env in reversed(self._envs.values()) if env.condition is not Condition.DEAD])
+        await self._stop([env for env in reversed(self._envs.values()) if isinstance(env, SimEnv)])
 
     async def _stop(self, envs: Sequence[SimEnv]) -> None:
         for env in envs:
@@ -211,6 +218,7 @@ class SimRuntime:
             env.peer.gone = True
             self.loop.bury(env)
             self._disks[env.name] = env.disk.hand_over()
+            self._depart(env)
 
     async def _wait_done(self, tasks: Sequence[asyncio.Task[Any]]) -> None:
         """Until all tasks are done, but no longer than an actor may take to stop."""
@@ -243,10 +251,11 @@ class SimRuntime:
         self._log(name, "actor.crashed", {})
         stream = random_streams.random_stream(self.seed, "disk", name, env.incarnation)
         self._disks[name] = crashes.crash(self.loop, self.network, env, env.peer, env.disk, stream)
+        self._depart(env)
 
     async def restart(self, name: str, spec: ActorSpec | None = None) -> None:
         env = self._envs[name]
-        if env.condition is not Condition.DEAD:
+        if isinstance(env, SimEnv):
             raise ValueError(f"{name} is running")
         if spec is not None:
             self._specs[name] = spec
@@ -264,7 +273,10 @@ class SimRuntime:
 
     def _running(self, name: str) -> SimEnv | None:
         env = self._envs[name]
-        return None if env.condition is Condition.DEAD else env
+        return env if isinstance(env, SimEnv) else None
+
+    def _depart(self, env: SimEnv) -> None:
+        self._envs[env.name] = Departed(env.incarnation, env.is_ready)
 
     # Faults of the network
 

@@ -47,7 +47,7 @@ SECURE = "grpcs://"
 """Prefix of an outside address that is reached by TLS."""
 
 _CLOSE_AFTER_S = 2 * (_KEEPALIVE_TIME_MS + _KEEPALIVE_TIMEOUT_MS) / 1000
-"""By then every call on a connection has ended, even if its peer vanished without a word."""
+"""By then every call on a connection has ended, even if its peer vanished."""
 
 
 class Connections:
@@ -55,7 +55,7 @@ class Connections:
 
     def __init__(self) -> None:
         self._channels: dict[str, grpc.aio.Channel] = {}
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing: dict[asyncio.Task[None], grpc.aio.Channel] = {}
 
     def to(self, target: str) -> grpc.aio.Channel:
         """``target`` is ``host:port``, or ``grpcs://host:port`` for TLS with the roots that gRPC knows."""
@@ -70,27 +70,30 @@ class Connections:
         return channel
 
     def retain(self, targets: set[str]) -> None:
-        """Forget connections to all others: nobody lives there any more."""
+        """Close connections to all other targets, in a while: nobody lives there any more."""
         for target in sorted(self._channels.keys() - targets):
-            # Calls on it find out by themselves that their peer is gone; closing at once would look like the caller's
-            # own cancellation to them.
-            task = asyncio.get_running_loop().create_task(_close_later(self._channels.pop(target)))
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            # Calls on it must find out by themselves that their peer is gone: closed at once, they would end as if
+            # their caller had cancelled them.
+            channel = self._channels.pop(target)
+            task = asyncio.get_running_loop().create_task(_close_later(channel))
+            self._closing[task] = channel
+            task.add_done_callback(self._closed)
+
+    def _closed(self, task: asyncio.Task[None]) -> None:
+        self._closing.pop(task, None)
 
     async def close(self) -> None:
+        remaining = [*self._closing.values(), *self._channels.values()]
         for task in list(self._closing):
             task.cancel()
-        remaining, self._channels = self._channels, {}
-        for channel in remaining.values():
+        self._channels = {}
+        for channel in remaining:
             await channel.close(None)
 
 
 async def _close_later(channel: grpc.aio.Channel) -> None:
-    try:
-        await asyncio.sleep(_CLOSE_AFTER_S)
-    finally:
-        await channel.close(None)
+    await asyncio.sleep(_CLOSE_AFTER_S)
+    await channel.close(None)
 
 
 class Dialler(Protocol):

@@ -1,6 +1,6 @@
-"""A cell as the driver sees it: the Ray actor whose process it is, and the gRPC connection over which it is told what.
+"""A cell as the driver sees it: the Ray actor whose process it is, and the gRPC connection over which it is told.
 
-``ray`` decides what is to happen; here is how one cell is started, found again after its process died, and ended.
+``fleets`` decides what is to happen; this module starts one cell, finds it again after its process died, and ends it.
 """
 
 from __future__ import annotations
@@ -76,9 +76,8 @@ class RemoteCell:
         """Real (monotonic) time of its last sign of life."""
         self._cluster = cluster
         self._ray = cluster.ray
-        self._channel: grpc.aio.Channel | None = None
-        self._former: list[grpc.aio.Channel] = []
-        """To processes that died. Whoever still waits there hears so; closing would look like his own cancellation."""
+        self._connections = channels.Connections()
+        """To the present process, and for a while to the one before: its pending calls must hear that it died."""
         self._resources = dict(plan.resources)
         if not plan.resources and cluster.offers(f"kemu-{plan.name}"):
             self._resources = {f"kemu-{plan.name}": _LITTLE}
@@ -111,12 +110,12 @@ class RemoteCell:
         self.told.clear()
         self.ready.clear()
         self.faults.clear()
-        if self._channel is not None:
-            self._former.append(self._channel)
-        self._channel = grpc.aio.insecure_channel(endpoint.target, options=channels.CHANNEL_OPTIONS)
-        self._stub = cell_pb2_grpc.CellStub(self._channel)  # type: ignore[no-untyped-call]
+        # Another process may listen on the same port: it gets a connection of its own all the same.
+        self._connections.retain(set())
+        channel = self._connections.to(endpoint.target)
+        self._stub = cell_pb2_grpc.CellStub(channel)  # type: ignore[no-untyped-call]
         # The stub's own is of one answer, and tells nothing before that has come.
-        self._start = self._channel.unary_stream(
+        self._start = channel.unary_stream(
             f"/{control.CELL_SERVICE}/Start",
             request_serializer=cell_pb2.StartRequest.SerializeToString,
             response_deserializer=cell_pb2.Empty.FromString,
@@ -152,11 +151,7 @@ class RemoteCell:
 
     async def disconnect(self) -> None:
         self.connected = False
-        if self._channel is not None:
-            self._former.append(self._channel)
-            self._channel = None
-        while self._former:
-            await self._former.pop().close(None)
+        await self._connections.close()
 
     @property
     def source(self) -> merges.Source:

@@ -102,12 +102,13 @@ class EventStreams:
             self.recover(remote)
         else:
             self._merger.close(remote.source)
+            del self._alive[remote.source]
 
     def recover(self, remote: RemoteCell) -> list[str]:
         """Take what events a dead process left behind. Returns the actors that died with it."""
         self._take(remote, remote.recover_log(self._merger.received(remote.source)), 0)
         self._merger.close(remote.source)
-        return list(self._alive[remote.source])
+        return list(self._alive.pop(remote.source, ()))
 
     def flush(self) -> None:
         """Hand on all there is."""

@@ -69,6 +69,7 @@ class LogMerger:
 
     def close(self, source: Source) -> None:
         """No more events from it."""
+        self._received.pop(source, None)
         if self._reached_ns.pop(source, None) is not None:
             self._emit()
 
