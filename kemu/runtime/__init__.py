@@ -1,20 +1,12 @@
-"""Where actors live: one ``Env``, two runtimes (``sim`` in virtual time, ``ray`` on real processes).
+"""Where actors live: one ``Env``, two runtimes (``sim`` in virtual time, ``ray`` on real processes). Begin at ``env``.
 
-What both share:
+env                     everything an actor sees of the world
+runtimes                what a runtime offers to whoever drives a run
+random_streams          random numbers by name, all from one seed
+distributions           what scenarios draw from them
+file_names, tasks       helpers of both runtimes
 
-    env                                   what an actor sees of the world, whole; read it first
-    runtimes                              what a runtime offers to who drives a run
-    streams, distributions                random numbers by name; what scenarios draw from them
-    disks, servers, links, channels       disks; gRPC in memory: the server's half, the way, the client's half
-
-The simulation:
-
-    sim                                   the deterministic runtime
-    loops, agendas, clocks                its event loop, what is due when, its time
-    networks, guards, owners, tasks       latency and partitions; no way out; whose code runs; who waits where
-
-On Ray:
-
-    ray, ray_…                            the driver on Ray: clusters, plans of cells, their events, logs and traces
-    cell, cell_…                          one process that holds actors: its hosts, servers, channels, clocks, logs
+rpc                     gRPC in memory, and the network of actors that live in one process
+sim                     the simulation: event loop, virtual time, latency, disks, crashes
+ray                     the driver on Ray, and the cells: processes that hold actors
 """

@@ -1,4 +1,4 @@
-"""What an actor sees of the world, whole.
+"""Everything an actor sees of the world.
 
 An actor is a class with ``async def run(self)`` and, where others call it, gRPC servicers. It touches the world only
 through the :class:`Env` that it is given, so the same code runs in deterministic virtual time (``sim``) and inside real
@@ -155,7 +155,7 @@ class Env(Protocol):
     def awaits(self, count: Callable[[], int]) -> None:
         """Name what the actor waits for from others: as long as ``count()`` is not 0, the run is not idle.
 
-        For runtimes that cannot see which messages are under way; asked from time to time.
+        For runtimes that cannot see which messages are in flight; asked from time to time.
         """
         ...
 
@@ -166,7 +166,7 @@ class Env(Protocol):
 
 class Actor(Protocol):
     async def run(self) -> None:
-        """Runs until the actor is stopped (cancelled) or crashes (dropped without a word)."""
+        """Runs until the actor is stopped (cancelled) or crashes (dropped, without any clean-up)."""
         ...
 
 

@@ -1,6 +1,6 @@
 """What drives a run: the runtime that starts actors, moves time and injects faults.
 
-``sim`` and ``ray`` implement :class:`Runtime`; the scenario's runner knows no more of them than this.
+``sim`` and ``ray`` implement :class:`Runtime`; the scenario's runner uses nothing else of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STOP_TIMEOUT_S = 60.0
 """Virtual time that an actor has for its clean-up when it is stopped."""
 
 Ending = Literal["deadline", "stopped", "idle"]
-"""Why ``run_until`` returned: the time is up, it was told to stop, or nothing can happen any more."""
+"""Why ``run_until`` returned: the deadline has come, it was told to stop, or the run is idle."""
 
 
 def resolve(factory: str) -> Callable[[Env, Mapping[str, Any]], Actor]:
@@ -60,16 +60,16 @@ class Runtime(Protocol):
     ) -> Ending:
         """Let time pass until the deadline, until ``stop`` is set or, with ``until_idle``, until the run is idle.
 
-        Idle: no message is under way, nobody has work to do, and only background timers are set.
+        Idle: no message is in flight, no actor has work to do, and only background timers are set.
         """
         ...
 
     async def stop(self, name: str) -> None:
-        """Cancel the actor and wait, within bounds, until it has cleaned up."""
+        """Cancel the actor and wait, for a limited time, until it has cleaned up."""
         ...
 
     async def crash(self, name: str) -> None:
-        """End the actor as by SIGKILL: none of its code runs any more. What it did not fsync may be lost."""
+        """End the actor as by SIGKILL: none of its code runs any more, and what it did not fsync may be lost."""
         ...
 
     async def restart(self, name: str, spec: ActorSpec | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Tasks from outside: who waits where, and how to drop one without letting it run."""
+"""Tasks and futures from outside: who waits where, and how to drop a task without letting it run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _MAX_CLOSES = 100
 def drop(task: asyncio.Task[Any], context: contextvars.Context) -> None:
     """Unwind the task's coroutine here and now, in its context, without a step of its loop.
 
-    ``finally`` blocks do run, so the caller has cut off everything by which they could reach the world. What they
-    await or raise is ignored.
+    ``finally`` blocks do run, so the caller must have cut off everything by which they could reach the world. What
+    they await or raise is ignored.
     """
     if task.done():
         return
     task._log_destroy_pending = False  # type: ignore[attr-defined]
     awaited = task._fut_waiter  # type: ignore[attr-defined]
     if awaited is not None:
-        # It may have failed in this very instant: there is nobody left to hear of it.
+        # It may have failed at this instant: nobody is left to retrieve the exception.
         awaited._log_traceback = False
     coroutine: Any = task.get_coro()
     for _ in range(_MAX_CLOSES):
@@ -40,9 +40,15 @@ def drop(task: asyncio.Task[Any], context: contextvars.Context) -> None:
 
 
 def retrieve(future: asyncio.Future[Any]) -> None:
-    """As a callback: its exception, if it has one, has been seen."""
+    """As a callback: mark its exception as retrieved, so that asyncio does not complain of it."""
     if not future.cancelled():
         future.exception()
+
+
+def wake(waiter: asyncio.Future[None]) -> None:
+    """As a callback: end the wait, unless it has been given up."""
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 def describe(tasks: Iterable[asyncio.Task[Any]]) -> str:

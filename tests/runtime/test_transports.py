@@ -16,7 +16,7 @@ from kemu.runtime.rpc.clients import MemoryChannel
 from kemu.runtime.rpc.networks import LoopWire, Network, Peer, Wire
 from kemu.runtime.rpc.servers import Server
 from kemu.runtime.sim.loops import VirtualLoop
-from kemu.runtime.sim.networks import SimWires
+from kemu.runtime.sim.wires import SimWires
 from kemu.v1 import api_pb2, api_pb2_grpc
 
 EOF: Any = grpc.aio.EOF

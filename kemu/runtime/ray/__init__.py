@@ -1,1 +1,5 @@
-"""The real runtime: ``driver`` starts and watches cells, a ``cell`` is one process that holds actors."""
+"""The real runtime: actors in processes that Ray places and restarts, connected by gRPC. Begin at ``driver.runtime``.
+
+driver      the process that drives a run: clusters, cells, their events and traces
+cell        what happens inside a process that holds actors; nothing there knows Ray or the driver
+"""

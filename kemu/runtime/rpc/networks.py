@@ -6,7 +6,7 @@ the connection at both ends, and what was held back is lost. When an actor dies,
 had sent, or from keepalive where a partition is in the way. Messages in flight when a partition begins still arrive.
 
 Both runtimes use this. They differ in the :class:`Wire`, which says when a message arrives: the simulation draws
-latencies (``sim.networks``), a cell delivers in the next turn of its event loop (:class:`LoopWire`).
+latencies (``sim.wires``), a cell delivers in the next turn of its event loop (:class:`LoopWire`).
 """
 
 from __future__ import annotations
@@ -151,17 +151,17 @@ class Network:
 class PartitionedLink(Link):
     """A connection between two peers."""
 
-    __slots__ = ("_held_requests", "_held_responses", "_host", "_keepalive", "_lost_by", "_network", "_wire", "client",
+    __slots__ = ("_held_requests", "_held_responses", "_keepalive", "_lost_by", "_network", "_server_peer", "_wire", "client",
                  "target")  # fmt: skip
 
-    def __init__(self, network: Network, client: Peer, target: str, host: Peer | None) -> None:
+    def __init__(self, network: Network, client: Peer, target: str, server: Peer | None) -> None:
         self._wire = network.wire_to(target)
-        super().__init__(host.server if host is not None else None, client.name, self._wire.carry)
+        super().__init__(server.server if server is not None else None, client.name, self._wire.carry)
         self._network = network
         self.client = client
         self.target = target
-        self._host = host
-        """The server's side; None when there is none by that name."""
+        self._server_peer = server
+        """None: there is no actor by that name."""
         self._held_requests: list[Held] | None = None
         """What the client has sent into a partition; None while that direction is open."""
         self._held_responses: list[Held] | None = None
@@ -271,12 +271,12 @@ class PartitionedLink(Link):
             self.break_client(f"{self.target}: {what}")
 
     def _server_notices(self) -> None:
-        host = self._host
-        if host is None:
+        server = self._server_peer
+        if server is None:
             return
-        host.links.pop(self, None)
-        if self.contexts and not host.gone:
-            self._network.on_lost(host.name, self.client.name)
+        server.links.pop(self, None)
+        if self.contexts and not server.gone:
+            self._network.on_lost(server.name, self.client.name)
             self.break_server()
 
 

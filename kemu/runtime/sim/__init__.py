@@ -1,1 +1,8 @@
-"""The deterministic runtime: event loop, virtual time, simulated network. Begin at ``simulation``."""
+"""The deterministic runtime: all actors of a run in one process, in virtual time. Begin at ``simulation``.
+
+simulation              the runtime, and the Env of each actor
+crashes                 what a crash does
+clocks, wires, disks    an actor's time, the latency of its messages, its files
+loops, agendas          the event loop, and what it has to do when
+owners, guards          whose code runs; what raises when actors reach out of the simulation
+"""

@@ -1,4 +1,4 @@
-"""What is to happen when: timers, and the agenda in which the event loop keeps them and all messages under way."""
+"""Future events: timers, and the agenda in which the event loop keeps them and all messages in flight."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kemu.runtime.sim.owners import OWNER, Condition
 Callback = Callable[..., object]
 
 Entry = tuple[Callback, tuple[Any, ...], contextvars.Context | None]
-"""What to call, and in which context; None for the runtime's own steps, which never run actor code."""
+"""What to call, and in which context; None for steps of the runtime itself, which run no actor code."""
 
 _SWEEP_AT_LEAST = 1_000
 
@@ -63,7 +63,7 @@ def _is_wanted(entry: Entry) -> bool:
 
 
 class Agenda:
-    """Entries by time. Those of one instant keep the order in which they came.
+    """Entries by time. Those of one instant keep the order in which they were added.
 
     Many entries share their instant, as latencies are often constant, so a heap of distinct times with a list for each
     is cheaper than a heap of entries, and needs no sequence numbers.
@@ -88,7 +88,7 @@ class Agenda:
             bucket.append(entry)
 
     def next_ns(self) -> int | None:
-        """The time of the first entry that is still wanted."""
+        """The time of the first entry that was not cancelled."""
         if self._has_dead:
             self._sweep()
         while self.times:
@@ -105,7 +105,7 @@ class Agenda:
         return self.buckets.pop(heapq.heappop(self.times))
 
     def note_cancelled(self) -> None:
-        """A timer here is no longer wanted."""
+        """A timer in this agenda was cancelled."""
         self._cancelled += 1
         if self._cancelled >= self._sweep_at:
             self._sweep()

@@ -1,4 +1,4 @@
-"""Virtual time as actors see it. Neighbours: ``loops`` keeps the time itself, ``env`` says what a clock is."""
+"""Virtual time as actors see it. Neighbours: ``loops`` advances time, ``env`` says what a clock is."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import contextvars
 from collections.abc import Callable
 from typing import Any
 
+from kemu.runtime import tasks
 from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
 from kemu.runtime.sim.agendas import LoopTimer
 from kemu.runtime.sim.loops import VirtualLoop
 
 
 class MasterClock:
-    """The one clock of a run. It stands at 0 until ``begin()``, though the loop's own time passes."""
+    """The clock of a run. It stands at 0 until ``begin()``, while the loop's own time passes."""
 
     __slots__ = ("_early", "_started", "loop", "origin_ns", "running")
 
@@ -67,7 +68,7 @@ class MasterClock:
 
 
 class EarlyTimer:
-    """Set while the clock stands."""
+    """A timer that was set before the clock started."""
 
     __slots__ = ("_arguments", "_master", "_timer", "cancelled")
 
@@ -113,7 +114,7 @@ class VirtualClock:
     async def sleep_until_ns(self, when_ns: int, *, background: bool = False) -> None:
         master = self._master
         waiter: asyncio.Future[None] = master.loop.create_future()
-        timer = master.call_at_ns(when_ns, _wake, (waiter,), self._context, background)
+        timer = master.call_at_ns(when_ns, tasks.wake, (waiter,), self._context, background)
         try:
             await waiter
         except asyncio.CancelledError:
@@ -124,8 +125,3 @@ class VirtualClock:
         self, when_ns: int, callback: Callable[..., object], *args: object, background: bool = False
     ) -> LoopTimer | EarlyTimer:
         return self._master.call_at_ns(when_ns, callback, args, self._context, background)
-
-
-def _wake(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)

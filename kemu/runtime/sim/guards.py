@@ -1,8 +1,8 @@
-"""Keeps actors from reaching outside of the simulated world: threads, sockets, processes and real sleep raise.
+"""Keeps actors inside the simulated world: threads, sockets, processes and real sleep raise.
 
-The event loop refuses what goes through asyncio; this catches the rest, by an audit hook and, where Python raises no
-audit event, by a wrapper. The driver of a run may do what it likes (it writes files and draws progress bars); only
-code that belongs to an actor is held. That actors do not read the wall clock is the linter's business.
+The event loop refuses what goes through asyncio; this module catches the rest, by an audit hook and, where Python raises
+no audit event, by a wrapper. Only code that belongs to an actor is checked: the driver of a run may write files and draw
+progress bars. The linter checks that actors do not read the wall clock.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _guarded(function: Callable[..., Any], what: str) -> Callable[..., Any]:
 
 
 def install() -> None:
-    """Once for each process, for good: audit hooks cannot be removed."""
+    """Once per process, permanently: audit hooks cannot be removed."""
     global _installed
     if not _installed:
         _installed = True

@@ -4,9 +4,9 @@ Time is an integer number of nanoseconds that jumps to the next event; events of
 they were scheduled. There is no other input: threads, sockets, signals and executors raise ``Nondeterminism``. The
 garbage collector runs at fixed points of the run only, so that what it finalises cannot differ between two runs.
 
-Tasks and callbacks have owners (actors): what belongs to a dead owner is never run again, what belongs to a paused one
-is kept until it is resumed. Neighbours: ``owners`` says whose a context is, ``agendas`` holds what is to come,
-``networks`` posts messages here, ``clocks`` sets timers, ``sim`` starts the loop and is told of failures.
+Tasks and callbacks have owners (actors): what belongs to a dead owner never runs again, what belongs to a paused one
+is kept until it is resumed. Neighbours: ``owners`` says whose a context is, ``agendas`` holds future events, ``wires``
+posts messages here, ``clocks`` sets timers, ``simulation`` starts the loop and is told of failures.
 """
 
 from __future__ import annotations
@@ -67,16 +67,16 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self.steps = 0
         """Callbacks run so far."""
         self.explain_stall: Callable[[], str] = str
-        """More to say in the text of a deadlock."""
+        """Adds to the text of a deadlock."""
         self.explain_failure: Callable[[Owner, Exception], Exception] = lambda owner, error: error
-        """What ends the run when a callback of an owner raises."""
+        """Makes the error that ends the run when a callback of an owner raises."""
         self._guarded = False
         self._idle_waiters: list[asyncio.Future[str]] = []
         self._max_steps_per_instant = max_steps_per_instant
         self._driver = Owner("main")
         """Keeps the tasks of the driver's own code, which has no owner."""
         self._owners: dict[Owner, None] = {self._driver: None}
-        """All that ever had a task and are not dead."""
+        """Those that have had a task and are not dead."""
         self._task_count = 0
         self._running = False
         self._closed = False
@@ -190,7 +190,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self.ready.extend(withheld)
 
     def bury(self, owner: Owner) -> None:
-        """Drop everything that belongs to the owner. Its code may unwind, but nothing that it does has an effect."""
+        """Drop everything that belongs to the owner. Its code unwinds, but nothing that it does has an effect."""
         owner.condition = Condition.DEAD
         self._guarded = True
         self.foreground.note_dead()
@@ -285,7 +285,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             raise self.explain_failure(owner, error) from error
 
     def _advance(self) -> None:
-        """Nothing is ready: go to the next instant, or say that the run is idle."""
+        """Nothing is ready: go to the next instant, or report that the run is idle."""
         foreground_ns = self.foreground.next_ns()
         if foreground_ns is None and self._idle_waiters:
             waiters, self._idle_waiters = self._idle_waiters, []
@@ -353,7 +353,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     # What asyncio asks of a loop
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        """Asyncio reports an exception that nobody retrieved: it ends the run."""
+        """Called by asyncio for an exception that nobody retrieved: it ends the run."""
         if self._closed:
             return
         failure = errors.ActorFailed(context.get("message", "unhandled exception"))
@@ -380,7 +380,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
 
 _RUNTIME_CONTEXT = contextvars.Context()
-"""Of callbacks that belong to no actor and must run whatever becomes of it."""
+"""Of callbacks that belong to no actor, and run even if the actor that they concern is dead."""
 
 
 def _refuse(method: str) -> Callable[..., NoReturn]:

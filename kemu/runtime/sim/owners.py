@@ -1,7 +1,7 @@
-"""Whose a piece of code is: each task and callback of an actor runs in a context that names its owner.
+"""Which actor a piece of code belongs to: its tasks and callbacks run in contexts that name it as their owner.
 
-``loops`` runs nothing of an owner that is paused or dead, ``guards`` asks who reaches out of the simulation, ``sim``
-makes an owner of each incarnation of an actor.
+``loops`` runs nothing of an owner that is paused or dead, ``guards`` asks who reaches out of the simulation, and in
+``simulation`` each incarnation of an actor is an owner.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PRUNE_AT_LEAST = 256
 
 
 class Condition(enum.IntEnum):
-    """Of an owner."""
+    """Whether an owner's code runs."""
 
     RUNNING = 0
     PAUSED = 1
@@ -23,7 +23,7 @@ class Condition(enum.IntEnum):
 
 
 class Owner:
-    """Of tasks and callbacks."""
+    """An actor, as the owner of tasks and callbacks."""
 
     __slots__ = ("_prune_at", "condition", "name", "tasks", "withheld")
 
@@ -31,9 +31,9 @@ class Owner:
         self.name = name
         self.condition = Condition.RUNNING
         self.tasks: dict[asyncio.Task[Any], contextvars.Context] = {}
-        """With the context that each runs in, oldest first; some of them may be done."""
+        """Tasks and the context that each runs in, oldest first; some may be done."""
         self.withheld: list[Any] = []
-        """What the loop shall run when the owner is resumed."""
+        """What the loop will run when the owner is resumed."""
         self._prune_at = _PRUNE_AT_LEAST
 
     def add_task(self, task: asyncio.Task[Any], context: contextvars.Context) -> None:
@@ -43,10 +43,10 @@ class Owner:
             self._prune_at = max(_PRUNE_AT_LEAST, 2 * len(self.tasks))
 
     def forget_task(self, task: asyncio.Task[Any]) -> None:
-        """It is done."""
+        """A task is done."""
         self.tasks.pop(task, None)
         if self.condition is Condition.DEAD:
-            # Nobody is left who could retrieve its exception: asyncio shall not complain of that.
+            # Nobody is left to retrieve its exception, and asyncio must not complain of that.
             task._log_traceback = False  # type: ignore[attr-defined]
 
     def live_tasks(self) -> list[asyncio.Task[Any]]:

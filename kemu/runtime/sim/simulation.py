@@ -1,7 +1,7 @@
 """The deterministic runtime: all actors in one process, in virtual time. Implements ``runtimes.Runtime``.
 
 All randomness comes from the seed, in named streams (``random_streams``). ``loops`` is the event loop, ``clocks`` the
-actors' time, ``networks`` the latency of messages between them (``rpc.networks`` their connections), ``disks`` their
+actors' time, ``wires`` the latency of messages between them (``rpc.networks`` their connections), ``disks`` their
 disks, ``crashes`` what a crash does to all of these.
 """
 
@@ -24,8 +24,8 @@ from kemu.runtime.sim import crashes, guards
 from kemu.runtime.sim.clocks import MasterClock, VirtualClock
 from kemu.runtime.sim.disks import MemoryDisk
 from kemu.runtime.sim.loops import VirtualLoop
-from kemu.runtime.sim.networks import SimWires
 from kemu.runtime.sim.owners import OWNER, Condition, Owner
+from kemu.runtime.sim.wires import SimWires
 
 T = TypeVar("T")
 
@@ -117,7 +117,7 @@ class Departed(NamedTuple):
 
 
 class SimRuntime:
-    """Implements ``runtimes.Runtime``. ``timing``: see ``networks.SimWires``."""
+    """Implements ``runtimes.Runtime``. ``timing``: see ``wires.SimWires``."""
 
     def __init__(self, seed: int, sink: LogSink, timing: Mapping[str, Any] | None = None) -> None:
         self.seed = seed

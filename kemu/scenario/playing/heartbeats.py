@@ -17,7 +17,7 @@ from typing import Any
 from kemu.objects import resources
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.sim.networks import DEFAULT_LATENCY_S
+from kemu.runtime.sim.wires import DEFAULT_LATENCY_S
 from kemu.scenario.scenarios import Event, Fault, Scenario
 
 MARGIN_NS = 10 * SECOND_NS

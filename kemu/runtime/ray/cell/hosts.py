@@ -1,8 +1,8 @@
 """Holds the actors of one process: makes them, gives each its Env, and lets them go.
 
 A cell has one :class:`Host`, and so has the driver (for ``runtime.env("user")`` and for actors that are placed there).
-Everything here happens on the one event loop of the process. What surrounds a host: ``cell`` (the process of a cell and
-its control service), ``ray`` (the driver).
+Everything here runs on the one event loop of the process. Neighbours: ``control`` is the process around a host and its
+control service, ``inbound`` and ``channels`` connect its actors to those of other cells, ``rpc`` to each other.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ OnFailure = Callable[[str, str], None]
 """Told of an actor that failed: its name, and a text with the traceback."""
 
 SHORTEST_STOP_TIMEOUT_S = 2.0
-"""Real seconds, however fast the clock."""
+"""Real seconds; at least that, however fast the clock runs."""
 
 ETCD = "etcd://"
 PLAIN = "grpc://"
 OUTSIDE = (ETCD, PLAIN, channels.SECURE)
-"""Before ``host:port`` of a real etcd, which may be dialled in the store's place."""
+"""Prefixes of ``host:port`` of processes outside the cluster, such as a real etcd in the place of the store."""
 
 
 class Host:
@@ -54,7 +54,7 @@ class Host:
         """Target and incarnation of every actor of the run that is up."""
         self.residents: dict[str, Resident] = {}
         self.outside: set[str] = set()
-        """Targets that are no actors: a real etcd."""
+        """Targets of processes that are not actors, such as a real etcd."""
 
     # What the driver tells
 
@@ -119,7 +119,7 @@ class Host:
             self._drop(resident)
 
     def crash(self, name: str) -> None:
-        """Drop the actor without a word to it. Raises KeyError."""
+        """Drop the actor without running any of its clean-up. Raises KeyError."""
         resident = self.residents[name]
         resident.log("actor.crashed", {})
         self._drop(resident)
@@ -153,11 +153,11 @@ class Host:
 
     @property
     def pending(self) -> int:
-        """What keeps the run alive: timers, and answers that are waited for."""
+        """How many things keep the run alive: timers, and responses that actors wait for."""
         return sum(resident.pending for resident in self.residents.values())
 
     async def close(self) -> None:
-        """Drop all actors without a word to anybody."""
+        """Drop all actors without clean-up."""
         for resident in list(self.residents.values()):
             self._drop(resident)
         await self.connections.close()
@@ -177,7 +177,7 @@ class Resident:
         self.offered = inbound.Offered()
         self.calls = inbound.InboundCalls(self)
         self.is_ready: asyncio.Future[None] = host.loop.create_future()
-        # Nobody need ever ask.
+        # If nobody asks, asyncio must not complain.
         self.is_ready.add_done_callback(tasks.retrieve)
         self.main: asyncio.Task[Any] | None = None
         self._tasks: dict[asyncio.Task[Any], None] = {}
@@ -246,7 +246,7 @@ class Resident:
             host.outside.add(target)
             return host.connections.to(target)
         address = host.addresses.get(peer)
-        # Nobody is served where the driver lives: its own actors reach each other, others are refused.
+        # The driver serves nobody: its own actors reach each other in memory, and all others are refused.
         if address is None or address[0] in ("", host.target):
             return None
         return host.connections.to(address[0])
@@ -276,7 +276,7 @@ class Resident:
 
     async def _note_lost_stream(self, call: Any, peer: str) -> None:
         if await call.code() is grpc.StatusCode.UNAVAILABLE:
-            # gRPC has one code for both; a peer that could not even be reached was not lost.
+            # gRPC has one code for both, but a peer that could not be reached at all was not lost.
             details = await call.details() or ""
             if not any(text in details for text in ("failed to connect", "does not run here", "refused")):
                 self.lost(peer)
@@ -316,7 +316,7 @@ class Resident:
     # The end
 
     async def end_tasks(self, timeout_s: float) -> None:
-        """First ``run()``, then the others: it may want to say good-bye with their help."""
+        """First ``run()``, then the others: its clean-up may need them."""
         if self.main is not None and not self.main.done():
             self.main.cancel()
             await asyncio.wait([self.main], timeout=timeout_s)
@@ -327,7 +327,7 @@ class Resident:
             await asyncio.wait(remaining, timeout=timeout_s)
 
     def drop(self) -> None:
-        """From now on nothing that the actor's code does has an effect, and it is made to end."""
+        """From now on nothing that the actor's code does has an effect; its tasks are cancelled."""
         self.gone = True
         self.peer.gone = True
         self.server.close()

@@ -1,8 +1,8 @@
 """The clock of a cell: wall time, dilated, and standing at 0 until the run begins.
 
-All cells of a run are told the same instant at which virtual time is 0, and the same speed, so their clocks agree as
+All cells of a run are told the same speed and the same instant at which virtual time is 0, so their clocks agree as
 well as the wall clocks of their machines do (on one machine: exactly). :class:`DilatedClock` is the clock of a process;
-:class:`WallClock` is what one actor sees of it, and forgets all of its timers when that actor is dropped.
+:class:`WallClock` is what one actor sees of it, and drops all of its timers when the actor is dropped.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
+from kemu.runtime import tasks
 from kemu.runtime.env import SECOND_NS
 
 _CLOSE_READING_NS = 5_000
@@ -38,7 +39,7 @@ class DilatedClock:
         self.speed = speed
         if epoch_unix_ns == 0 or self._origin_ns is not None:
             return
-        # From here on the monotonic clock counts: nobody's clock correction moves a run.
+        # From here on only the monotonic clock counts: corrections of the wall clock do not move a run.
         self._origin_ns = epoch_unix_ns + _monotonic_minus_wall_ns()
         delay_s = max(0.0, (self._origin_ns - time.monotonic_ns()) / SECOND_NS)
         asyncio.get_running_loop().call_later(delay_s, self._started.set)
@@ -75,8 +76,8 @@ class DilatedClock:
 def _monotonic_minus_wall_ns() -> int:
     """How far the monotonic clock is ahead of the wall clock, in ns.
 
-    A process that has to wait for a processor between the two readings would have its own idea of virtual time for the
-    rest of the run, and the order of events of several cells would be wrong: the closest of some pairs counts.
+    A process that is descheduled between the two readings would have a wrong virtual time for the rest of the run, and
+    the order of events of several cells would be wrong. So it reads several pairs, and takes the closest one.
     """
     closest_ns, found_ns = 1 << 62, 0
     for _ in range(_MOST_READINGS):
@@ -118,7 +119,7 @@ class WallTimer:
 
     def _fire(self) -> None:
         if self._clock.shared.now_ns() < self._when_ns:
-            # The loop rounds to its own resolution: never let an actor see a time before the one it waited for.
+            # The loop rounds to its own resolution, but no actor may see a time before the one it waited for.
             self.arm()
             return
         self._clock.forget(self)
@@ -161,7 +162,7 @@ class WallClock:
             await asyncio.sleep(0)
             return
         woken = asyncio.get_running_loop().create_future()
-        timer = self.call_at_ns(when_ns, _wake, woken, background=background)
+        timer = self.call_at_ns(when_ns, tasks.wake, woken, background=background)
         try:
             await woken
         finally:
@@ -190,8 +191,3 @@ class WallClock:
         self._dropped = True
         for timer in list(self._timers):
             timer.cancel()
-
-
-def _wake(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)

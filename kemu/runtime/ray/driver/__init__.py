@@ -1,1 +1,8 @@
-"""The driver of a run on Ray: clusters, plans of cells, their events and traces. Begin at ``runtime``."""
+"""The driver of a run on Ray. Begin at ``runtime``.
+
+runtime     implements ``runtimes.Runtime``
+fleets      starts, tells, watches and replaces all cells; ``cells`` is one of them, ``plans`` who lives where
+events      the event streams of the cells; ``merges`` brings them into one order
+traces      what the cells and the driver send to a collector
+clusters    Ray itself
+"""

@@ -1,7 +1,7 @@
-"""The events of all cells, on their way to the sink: followed while a cell lives, recovered when it has died.
+"""The events of all cells, on their way to the sink: followed while a cell lives, recovered after it died.
 
-:mod:`~kemu.runtime.ray.driver.merges` brings them into one order. What the stream tells besides, that an actor failed
-and whether anything is going on, is noted here for ``ray``.
+``merges`` brings them into one order. The streams also tell that an actor failed, and whether anything is going on;
+``runtime`` asks for that here.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.rpc import ends
 
 _UNDECIDED = ("store.txn", "store.compacted", "watch.events", "client.")
-"""Events that housekeeping causes too: they do not mean that anything is going on."""
+"""Events that housekeeping causes too: they do not show that the run is busy."""
 
 _ENDINGS = ("actor.stopped", "actor.crashed", "actor.failed")
 
 STALL_S = 0.3
-"""Real time without a sign of life (a cell gives one every 0.1 s) after which a cell, or the driver, was held up."""
+"""Real time without a sign of life (a cell gives one every 0.1 s) after which a cell, or the driver, counts as stalled."""
 
 _DRAIN_S = 5.0
 
 _DRIVER: merges.Source = (1 << 30, 1)
-"""Behind all cells, in which things mostly began."""
+"""Sorted behind all cells: the driver mostly reacts to them."""
 
 
 class EventStreams:
     def __init__(self, sink: LogSink, now_ns: Callable[[], int], fail: Callable[[BaseException], None]) -> None:
         """``now_ns``: virtual time of the driver. ``fail`` is called with ActorFailed."""
         self.busy_at = time.monotonic()
-        """When anybody last decided something, or had a timer set that keeps the run alive; real (monotonic) time."""
+        """When an actor last decided something, or had a timer that keeps the run alive; real (monotonic) time."""
         self._merger = merges.LogMerger(sink)
         self._merger.open(_DRIVER)
         self._alive: dict[merges.Source, dict[str, None]] = {}
@@ -46,7 +46,7 @@ class EventStreams:
         self._fail = fail
 
     def log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        """An event of the driver's own actors, or what it finds out about others."""
+        """An event of the driver's own actors, or something that it found out about others."""
         self._merger.append(_DRIVER, time_ns, actor, kind, data)
         if not kind.startswith(_UNDECIDED):
             self.busy_at = time.monotonic()
@@ -68,9 +68,9 @@ class EventStreams:
                 return
             now = time.monotonic()
             if now - remote.reported_at > STALL_S:
-                self.busy_at = now  # what it was asked in the meantime it is only now going to do
+                self.busy_at = now  # it is only now going to do what it was asked meanwhile
             remote.reported_at = now
-            # Both sides of the merge must move on for either to be handed on.
+            # The merge hands events on only as far as all sources have come, the driver included.
             self._merger.reach(_DRIVER, self._now_ns())
             kinds = self._take(remote, segment.events, segment.time_ns)
             if segment.pending or not all(kind.startswith(_UNDECIDED) for kind in kinds):
@@ -111,5 +111,5 @@ class EventStreams:
         return list(self._alive.pop(remote.source, ()))
 
     def flush(self) -> None:
-        """Hand on all there is."""
+        """Hand on everything that waits."""
         self._merger.flush()

@@ -1,8 +1,7 @@
 """Brings the event streams of all cells into one order, as they come in.
 
-Each cell sends its events in order of time and says from time to time how far it has come. What lies before the time
-that *every* cell has reached can be handed on: the sink sees all events ordered by time, then cell, then order within
-the cell.
+Each cell sends its events in order of time and regularly says how far it has come. Events before the time that *every*
+cell has reached are handed on: the sink sees all events ordered by time, then by cell, then by order within the cell.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ class LogMerger:
         self._received: dict[Source, int] = {}
         self._waiting: list[tuple[int, Source, int, str, str, Any]] = []
         self._limit_ns = 0
-        """What lies before has been handed on."""
+        """Events before that time have been handed on."""
         self.late = 0
-        """Events that came after later ones had been handed on; clocks that disagree between machines do that."""
+        """Events that came after later ones had been handed on, as when the clocks of two machines disagree."""
 
     def open(self, source: Source) -> None:
         self._reached_ns[source] = self._limit_ns
@@ -74,7 +73,7 @@ class LogMerger:
             self._emit()
 
     def flush(self) -> None:
-        """Hand on all there is."""
+        """Hand on everything that waits."""
         self._emit(_END_OF_TIME_NS)
 
     def _emit(self, limit_ns: int | None = None) -> None:
