@@ -151,8 +151,8 @@ class Network:
 class PartitionedLink(Link):
     """A connection between two peers."""
 
-    __slots__ = ("_held_requests", "_held_responses", "_keepalive", "_lost_by", "_network", "_server_peer", "_wire", "client",
-                 "target")  # fmt: skip
+    __slots__ = ("_held_requests", "_held_responses", "_keepalive", "_lost_by", "_network", "_server_peer", "_wire",
+                 "client", "target")  # fmt: skip
 
     def __init__(self, network: Network, client: Peer, target: str, server: Peer | None) -> None:
         self._wire = network.wire_to(target)

@@ -1,8 +1,8 @@
 """Keeps actors inside the simulated world: threads, sockets, processes and real sleep raise.
 
-The event loop refuses what goes through asyncio; this module catches the rest, by an audit hook and, where Python raises
-no audit event, by a wrapper. Only code that belongs to an actor is checked: the driver of a run may write files and draw
-progress bars. The linter checks that actors do not read the wall clock.
+The event loop refuses what goes through asyncio; this module catches the rest, by an audit hook and, where Python
+raises no audit event, by a wrapper. Only code that belongs to an actor is checked: the driver of a run may write files
+and draw progress bars. The linter checks that actors do not read the wall clock.
 """
 
 from __future__ import annotations

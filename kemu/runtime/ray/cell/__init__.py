@@ -1,4 +1,4 @@
-"""A cell: one process that holds actors, serves them over gRPC, and does what the driver tells it. Begin at ``control``.
+"""A cell: one process that holds actors, serves them over gRPC, and obeys the driver. Begin at ``control``.
 
 control                             the process and its control service
 hosts                               makes actors, gives each its Env, and lets them go; the driver has one too

@@ -25,7 +25,7 @@ _UNDECIDED = ("store.txn", "store.compacted", "watch.events", "client.")
 _ENDINGS = ("actor.stopped", "actor.crashed", "actor.failed")
 
 STALL_S = 0.3
-"""Real time without a sign of life (a cell gives one every 0.1 s) after which a cell, or the driver, counts as stalled."""
+"""Real time without a sign of life after which a cell, or the driver, counts as stalled. Cells give one every 0.1 s."""
 
 _DRAIN_S = 5.0
 
