@@ -10,14 +10,12 @@ snapshot on which the decision was made.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from kemu.runtime.env import Env
 from kemu.scheduler.configuration.timings import Timing
 from kemu.scheduler.cycle.decisions import Decider, ScheduleResult
-from kemu.scheduler.cycle.filtering import Filtering
 from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.cycle.status_updates import Reporter
 from kemu.scheduler.experiments.overcommitments import Overcommitter
@@ -172,7 +170,7 @@ class SchedulingCycles:
             self._log_attempt(pod, started_ns, "unschedulable", result, NO_NODES)
             await self._failures.handle(pod, Failure(NO_NODES), "")
             return
-        found = self._post_filter(pod.profile, filtering)
+        found = pod.profile.post_filter(filtering)
         if self._extenders is not None and found.candidate is not None:
             found = await self._extenders.preempt(pod.info, found, pod.profile.post_filters)
         for effort in found.efforts:
@@ -187,19 +185,6 @@ class SchedulingCycles:
                 self._handle.preempted_on[pod.info.uid] = found.candidate.node
         self._cluster.release_snapshot()
         await self._failures.handle(pod, failure, found.node if self._policy.nomination else None)
-
-    def _post_filter(self, profile: Profile, filtering: Filtering) -> PostFilterResult:
-        """The first plugin that makes room ends the phase; the messages of those that did not are joined."""
-        found = PostFilterResult()
-        for plugin in profile.post_filters:
-            result = plugin.post_filter(filtering)
-            efforts = (*found.efforts, *result.efforts)
-            if result.node:
-                return dataclasses.replace(result, efforts=efforts) if efforts else result
-            message = ", ".join(text for text in (found.message, result.message) if text)
-            node = found.node if result.node is None else result.node
-            found = dataclasses.replace(found, message=message, node=node, efforts=efforts)
-        return found
 
     async def _spend(self, pod: QueuedPod, effort: Effort) -> None:
         """Let the time pass that a search of an experiment switch takes."""

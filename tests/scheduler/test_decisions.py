@@ -11,10 +11,12 @@ from kemu.k8s import core_v1_pb2
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cycle.decisions import Decider, ScheduleResult, nodes_to_find
 from kemu.scheduler.framework.interfaces import Cycle, NodeFilterPlugin
-from kemu.scheduler.framework.statuses import PENDING, Status, unschedulable
+from kemu.scheduler.framework.statuses import PENDING, Status, unresolvable, unschedulable
 from tests.scheduler import objects
 
 HALF = "50m"
+NOT_HELPFUL = "0/3 nodes are available: 3 Preemption is not helpful for scheduling."
+NO_VICTIMS = "0/3 nodes are available: 3 No preemption victims found for incoming pod."
 
 
 @pytest.mark.parametrize(
@@ -247,14 +249,65 @@ class NotYet(NodeFilterPlugin):
         return Status(PENDING, ("not yet",))
 
 
-def test_who_answers_pending_is_told_apart() -> None:
+def _with(plugin: type[NodeFilterPlugin], **more: Any) -> Decider:
     cluster = objects.cluster_of([objects.node("n1"), objects.node("n2", cpu="0"), objects.node("n3")])
-    for plugin, message, rejectors in (
-        (Provisioning, "1 Insufficient cpu, 1 a volume is being made, 1 no", ("NodeResourcesFit", "Provisioning")),
-        (NotYet, "not yet", ("NotYet",)),
-    ):
-        own = {"plugins": {"multiPoint": {"enabled": [{"name": plugin.name}]}}}
-        decider = objects.decider(cluster, own, registry={plugin.name: plugin})
-        filtering = decider.filter(cluster.pending(objects.pod("p")))
-        assert filtering.message() == f"0/3 nodes are available: {message}."
-        assert (filtering.rejectors(), filtering.pending()) == (rejectors, (plugin.name,))
+    own = {"plugins": {"multiPoint": {"enabled": [{"name": plugin.name}]}, **more}}
+    return objects.decider(cluster, own, registry={plugin.name: plugin})
+
+
+def test_who_answers_pending_is_told_apart() -> None:
+    decider = _with(Provisioning)
+    filtering = decider.filter(decider.cluster.pending(objects.pod("p")))
+    assert filtering.message() == "0/3 nodes are available: 1 Insufficient cpu, 1 a volume is being made, 1 no."
+    assert (filtering.rejectors(), filtering.pending()) == (("NodeResourcesFit", "Provisioning"), ("Provisioning",))
+
+
+def test_pending_is_no_answer_of_pre_filter() -> None:
+    """RunPreFilterPlugins knows Unschedulable and UnschedulableAndUnresolvable; anything else is an error."""
+    decider = _with(NotYet)
+    error = decider.decide(decider.cluster.pending(objects.pod("p"))).error
+    assert error is not None
+    assert error.message == 'running PreFilter plugin "NotYet": not yet'
+
+
+class TooEarly(NodeFilterPlugin):
+    def pre_filter(self, pod: Cycle) -> Status:
+        return unschedulable("too early") if pod.labels else unresolvable("never")
+
+
+@pytest.mark.parametrize(
+    ("labels", "points", "message"),
+    [
+        # PreFilter of a user's plugin comes after DynamicResources: it has its state.
+        ({}, {}, f"no new claims to deallocate, preemption: {NOT_HELPFUL}"),
+        ({}, {"postFilter": {"disabled": [{"name": "DynamicResources"}]}}, f"preemption: {NOT_HELPFUL}"),
+        ({}, {"multiPoint": {"disabled": [{"name": "DynamicResources"}]}}, f"preemption: {NOT_HELPFUL}"),
+        ({}, {"multiPoint": {"disabled": [{"name": "DefaultPreemption"}]}}, "no new claims to deallocate"),
+        ({}, {"postFilter": {"disabled": [{"name": "*"}]}}, ""),
+        ({}, {name: {"disabled": [{"name": "DynamicResources"}]} for name in ("preFilter", "filter")}, "not found"),
+        ({"early": "yes"}, {}, f"no new claims to deallocate, preemption: {NO_VICTIMS}"),
+    ],
+)
+def test_what_post_filter_says_follows_from_the_plugins_of_the_profile(
+    labels: dict[str, str], points: dict[str, Any], message: str
+) -> None:
+    points = {**points}
+    enabled = {"enabled": [{"name": "TooEarly"}], **points.pop("multiPoint", {})}
+    decider = _with(TooEarly, multiPoint=enabled, **points)
+    filtering = decider.filter(decider.cluster.pending(objects.pod("p", labels=labels)))
+    assert decider.profile.post_filter(filtering).message == message
+
+
+def test_after_a_conflict_of_affinity_terms_dynamic_resources_has_no_state() -> None:
+    """NodeAffinity rejects the pod before it is asked: PostFilter ends there, if the profile has it."""
+    cluster = objects.cluster_of([objects.node("n1"), objects.node("n2")])
+    fields = [{"key": "metadata.name", "operator": "In", "values": [name]} for name in ("n1", "n2")]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchFields": fields}]}}
+    pod = objects.pod("p", affinity={"nodeAffinity": required})
+    without = {"plugins": {"multiPoint": {"disabled": [{"name": "DynamicResources"}]}}}
+    not_helpful = NOT_HELPFUL.replace("3", "2")
+    for profile, message in (({}, "not found"), (without, f"preemption: {not_helpful}")):
+        decider = objects.decider(cluster, profile)
+        filtering = decider.filter(cluster.pending(pod))
+        assert filtering.message() == "0/2 nodes are available: pod affinity terms conflict."
+        assert decider.profile.post_filter(filtering).message == message

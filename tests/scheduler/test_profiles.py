@@ -43,6 +43,7 @@ def test_the_default_profile_is_that_of_kubernetes() -> None:
         "NodeResourcesFit",
         "PodTopologySpread",
         "InterPodAffinity",
+        "DynamicResources",
     ]
     assert weights(made) == {
         "TaintToleration": 3,
@@ -57,7 +58,7 @@ def test_the_default_profile_is_that_of_kubernetes() -> None:
     assert (made.queue_sort.name, names(made.bind), names(made.post_filters)) == (
         "PrioritySort",
         ["DefaultBinder"],
-        ["DefaultPreemption"],
+        ["DynamicResources", "DefaultPreemption"],
     )
 
 

@@ -162,7 +162,7 @@ def _add_preemption(result: dict[str, Any], filtering: Filtering, profile: Profi
     if plugin is None:
         return
     preemptor, pod = plugin.preemptor, filtering.cycle.pod
-    came = plugin.post_filter(filtering)
+    came = profile.post_filter(filtering)
     result["fullMessage"] = f"{result['message']} {came.message}".rstrip()
     tried = preemptor.preempt(filtering, pod.pod.status.nominatedNodeName)
     # After a rejection in PreFilter the phase ends with an error; what preemption would have said is recorded as well.

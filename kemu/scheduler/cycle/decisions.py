@@ -26,7 +26,7 @@ from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.cycle.simulations import Simulation
 from kemu.scheduler.experiments import switches
 from kemu.scheduler.framework.interfaces import SKIP, Cycle, Narrowed, NodeFilterPlugin
-from kemu.scheduler.framework.statuses import Status
+from kemu.scheduler.framework.statuses import ERROR, UNRESOLVABLE, UNSCHEDULABLE, Status
 
 _MIN_PERCENTAGE = 5
 
@@ -110,19 +110,24 @@ class Decider:
         cycle = Cycle(pod, cluster)
         evaluation = self.evaluations.of(cycle)
         filtering = Filtering(self.line_up, cycle, evaluation)
-        if filtering.rejection is not None:
+        if filtering.rejection is not None and filtering.rejection.code != UNSCHEDULABLE:
             return filtering
         narrowed, narrowed_by = evaluation.filters.narrowed, evaluation.filters.narrowed_by
         for place, plugin in self.line_up.cluster_filters:
             state = plugin.prepare(cycle)
             if isinstance(state, Status):
                 filtering.rejection = state._replace(plugin=plugin.name)
-                return filtering
+                if state.code != UNSCHEDULABLE:
+                    return filtering
+                # Preemption may help, which needs what the others prepare (RunPreFilterPlugins).
+                continue
             if isinstance(state, Narrowed):
                 kept = state.names if narrowed is None else tuple(name for name in state.names if name in narrowed)
                 narrowed, narrowed_by, state = kept, f"{narrowed_by} {plugin.name}".strip(), state.state
             if state is not SKIP:
                 filtering.states[place] = state
+        if filtering.rejection is not None:
+            return filtering
         own_node = cluster.nodes.get(cluster.nominator.node_of(pod.uid)) if len(cluster.nominator) else None
         if own_node is not None and own_node.row < 0:
             own_node = None
@@ -215,6 +220,10 @@ class Decider:
             return ScheduleResult(None)
         filtering = self.filter(pod)
         decision = ScheduleResult(filtering)
+        refused = filtering.rejection
+        if refused is not None and refused.code not in (UNSCHEDULABLE, UNRESOLVABLE):
+            text = f'running PreFilter plugin "{refused.plugin}": {refused.message}'
+            decision.error = Status(ERROR, (text,), refused.plugin)
         if self.profile.filter_failure is not None and filtering.rejection is None:
             place, status = self.profile.filter_failure
             column = filtering.verdicts[: filtering.nodes]

@@ -25,6 +25,7 @@ _FILTERS_NEED_NOTES = {
     "NodePorts": "reading",
     "PodTopologySpread": "reading",
     "InterPodAffinity": "error reading",
+    "DynamicResources": "",
 }
 """Filters that fail without their PreFilter, and how they say it."""
 _PRE_FILTERS = (*_FILTERS_NEED_NOTES, "NodeAffinity")
@@ -49,7 +50,8 @@ def filter_failure(plugin: Plugin) -> Status | None:
     how = _FILTERS_NEED_NOTES.get(plugin.name)
     if how is None:
         return None
-    text = f'running "{plugin.name}" filter plugin: {how} "PreFilter{plugin.name}" from cycleState: not found'
+    cause = f'{how} "PreFilter{plugin.name}" from cycleState: not found' if how else "not found"
+    text = f'running "{plugin.name}" filter plugin: {cause}'
     return Status(ERROR, (text,), plugin.name)
 
 

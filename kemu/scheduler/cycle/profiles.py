@@ -6,6 +6,7 @@ The default set and what a configuration changes in it are merged as ``pkg/sched
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
@@ -15,12 +16,14 @@ from kemu.scheduler.configuration import arguments, fields
 from kemu.scheduler.configuration.configurations import ConfigurationError, PluginRef, PluginSet, ProfileConfiguration
 from kemu.scheduler.cycle import half_plugins
 from kemu.scheduler.cycle.line_ups import LineUp
+from kemu.scheduler.framework import results
 from kemu.scheduler.framework.events import Event, Hint
 from kemu.scheduler.framework.interfaces import (
     MAX_SCORE,
     ArgumentError,
     BindPlugin,
     Cycle,
+    Diagnosis,
     FilterPlugin,
     Handle,
     PermitPlugin,
@@ -34,6 +37,7 @@ from kemu.scheduler.framework.interfaces import (
     ScorePlugin,
 )
 from kemu.scheduler.framework.registries import Factory, Registry
+from kemu.scheduler.framework.results import PostFilterResult
 from kemu.scheduler.framework.statuses import Status
 
 P = TypeVar("P", bound=Plugin)
@@ -103,6 +107,18 @@ class Profile:
             for hints in self.hints.values():
                 hints[EXTENDER] = None
 
+    def post_filter(self, diagnosis: Diagnosis) -> PostFilterResult:
+        """Ask until a plugin makes room or fails; what the others say is joined (``RunPostFilterPlugins``)."""
+        found = PostFilterResult()
+        for plugin in self.post_filters:
+            result = plugin.post_filter(diagnosis)
+            efforts = (*found.efforts, *result.efforts)
+            if result.node or result.failed:
+                return dataclasses.replace(result, efforts=efforts, before=found.message)
+            node = found.node if result.node is None else result.node
+            found = PostFilterResult(node, results.joined(found.message, result.message), efforts=efforts)
+        return found
+
     def unreserve(self, cycle: Cycle, node: str) -> None:
         """Take back what Reserve plugins claimed, in reverse order (``RunReservePluginsUnreserve``)."""
         for plugin in reversed(self.reserve):
@@ -123,7 +139,12 @@ def _filters(resolved: _Resolver) -> tuple[list[FilterPlugin], tuple[int, Status
                 continue
             plugin.without_pre_filter()
         filters.append(plugin)
-    alone = [plugin for plugin in pre_filters if plugin not in asked and half_plugins.filter_failure(plugin) is None]
+    # Of those that only leave notes for their Filter, PreFilter alone does nothing.
+    alone = [
+        plugin
+        for plugin in pre_filters
+        if plugin not in asked and (half_plugins.filter_failure(plugin) is None or isinstance(plugin, PostFilterPlugin))
+    ]
     filters += [half_plugins.PreFilterAlone(plugin) for plugin in alone]
     return filters, failure
 
@@ -222,9 +243,10 @@ class _Resolver:
         if plugin is not None:
             return plugin
         self._check_known(name, path)
-        if name in self._registry.inert:
+        make = self._registry.factory(name)
+        if make is None and name in self._registry.inert:
             return None
-        make = self._registry.factory(name) or _load(name, path)
+        make = make or _load(name, path)
         try:
             plugin = make(self._arguments(name), self._handle)
         except ArgumentError as error:

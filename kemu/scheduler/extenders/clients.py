@@ -25,6 +25,7 @@ from kemu.scheduler.configuration.configurations import ExtenderConfiguration
 from kemu.scheduler.cycle.decisions import Decider, ScheduleResult
 from kemu.scheduler.cycle.filtering import Filtering
 from kemu.scheduler.cycle.profiles import EXTENDER
+from kemu.scheduler.framework import results
 from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, PostFilterPlugin, Skip
 from kemu.scheduler.framework.results import PostFilterResult
 from kemu.scheduler.framework.statuses import ERROR, UNRESOLVABLE, UNSCHEDULABLE, Status
@@ -36,6 +37,8 @@ Answer = TypeVar("Answer")
 MAX_PRIORITY = 10
 """The best score that an extender gives (``MaxExtenderPriority``)."""
 _FACTOR = MAX_SCORE // MAX_PRIORITY
+
+NO_CANDIDATE = "preemption: no candidate node for preemption"
 
 _UNSEEN = Status(UNRESOLVABLE)
 """Of nodes that the search did not come to, or that an extender left out without a word."""
@@ -299,9 +302,7 @@ class Extenders:
                 return PostFilterResult(message=f"preemption: {error}")
             candidates = [one for one in answer if one[1]]
             if not candidates:
-                return PostFilterResult(
-                    message="no new claims to deallocate, preemption: no candidate node for preemption"
-                )
+                return PostFilterResult(message=results.joined(result.before, NO_CANDIDATE))
         options = [preemptor.rated(*one) for one in candidates]
         best = preemptor.best(options)[0]
         return dataclasses.replace(result, node=best.node, candidate=best, candidates=len(options))

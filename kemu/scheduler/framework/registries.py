@@ -24,7 +24,8 @@ class Registry:
     weights: Mapping[str, int] = field(default_factory=dict)
     """Default weights of scores, where they are not 1."""
     inert: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Plugins of kube-scheduler that may be named and do nothing here, with their extension points."""
+    """Extension points at which plugins of kube-scheduler may be named and do nothing here; most of these plugins do
+    nothing at all."""
     further: Mapping[str, Factory] = field(default_factory=dict)
     """Plugins that take part only where a profile names them."""
 
@@ -37,4 +38,4 @@ class Registry:
 
     @property
     def names(self) -> list[str]:
-        return [*self.default, *self.inert, *self.further]
+        return list(dict.fromkeys((*self.default, *self.inert, *self.further)))

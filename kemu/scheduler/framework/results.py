@@ -35,3 +35,12 @@ class PostFilterResult:
     """How many nodes were candidates."""
     efforts: tuple[Effort, ...] = ()
     """Searches that Kubernetes does not do, which cost time of their own."""
+    failed: bool = False
+    """The plugin met an error, told in ``message``: no other one is asked."""
+    before: str = ""
+    """What the plugins said that were asked before; told only if there is no node after all."""
+
+
+def joined(*messages: str) -> str:
+    """The messages of several plugins as one."""
+    return ", ".join(message for message in messages if message)

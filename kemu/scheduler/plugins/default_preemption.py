@@ -25,10 +25,6 @@ from kemu.scheduler.preemption.candidates import Preemptor
 _BUSY = unresolvable("waiting for the preemption for this pod to be finished")
 
 
-_NO_CLAIMS = "no new claims to deallocate, preemption: "
-"""The plugin DynamicResources has its say before, in the default profile."""
-
-
 class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         super().__init__(args, handle)
@@ -43,9 +39,6 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         policy, pod = self.handle.policy, filtering.cycle.pod
         if not policy.preempts:
             return PostFilterResult()
-        if filtering.rejection is not None:
-            # kube-scheduler's PostFilter phase ends with an error before this plugin is asked.
-            return PostFilterResult(message="not found")
         latest = self.handle.latest(pod)
         if latest is None:
             return PostFilterResult(message=f'preemption: pod "{pod.name}" not found')
@@ -57,7 +50,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             return PostFilterResult(
                 result.candidate.node, "", result.candidate, result.candidates, efforts=result.efforts
             )
-        message = _NO_CLAIMS + result.message
+        message = f"preemption: {result.message}"
         if not policy.nomination:
             message = message.replace("the nominated node", "the node where it has preempted")
         return PostFilterResult("" if result.clears_nomination else None, message, efforts=result.efforts)

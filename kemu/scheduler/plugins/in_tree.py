@@ -6,6 +6,7 @@ from kemu.scheduler.framework.interfaces import Plugin
 from kemu.scheduler.framework.registries import Registry
 from kemu.scheduler.plugins.default_binder import DefaultBinder
 from kemu.scheduler.plugins.default_preemption import DefaultPreemption
+from kemu.scheduler.plugins.dynamic_resources import DynamicResources
 from kemu.scheduler.plugins.image_locality import ImageLocality
 from kemu.scheduler.plugins.inter_pod_affinity import InterPodAffinity
 from kemu.scheduler.plugins.node_affinity import NodeAffinity
@@ -32,6 +33,7 @@ IN_TREE: dict[str, type[Plugin]] = {
         NodeResourcesFit,
         PodTopologySpread,
         InterPodAffinity,
+        DynamicResources,
         DefaultPreemption,
         NodeResourcesBalancedAllocation,
         ImageLocality,
@@ -45,6 +47,7 @@ DEFAULT_WEIGHTS: dict[str, int] = {
     "NodeAffinity": 2,
     "PodTopologySpread": 2,
     "InterPodAffinity": 2,
+    "DynamicResources": 2,
 }
 """Of the others: 1."""
 
@@ -53,10 +56,10 @@ INERT: dict[str, tuple[str, ...]] = {
     "NodeVolumeLimits": ("preFilter", "filter"),
     "VolumeBinding": ("preFilter", "filter", "reserve", "preBind", "preScore", "score"),
     "VolumeZone": ("preFilter", "filter"),
-    "DynamicResources": ("preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind"),
+    "DynamicResources": ("preEnqueue", "score", "reserve", "preBind"),
     "NodeDeclaredFeatures": ("preFilter", "filter"),
 }
-"""Plugins of kube-scheduler that may be named in a profile and do nothing here, with their extension points: there are
-no volumes that need binding and no resource claims."""
+"""Extension points at which plugins of kube-scheduler may be named although they do nothing there: there are no volumes
+that need binding and no resource claims."""
 
 REGISTRY = Registry(IN_TREE, DEFAULT_WEIGHTS, INERT)
