@@ -1,17 +1,22 @@
 """The scheduler: framework, plugins, queue, preemption and the actor that runs them.
 
-Read :mod:`kemu.scheduler.framework.interfaces` first (``statuses``, ``events``, ``plugins/``), then
-:mod:`kemu.scheduler.cycle.decisions` (one decision, without time) and :mod:`kemu.scheduler.scheduler` (the actor,
-around :mod:`kemu.scheduler.loop`).
+Begin with :mod:`kemu.scheduler.loop`, and follow a pod from the queue to its binding: ``loop`` → ``scheduling_cycles``
+→ ``binding_cycles``, with ``failures`` where either cycle fails. How a node is chosen, without time and without writes,
+is in :mod:`kemu.scheduler.cycle.decisions`; what a plugin is, in :mod:`kemu.scheduler.framework.interfaces`.
 
-    cluster, nodes, pods, columns, counts     the cache, and what it derives for all nodes at once
-    terms, evaluations, simulations           affinity compiled; verdicts that stay true; what if
-    queues, nominations, feeds                who waits, for what, and who tells them
-    bindings, permits, reports, timings       after a decision; what the world hears; what work costs in virtual time
-    preemption, evictions                     whom to preempt, and to tell them
-    configurations, profiles, arguments       KubeSchedulerConfiguration (``fields``, ``phases``)
-    extenders, extender_clients               processes that are asked, from both sides
-    policies                                  experiment switches: cross_node, lower_priority_affinity, avoided_nodes,
-                                              overcommitments, rescheduler, and what searches cost (``searches``)
-    audits, rebuilds, cases                   whether all of it is right: for checks, benchmarks, conformance
+    scheduler         the actor: informers, client, Engine
+    loop              the Engine: makes the parts, takes one pod at a time
+    feeds             what the watches show, told to cache and queue (``eventhandlers.go``)
+    audits            the cache in the run log, for the check ``cache-agrees-with-store``
+    consistency       the cache compared with one built anew, for long runs
+
+    cycle/            one decision: filters, scores, choice; profiles; status writes
+    queue/            where pods wait, and which events requeue them
+    preemption/       victims: which ones, and their eviction
+    plugins/          the plugins in the tree
+    extenders/        processes that are asked, from both sides
+    framework/        extension points, events, statuses, results
+    cache/            nodes and pods, and the columns derived from them
+    configuration/    KubeSchedulerConfiguration and the cost model
+    experiments/      switches for alternatives to what Kubernetes does
 """

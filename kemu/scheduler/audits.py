@@ -1,8 +1,8 @@
-"""What the cache counts, written into the run log, so that it can be compared with the store's own history.
+"""Reports of what the cache counts, in the run log, to be compared with the store's history.
 
-A report names the revisions that the scheduler had seen of pods and of nodes, and carries a fingerprint of each node
+A report names the revisions of pods and nodes that the scheduler had seen, and carries a fingerprint of each node
 and of the pods counted on it, read from the columns that decisions read. The check ``cache-agrees-with-store``
-(:mod:`kemu.checks.caches`) works out the same from the store's transactions.
+(:mod:`kemu.checks.caches`) derives the same from the store's transactions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Auditor:
             self.report()
 
     def report(self) -> None:
-        """Write a report. An attempt that is under way ends here: what it held back is taken over first."""
+        """Write a report. An attempt under way loses its snapshot: held back changes are applied first."""
         self._next_ns = self._env.clock.now_ns() + EVERY_S * SECOND_NS
         engine = self._engine
         cluster = engine.cluster
@@ -66,7 +66,7 @@ class Auditor:
         find = self._engine.pod_feed.find
         waiting: dict[str, None] = {}
         for uid, queued in self._engine.queue.pods.items():
-            # A pod that is being tried is left to its attempt, whatever became of it.
+            # A pod in flight is left to its attempt, whatever happened to it.
             if queued.place == IN_FLIGHT and not _is_pending(find(uid)):
                 continue
             if not queued.info.terminating:

@@ -1,8 +1,8 @@
-"""Whether everything that the cache derives is what a cache made anew from the store's objects would hold.
+"""Compares the cache with one built anew from the store's objects.
 
 For long runs (:mod:`kemu.bench.soaks`): after many events the sums, columns, counts, terms, nominations and kept
-evaluations of a scheduler are compared, one by one, with those of a fresh :class:`Cluster`. Ask when nothing is under
-way: no attempt, no binding, and the watches have shown everything.
+evaluations of a scheduler are compared with those of a fresh :class:`Cluster`. Call it when nothing is under way: no
+attempt, no binding, and the watches have shown everything.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kemu.scheduler.loop import Engine
 
 
 def differences(engine: Engine, nodes: Iterable[Any], pods: Iterable[Any]) -> list[str]:
-    """What differs. ``nodes`` and ``pods``: the store's objects, pods that have ended left out."""
+    """All differences, as text. ``nodes`` and ``pods``: the store's objects, without pods that have ended."""
     cluster = engine.cluster
     cluster.settle()
     pods = list(pods)
@@ -41,7 +41,7 @@ def differences(engine: Engine, nodes: Iterable[Any], pods: Iterable[Any]) -> li
 
 
 def sizes(engine: Engine) -> dict[str, int]:
-    """How much is kept, by what: figures that must not grow with the number of pods that ever were."""
+    """How much is kept, by name: sizes that must not grow with the number of pods created so far."""
     cluster = engine.cluster
     found = {
         "templates": len(cluster.templates._by_key),
@@ -74,7 +74,7 @@ def sizes(engine: Engine) -> dict[str, int]:
 
 
 def _rebuilt(cluster: Cluster, nodes: dict[str, Any], pods: list[Any]) -> Cluster:
-    """A cache made from the objects alone. Only the order in which nodes came is taken from the old one."""
+    """A cache built from the objects alone; only the order in which nodes were added comes from the old one."""
     fresh = Cluster()
     for name in cluster.names.names:
         fresh.names.of(name)
@@ -152,7 +152,7 @@ def _compare_nodes(cluster: Cluster, fresh: Cluster) -> Iterator[str]:
 
 
 def _compare_ports(node: NodeInfo, fresh: NodeInfo) -> Iterator[str]:
-    """A port that several pods of the node have may be free although it is not: see :meth:`NodeInfo.remove`."""
+    """A port that several pods of the node have may wrongly count as free: see :meth:`NodeInfo.remove`."""
     holders = Counter(port for pod in fresh.pods.values() for port in pod.template.host_ports)
     kept, wanted = (
         sorted((address, *place) for place, addresses in one.ports.items() for address in addresses)
@@ -237,7 +237,7 @@ def _compare_waiting(engine: Engine, pods: list[Any]) -> Iterator[str]:
 
 
 def _compare_evaluations(engine: Engine) -> Iterator[str]:
-    """What is kept of each template, against the same computed anew on the same cache."""
+    """The kept evaluation of each template, against one computed anew on the same cache."""
     cluster = engine.cluster
     rows = len(cluster)
     for decider in engine.deciders.values():

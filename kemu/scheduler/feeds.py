@@ -1,7 +1,7 @@
-"""What the watches show, told to the cache, the nominator and the queue.
+"""Handlers of the watches: they update the cache, the nominator and the queue (``eventhandlers.go``).
 
-Handlers of informers, one for each kind of object. Changes of the cache go through ``Cluster.change``, because an
-attempt under way keeps the state with which it began; the queue hears of everything at once.
+One for each kind of object. Changes of the cache go through ``Cluster.change``, because an attempt under way keeps its
+snapshot; the queue gets every event at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kemu.scheduler.queue.queues import GATED, POD_UPDATE, SchedulingQueue
 
 
 class PodFeed:
-    """Pods that have not ended. A pod that ends leaves the watch, so it looks like a deletion here."""
+    """Pods that have not ended. A pod that ends leaves the watch, which looks like a deletion here."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class PodFeed:
 
         ``cooperates``: other schedulers' nominations count.
 
-        ``on_gone`` is told the UID of every pod that ended or was deleted.
+        ``on_gone`` is called with the UID of every pod that ended or was deleted.
         """
         self._cluster = cluster
         self._queue = queue
@@ -129,9 +129,9 @@ class PodFeed:
             self._nomination_ended(old)
 
     def _assumed_ended(self, pod: Any) -> None:
-        """A pod is deleted before the watch showed it on its node; its binding, if still under way, will fail.
+        """A pod is deleted before the watch showed it on its node; a binding under way will fail.
 
-        While it waits for its permit it keeps its room: turned away, it gives that up itself.
+        A pod that waits for its permit is rejected instead, and its binding cycle gives the room back.
         """
         uid = pod.metadata.uid
         node = self._cluster.assumed[uid].node_name
@@ -149,7 +149,7 @@ class PodFeed:
             self._nomination_ended(old)
 
     def _nomination_ended(self, pod: Any) -> None:
-        """To pods that had to leave room for it, this is as good as the end of a pod on that node."""
+        """For pods that had to leave room for it, this is like the deletion of a pod on that node."""
         priority = pod.spec.priority
         self._queue.move(Event.ASSIGNED_POD_DELETE, pod, None, only=lambda waiting: waiting.priority <= priority)
 
@@ -183,7 +183,7 @@ class NodeFeed:
 
 
 class ObjectFeed:
-    """Objects that are only looked up: ``write(object, is_there)`` puts them where they belong."""
+    """Objects that are only looked up: ``write(object, exists)`` stores or removes one."""
 
     def __init__(self, cluster: Cluster, write: Callable[[Any, bool], object]) -> None:
         self._cluster = cluster

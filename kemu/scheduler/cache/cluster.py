@@ -1,4 +1,4 @@
-"""The cache: nodes and the pods on them, with columns that follow every event.
+"""The cache: nodes and the pods on them, with columns that are updated on every event.
 
 Pods come here when they are assigned, seen in a watch or *assumed* by this scheduler before the binding is written.
 An assumed pod is confirmed by the watch or forgotten when its binding fails; as in today's Kubernetes it never expires.
@@ -31,7 +31,7 @@ from kemu.scheduler.cache.terms import PodSelector
 _FIRST_CAPACITY = 64
 _LABEL_LIMIT = 256
 _SPARE = 64
-"""So many numbers that no node uses any more may stand, beside as many again as there are nodes."""
+"""Numbers that no node uses any more are dropped beyond this many, plus as many as there are nodes."""
 
 
 class ImageState:
@@ -46,7 +46,7 @@ class ImageState:
 
 
 class Cluster:
-    """Everything that a scheduling decision reads, apart from the pending pod itself."""
+    """Everything that a scheduling decision reads, apart from the pending pod."""
 
     def __init__(self) -> None:
         self.names = ResourceNames(self._widen)
@@ -91,7 +91,7 @@ class Cluster:
         self.taint_sets: list[tuple[Taint, ...]] = []
         self.capacity = _FIRST_CAPACITY
         self.zeros: IntArray = columns.zeros(_FIRST_CAPACITY)
-        """For whoever needs a column of zeros to read."""
+        """A shared, read-only column of zeros."""
         self.taint_set_ids: IntArray = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
         self.unschedulable: BoolArray = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self._resources = ResourceColumns(len(self.names.names), _FIRST_CAPACITY)
@@ -187,7 +187,7 @@ class Cluster:
             del self._zones[zone]
 
     def _remember_attributes(self, info: NodeInfo) -> None:
-        """Mirror what only the node object determines."""
+        """Update what the node object alone determines."""
         number = self._taint_set_numbers.get(info.taints)
         if number is None:
             number = self._taint_set_numbers[info.taints] = len(self.taint_sets)
@@ -369,7 +369,7 @@ class Cluster:
         return pod
 
     def see_pod(self, pod: Any, *, spec_changed: bool = True) -> None:
-        """The watch shows a pod on a node: count it, confirm that it was assumed rightly, or take over what changed."""
+        """The watch shows a pod on a node: count it, confirm an assumed one, or update what changed."""
         uid, node_name = pod.metadata.uid, pod.spec.nodeName
         self.assumed.pop(uid, None)
         known = self.pods.get(uid)
@@ -399,13 +399,13 @@ class Cluster:
         self.assumed[pod.uid] = pod
 
     def confirm(self, uid: str) -> None:
-        """The watch shows the pod on a node: from now on it is not just assumed."""
+        """The watch shows the pod on a node: it is no longer just assumed."""
         self.assumed.pop(uid, None)
 
     def forget(self, uid: str) -> bool:
         """Stop counting an assumed pod whose binding failed; False when it is not (any more) assumed.
 
-        An attempt under way goes on counting it, but what the watch shows of it now is about a pod that waits.
+        An attempt under way still counts it; for the watch it is a waiting pod again.
         """
         if self.assumed.pop(uid, None) is None:
             return False

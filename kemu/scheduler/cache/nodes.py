@@ -1,7 +1,7 @@
 """One node as the scheduler counts it: the object, and the sums over the pods on it.
 
 The cache (:mod:`kemu.scheduler.cache.cluster`) keeps one :class:`NodeInfo` for each node and mirrors it in columns.
-What-if questions (nominated pods, victims) are asked of a :meth:`NodeInfo.copy`, which belongs to the asker.
+Simulations (nominated pods, victims) work on a :meth:`NodeInfo.copy` of their own.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class NodeInfo:
         self.image_sizes = {name: image.sizeBytes for image in node.status.images for name in image.names}
 
     def forget_node(self) -> None:
-        """The object is gone; the pods may still be there."""
+        """The object was deleted; pods may remain."""
         self.node = None
         self.row = -1
         self.labels = {}
@@ -126,8 +126,8 @@ class NodeInfo:
     def remove(self, pod: PodInfo) -> None:
         """Stop counting a pod.
 
-        Its host ports are free then, although another pod of the node may have one of them too (two schedulers may have
-        placed both): kube-scheduler's ``HostPortInfo`` is a set as well. An update of the other one takes it again.
+        Its host ports become free even if another pod of the node has one of them too (two schedulers may have placed
+        both), because kube-scheduler's ``HostPortInfo`` is a set as well. An update of the other pod takes it again.
         """
         requested = self.requested
         for number, amount in pod.requests:
@@ -144,10 +144,11 @@ class NodeInfo:
                     self.ports.pop((protocol, port), None)
 
     def put_last(self, pod: PodInfo) -> bool:
-        """Let a pod change places with the last one; False when it is that.
+        """Swap a pod with the last one; False when it is the last.
 
-        Decides between victims of one priority that started in one second: kube-scheduler keeps a node's pods in a
-        list, fills the place of a pod that goes with the last one, and an update is to it an end and a coming.
+        The order decides between victims of the same priority that started in the same second: kube-scheduler keeps a
+        node's pods in a list, moves the last one to the place of a removed pod, and handles an update as a removal and
+        an addition.
         """
         pods = self.pods
         last = next(reversed(pods))
@@ -160,7 +161,7 @@ class NodeInfo:
         return True
 
     def copy(self) -> NodeInfo:
-        """A node to try things on. What only the object determines is shared, and so is ``nominated``."""
+        """A copy for simulations. What the object alone determines is shared, and so is ``nominated``."""
         twin = NodeInfo.__new__(NodeInfo)
         twin.name = self.name
         twin.node = self.node

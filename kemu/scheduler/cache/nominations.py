@@ -1,6 +1,6 @@
-"""The nominator: which pending pods are expected to run on which node, once their victims are gone.
+"""The nominator: which pending pods are expected to run on which node once their victims have terminated.
 
-Nodes hold the nominator's own lists (``NodeInfo.nominated``). It is live, not part of the snapshot of a slow attempt.
+Nodes hold the nominator's own lists (``NodeInfo.nominated``). It is live, not part of an attempt's snapshot.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Nominator:
         self.nodes: dict[str, list[PodInfo]] = {}
         """The nodes that pods are nominated to, by name."""
         self.repelling: dict[str, None] = {}
-        """UIDs of nominated pods with anti-affinity: they may keep others away."""
+        """UIDs of nominated pods with anti-affinity: they may repel others."""
 
     def nominate(self, pod: PodInfo, node: str) -> None:
         """Replaces an earlier nomination of the same pod."""
@@ -37,7 +37,7 @@ class Nominator:
     def renew(self, pod: PodInfo, old_status: str, new_status: str) -> None:
         """A waiting pod was updated; ``old_status`` and ``new_status`` are the nominations in its status.
 
-        A nomination that stands in memory only, because its write has not been seen yet, is kept.
+        A nomination that exists in memory only, because the watch has not shown its write yet, is kept.
         """
         known = self._pods.get(pod.uid)
         wanted = new_status if old_status or new_status else known.nominated if known is not None else ""
@@ -83,7 +83,7 @@ class Nominator:
         return pods
 
     def drop(self, node: str) -> None:
-        """Nobody shares the list of this node any more: forget it if it is empty."""
+        """Forget the list of a node that no NodeInfo shares any more, if it is empty."""
         if not self._by_node.get(node, True):
             del self._by_node[node]
 

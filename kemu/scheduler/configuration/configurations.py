@@ -1,7 +1,7 @@
 """A ``KubeSchedulerConfiguration`` (kubescheduler.config.k8s.io/v1), checked, with its defaults.
 
-Every mistake gets its path in the document; a mistake is what ``pkg/scheduler/apis/config/validation`` refuses, and
-what kemu cannot do. Arguments of plugins are checked in :mod:`kemu.scheduler.configuration.arguments`; which plugins
+Every mistake is reported with its path in the document: what ``pkg/scheduler/apis/config/validation`` refuses, and what
+kemu does not support. Arguments of plugins are checked in :mod:`kemu.scheduler.configuration.arguments`; which plugins
 take part where is resolved in :mod:`kemu.scheduler.cycle.profiles`. Which fields act, cannot matter or are refused in
 scenarios is listed in :mod:`kemu.objects.fields.scheduler_configuration`; docs/scheduler-configuration.md explains
 them all.
@@ -164,12 +164,12 @@ class ProfileConfiguration:
     """Where they stand, by plugin name."""
     path: str = "profiles[0]"
     extended: bool = False
-    """Whether there are extenders: what they refuse may be helped by any event."""
+    """Whether there are extenders: any event may help a pod that they rejected."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtenderConfiguration:
-    """One element of ``extenders``. A verb switches a call on; what it says is of no matter, as gRPC has methods."""
+    """One element of ``extenders``. A verb switches a call on; its text is ignored, because gRPC has methods."""
 
     url_prefix: str
     """``kemu://extender/NAME``, an actor, or ``grpc://host:port``."""
@@ -180,11 +180,11 @@ class ExtenderConfiguration:
     weight: int = 0
     timeout_s: float = DEFAULT_EXTENDER_TIMEOUT_S
     node_cache_capable: bool = False
-    """It is told names of nodes in place of nodes."""
+    """It receives names of nodes instead of nodes."""
     managed_resources: tuple[str, ...] = ()
-    """Only pods that request one of these are its business; empty: all pods."""
+    """It is asked only about pods that request one of these; empty: about all pods."""
     ignorable: bool = False
-    """Its failure is no failure of the attempt."""
+    """If it fails, the attempt goes on without it."""
 
     @property
     def peer(self) -> str:
@@ -200,7 +200,7 @@ class Configuration:
     initial_backoff_s: float = 1.0
     max_backoff_s: float = 10.0
     parallelism: int = 16
-    """How many victims of one preemption are told to go at the same time."""
+    """How many victims of one preemption are evicted at the same time."""
     pops_from_backoff: bool = True
     """Feature gate SchedulerPopFromBackoffQ."""
     extenders: tuple[ExtenderConfiguration, ...] = ()
@@ -314,7 +314,7 @@ def _plugin_set(data: Any, path: str) -> PluginSet:
 
 
 def _check_profiles(profiles: Sequence[ProfileConfiguration]) -> None:
-    """What profiles must not share, and what they must: there is one queue, hence one order of it."""
+    """Names must differ, and the queue sort must not, because there is one queue."""
     first = profiles[0].plugins.get("queueSort", PluginSet())
     if len(first.enabled) > 1:
         path = f"{profiles[0].path}.plugins.queueSort.enabled"

@@ -21,7 +21,8 @@ from kemu.runtime.env import Random
 DEFAULT_BASE_S = 0.0003
 DEFAULT_PER_NODE_S = 0.0000014
 DEFAULT_PER_EVALUATION_S = 0.00002
-"""One run of the filters on one node, by itself; ``perNode`` has in it that kube-scheduler asks 16 nodes at a time."""
+"""One run of the filters on one node alone; ``perNode`` takes into account that kube-scheduler checks 16 nodes at a
+time."""
 
 
 class Timing:

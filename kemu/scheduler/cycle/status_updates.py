@@ -1,9 +1,9 @@
-"""What a scheduler tells the world about pods: conditions and nominations in their status, and events.
+"""What a scheduler writes about pods: conditions and nominations in their status, and Events.
 
 Mirrors the second half of ``handleSchedulingFailure`` and ``updatePod`` (``pkg/scheduler``). With
-``statusWrites: blocking``, today's default, whoever reports a failure waits until it is written, and so the scheduling
-loop does. With ``background``, as under the feature gate SchedulerAsyncAPICalls, writes follow on their own: one at a
-time for each pod, what a pod still has to have written is merged, and a binding replaces it.
+``statusWrites: blocking``, today's default, the caller, and with it the scheduling loop, waits for the write. With
+``background``, as under the feature gate SchedulerAsyncAPICalls, writes run beside the loop: one at a time for each
+pod; further ones are merged until their turn comes, and a binding replaces them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PREEMPTION, BINDING = "preemption", "binding"
 
 
 class Reporter:
-    """``recorders``: by scheduler name; none where events are nobody's business."""
+    """``recorders``: by scheduler name; without one, no Events are written."""
 
     def __init__(self, env: Env, api: Api, policy: Policy, recorders: Mapping[str, Recorder]) -> None:
         self._env = env
@@ -33,7 +33,7 @@ class Reporter:
         self._recorders = recorders
         self.in_background = policy.statusWrites == "background"
         self._next: dict[str, tuple[Any, Patch, str]] = {}
-        """By UID: what comes after the write under way."""
+        """By UID: what is to be written after the write under way."""
         self._under_way: dict[str, asyncio.Task[Any]] = {}
         self._nominations: dict[str, str] = {}
         """By UID: the nomination that is being written."""
@@ -43,9 +43,9 @@ class Reporter:
     async def failed(
         self, pod: Any, message: str, nominate: str | None, reason: str, *, writes_status: bool = True
     ) -> None:
-        """An attempt failed: say why, and set the nomination where it changes (None: leave it, "": take it back).
+        """Report a failed attempt, and write the nomination where it changes (None: leave it, "": clear it).
 
-        ``pod`` as it was last seen.
+        ``pod`` is the object as last seen.
         """
         self._event(pod.spec.schedulerName, pod, WARNING, "FailedScheduling", "Scheduling", message)
         if not writes_status:
@@ -66,19 +66,16 @@ class Reporter:
             await self._write(pod, {"status": {"nominatedNodeName": node}}, BINDING)
 
     async def clear_nomination(self, pod: Any) -> bool:
-        """Take the nomination of a pod back, if one was written; False when that failed."""
+        """Clear the nomination of a pod, if one was written; False when the write failed."""
         return not self.nomination(pod) or await self._write(pod, {"status": {"nominatedNodeName": None}})
 
     def nomination(self, pod: Any) -> str:
-        """The node that the pod is nominated to, as soon as everything is written."""
+        """The node that the pod is nominated to, once all pending writes are done."""
         nominated: str = pod.status.nominatedNodeName
         return self._nominations.get(pod.metadata.uid, nominated) if self._nominations else nominated
 
     async def settled(self, uid: str) -> None:
-        """Before a binding, with writes in the background: what was to be written of the pod is void.
-
-        What is being written comes first.
-        """
+        """Before a binding, with writes in the background: drop the pod's pending writes, await the one under way."""
         self._next.pop(uid, None)
         if uid in self._under_way:
             await self._under_way[uid]
@@ -111,7 +108,7 @@ class Reporter:
         try:
             await self._api.patch("pods", metadata.name, metadata.namespace, patch, "status", "strategic", metadata.uid)
         except ApiError:
-            # The next attempt writes again; a nomination that was not written stands in memory until then.
+            # The next attempt writes again; until then the nomination exists in memory only.
             return False
         if "nominatedNodeName" in patch["status"]:
             node = patch["status"]["nominatedNodeName"] or ""

@@ -1,8 +1,8 @@
-"""What happens in the cluster, as far as it may make a waiting pod schedulable.
+"""Cluster events that may make a waiting pod schedulable.
 
-Changes of objects are broken down into :class:`Event` kinds; plugins say which of them could help a pod that they
-rejected (``Plugin.events``), so that an event which cannot help wakes nobody. The table behind the hints of the plugins
-in the tree is that of kube-scheduler v1.36 (``EventsToRegister`` of each plugin).
+A change of an object is broken down into :class:`Event` kinds. Plugins register those that could help a pod that they
+rejected (``Plugin.events``), so that an event requeues no pod that it cannot help. The hints of the plugins in the tree
+follow the table that of kube-scheduler v1.36 (``EventsToRegister`` of each plugin).
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class Event(enum.Enum):
     POD_TOLERATIONS = "Pod/UpdateToleration"
     POD_GATES = "Pod/UpdateSchedulingGatesEliminated"
     TIMEOUT = "UnschedulableTimeout"
-    """Pods that waited for long are woken. No plugin is asked about this and the next one."""
+    """Pods that waited for five minutes are requeued. No plugin is asked about this event and the next one."""
     ACTIVATE = "Activate"
-    """One pod is to be tried again; new is its UID."""
+    """One pod is to be retried; new is its UID."""
     AVOIDANCE_OVER = "AvoidEvictedNode/Over"
-    """The pods of a workload may use a node again that they were kept off (``policy.avoidEvictedNode``). Old is the pod
-    that was thrown out there."""
+    """The pods of a workload may use a node again that they had to avoid (``policy.avoidEvictedNode``). Old is the pod
+    that was evicted there."""
 
 
 FOR_ALL_PLUGINS = frozenset((Event.TIMEOUT, Event.ACTIVATE))
@@ -53,7 +53,7 @@ itself both are versions of that pod."""
 
 
 def node_events(old: Any, new: Any) -> list[Event]:
-    """What an update of a node amounts to, in the order in which kube-scheduler tells it."""
+    """The events of an update of a node, in the order in which kube-scheduler handles them."""
     events = []
     if old.spec.unschedulable and not new.spec.unschedulable:
         events.append(Event.NODE_TAINTS)
@@ -67,7 +67,7 @@ def node_events(old: Any, new: Any) -> list[Event]:
 
 
 def assigned(pod: Any, node: str) -> Any:
-    """A pod as it would be on a node, for the end of one that was only assumed there."""
+    """A copy of a pod with a node name: the object of the event when an assumed pod is forgotten."""
     there = type(pod)()
     there.CopyFrom(pod)
     there.spec.nodeName = node
@@ -79,7 +79,7 @@ def taints_of(node: Any) -> list[tuple[str, str, str]]:
 
 
 def assigned_pod_events(old: Any, new: Any, spec_changed: bool) -> list[Event]:
-    """What an update of a pod on a node amounts to."""
+    """The events of an update of a pod on a node."""
     events = []
     if _relabelled(old, new):
         events.append(Event.ASSIGNED_POD_LABELS)
@@ -91,7 +91,7 @@ def assigned_pod_events(old: Any, new: Any, spec_changed: bool) -> list[Event]:
 
 
 def pending_pod_events(old: Any, new: Any) -> list[Event]:
-    """What an update of a waiting pod amounts to for the pod itself."""
+    """The events of an update of a waiting pod, for that pod."""
     events = []
     if _relabelled(old, new):
         events.append(Event.POD_LABELS)

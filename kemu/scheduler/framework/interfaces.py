@@ -26,8 +26,8 @@ the node.
 
 The order of a cycle: QueueSort → PreFilter → Filter → (PostFilter when no node is left) → PreScore → Score →
 NormalizeScore → Reserve → Permit; then, concurrently with other cycles, PreBindPreFlight → (Permit's wait) → PreBind →
-Bind → PostBind. PreEnqueue guards the queue's door, and ``events`` says what may make a pod schedulable that the plugin
-rejected.
+Bind → PostBind. PreEnqueue decides whether a pod may enter the active queue, and ``events`` says what may make a pod
+schedulable that the plugin rejected.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ SKIP = Skip.SKIP
 
 
 class Api(Protocol):
-    """The part of :class:`kemu.client.clients.Client` that writes: what the scheduler does to the world."""
+    """The part of :class:`kemu.client.clients.Client` that writes: all API calls of a scheduler."""
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> Any: ...
 
@@ -104,19 +104,19 @@ class Handle:
         self.start_row = 0
         """Where the next search for feasible nodes begins, for all profiles (``nextStartNodeIndex``)."""
         self.preempted_on: dict[str, str] = {}
-        """Without nominations: the node on which a pod (by UID) preempted, so that it does not preempt elsewhere."""
+        """Without nominations: the node on which a pod (by UID) preempted, lest it preempt elsewhere too."""
         self.is_preempting: Callable[[str], bool] = lambda uid: False
-        """Whether the victims of this pod (by UID) are still being told to go."""
+        """Whether the eviction of this pod's victims (by UID) is still under way."""
         self.latest: Callable[[PodInfo], Any | None] = lambda pod: pod.pod
-        """A pod as it is now, while an attempt goes on with how it was; None: it is gone."""
+        """The pod as the watch last showed it, which may be newer than the attempt's; None: it was deleted."""
         self.waiting: dict[str, WaitingPod] = {}
         """Pods that wait for their permit, by UID: plugins allow or reject them."""
         self.avoided: AvoidedNodes | None = None
-        """Nodes that workloads are kept off, with ``policy.avoidEvictedNode``."""
+        """Nodes that workloads have to avoid, with ``policy.avoidEvictedNode``."""
         self.clock: Clock | None = None
         """The time as this scheduler knows it, for plugins that wait."""
         self.api: Api | None = None
-        """Like ``clock`` None where nothing is ever written, as in conformance cases."""
+        """Like ``clock``, None where nothing is written, as in conformance cases."""
 
 
 class Cycle:
@@ -129,7 +129,7 @@ class Cycle:
         self.template: Template = pod.template
         self.cluster = cluster
         self.data: dict[str, Any] = {}
-        """Notes that plugins leave for each other, by plugin name."""
+        """Data that plugins share within the attempt, by plugin name (``CycleState``)."""
 
     @property
     def message(self) -> Any:
@@ -170,7 +170,7 @@ class Plugin:
             cls.name = cls.__name__
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
-        """``args``: the plugin's entry in ``pluginConfig``. Raise :class:`ArgumentError` for what cannot be."""
+        """``args``: the plugin's entry in ``pluginConfig``. Raise :class:`ArgumentError` for an invalid one."""
         self.args = args
         self.handle = handle
 
@@ -191,25 +191,25 @@ class QueueSortPlugin(Plugin):
 
 class PreEnqueuePlugin(Plugin):
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """A status keeps the pod out of the active queue."""
+        """A status keeps the pod out of the active queue; None lets it in."""
         raise TypeError(f"{self.name} has no pre_enqueue")
 
 
 @dataclass(frozen=True, slots=True)
 class Narrowed:
-    """Returned by ``prepare`` of a filter: only these nodes come into question. ``state`` as ``prepare`` returns it."""
+    """Returned by ``prepare`` of a filter: only these nodes are candidates. ``state`` as ``prepare`` returns it."""
 
     names: tuple[str, ...]
     state: Any = SKIP
 
 
 class FilterPlugin(Plugin):
-    """Says of nodes whether the pod can run there."""
+    """Decides on which nodes the pod can run."""
 
     scope: ClassVar[Scope] = Scope.CLUSTER
 
     def prepare(self, cycle: Cycle) -> Any:
-        """PreFilter: what the filter must know, SKIP, Narrowed, or a Status that rejects the pod everywhere.
+        """PreFilter: the state for filtering, SKIP, Narrowed, or a Status that rejects the pod on all nodes.
 
         With a scope smaller than CLUSTER this is called once for each template.
         """
@@ -248,9 +248,9 @@ class FilterPlugin(Plugin):
         """A simulation removed a pod from a node."""
 
     def passes_anyway(self, state: Any, node: NodeInfo) -> bool:
-        """Whether a node passes, whichever of its pods are removed, and with the pods nominated to it or without.
+        """Whether a node passes, whichever of its pods are removed, with or without the pods nominated to it.
 
-        CLUSTER scope only: where it is so, the search for victims need not ask this filter. False when in doubt.
+        CLUSTER scope only: where this is True, dry runs of preemption skip this filter. False when in doubt.
         """
         return False
 
@@ -269,7 +269,7 @@ class NodeFilterPlugin(FilterPlugin):
         raise TypeError(f"{self.name} has no filter")
 
     def pre_filter(self, pod: Cycle) -> Status | Narrowed | Skip | None:
-        """Before the nodes are asked; may reject the pod, narrow the nodes or have the filter skipped."""
+        """Runs before the nodes are checked; may reject the pod, narrow the nodes or skip the filter."""
         return None
 
     def without_pre_filter(self) -> None:
@@ -293,7 +293,7 @@ class MaskFilterPlugin(FilterPlugin):
     """A filter in column form with a single reason: the fast form for user plugins."""
 
     rejection: ClassVar[Status]
-    """What is said about nodes outside of the mask."""
+    """The status of nodes outside of the mask."""
 
     def mask(self, pod: Cycle, cluster: Cluster) -> Any:
         """A boolean array: True for rows of nodes that pass."""
@@ -314,7 +314,7 @@ class MaskFilterPlugin(FilterPlugin):
 
 
 class _Statuses:
-    """The distinct statuses that a node-by-node filter gave in one attempt."""
+    """The distinct statuses that a node-by-node filter returned in one attempt."""
 
     __slots__ = ("cycle", "known")
 
@@ -351,21 +351,21 @@ class Diagnosis(Protocol):
 
 
 class PostFilterPlugin(Plugin):
-    """Asked when no node is left; may make room somewhere."""
+    """Runs when no node is feasible; may make room on one."""
 
     def post_filter(self, diagnosis: Diagnosis) -> PostFilterResult:
         raise TypeError(f"{self.name} has no post_filter")
 
 
 class ScorePlugin(Plugin):
-    """Says how good nodes are. ``scope`` as for filters; a score that :meth:`normalize` relates to other nodes may
-    still have a small scope: only the raw scores are kept."""
+    """Rates nodes. ``scope`` as for filters; a score that :meth:`normalize` relates to other nodes may still have a
+    small scope, because only raw scores are kept."""
 
     scope: ClassVar[Scope] = Scope.CLUSTER
     normalizes: ClassVar[bool] = False
 
     def prepare_scores(self, cycle: Cycle, rows: IntArray) -> Any:
-        """PreScore: what scoring must know, or SKIP. ``rows``: the feasible nodes.
+        """PreScore: the state for scoring, or SKIP. ``rows``: the feasible nodes.
 
         With a scope smaller than CLUSTER this is called once for each template, with no rows.
         """
@@ -398,29 +398,29 @@ class NodeScorePlugin(ScorePlugin):
 
 class ReservePlugin(Plugin):
     def reserve(self, cycle: Cycle, node: str) -> Status | None:
-        """Claim what the pod needs on the node; a status rejects the pod, and all claims are taken back."""
+        """Claim what the pod needs on the node. A status rejects the pod; :meth:`unreserve` of all plugins follows."""
         return None
 
     def unreserve(self, cycle: Cycle, node: str) -> None:
-        """Take the claim back; must do no harm when there is none. Called in reverse order."""
+        """Release the claim; must be harmless when there is none. Called in reverse order."""
 
 
 class PermitPlugin(Plugin):
     def permit(self, cycle: Cycle, node: str) -> tuple[Status | None, float]:
-        """None approves, a rejecting status denies; ``Status(WAIT)`` holds the pod up to that many seconds."""
+        """None approves, a rejecting status denies, ``Status(WAIT)`` makes the pod wait for up to that many seconds."""
         return None, 0.0
 
 
 class PreBindPlugin(Plugin):
     def pre_bind_pre_flight(self, cycle: Cycle, node: str) -> Status | Skip | None:
-        """Before Permit's wait: None when there is work to do for the pod, SKIP when not; then it is not asked again.
+        """Before Permit's wait: None when there is work for the pod; SKIP when not, and :meth:`pre_bind` is skipped.
 
-        Where there is work the pod is nominated to its node meanwhile. A status must be an error.
+        Where there is work, the pod is nominated to its node for that time. A status must be an error.
         """
         return None
 
     async def pre_bind(self, cycle: Cycle, node: str) -> Status | None:
-        """Get ready what the pod needs on the node. A status, or an ApiError, takes the node from the pod again.
+        """Prepare what the pod needs on the node. A status, or an ApiError, ends the binding.
 
         Interrupted by a CancelledError when the pod is preempted.
         """
@@ -429,7 +429,7 @@ class PreBindPlugin(Plugin):
 
 class BindPlugin(Plugin):
     async def bind(self, cycle: Cycle, node: str) -> Status | Skip | None:
-        """None when bound; SKIP leaves the pod to the next plugin. An ApiError is a refusal."""
+        """None when bound; SKIP leaves the pod to the next plugin. An ApiError means that the API server refused."""
         return SKIP
 
 

@@ -1,4 +1,4 @@
-"""Pods that wait for their permit: reserved a node, not yet allowed to bind.
+"""Pods that wait for their permit: they have a reserved node and may not bind yet.
 
 Mirrors ``pkg/scheduler/framework/runtime`` (waiting_pods_map.go).
 """
@@ -13,7 +13,7 @@ from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.framework.statuses import ERROR, Status, unschedulable
 
 LONGEST_WAIT_S = 15 * 60
-"""Whatever a plugin asks for (``maxTimeout`` in ``pkg/scheduler/framework/runtime``)."""
+"""The limit for every plugin's timeout (``maxTimeout`` in ``pkg/scheduler/framework/runtime``)."""
 
 
 class WaitingPod:
@@ -43,15 +43,15 @@ class WaitingPod:
             self._decide(None)
 
     def reject(self, plugin: str, reason: str) -> bool:
-        """``plugin``: whose events may bring the pod back to the queue. False: it was decided before."""
+        """``plugin``: the one whose events may requeue the pod. False: it was decided before."""
         return self._decide(unschedulable(reason)._replace(plugin=plugin))
 
     def preempt(self, plugin: str, reason: str) -> bool:
-        """Turn the pod away for another one: it is tried again after a back-off. False: it was decided before."""
+        """Turn the pod away for a preemptor: it is retried after its backoff. False: it was decided before."""
         return self._decide(Status(ERROR, (f"waiting on permit for pod: {reason}",), plugin))
 
     def end(self) -> None:
-        """Nobody waits for the decision any more."""
+        """Stop the timers: the decision is no longer awaited."""
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()

@@ -1,4 +1,4 @@
-"""What a plugin says about a pod and a node: the status codes of the scheduling framework."""
+"""What a plugin answers about a pod and a node: status codes of the scheduling framework."""
 
 from __future__ import annotations
 

@@ -1,1 +1,4 @@
-"""Whom to preempt (``candidates``), and how victims are told (``evictions``)."""
+"""Preemption: which pods have to leave which node (``candidates``), and their eviction (``evictions``).
+
+Begin with :mod:`kemu.scheduler.preemption.candidates`.
+"""

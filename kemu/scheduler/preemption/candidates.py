@@ -1,8 +1,8 @@
-"""Whom to preempt: which pods of lower priority would have to go, on which node, to make room for a pod.
+"""Victims: which pods of lower priority have to leave which node to make room for a pod.
 
 Mirrors ``pkg/scheduler/framework/preemption`` and the DefaultPreemption plugin: eligibility, a dry run on each node
-where removing pods could help, removal of all lower pods and reprieve one by one (those whose disruption budget would
-be violated first), and the order in which candidates are preferred. Nothing is deleted here; see
+where removing pods could help, removal of all lower pods and reprieve one by one (first those whose disruption budget
+would be violated), and the order in which candidates are preferred. Nothing is deleted here; see
 :mod:`kemu.scheduler.preemption.evictions`.
 
 Most preemptors come from few templates too, so the result of a dry run is kept, by template and node, until the node
@@ -53,21 +53,21 @@ _KEPT_DRY_RUNS = 50_000
 
 
 class Preemption(NamedTuple):
-    """What preemption came to."""
+    """The result of preemption for one pod."""
 
     candidate: Candidate | None
     message: str
     """Why there is no candidate; the text of the PostFilter phase."""
     clears_nomination: bool
-    """No node helps: a nomination that the pod had is void."""
+    """No node helps: an earlier nomination of the pod is cleared."""
     candidates: int = 0
-    """How many nodes would do."""
+    """How many nodes were candidates."""
     efforts: tuple[Effort, ...] = ()
-    """What was spent on searches that Kubernetes does not do."""
+    """The cost of searches that Kubernetes does not do."""
 
 
 class _Results(dict[str, "tuple[int, Candidate | Status]"]):
-    """By node, of one template: the generation of the node, and what a dry run came to."""
+    """By node, of one template: the generation of the node and the result of the dry run on it."""
 
     __slots__ = ("_prune_at",)
 
@@ -75,7 +75,7 @@ class _Results(dict[str, "tuple[int, Candidate | Status]"]):
         self._prune_at = _SPARE
 
     def prune(self, nodes: Mapping[str, NodeInfo]) -> None:
-        """Now and then, drop what is void: its victims may be long gone."""
+        """From time to time, drop results of earlier generations: they hold on to deleted pods."""
         if len(self) > self._prune_at:
             for name, (generation, _result) in list(self.items()):
                 node = nodes.get(name)
@@ -88,7 +88,7 @@ class Preemptor:
     """Chooses victims for the pods of one profile."""
 
     def __init__(self, cluster: Cluster, policy: Policy, rng: Random, candidates_wanted: Callable[[int], int]) -> None:
-        """``candidates_wanted``: of how many nodes the search may stop with how many candidates."""
+        """``candidates_wanted``: potential nodes → the number of candidates with which the search may stop."""
         self.candidates_wanted = candidates_wanted
         self.cluster = cluster
         self.policy = policy
@@ -203,7 +203,7 @@ class Preemptor:
                 if local and name != own:
                     kept[name] = (node.generation, result)
             if isinstance(result, Candidate) and not result.victims:
-                # Only an extender refuses a node that all filters let pass.
+                # All filters pass without any removal: only an extender rejected the node.
                 result = Status(ERROR, (f'expected at least one victim pod on node "{name}"',))
             if isinstance(result, Candidate):
                 candidates.append(result)
@@ -226,14 +226,14 @@ class Preemptor:
             if len(self._kept) >= max(8, _KEPT_DRY_RUNS // max(1, filtering.nodes)):
                 for old in list(self._kept)[: len(self._kept) // 2]:
                     del self._kept[old]
-            # Maybe no other pod comes of this template: nothing is kept of the first one.
+            # This may be the only pod of its template: nothing is kept for the first one.
             self._kept[number] = _Results()
             return _Results()
         kept.prune(self.cluster.nodes)
         return kept
 
     def dry_run(self, filtering: Filtering, node: NodeInfo, local: bool = False) -> Candidate | Status:
-        """Which pods must leave the node for the pending pod to fit, or why that does not help.
+        """The victims on the node without which the pending pod fits, or why no removal helps.
 
         ``local``: only the filters that look at the node alone need to be asked.
         """
@@ -255,7 +255,7 @@ class Preemptor:
         return self.spare(node, lower, simulation.reprieve)
 
     def spare(self, node: NodeInfo, lower: list[PodInfo], reprieve: Callable[[PodInfo], bool]) -> Candidate:
-        """Try to keep the pods of a node, from which all of ``lower`` were taken, one by one.
+        """Reprieve, one by one, the pods of a node from which all of ``lower`` were removed.
 
         First those whose disruption would violate a budget, each group in order of importance.
         """
@@ -270,7 +270,7 @@ class Preemptor:
         return Candidate(node.name, tuple(victims), violations, self._preference(victims, violations))
 
     def candidate(self, node: NodeInfo, victims: list[PodInfo]) -> Candidate:
-        """A node for which these must go, wherever they are."""
+        """A candidate with victims on any nodes."""
         victims = sorted(victims, key=self.importance)
         violations = self.violations(victims)
         return Candidate(node.name, tuple(victims), violations, self._preference(victims, violations))
@@ -327,7 +327,7 @@ class Preemptor:
         return (-pod.priority, start)
 
     def best(self, candidates: list[Candidate]) -> list[Candidate]:
-        """The candidates that are left after all criteria, equal to each other."""
+        """The candidates that remain after all criteria; they are equal."""
         lowest = min(candidate.preference for candidate in candidates)
         return [candidate for candidate in candidates if candidate.preference == lowest]
 
@@ -340,7 +340,7 @@ class Preemptor:
 
 
 def _failure(filtering: Filtering, by_status: Mapping[Status, int]) -> str:
-    """The text when so many nodes are no candidates for these reasons."""
+    """The text, from how many nodes are not candidates for which reason."""
     tally: dict[Status, int] = {}
     untried = filtering.nodes
     for status, count in by_status.items():
@@ -400,7 +400,7 @@ class _ResourceDryRun:
         self._amounts: dict[int, list[int]] = {}
 
     def _takes(self, pod: PodInfo) -> list[int]:
-        """What a pod takes of each resource that the pending pod requests."""
+        """The pod's request of each resource that the pending pod requests."""
         if pod.requests is not pod.template.requests:
             amounts = dict(pod.requests)
             return [amounts.get(number, 0) for number, _amount in self._items]
@@ -415,7 +415,7 @@ class _ResourceDryRun:
         if not lower:
             return _NO_VICTIMS
         allocatable, requested = node.allocatable, node.requested
-        # What is left of each resource beside the pending pod, and how many more pods there may be.
+        # How much of each resource is left beside the pending pod, and how many more pods fit.
         left = [allocatable[number] - requested[number] - amount for number, amount in self._items]
         places = node.allowed_pods - len(node.pods) - 1 + len(lower)
         for pod in lower:
@@ -455,7 +455,7 @@ class _Budget:
         self.disrupted = budget.status.disruptedPods
         self.allowed: int = budget.status.disruptionsAllowed
         self.left: int = self.allowed
-        """While the pods of one node are charged."""
+        """What remains while the pods of one node are charged."""
 
     def charge(self, pod: PodInfo) -> bool:
         """Count one disruption; returns whether that is one too many."""

@@ -1,7 +1,7 @@
-"""Preemption's background work: clear lower nominations, then tell the victims to go.
+"""Carries out preemptions, beside the scheduling loop: clears lower nominations, then evicts the victims.
 
-Runs beside the scheduling loop, as ``pkg/scheduler/framework/preemption`` (Executor) does. While it runs the preemptor
-may not enter the active or the backoff queue, except when only the last victim is left and that one has begun to go.
+Mirrors ``pkg/scheduler/framework/preemption`` (Executor). While it runs, the preemptor may not enter the active or the
+backoff queue, except when only the last victim remains and that one is already terminating.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Evictor:
         activate: Callable[[str], object],
         turn_away: Callable[[str], bool],
     ) -> None:
-        """``activate`` lets a pod be tried again; ``turn_away`` ends the binding cycle of a victim, by UID.
+        """``activate`` makes the queue retry a pod; ``turn_away`` ends the binding cycle of a victim. Both take UIDs.
 
-        It says whether that was still possible: then nothing is deleted.
+        ``turn_away`` returns False when it is too late for that; then the victim is deleted.
         """
         self._env = env
         self._api = api
@@ -65,7 +65,7 @@ class Evictor:
         return victim is not None and not victim.metadata.HasField("deletionTimestamp")
 
     def start(self, preemptor: PodInfo, candidate: Candidate) -> None:
-        """Begin the background work for a preemption that was just decided."""
+        """Begin to carry out a preemption."""
         victims = [victim for victim in candidate.victims if not victim.terminating]
         if not victims and self._policy.clearLowerNominations != "always":
             return
@@ -89,11 +89,11 @@ class Evictor:
             evicted = await self._evict(victims[-1], preemptor, node)
         del self._busy[uid]
         if not (cleared and evicted):
-            # A victim that was not told to go will cause no event: try again now.
+            # A victim that was not deleted will cause no event: retry now.
             self._activate(uid)
 
     async def _evict(self, victim: PodInfo, preemptor: PodInfo, node: str) -> bool:
-        """Turn one victim away if it is not bound yet, else mark and delete it; False when that failed."""
+        """Turn a victim away if it is not bound yet, else mark and delete it; False when that failed."""
         started_ns = self._env.clock.now_ns()
         gone = True
         rejected = self._turn_away(victim.uid)
@@ -107,7 +107,7 @@ class Evictor:
                     )
                 await self._api.delete("pods", victim.name, victim.namespace, uid=victim.uid)
             except (NotFound, Conflict):
-                # Gone already, or another pod of the same name.
+                # Deleted already, or another pod has its name now.
                 preempted = False
             except ApiError:
                 preempted = gone = False

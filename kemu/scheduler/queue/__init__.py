@@ -1,1 +1,1 @@
-"""The scheduling queue."""
+"""The scheduling queue: all of it is :mod:`kemu.scheduler.queue.queues`."""

@@ -1,16 +1,16 @@
-"""The scheduling queue: where a pod waits, for how long, and what wakes it.
+"""The scheduling queue: where a pod waits, for how long, and which events requeue it.
 
 Three places, as in ``pkg/scheduler/backend/queue`` (v1.36):
 
 * **active**: ready to be tried, in the order of the QueueSort plugin.
-* **backoff**: woken before their backoff was over; in order of its end in whole seconds. When nothing is active the
-  head is taken however long its backoff still lasts. Pods whose attempt ended in an error wait in a part of their own,
-  from which nothing is taken early.
-* **unschedulable**: waiting for an event that a plugin which rejected them finds promising; or for five minutes to
-  pass. Pods that a PreEnqueue plugin holds back (gated) stand here too.
+* **backoff**: requeued before the end of their backoff, and ordered by that end in whole seconds. When no pod is
+  active the first one is taken, even if its backoff has not ended. Pods whose attempt ended in an error wait in a heap
+  of their own, from which none is taken early.
+* **unschedulable**: waiting for an event that may help, according to a plugin that rejected them, or until five minutes
+  have passed. Pods that a PreEnqueue plugin rejects (gated pods) wait here too.
 
-A pod that is being tried is *in flight*: events that happen meanwhile are remembered and shown to the plugins that
-reject it, so none is lost.
+A pod whose attempt is under way is *in flight*: the queue records the events that happen meanwhile and shows them to
+the plugins that reject the pod, so that none is missed.
 
 The queue knows no cluster and no API. Time comes from a clock; timers run only while they have something to do.
 """
@@ -52,11 +52,11 @@ ATTEMPT_FAILED = "AttemptFailed"
 BACKOFF_COMPLETE = "BackoffComplete"
 
 OnLeave = Callable[["QueuedPod", str, int, str], object]
-"""(pod, place that it leaves, since when in ns, what brought it there)."""
+"""(pod, place that it leaves, since when in ns, what put it there)."""
 
 
 class QueuedPod:
-    """A pod in the queue and what is remembered of its attempts."""
+    """A pod in the queue, with the history of its attempts."""
 
     __slots__ = (
         "attempts",
@@ -81,7 +81,7 @@ class QueuedPod:
         self.timestamp_ns = 0
         """Arrival, or the end of the last failed attempt."""
         self.stamp = 0
-        """Tells equal timestamps apart."""
+        """Breaks ties between equal timestamps."""
         self.attempts = 0
         self.unschedulable_count = 0
         """Attempts that plugins rejected."""
@@ -90,9 +90,9 @@ class QueuedPod:
         self.rejectors: tuple[str, ...] = ()
         """The plugins that rejected the last attempt."""
         self.pending: tuple[str, ...] = ()
-        """Those of them that only wait for something: when their event comes, the pod has no backoff to wait out."""
+        """Those of them that answered Pending: their event requeues the pod without a backoff."""
         self.gate = ""
-        """The PreEnqueue plugin that holds the pod back."""
+        """The PreEnqueue plugin that rejects the pod."""
         self.place = GONE
         self.since_ns = 0
         self.cause = ""
@@ -126,14 +126,14 @@ class SchedulingQueue:
         self._backoff: list[tuple[Any, ...]] = []
         self._errors: list[tuple[Any, ...]] = []
         self._unschedulable: dict[tuple[str, tuple[str, ...]], dict[str, QueuedPod]] = {}
-        """By profile and rejecting plugins, so that an event which concerns none of these plugins costs nothing."""
+        """By profile and rejecting plugins, so that an event costs nothing where it concerns none of these plugins."""
         self._held: dict[str, QueuedPod] = {}
-        """Pods that a PreEnqueue plugin holds back."""
+        """Pods that a PreEnqueue plugin rejects."""
         self._in_flight: dict[str, int] = {}
         """UID → how many events there had been when the pod was taken; in this order."""
         self._events: list[tuple[Event, Any, Any]] = []
         self._forgotten = 0
-        """How many events there were before ``_events``: nobody in flight met them."""
+        """How many events happened before ``_events``: no pod in flight saw them."""
         self._entries = 0
         self._stamps = 0
         self._timer: Timer | None = None
@@ -143,7 +143,7 @@ class SchedulingQueue:
         self._started_ns = 0
         self._running = False
         self.errors_are_background = False
-        """Waiting out an error keeps a run alive, unless this says that it is in vain (no nodes)."""
+        """Waiting for the backoff after an error keeps a run alive, except without nodes, where no retry can help."""
         self.on_ready: Callable[[], object] = lambda: None
         """Called when there may be something to take."""
 
@@ -153,7 +153,7 @@ class SchedulingQueue:
         return len(self.pods)
 
     def add(self, info: PodInfo, cause: str = POD_ADD) -> QueuedPod:
-        """A new pod waits."""
+        """Add a new pod."""
         pod = QueuedPod(info, self._profiles[info.pod.spec.schedulerName])
         self._restamp(pod)
         self.pods[info.uid] = pod
@@ -161,7 +161,7 @@ class SchedulingQueue:
         return pod
 
     def remove(self, uid: str) -> QueuedPod | None:
-        """A pod is gone or needs no scheduling any more. One in flight is left to its attempt."""
+        """Remove a pod that was deleted or scheduled elsewhere. A pod in flight is left to its attempt."""
         pod = self.pods.get(uid)
         if pod is None or pod.place == IN_FLIGHT:
             return None
@@ -185,7 +185,7 @@ class SchedulingQueue:
         return pod
 
     def done(self, uid: str) -> None:
-        """The attempt succeeded, or the pod is gone: it is not in the queue any more."""
+        """The attempt succeeded, or the pod was deleted: remove it from the queue."""
         self._land(uid)
         self.pods.pop(uid, None)
 
@@ -215,7 +215,7 @@ class SchedulingQueue:
             self._requeue(pod, ATTEMPT_FAILED)
 
     def _land(self, uid: str) -> list[tuple[Event, Any, Any]]:
-        """Not in flight any more; returns the events met in flight."""
+        """End the flight of a pod; returns the events that happened during it."""
         first = self._in_flight.pop(uid, None)
         if first is None:
             return []
@@ -234,7 +234,7 @@ class SchedulingQueue:
     # Events ---------------------------------------------------------------------------------------------------------
 
     def move(self, event: Event, old: Any, new: Any, only: Callable[[PodInfo], bool] | None = None) -> None:
-        """Something happened in the cluster: wake the pods that it may help (of those that ``only`` admits)."""
+        """Requeue the pods that an event may help, of those that ``only`` admits (MoveAllToActiveOrBackoffQueue)."""
         held = list(self._held.values())
         if self._unschedulable:
             for (profile_name, rejectors), members in list(self._unschedulable.items()):
@@ -247,7 +247,7 @@ class SchedulingQueue:
                         if worth:
                             self._requeue(pod, event.value, worth)
         for pod in held:
-            # Events that the gate has no interest in never wake a pod that stands before it.
+            # A gated pod ignores events that its PreEnqueue plugin did not register.
             interested = pod.gate in pod.profile.hints[event] and (only is None or only(pod.info))
             worth = self._worth(pod, event, old, new) if interested else _SKIP
             if worth:
@@ -256,7 +256,7 @@ class SchedulingQueue:
             self._events.append((event, old, new))
 
     def update(self, info: PodInfo, changes: Iterable[Event], old: Any) -> bool:
-        """A waiting pod itself changed. Returns False when it is not in the queue or in flight."""
+        """The waiting pod itself changed. Returns False when it is not in the queue, or in flight."""
         pod = self.pods.get(info.uid)
         if pod is None:
             return False
@@ -277,7 +277,7 @@ class SchedulingQueue:
         return True
 
     def activate(self, uid: str) -> None:
-        """Try a pod again whatever it waits for."""
+        """Move a pod to the active queue, whatever it waits for."""
         pod = self.pods.get(uid)
         if pod is None:
             return
@@ -301,7 +301,7 @@ class SchedulingQueue:
         return worth if pod.rejectors else _AFTER_BACKOFF
 
     def _was_worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> int:
-        """The same for an event met in flight, which may be no business of the plugins, or of this pod."""
+        """The same for an event during the flight, which may concern no plugin, or another pod."""
         if event in events.FOR_ALL_PLUGINS:
             return _AFTER_BACKOFF if new is None or new == pod.info.uid else _SKIP
         if event in events.OF_THE_POD_ITSELF and new.metadata.uid != pod.info.uid:
@@ -335,7 +335,7 @@ class SchedulingQueue:
         self.on_ready()
 
     def _sort_in(self, pod: QueuedPod) -> None:
-        """Into the heap of its place, at its place; an entry that it had before is void."""
+        """Push the pod onto the heap of its place; an earlier entry becomes invalid."""
         order = (*self._sort_key(pod.info, pod.timestamp_ns), pod.stamp, self._entry(pod), pod)
         if pod.place == ACTIVE:
             heapq.heappush(self._active, order)
@@ -344,7 +344,7 @@ class SchedulingQueue:
             heapq.heappush(heap, (self._backoff_end_ns(pod), *order))
 
     def _is_gated(self, pod: QueuedPod, cause: str) -> bool:
-        """Whether a PreEnqueue plugin holds the pod back; then it is put among the held ones."""
+        """Run PreEnqueue; True if a plugin rejects the pod, which then waits among the gated ones."""
         for plugin in pod.profile.pre_enqueue:
             status = plugin.pre_enqueue(pod.info)
             if status is not None:
@@ -352,7 +352,7 @@ class SchedulingQueue:
                 pod.gate = plugin.name
                 if plugin.name not in pod.rejectors:
                     pod.rejectors = (*pod.rejectors, plugin.name)
-                # A pod that never was tried waits at the gate, one that preempts among the unschedulable.
+                # A pod without an attempt counts as gated; a preemptor that waits for its victims, as unschedulable.
                 self._enter(pod, UNSCHEDULABLE if pod.attempts else GATED, cause)
                 self._held[pod.info.uid] = pod
                 self._arm_flush()
@@ -404,7 +404,7 @@ class SchedulingQueue:
     # Backoff --------------------------------------------------------------------------------------------------------
 
     def _backoff_end_ns(self, pod: QueuedPod) -> int | None:
-        """When the backoff ends, rounded down to a whole second unless the old order is asked for; None: no backoff."""
+        """When the backoff ends, rounded down to a whole second with PopFromBackoffQ; None: no backoff."""
         count = pod.error_count or pod.unschedulable_count
         if count == 0:
             return None
@@ -428,7 +428,7 @@ class SchedulingQueue:
         self._arm_flush()
 
     def nodes_changed(self, any_nodes: bool) -> None:
-        """Without nodes it is in vain to wait out an error, so such a wait must not keep a run alive."""
+        """Without nodes no retry can help, so that the backoff after an error must not keep a run alive."""
         if self.errors_are_background is any_nodes:
             self.errors_are_background = not any_nodes
             self._arm()
@@ -484,7 +484,7 @@ class SchedulingQueue:
         for pod in old:
             self._requeue(pod, Event.TIMEOUT.value)
         if self._in_flight and (old or any(pod.timestamp_ns < oldest_ns for pod in self._held.values())):
-            # A pod that is being tried at a flush of old pods comes back as if it had waited as long. Pods that are
-            # held back count, although the flush does not wake them.
+            # A pod in flight during a flush returns as if it had waited as long. Gated pods count as old pods, although
+            # the flush does not requeue them.
             self._events.append((Event.TIMEOUT, None, None))
         self._arm_flush()
