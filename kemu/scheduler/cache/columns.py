@@ -1,7 +1,7 @@
 """Node state in numpy columns: one array element per node, in the order in which nodes are looked at.
 
-:class:`ResourceColumns` mirrors the sums of :class:`~kemu.scheduler.cache.nodes.NodeInfo`; it is brought up to date
-when somebody wants to read it, row by row, from the log of changed rows. :class:`LabelColumn` holds the values of one
+:class:`ResourceColumns` mirrors the sums of :class:`~kemu.scheduler.cache.nodes.NodeInfo`; it is updated
+before it is read, row by row, from the log of changed rows. :class:`LabelColumn` holds the values of one
 label as small numbers, :class:`ChangeLog` says which rows changed. All are owned by
 :class:`~kemu.scheduler.cache.cluster.Cluster`.
 """
@@ -132,7 +132,7 @@ class LabelColumn:
         return len(self.values) + 1
 
     def number(self, labels: Mapping[str, str]) -> int:
-        """The number of the value that these labels have, which is made up when it is new."""
+        """The number of the value of these labels; a new value gets a new number."""
         value = labels.get(self.key)
         if value is None:
             return 0

@@ -1,8 +1,8 @@
 """Columns that count pods: how many pods on each node satisfy a predicate, kept up to date pod by pod.
 
-Inter-pod affinity and topology spread ask, for every pending pod, how many pods of some kind stand in each zone, rack
+Inter-pod affinity and topology spread ask, for every pending pod, how many pods of some kind run in each zone, rack
 or node. Instead of walking over all pods each time, the question is registered once as a column of counts per node;
-a pod that comes or goes changes one element. Counts per domain follow from a column by one ``bincount``.
+a pod that is added or removed changes one element. Counts per domain follow from a column by one ``bincount``.
 
 Two kinds of column: pods that *match selectors* (asked by a pending pod), and pods that *own a term* (terms of existing
 pods that a pending pod may match). Both are found by label (:mod:`kemu.scheduler.cache.indexes`), so that a pod costs

@@ -1,4 +1,4 @@
-"""Pods as the scheduler holds them: what their spec says is compiled once for each distinct spec.
+"""Pods in the scheduler's cache, with their specs compiled once for each distinct spec.
 
 :class:`Template` is the compiled spec, shared by all pods that were made from the same template. :class:`PodInfo` is
 one pod. Both are read by plugins; only the cache (:mod:`kemu.scheduler.cache.cluster`) writes
@@ -154,7 +154,7 @@ class Templates:
         """``keep_node_name``: the node name is a demand of a pending pod, not where the pod runs."""
         spec = pod.spec
         if spec.hostname or (spec.nodeName and not keep_node_name):
-            # A new one each time: what is copied into a message takes memory until the message itself goes.
+            # A new message each time: memory of copied fields is freed only together with the message.
             scratch = core_v1_pb2.PodSpec()
             scratch.CopyFrom(spec)
             scratch.ClearField("hostname")
@@ -223,7 +223,7 @@ class PodInfo:
     def labels(self) -> dict[str, str]:
         labels = self._labels
         if labels is None:
-            # Many pods have none, and dict() asks a map of protobuf for its keys by a detour.
+            # Many pods have none, and dict() of a protobuf map is slow.
             found = self.pod.metadata.labels
             labels = self._labels = {key: found[key] for key in found} if found else {}
         return labels
@@ -242,7 +242,7 @@ def on_node(pod: Any, template: Template, names: ResourceNames) -> PodInfo:
 
 
 def terminates_by_preemption(pod: Any) -> bool:
-    """Whether a scheduler's preemption is what ends the pod (``podTerminatingByPreemption``)."""
+    """Whether the pod terminates because of a scheduler's preemption (``podTerminatingByPreemption``)."""
     if not pod.metadata.HasField("deletionTimestamp"):
         return False
     condition = meta.get_condition(pod.status.conditions, "DisruptionTarget")

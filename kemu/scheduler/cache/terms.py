@@ -36,7 +36,7 @@ class AffinityTerm:
         self.signature = (self.key, self.namespaces, self.namespace_selector, self.selector)
 
     def matches(self, namespace: str, labels: Labels, namespace_labels: Labels) -> bool:
-        """Whether the term speaks about a pod with these labels in a namespace with those labels."""
+        """Whether the term selects a pod with these labels in a namespace with those labels."""
         if namespace not in self.namespaces and not self.namespace_selector.matches(namespace_labels):
             return False
         return self.selector.matches(labels)
@@ -94,8 +94,8 @@ class SpreadConstraint:
     def for_pod(self, labels: Labels) -> SpreadConstraint:
         """The constraint of a pod that has these labels now (``filterTopologySpreadConstraints``).
 
-        The API server put the values that the labels had at creation into the selector; those of today are asked for
-        besides: a label that came later counts too, and with one that changed since, no pod matches.
+        The API server put the values that the labels had at creation into the selector; today's values are required in
+        addition: a label added later counts too, and after a change of one, no pod matches.
         """
         selector = self.selector
         missing = [key for key in self.label_keys if key in labels and selector.equals.get(key) != labels[key]]
@@ -128,7 +128,7 @@ def spread_constraint(constraint: Any) -> SpreadConstraint:
 
 
 def pod_selector(term: AffinityTerm, namespaces: Mapping[str, Labels]) -> PodSelector:
-    """The pods that a term of the pending pod speaks of, its namespaceSelector resolved to names.
+    """The pods that a term of the pending pod selects, its namespaceSelector resolved to names.
 
     v1.36 afterwards still compares the selector with an empty set of labels: one that is satisfied by that matches
     every namespace.

@@ -1,13 +1,12 @@
 """One decision: which nodes can take a pod, and which is best. No time passes here, nothing is written.
 
     decider = Decider(profile, cluster, rng)
-    decision = decider.decide(cluster.pending(pod))
-    decision.node                      # a name, or "" and then:
-    decision.filtering.message()       # 0/5 nodes are available: …
+    result = decider.decide(cluster.pending(pod))
+    result.node                        # a name, or "" and then:
+    result.filtering.message()         # 0/5 nodes are available: …
 
 The same code answers recorded cases (:mod:`kemu.conformance.scheduler.decisions`) and runs in the actor. A
-:class:`Filtering` reads columns that live until the next decision of the same decider, so what is wanted of it must be
-asked before.
+:class:`Filtering` reads columns that live until the next decision of the same decider: read it before that.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ def nodes_to_find(nodes: int, percentage: int, least: int = switches.MIN_FEASIBL
 
 
 def search(feasible: BoolArray, start: int, wanted: int) -> tuple[IntArray, int]:
-    """Up to ``wanted`` places that are feasible, from ``start`` round to it, and how many places were looked at."""
-    # Mostly the nodes wanted stand close together.
+    """Up to ``wanted`` feasible places, from ``start`` on and around, and how many places were looked at."""
+    # Usually the first feasible nodes are close together.
     found = feasible[start : start + wanted + wanted // 4 + 1].nonzero()[0]
     if len(found) <= wanted:
         found = feasible[start:].nonzero()[0]
@@ -59,7 +58,7 @@ def search(feasible: BoolArray, start: int, wanted: int) -> tuple[IntArray, int]
 
 
 class ScheduleResult:
-    """The result of one attempt."""
+    """What a scheduling attempt decided."""
 
     __slots__ = ("error", "evaluated", "feasible", "filtering", "node", "ties", "visited")
 
@@ -77,11 +76,11 @@ class ScheduleResult:
         self.ties = 0
         """How many nodes share the highest score; 0 when there was nothing to compare."""
         self.error: Status | None = None
-        """The attempt broke off: that is no verdict on the pod."""
+        """The attempt ended with an error, which says nothing about the pod."""
 
     @property
     def ended(self) -> bool:
-        """Whether nothing is left to be decided after PreFilter and Filter."""
+        """Whether PreFilter and Filter have already ended the attempt."""
         return self.filtering is None or self.filtering.rejection is not None or self.error is not None
 
 
@@ -89,7 +88,7 @@ class Decider:
     """Decides for the pods of one profile."""
 
     def __init__(self, profile: Profile, cluster: Cluster, rng: Random, percentage_of_nodes: int = 0) -> None:
-        """``percentage_of_nodes`` is that of the whole configuration; the profile's own goes first."""
+        """``percentage_of_nodes`` is that of the whole configuration; that of the profile takes precedence."""
         own = profile.percentage_of_nodes_to_score
         self.profile = profile
         self.cluster = cluster
@@ -99,13 +98,13 @@ class Decider:
         self.evaluations = Evaluations(self.line_up, cluster)
         self.tries_nominated_node = True
         self.takes_first = not self.line_up.scorers
-        """Nobody compares nodes, so the first that passes will do."""
+        """There are no scores to compare, so the first feasible node is taken."""
         self.least = profile.handle.policy.minFeasibleNodes
 
     # Filter ---------------------------------------------------------------------------------------------------------
 
     def filter(self, pod: PodInfo) -> Filtering:
-        """What the filters say of every node (PreFilter and Filter)."""
+        """PreFilter and Filter on every node."""
         cluster = self.cluster
         cycle = Cycle(pod, cluster)
         evaluation = self.evaluations.of(cycle)
@@ -147,7 +146,7 @@ class Decider:
         return filtering
 
     def _complete(self, filtering: Filtering, own_node: NodeInfo | None) -> None:
-        """Add what the kept evaluation does not know: CLUSTER filters, and which nomination is the pod's own."""
+        """Add what the kept evaluation lacks: CLUSTER filters, and that the pod's own nomination does not count."""
         cluster, evaluation, pod = self.cluster, filtering.evaluation, filtering.cycle.pod
         column = filtering.verdicts = filtering.verdicts.copy()
         if own_node is not None:
@@ -178,7 +177,7 @@ class Decider:
                     rows[node.row] = Simulation(filtering, node).verdict()
 
     def _narrow(self, filtering: Filtering, names: tuple[str, ...], by: str) -> None:
-        """Leave out all nodes but these, apart from the pod's own nominated node: that one was tried before."""
+        """Leave out all nodes but these and the pod's nominated node, which was tried before."""
         cluster = self.cluster
         known = (cluster.nodes.get(name) for name in dict.fromkeys(names))
         keep = sorted(node.row for node in known if node is not None and node.row >= 0)
@@ -198,7 +197,7 @@ class Decider:
     # Choose ---------------------------------------------------------------------------------------------------------
 
     def decide(self, pod: PodInfo) -> ScheduleResult:
-        """Filter, score and choose; the pod's nominated node goes first."""
+        """Filter, score and choose; a feasible nominated node is taken at once."""
         decision = self.begin(pod)
         filtering = decision.filtering
         if filtering is None or decision.ended:
@@ -214,7 +213,7 @@ class Decider:
         return decision
 
     def begin(self, pod: PodInfo) -> ScheduleResult:
-        """PreFilter and Filter, and what ends the attempt there."""
+        """PreFilter and Filter; they may end the attempt."""
         self.cluster.settle()
         if not self.cluster.rows:
             return ScheduleResult(None)
@@ -232,7 +231,7 @@ class Decider:
         return decision
 
     def nominated(self, filtering: Filtering) -> NodeInfo | None:
-        """The node that the pod is nominated to, if it passes."""
+        """The pod's nominated node, if it is feasible."""
         node = self._nominated(filtering) if self.tries_nominated_node else None
         return node if node is not None and not filtering.verdicts[node.row] else None
 
@@ -311,7 +310,7 @@ class Decider:
         return totals
 
     def scores(self, filtering: Filtering, rows: IntArray) -> dict[str, IntArray]:
-        """For each score plugin that has something to do: its weighted scores of these rows. Slow: for explanations."""
+        """The weighted scores of these rows by score plugin, without skipped plugins. Slow: for explanations."""
         evaluation, cycle, cluster = filtering.evaluation, filtering.cycle, self.cluster
         found: dict[str, IntArray] = {}
         for plugin, weight, state in (*evaluation.fixed_scorers, *evaluation.raw_scorers):

@@ -1,8 +1,8 @@
-"""What is known of one template on every node: verdicts and scores that stay true until the node changes.
+"""The verdicts and scores of one template on every node, kept until the node changes.
 
-Most pods come from few templates, and between two attempts few nodes change. So the answers of the plugins whose scope
-is the node are kept in columns, one set for each (line-up, template), and only the rows named by the cluster's change
-logs are computed again: node by node when they are few, in column form when they are many.
+Most pods are made from few templates, and between two attempts few nodes change. So the answers of the plugins whose
+scope is the node are kept in columns, one set for each (line-up, template), and only the rows named by the cluster's
+change logs are computed again: node by node when they are few, in column form when they are many.
 
 Pods nominated to a node with a priority not below that of the template are part of what is kept: the filters run with
 them and without them (:func:`kemu.scheduler.cycle.verdicts.with_nominated`). Their effect on CLUSTER filters is added
@@ -104,9 +104,9 @@ class Evaluation:
         self.tally: dict[int, int] = {}
         """How many nodes have which combined verdict."""
         self._fixed: IntArray | None = None
-        """Sum of the final scores, weighted; meaningful for rows that pass. None until it is worth while."""
+        """Sum of the final scores, weighted; meaningful for rows that pass. None until it pays off."""
         self._was_scored = False
-        """Whether scores have been asked for since everything was built anew."""
+        """Whether scores were read since the last rebuild."""
         self.raw: list[IntArray | None] = []
         """Raw scores of each of ``raw_scorers``; None where they are 0 on every node."""
         scorers = (*self.fixed_scorers, *self.raw_scorers)
@@ -149,7 +149,7 @@ class Evaluation:
         return tuple([plugin.version(cluster) for plugin in self._versioned])
 
     def _build(self, cluster: Cluster) -> None:
-        """Everything anew, in column form."""
+        """Rebuild everything, in column form."""
         rows = len(cluster)
         self._layout = cluster.layout
         self._node_position = cluster.node_changes.end
@@ -163,7 +163,7 @@ class Evaluation:
         self._build_pods(cluster)
 
     def _own_object_verdicts(self) -> IntArray:
-        """Mostly no node object is in the way; then all templates share one column."""
+        """Usually no node is rejected for its object alone; then all templates share one column."""
         if not self.object_verdicts.flags.writeable:
             self.object_verdicts = self.object_verdicts.copy()
         return self.object_verdicts
@@ -177,7 +177,7 @@ class Evaluation:
         return raw
 
     def _build_pods(self, cluster: Cluster) -> None:
-        """What depends on the pods of the nodes, anew."""
+        """Rebuild what depends on the pods of the nodes."""
         rows = self._rows = len(cluster)
         self._pod_position = cluster.pod_changes.end
         column = self.object_verdicts.copy()
@@ -193,7 +193,7 @@ class Evaluation:
                 self.raw[number] = self._raw_column(plugin, state, cluster)
 
     def _update_objects(self, cluster: Cluster, rows: list[int]) -> bool:
-        """Node objects changed; False when building anew is better."""
+        """Node objects changed; False when a rebuild is cheaper."""
         if len(rows) > 24 + len(cluster) // 64:
             return False
         self._node_position = cluster.node_changes.end
@@ -226,7 +226,7 @@ class Evaluation:
             else:
                 tally.pop(old, None)
         if self._fixed is not None and (new == 0 or node.nominated):
-            # Where a nominated pod is in the way, the node may still pass for that pod itself.
+            # A node rejected because of a nominated pod may still pass for that pod itself.
             total = 0
             for plugin, weight, state in self.fixed_scorers:
                 total += plugin.score(state, node) * weight
@@ -243,7 +243,7 @@ class Evaluation:
         fixed = self._fixed
         if fixed is None:
             if not self._was_scored and 2 * len(rows) < self._rows:
-                # Maybe no other pod comes of this template: only what is asked for.
+                # This may be the only pod of its template: only the rows asked for.
                 self._was_scored = True
                 return self._sum_of_scores(cluster, rows)
             fixed = self._fixed = np.zeros(cluster.capacity, dtype=np.int64)
@@ -310,7 +310,7 @@ class Evaluations:
                 return evaluation
             limit = max(8, _KEPT_ROWS // max(1, cluster.capacity))
             while len(self._by_template) >= limit:
-                # One for one, so that the new one's columns take the place of the old one's.
+                # One at a time, so that the memory of its columns is reused.
                 del self._by_template[next(iter(self._by_template))]
         self._by_template[number] = evaluation
         evaluation.refresh(cluster)

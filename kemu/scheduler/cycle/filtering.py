@@ -1,6 +1,6 @@
-"""What PreFilter and Filter said of all nodes for one pod: the framework's ``Diagnosis``, and what a dry run needs.
+"""The results of PreFilter and Filter on all nodes for one pod: the framework's ``Diagnosis``, and what dry runs need.
 
-A :class:`Filtering` reads columns that live until the next decision of the same decider, so ask it before that.
+A :class:`Filtering` reads columns that live until the next decision of the same decider: read it before that.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEFT_OUT = 1 << 60
 
 
 class Filtering:
-    """What the filters said of all nodes."""
+    """The results of the filters on all nodes."""
 
     __slots__ = (
         "_active",
@@ -48,9 +48,9 @@ class Filtering:
         self.evaluation = evaluation
         self.nodes = len(cycle.cluster)
         self.states: dict[int, Any] = {}
-        """States of the CLUSTER filters that have something to do, by place."""
+        """States of the CLUSTER filters that were not skipped, by place."""
         self.rejection: Status | None = evaluation.filters.rejection
-        """PreFilter refused the pod as a whole."""
+        """PreFilter rejected the pod as a whole."""
         self.verdicts: IntArray = evaluation.verdicts
         """Combined verdicts by row. Shared with the evaluation where nothing had to be added."""
         self.tally: Mapping[int, int] = evaluation.tally
@@ -59,12 +59,12 @@ class Filtering:
         self.left_out = ""
         """Names of the plugins that narrowed the search, for the reason of the nodes left out."""
         self.refusals: list[Status] = []
-        """What was said by others than plugins; see :meth:`refuse`."""
+        """Statuses that came from extenders; see :meth:`refuse`."""
         self._active: Active | None = None
         self._local: list[bool] | None = None
 
     def is_local(self, node: NodeInfo) -> bool:
-        """Whether only the node, its pods and its nominations decide: no CLUSTER filter could make a difference."""
+        """Whether the node, its pods and its nominations alone decide: no CLUSTER filter could make a difference."""
         return not self.states or self.local_rows()[node.row]
 
     def local_rows(self) -> list[bool]:
@@ -75,7 +75,7 @@ class Filtering:
         return local
 
     def look_again(self) -> None:
-        """Time has passed: nominations, which are live, may have changed."""
+        """Discard what depends on nominations: they are live and may have changed."""
         self._local = None
 
     def _passing_anyway(self) -> list[bool]:
@@ -98,7 +98,7 @@ class Filtering:
         return plugin.explain(state, own)._replace(plugin=plugin.name)
 
     def refuse(self, refused: Mapping[int, Status]) -> None:
-        """Somebody other than a plugin refuses nodes, by row."""
+        """Extenders reject nodes, by row."""
         column = self.verdicts.copy()
         for row, status in refused.items():
             if status not in self.refusals:
@@ -129,7 +129,7 @@ class Filtering:
         return diagnoses.counts_by_plugin(self.tally, self.explain)
 
     def rejectors(self) -> tuple[str, ...]:
-        """The plugins that could change their mind: those that rejected some node, or narrowed the search."""
+        """The plugins whose events may help: those that rejected some node or narrowed the search."""
         names = [name for name in self.rejected_by_plugin() if name]
         if self.left_out:
             names += [name for name in self.left_out.split() if name not in names]
@@ -141,7 +141,7 @@ class Filtering:
         return tuple(sorted(dict.fromkeys(status.plugin for status in given if status.code == PENDING)))
 
     def filters(self) -> Active:
-        """All filters that depend on pods, with their states, in order. Ask when the states are complete."""
+        """All filters that depend on pods, with their states, in order. Call it when the states are complete."""
         active = self._active
         if active is None:
             of_cluster = [(place, self.line_up.filters[place], state) for place, state in self.states.items()]

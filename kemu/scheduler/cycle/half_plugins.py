@@ -1,7 +1,7 @@
-"""Plugins that take part in one half of what mostly goes together: PreFilter and Filter, PreScore and Score.
+"""Plugins that a profile enables for only one of two related points: PreFilter and Filter, or PreScore and Score.
 
-In kube-scheduler the first half leaves notes for the second. A profile may enable one without the other; then some
-plugins work out what they need by themselves, and the others fail, and with them the attempt. For
+In kube-scheduler the first point writes state that the second reads. Where only the second is enabled, some plugins
+compute what they need, and others fail, and the attempt with them. For
 :mod:`kemu.scheduler.cycle.profiles`. The tables follow the plugins of kube-scheduler v1.36.
 """
 
@@ -20,22 +20,22 @@ from kemu.scheduler.framework.interfaces import (
 )
 from kemu.scheduler.framework.statuses import ERROR, Status
 
-_FILTERS_NEED_NOTES = {
+_FILTERS_NEED_STATE = {
     "NodeResourcesFit": "error reading",
     "NodePorts": "reading",
     "PodTopologySpread": "reading",
     "InterPodAffinity": "error reading",
     "DynamicResources": "",
 }
-"""Filters that fail without their PreFilter, and how they say it."""
-_PRE_FILTERS = (*_FILTERS_NEED_NOTES, "NodeAffinity")
+"""Filters that fail without their PreFilter, and the beginning of the error."""
+_PRE_FILTERS = (*_FILTERS_NEED_STATE, "NodeAffinity")
 
-_SCORES_NEED_NOTES = {"TaintToleration": "reading", "PodTopologySpread": "error reading", "InterPodAffinity": "reading"}
-_PRE_SCORES = (*_SCORES_NEED_NOTES, "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation")
+_SCORES_NEED_STATE = {"TaintToleration": "reading", "PodTopologySpread": "error reading", "InterPodAffinity": "reading"}
+_PRE_SCORES = (*_SCORES_NEED_STATE, "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation")
 
 
 def has_pre_filter(plugin: Plugin) -> bool:
-    """Whether the plugin takes part in PreFilter. What others prepare is part of their Filter."""
+    """Whether the plugin takes part in PreFilter. Otherwise ``prepare`` is part of its Filter."""
     if isinstance(plugin, NodeFilterPlugin):
         return type(plugin).pre_filter is not NodeFilterPlugin.pre_filter
     return plugin.name in _PRE_FILTERS and isinstance(plugin, FilterPlugin)
@@ -47,7 +47,7 @@ def has_pre_score(plugin: Plugin) -> bool:
 
 def filter_failure(plugin: Plugin) -> Status | None:
     """How Filter without PreFilter fails; None if it does not."""
-    how = _FILTERS_NEED_NOTES.get(plugin.name)
+    how = _FILTERS_NEED_STATE.get(plugin.name)
     if how is None:
         return None
     cause = f'{how} "PreFilter{plugin.name}" from cycleState: not found' if how else "not found"
@@ -57,7 +57,7 @@ def filter_failure(plugin: Plugin) -> Status | None:
 
 def score_failure(plugin: Plugin) -> Status | None:
     """How Score without PreScore fails; None if it does not."""
-    how = _SCORES_NEED_NOTES.get(plugin.name)
+    how = _SCORES_NEED_STATE.get(plugin.name)
     if how is None:
         return None
     cause = f'{how} "PreScore{plugin.name}" from cycleState: not found'

@@ -46,13 +46,13 @@ ENTRY_POINTS = "kemu.scheduler.plugins"
 """Group of entry points under which packages offer plugins. ``module:Class`` in place of a name works as well."""
 
 EXTENDER = "Extender"
-"""What extenders refuse counts as refused by a plugin of this name, which every event may help."""
+"""The plugin name under which rejections by extenders count; every event may help them."""
 
 _MAX_TOTAL_SCORE = 2**63 - 1
 
 
 class Profile:
-    """The plugins of one scheduler name, made and in order."""
+    """The plugins of one scheduler name, in order."""
 
     def __init__(
         self,
@@ -75,11 +75,11 @@ class Profile:
             raise ConfigurationError(f"{configuration.path}.plugins.queueSort", f"exactly one is needed, not {names}")
         self.queue_sort: QueueSortPlugin = queue_sort[0]
         filters, self.filter_failure = _filters(resolved)
-        """``filter_failure``: a place, and how the filter that would stand there fails on nodes that come so far."""
+        """``filter_failure``: a place, and the error of the filter there on nodes that passed the filters before it."""
         self.plugins.update((plugin.name, plugin) for plugin in last_filters)
         self.post_filters: list[PostFilterPlugin] = resolved.at("postFilter", PostFilterPlugin)
         scorers, self.score_failure = _scorers(resolved)
-        """``score_failure``: how scoring fails, whatever the nodes."""
+        """``score_failure``: the error of scoring, if it always fails."""
         if sum(resolved.weights.get(name, 1) for name in resolved.made) > _MAX_TOTAL_SCORE // MAX_SCORE:
             raise ConfigurationError(f"{configuration.path}.plugins.score", "the total score of a node could overflow")
         # A plugin of module:Class has another name than the one it is configured by.
@@ -94,12 +94,12 @@ class Profile:
         if not self.bind:
             raise ConfigurationError(f"{configuration.path}.plugins.bind", "at least one plugin is needed")
         self.hints: dict[Event, dict[str, Hint | None]] = {event: {} for event in Event}
-        """For each event, the plugins that want to hear of it, with their hints."""
+        """For each event, the plugins that registered it, with their hints."""
         for plugin in self.plugins.values():
             if isinstance(plugin, PreEnqueuePlugin | FilterPlugin | ReservePlugin | PermitPlugin):
                 wanted = dict(plugin.events())
                 if Event.NODE_ADD in wanted:
-                    # Upstream's remedy for its issue 109437: whom new nodes interest is told of all taints too.
+                    # Upstream's fix of its issue 109437: plugins that register new nodes also get changes of taints.
                     wanted.setdefault(Event.NODE_TAINTS, None)
                 for event, hint in wanted.items():
                     self.hints[event][plugin.name] = hint
@@ -189,7 +189,7 @@ class _Resolver:
                 raise ConfigurationError(path, f"plugin {ref.name!r} is enabled twice")
 
     def _weigh(self, refs: Sequence[PluginRef]) -> None:
-        """What is said under ``score`` goes first; a weight of 0 is 1."""
+        """A weight under ``score`` takes precedence; a weight of 0 is 1."""
         for ref in refs:
             self.weights.setdefault(ref.name, ref.weight or 1)
 
@@ -238,7 +238,7 @@ class _Resolver:
         return f"{path}[{names.index(name)}]" if name in names else path
 
     def _plugin(self, name: str, path: str) -> Plugin | None:
-        """The plugin of that name, made at its first use; None for one that does nothing here."""
+        """The plugin of that name, made at its first use; None for an inert one."""
         plugin = self._unused.get(name)
         if plugin is not None:
             return plugin
@@ -269,7 +269,7 @@ class _Resolver:
 
 
 def _merged(default: PluginSet, custom: PluginSet) -> list[PluginRef]:
-    """The default plugins without the disabled ones, replaced in place where configured anew, then the new ones."""
+    """The default plugins without the disabled ones, replaced in place where configured again, then the new ones."""
     by_name = {ref.name: ref for ref in custom.enabled}
     kept = [] if "*" in custom.disabled else [ref for ref in default.enabled if ref.name not in custom.disabled]
     merged = [by_name.pop(ref.name, ref) for ref in kept]

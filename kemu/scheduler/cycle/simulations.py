@@ -1,7 +1,7 @@
-"""What if: one node with pods added or removed, asked again by the filters.
+"""Simulations: the filters asked about a node with pods added or removed.
 
-Used for nominated pods where more than the node matters, and for victims. Only that node changes; the pods of other
-nodes stay where they are, except in the search for victims on several nodes
+Used for nominated pods where CLUSTER filters matter, and for victims. Only that node changes; the pods of other nodes
+stay where they are, except in the search for victims on several nodes
 (:mod:`kemu.scheduler.experiments.cross_node`).
 """
 
@@ -15,7 +15,7 @@ from kemu.scheduler.cycle.verdicts import Active
 
 
 class Simulation:
-    """A copy of one node, and the states of the filters as they would be with its pods."""
+    """A copy of one node, with filter states to match its pods."""
 
     __slots__ = ("_active", "_cluster_wide", "_elsewhere", "_filtering", "_object_verdict", "_others", "node")
 
@@ -46,8 +46,7 @@ class Simulation:
                 plugin.remove_pod(state, self.node, pod)
 
     def reprieve(self, pod: PodInfo) -> bool:
-        """Put a pod that was removed on the node again; False, and it stays removed, if the pending pod has no room
-        beside it."""
+        """Put a removed pod back. False, and it stays removed, if the pending pod does not fit beside it."""
         self.add(pod)
         if self.verdict():
             self.remove(pod)

@@ -1,13 +1,13 @@
-"""Nodes that a workload is kept off, because their kubelet has just thrown one of its pods out (``avoidEvictedNode``).
+"""Nodes that a workload has to avoid, because their kubelet evicted or rejected one of its pods (``avoidEvictedNode``).
 
 The design document: if a pod is evicted by the kubelet, the scheduler "should avoid the node and should try scheduling
 the pod on a different node", lest kubelet and scheduler play ping-pong. The scheduler does not see usage, so without
-this it takes the node for as good as before.
+this the node looks as good as before.
 
-What counts is in the API alone: a pod on a node with phase Failed and a reason that only kubelets give, an eviction or
-a refusal to admit. The pods that come in its place are those of the same workload; as nothing says which of them
-replaces which, all of them are kept off. The time runs from when this scheduler learns of the failure: for one that was
-restarted it begins anew. The filter is :mod:`kemu.scheduler.plugins.avoid_evicted_node`.
+The evidence is in the API alone: a pod on a node with phase Failed and a reason that only kubelets give, for an
+eviction or a failed admission. Pods of the same workload replace it; as nothing says which pod replaces which, all of
+them avoid the node. The time runs from when this scheduler learns of the failure; after a restart it begins again. The
+filter is :mod:`kemu.scheduler.plugins.avoid_evicted_node`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _REASONS = (
     "TaintToleration",
     "UnexpectedAdmissionError",
 )
-"""Evicted for want of resources; preempted for a critical pod; not admitted. With those that begin with OutOf."""
+"""Evicted under pressure; preempted for a critical pod; not admitted. Reasons that begin with OutOf count too."""
 
 Workload = tuple[str, str, str]
 """Kind of identity, namespace, and what tells it from others."""
@@ -81,7 +81,7 @@ class AvoidedNodes:
         """By workload, then by node."""
 
     def of(self, pod: Any) -> Mapping[str, int]:
-        """The nodes that a pod is to be kept off, and until when."""
+        """The nodes that a pod has to avoid, and until when."""
         return self._until_ns.get(workload_of(pod), {})
 
     def on_add(self, pod: Any) -> None:
@@ -96,13 +96,13 @@ class AvoidedNodes:
         """A pod that has failed does not fail again."""
 
     def on_delete(self, old: Any) -> None:
-        """That its pod was cleared away says nothing about the node."""
+        """The deletion of a failed pod says nothing about the node."""
 
     async def _forget(self, pod: Any, workload: Workload, node: str, until_ns: int) -> None:
         await self._clock.sleep_until_ns(until_ns)
         nodes = self._until_ns[workload]
         if nodes[node] != until_ns:
-            # Another one was thrown out meanwhile.
+            # Another pod was evicted in the meantime.
             return
         del nodes[node]
         if not nodes:

@@ -1,15 +1,15 @@
 """Cross node preemption (``policy.crossNodePreemption``): victims on other nodes than that of the preemptor.
 
-The potential solution of the design document, which it rejected for its price. Where no node helps by giving up its
-own pods, pods of other nodes may be in the way: by anti-affinity or a spread constraint over a zone, say. As the
-filters are black boxes, all sets of such pods are tried: with a node emptied of its lower pods, sets of lower pods
-elsewhere are taken away too until the pod fits. The smallest sets come first; among those of a size, by disruption
+A potential solution in the design document, which rejected it for its cost. Where no node becomes feasible by removing
+its own pods, pods of other nodes may block it: by anti-affinity or a spread constraint over a zone, for example. As the
+filters are black boxes, all sets of such pods are tried: with all lower pods of a node removed, sets of lower pods on
+other nodes are removed too until the pod fits. The smallest sets come first; among those of a size, by disruption
 budgets that would be violated, then by the priority of their most important member. The first set that makes room on
 some node is taken; if it does on several, they are compared as in ordinary preemption. Pods of the node itself are
-spared as usual.
+reprieved as usual.
 
-What the framework states about filters is made use of, though: a node that a filter rejects which looks at nothing but
-the node (its scope) is not helped by anything elsewhere.
+The search uses the scope of filters, though: where a filter rejects the node whose scope is the node, removing pods of
+other nodes cannot help.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class CrossNodeSearch:
         self.effort = Effort(self.effort.algorithm)
 
     def awaits(self, filtering: Filtering, node: NodeInfo) -> bool:
-        """Whether pods that are being preempted on other nodes are all that keeps the pod from its nominated node."""
+        """Whether only pods that are being preempted on other nodes still block the pod's nominated node."""
         filtering.look_again()
         if filtering.is_local(node):
             return False
@@ -79,8 +79,7 @@ class CrossNodeSearch:
         return simulation.verdict() == 0
 
     def search(self, filtering: Filtering, rows: Sequence[int]) -> list[Candidate]:
-        """The candidates of the first set that makes room anywhere; none when there is no such set, or it is too
-        far."""
+        """The candidates of the first set that makes room on any node; none if the budget ends before."""
         places = self._places(filtering, rows)
         if not places:
             return []
@@ -89,7 +88,7 @@ class CrossNodeSearch:
             for victims in searches.subsets(others, size):
                 elsewhere = {victim.node_name: None for victim in victims}
                 asked = [place for place in places if place.original.name not in elsewhere]
-                # A set that concerns no node costs as well: there may be exponentially many of them.
+                # A set that leaves no node to ask counts as well: there may be exponentially many of them.
                 if not self._afford(max(1, len(asked))):
                     return []
                 candidates = [place.candidate(victims) for place in asked if place.fits_without(victims)]
@@ -106,7 +105,7 @@ class CrossNodeSearch:
         return True
 
     def _places(self, filtering: Filtering, rows: Sequence[int]) -> list[_Place]:
-        """The nodes that only something elsewhere may keep from taking the pod, each without its lower pods."""
+        """The nodes that only pods of other nodes can block, each without its lower pods."""
         found = []
         for row in rows:
             node = self._preemptor.cluster.rows[row]
@@ -131,7 +130,7 @@ class CrossNodeSearch:
     def _expendable_first(self, lower: list[PodInfo]) -> list[PodInfo]:
         preemptor = self._preemptor
         lower.sort(key=preemptor.importance, reverse=True)
-        # Those that go anyway cost nobody anything; those under a budget that allows none are spared longest.
+        # Terminating pods cost nothing; pods whose budget allows no disruption come last.
         lower.sort(key=lambda one: (not one.terminating, preemptor.violations([one])))
         return lower
 
@@ -149,7 +148,7 @@ class _Place:
             self.simulation.remove(pod)
 
     def fits_without(self, victims: Sequence[PodInfo]) -> bool:
-        """Whether the node takes the pod when these are gone from other nodes. If so they stay gone."""
+        """Whether the pod fits when these are removed from other nodes. If so, they stay removed."""
         for victim in victims:
             self.simulation.remove_elsewhere(victim)
         if not self.simulation.verdict():
@@ -159,7 +158,7 @@ class _Place:
         return False
 
     def candidate(self, victims: Sequence[PodInfo]) -> Candidate:
-        """With these gone from other nodes: spare what can be spared of the node's own pods."""
+        """The candidate, with these removed from other nodes and the node's own pods reprieved where possible."""
 
         def reprieve(pod: PodInfo) -> bool:
             self._effort.evaluations += 1

@@ -1,10 +1,10 @@
 """Affinity to pods of lower priority: keep those that the preemptor wants near it (``policy.lowerPriorityAffinity``).
 
-The potential solution of the design document ("Supporting Inter-Pod Affinity on lower priority Pods?"), which it
+A potential solution in the design document ("Supporting Inter-Pod Affinity on lower priority Pods?"), which it
 rejected because the sets to try may be many and a limit makes scheduling unpredictable. Its steps: (1) remove all lower
 pods from the node and (2) try the pod there; (3) if it fails for anything but pod affinity, the node is of no use; (4)
 get the removed pods that match any of its affinity rules; (5, 6) bring back each set of them and try again; (7) a set
-with which the pod fits is reprieved first, (8) then as many others as possible, as ever.
+with which the pod fits is reprieved first, (8) then as many others as possible, as usual.
 
 Steps 1, 2 and 8 are ordinary preemption (:mod:`kemu.scheduler.preemption.candidates`); this module has 3 to 7. Small
 sets come first, among those of a size the ones with the more important pods.
@@ -43,8 +43,8 @@ class AffinityReprieve:
     ) -> tuple[PodInfo, ...]:
         """A set of ``lower`` with which the pod fits; it is on the simulated node again. Empty: there is none.
 
-        ``lower``: the pods that were removed from the node, most important first. ``verdict``: what the filters then
-        said.
+        ``lower``: the pods that were removed from the node, most important first. ``verdict``: that of the filters
+        after the removal.
         """
         if not _is_for_want_of_affinity(filtering, verdict):
             return ()

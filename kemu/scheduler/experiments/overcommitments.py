@@ -1,9 +1,9 @@
 """``preemptor: kubelet``: nodes on which a pod would fit if the pods of lower priority were not there.
 
-The alternative of the pod preemption design in which the scheduler sends a pod to a node without preempting anybody and
-the node's kubelet makes the room (:mod:`kemu.kubelet.admission.preemption`). The scheduler only asks whether a node
-without its lower pods would do, and prefers nodes by their scores. Who dies is the kubelet's choice, by QoS class and
-by size: of disruption budgets, affinity and the order of priorities it knows nothing.
+The alternative of the pod preemption design in which the scheduler binds a pod to a node without preempting any, and
+the kubelet of the node makes room (:mod:`kemu.kubelet.admission.preemption`). The scheduler only checks whether the pod
+would fit without the lower pods of a node, and prefers nodes by their scores. The kubelet chooses the victims, by QoS
+class and size; it knows nothing of disruption budgets, affinity and the order of priorities.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Overcommitter:
         self._preemptor = preemptor
 
     def choose(self, decision: ScheduleResult) -> None:
-        """Give a decision that has found no node one that would do without its lower pods, if there is any."""
+        """Where no node was found, choose one on which the pod would fit without its lower pods, if there is any."""
         filtering = decision.filtering
         if filtering is None or filtering.rejection is not None or filtering.cycle.template.never_preempts:
             return

@@ -1,14 +1,14 @@
 """The actor ``controller/rescheduler``: deletes pods of lower priority so that a pending one may fit.
 
 The alternative of the pod preemption design in which another component than the scheduler preempts (``preemptor:
-rescheduler``). It follows pods that a scheduler has called unschedulable, decides on a cache of its own as that
-scheduler would, and deletes the victims. It nominates nobody: the room is open to whoever is scheduled first, and
-what it decides on may be older than what the schedulers know. That is the drawback that the design names.
+rescheduler``). It follows pods that a scheduler has marked unschedulable, decides on a cache of its own as that
+scheduler would, and deletes the victims. It nominates no pod: the next pod to be scheduled takes the room, and its
+cache may be older than those of the schedulers. That is the drawback that the design names.
 
     config = {"apiserver": "apiserver/0", "lag": 1.0,
               "schedulers": [{"name": "default-scheduler", "config": {}, "policy": {}}]}
 
-``lag``: seconds, or a distribution, from what it hears until it acts. It lives here and not beside the controllers
+``lag``: seconds, or a distribution, from an event until it acts. It lives here and not beside the controllers
 because, as the design says, it "requires replicating the scheduler logic in another component": it shares the code
 instead.
 """
@@ -55,7 +55,7 @@ class Rescheduler:
         self._pending: dict[str, Any] = {}
         """Pods that a scheduler has called unschedulable, by UID, the oldest first."""
         self._preempted_on: dict[str, str] = {}
-        """By UID: where room was made for a pod. As long as victims end there, it is not made elsewhere."""
+        """By UID: where room was made for a pod. While victims terminate there, none is made elsewhere."""
         watched: dict[str, informers.Handler] = dict(feeds.lookup_feeds(self._cluster))
         watched["nodes"] = _Nodes(self._cluster)
         watched["pods"] = self
@@ -70,7 +70,7 @@ class Rescheduler:
         ]
 
     def _serve(self, scheduler: Mapping[str, Any]) -> None:
-        # Without a nomination, any lower pod that ends on the chosen node says that room is on its way.
+        # Without a nomination, any lower pod that terminates on the chosen node means that room is being made.
         switches = {**scheduler.get("policy", {}), "preemptor": "scheduler", "eligibility": "alpha"}
         policy = policies.policy_of(switches)
         configuration = configurations.configuration_of(scheduler.get("config") or {}, scheduler["name"])
@@ -135,7 +135,7 @@ class Rescheduler:
         self._preempted_on.pop(uid, None)
 
     def _look_soon(self) -> None:
-        """Something has come or gone: what could not be helped before may be helped now, and the other way round."""
+        """Pods on nodes changed: look at all pending pods again."""
         for uid in self._pending:
             self._queue.add_after(uid, self._lag.draw(self._env.random))
 
@@ -163,7 +163,7 @@ class Rescheduler:
             try:
                 await self._client.delete("pods", victim.name, victim.namespace, uid=victim.uid)
             except (NotFound, Conflict):
-                pass  # Gone already, or another pod of the same name.
+                pass  # Deleted already, or another pod has its name now.
             except ApiError:
                 gone = False
             self._env.log(
@@ -186,7 +186,7 @@ class Rescheduler:
 
 
 class _Nodes:
-    """News of nodes."""
+    """Handler of the node informer."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster

@@ -1,8 +1,8 @@
-"""What the searches for victims that Kubernetes rejected cost, and where they stop.
+"""The cost and the limits of searches for victims that Kubernetes rejected.
 
-The design document turned cross node preemption and affinity to lower pods down because both try sets of pods, of which
-there are exponentially many. Here every try is counted: an **evaluation** is one question to the filters, whether the
-pod fits on one node with some pods gone. A search has a limit and gives up when it is reached; the engine charges the
+The design document rejected cross node preemption and affinity to lower pods because both try sets of pods, of which
+there are exponentially many. Here every try is counted: an **evaluation** runs the filters once for one node with some
+pods removed. A search has a limit and gives up when it is reached; the engine charges the
 evaluations to the cost model and logs them as ``sched.search``.
 """
 
@@ -26,7 +26,7 @@ class Effort:
         self.found = False
         """A set of pods that helps was found."""
         self.gave_up = False
-        """The limit was reached, somewhere, with sets left to try."""
+        """The limit was reached with sets left to try."""
 
 
 def subsets(items: Sequence[T], size: int) -> Iterator[tuple[T, ...]]:

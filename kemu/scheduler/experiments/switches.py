@@ -14,7 +14,7 @@ from typing import Any
 from kemu.errors import FieldError
 
 MIN_FEASIBLE_NODES = 100
-"""At least so many nodes that pass are looked for before a search stops, in today's kube-scheduler."""
+"""The number of feasible nodes below which kube-scheduler's search never stops."""
 
 
 class PolicyError(FieldError):
@@ -41,7 +41,7 @@ class Policy:
     cooperate: bool = _one_of(True, False, default=True)
     """False: nominations of pods that another scheduler serves are not honoured."""
     clearLowerNominations: str = _one_of("current", "always", default="current")  # noqa: N815
-    """``current``: a new preemptor clears lower nominations on its node only together with telling victims to go;
+    """``current``: a new preemptor clears lower nominations on its node only together with evicting victims;
     ``always``: also when all of them are already terminating (the design document)."""
     disablePreemption: bool = _one_of(True, False, default=False)  # noqa: N815
     eligibility: str = _one_of("current", "alpha", default="current")
@@ -49,9 +49,9 @@ class Policy:
     preemptor: str = _one_of("scheduler", "kubelet", "rescheduler", "none", default="scheduler")
     """Who preempts. ``kubelet``: the scheduler binds as if pods of lower priority were not there
     (:mod:`kemu.scheduler.experiments.overcommitments`), and the node makes room; ``rescheduler``: an actor of its own
-    (:mod:`kemu.scheduler.experiments.rescheduler`); ``none``: nobody does."""
+    (:mod:`kemu.scheduler.experiments.rescheduler`); ``none``: no preemption."""
     pdb: str = _one_of("respect", "ignore", default="respect")
-    """``ignore``: victims are chosen without a look at disruption budgets."""
+    """``ignore``: victims are chosen regardless of disruption budgets."""
     victimOrder: str = _one_of("priority", "qos", default="priority")  # noqa: N815
     """``qos``: pods are ranked by QoS class first and by priority only within a class."""
     statusWrites: str = _one_of("blocking", "background", default="blocking")  # noqa: N815

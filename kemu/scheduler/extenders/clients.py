@@ -1,8 +1,8 @@
-"""The scheduler's side of extenders: whom to ask about what, and what becomes of the answers.
+"""The scheduler's side of extenders: which of them to call, and the use of their answers.
 
-Mirrors ``pkg/scheduler/extender.go``, and of ``schedule_one.go`` and ``framework/preemption`` what has to do with
-extenders. An attempt waits for their answers, while the cache keeps the state that it began with; without extenders
-nothing of this is reached. The other side, for those who write one, is :mod:`kemu.scheduler.extenders.servers`.
+Mirrors ``pkg/scheduler/extender.go``, and what ``schedule_one.go`` and ``framework/preemption`` do with extenders. An
+attempt waits for their answers, while the cache keeps its snapshot. The other side, for authors of extenders, is
+:mod:`kemu.scheduler.extenders.servers`.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _FACTOR = MAX_SCORE // MAX_PRIORITY
 NO_CANDIDATE = "preemption: no candidate node for preemption"
 
 _UNSEEN = Status(UNRESOLVABLE)
-"""Of nodes that the search did not come to, or that an extender left out without a word."""
+"""Of nodes that the search did not reach, or that an extender left out without a reason."""
 
 
 class ExtenderError(KemuError):
-    """A call failed, or was answered with nonsense."""
+    """A call failed, or its answer makes no sense."""
 
 
 class ExtenderClient:
@@ -199,13 +199,13 @@ class Extenders:
 
     @property
     def compare_nodes(self) -> bool:
-        """Whether it matters how many nodes are found, although no plugin may score them."""
+        """Whether the search must find several nodes even if no plugin scores them."""
         return any(one.configuration.filters or one.configuration.prioritizes for one in self._clients)
 
     # The scheduling cycle -------------------------------------------------------------------------------------------
 
     async def decide(self, decider: Decider, pod: PodInfo) -> ScheduleResult:
-        """:meth:`Decider.decide` with the extenders' say after the filters and beside the scores."""
+        """:meth:`Decider.decide`, with extenders asked after the filters and beside the scores."""
         decision = decider.begin(pod)
         filtering = decision.filtering
         if filtering is None or decision.ended:
@@ -236,12 +236,12 @@ class Extenders:
         try:
             rows, _refused = await self._filter(filtering, np.array([node.row], dtype=np.int64))
         except ExtenderError:
-            # All nodes are looked at, then; if the extender fails again, so does the attempt.
+            # All nodes are tried then; if the extender fails again, so does the attempt.
             return False
         return len(rows) > 0
 
     async def _filter(self, filtering: Filtering, found: IntArray) -> tuple[IntArray, dict[int, Status]]:
-        """``findNodesThatPassExtenders``: the rows that remain, and what was said of the others."""
+        """``findNodesThatPassExtenders``: the rows that remain, and the statuses of the others."""
         pod = filtering.cycle.pod
         nodes = [self._cluster.rows[row] for row in found.tolist()]
         refused: dict[int, Status] = {}

@@ -26,7 +26,7 @@ NO_ROOM = "no GPU with enough memory left"
 
 
 class GpuShare(Extender):
-    """Keeps nothing but what it is about to bind: the rest is in the annotations of pods."""
+    """Keeps only the bindings under way; everything else is in the annotations of pods."""
 
     def __init__(self, env: Env, client: clients.Client, args: Mapping[str, Any]) -> None:
         super().__init__(env, client, args)
@@ -63,7 +63,7 @@ class GpuShare(Extender):
         found = self.nodes.get(node)
         card = self._card_for(self._wanted(pod), found) if found is not None else None
         if card is None:
-            # Others were faster since the filter was asked.
+            # Other pods took the room since the filter ran.
             raise Refusal(f"{node}: {NO_ROOM}")
         metadata = pod.metadata
         mine = self._binding[metadata.uid] = (node, card)

@@ -6,7 +6,7 @@
 
 An extender is an actor of its own, ``extender/<name>``, which schedulers call through gRPC
 (``proto/kemu/v1/extender.proto``); it crashes, restarts and is cut off as any actor. It sees the cluster as a client of
-the API server, later than things happen, and not what a scheduler has just assumed.
+the API server does: with a delay, and without the pods that a scheduler has only assumed.
 :mod:`kemu.scheduler.extenders.clients` is the scheduler's side; docs/plugins.md has a walk through an example.
 """
 
@@ -65,13 +65,13 @@ class KnownPods(UserDict[str, Any]):
 
 
 class Extender:
-    """What an extender decides. Pods and nodes are ``core.v1`` messages: read them, change none.
+    """The decisions of an extender. Pods and nodes are ``core.v1`` messages: read them, do not change them.
 
     ``nodes`` (by name) and ``pods`` (by UID, those that have not ended) are what the API server has shown so far.
     """
 
     def __init__(self, env: Env, client: clients.Client, args: Mapping[str, Any]) -> None:
-        """``args``: as in the scenario. Raise ValueError for what cannot be."""
+        """``args``: as in the scenario. Raise ValueError for an invalid one."""
         self.env = env
         self.client = client
         self.args = args
@@ -87,7 +87,7 @@ class Extender:
         return 0
 
     def preempt(self, pod: Any, node: Any, victims: Sequence[Any]) -> Sequence[Any] | None:
-        """Who must go for the pod, most important first: these, others on the node, or None: it is no candidate."""
+        """The victims, most important first: these, others on the node, or None: the node is not a candidate."""
         return victims
 
     async def bind(self, pod: Any, node: str) -> None:
@@ -95,7 +95,7 @@ class Extender:
         await self.client.bind(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid, node)
 
     async def consider(self, call: str) -> None:
-        """Before a call (``Filter``, ``Prioritize``, …) is answered: one that takes its time sleeps (``env.clock``)."""
+        """Called before each answer (``Filter``, ``Prioritize``, …); sleep here (``env.clock``) to be slow."""
 
     def pods_on(self, node: str) -> list[Any]:
         """In the order of their UIDs."""
@@ -163,7 +163,7 @@ class _Mirror:
 
 
 class Servicer(extender_pb2_grpc.ExtenderServicer):
-    """From messages to an :class:`Extender` and back. A :class:`Refusal` is told in the answer, or as INTERNAL."""
+    """From messages to an :class:`Extender` and back. A :class:`Refusal` becomes an error of the answer or INTERNAL."""
 
     def __init__(self, extender: Extender) -> None:
         self._extender = extender
@@ -203,7 +203,7 @@ class Servicer(extender_pb2_grpc.ExtenderServicer):
         return result
 
     def _nodes(self, request: Any) -> list[tuple[str, Any]]:
-        """Those that are asked about; None where a name is all that is known."""
+        """The nodes of the request; None for a name that the watch has not shown."""
         if request.HasField("node_names"):
             return [(name, self._extender.nodes.get(name)) for name in request.node_names.names]
         return [(node.metadata.name, node) for node in request.nodes.items]
@@ -225,7 +225,7 @@ class Servicer(extender_pb2_grpc.ExtenderServicer):
                 known = [self._extender.pods.get(one.uid) for one in meta[name].pods]
                 victims, violations = [pod for pod in known if pod is not None], meta[name].num_pdb_violations
                 if len(victims) < len(known):
-                    # Who they are has not come here yet: no objection.
+                    # The watch has not shown all of them yet: no objection.
                     result.node_name_to_meta_victims[name].CopyFrom(meta[name])
                     continue
             node = self._extender.nodes.get(name, core_v1_pb2.Node(metadata={"name": name}))

@@ -2,7 +2,7 @@
 
 A change of an object is broken down into :class:`Event` kinds. Plugins register those that could help a pod that they
 rejected (``Plugin.events``), so that an event requeues no pod that it cannot help. The hints of the plugins in the tree
-follow the table that of kube-scheduler v1.36 (``EventsToRegister`` of each plugin).
+follow that table of kube-scheduler v1.36 (``EventsToRegister`` of each plugin).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""AvoidEvictedNode: not back to the node whose kubelet has just thrown a pod of the workload out.
+"""AvoidEvictedNode: rejects nodes whose kubelet has just evicted or rejected a pod of the same workload.
 
-No plugin of Kubernetes: it takes part, after all other filters, where ``policy.avoidEvictedNode`` asks for it. See
+Not a plugin of Kubernetes: ``policy.avoidEvictedNode`` enables it, after all other filters. See
 :mod:`kemu.scheduler.experiments.avoided_nodes`.
 """
 

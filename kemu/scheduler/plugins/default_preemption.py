@@ -1,7 +1,7 @@
-"""DefaultPreemption: arguments, and the gate that holds a preemptor back while its victims are told to go.
+"""DefaultPreemption: PostFilter, and the PreEnqueue check that gates a preemptor while its victims are evicted.
 
-The work is in :mod:`kemu.scheduler.preemption.candidates` (whom) and :mod:`kemu.scheduler.preemption.evictions` (the
-doing).
+The work is done in :mod:`kemu.scheduler.preemption.candidates` (the choice of victims) and
+:mod:`kemu.scheduler.preemption.evictions` (their eviction).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         self.preemptor = Preemptor(handle.cluster, handle.policy, handle.random, self.candidates_wanted)
 
     def post_filter(self, diagnosis: Diagnosis) -> PostFilterResult:
-        # A dry run asks the filters again with their states, which the scheduling cycle hands on in its own type.
+        # Dry runs need the states of the filters, which only the scheduling cycle's own type has.
         assert isinstance(diagnosis, Filtering)
         filtering = diagnosis
         policy, pod = self.handle.policy, filtering.cycle.pod
@@ -59,9 +59,9 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
         return _BUSY if self.handle.is_preempting(pod.uid) else None
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
-        # Only opens the door: whether the end of a pod helps is for the plugins to say that rejected the preemptor.
+        # Lets a gated preemptor try PreEnqueue again; whether the event helps is for the plugins that rejected it.
         return [(Event.ASSIGNED_POD_DELETE, lambda pod, old, new: False)]
 
     def candidates_wanted(self, nodes: int) -> int:
-        """With how many candidates the search may stop."""
+        """The number of candidates with which the search may stop."""
         return min(nodes, max(nodes * self.candidates_percentage // 100, self.candidates_absolute))

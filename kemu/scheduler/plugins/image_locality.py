@@ -1,4 +1,4 @@
-"""ImageLocality: nodes that have the images already are better."""
+"""ImageLocality: prefers nodes that already have the pod's images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""InterPodAffinity: near these pods, far from those; and the terms of the pods that are there already.
+"""InterPodAffinity: affinity and anti-affinity to other pods, and the terms of existing pods.
 
 Counts of pods by topology value come from the cluster's count columns (:mod:`kemu.scheduler.cache.counts`). In a
 simulation (nominated pods, victims) only the pods of one node change, so the state of a simulation is the shared counts
@@ -191,7 +191,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         return verdicts
 
     def _is_first_of_its_kind(self, state: _State) -> bool:
-        """Nobody matches the affinity terms yet, and the pod itself would: it may go first."""
+        """No pod matches the affinity terms yet, and the pod itself does: it may be the first."""
         pod = state.cycle.pod
         return state.affinity.empty and all(one.matches(pod.namespace, pod.labels) for one in state.wanted)
 
@@ -208,7 +208,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         state.change(node, pod, -1)
 
     def passes_anyway(self, state: _State, node: NodeInfo) -> bool:
-        """Fewer pods are never in the way; they may be missed where the domain has few others that are wanted."""
+        """Removing pods never violates anti-affinity; it may violate affinity in a domain with few matching pods."""
         template = state.cycle.template
         if _may_repel(template, node):
             return False
@@ -331,7 +331,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
 def _matches_all(terms: Iterable[AffinityTerm], namespace: str, labels: Mapping[str, str]) -> bool:
     """Whether a pod matches all terms, as the hints of v1.36 ask it: of namespaces as if they had no labels.
 
-    So an event in a namespace that only a namespaceSelector names wakes nobody.
+    So an event in a namespace that only a namespaceSelector selects requeues no pod.
     """
     return all(term.matches(namespace, labels, {}) for term in terms)
 

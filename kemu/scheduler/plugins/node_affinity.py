@@ -115,7 +115,7 @@ class NodeAffinity(FilterPlugin, ScorePlugin):
         return pod.template.required_affinity.matches(labels, name)
 
     def _matches_now(self, pod: PodInfo, old: Any, new: Any) -> bool:
-        """A node that only the added affinity ruled out before is no news to kube-scheduler."""
+        """To kube-scheduler, a node that only the added affinity ruled out before is no change."""
         was_wanted = pod.template.required_affinity.matches(old.metadata.labels, old.metadata.name)
         return not was_wanted and self._matches(pod, new)
 

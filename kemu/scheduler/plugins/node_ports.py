@@ -1,4 +1,4 @@
-"""NodePorts: one host port, one pod on a node."""
+"""NodePorts: no two pods of a node share a host port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NodeResourcesBalancedAllocation: nodes whose resources fill evenly are better.
+"""NodeResourcesBalancedAllocation: prefers nodes whose resources are used evenly.
 
 Floating point, in the order of operations of kube-scheduler, so that results agree to the last unit.
 """

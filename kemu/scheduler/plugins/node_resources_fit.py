@@ -1,8 +1,8 @@
-"""NodeResourcesFit: the pod's requests must fit beside those of the pods there; and how full a node should get.
+"""NodeResourcesFit: the pod's requests must fit beside those of the node's pods; scores by how full the node gets.
 
 All arithmetic is on integers, as in ``pkg/scheduler/framework/plugins/noderesources``. A verdict is a set of bits: bit
 0 "too many pods", bit 1 + i "insufficient", for the i-th resource that the pod requests, and :data:`_UNRESOLVABLE` when
-the request exceeds all that the node has.
+the request exceeds the node's allocatable.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
     def verdicts(self, state: Demand, cluster: Cluster) -> IntArray | None:
         table, rows = cluster.resources(), len(cluster)
         full = table.pods[:rows] >= table.allowed_pods[:rows]
-        # Mostly no node refuses the pod: that is asked first, as it takes less than to write it down for each.
+        # Usually all nodes pass: checking that first is cheaper than writing a verdict for each.
         verdicts: IntArray | None = full.astype(np.int64) if np.logical_or.reduce(full) else None
         bit = 1
         for number, amount in state.items:

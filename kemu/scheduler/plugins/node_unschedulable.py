@@ -1,4 +1,4 @@
-"""NodeUnschedulable: cordoned nodes take only pods that tolerate it."""
+"""NodeUnschedulable: only pods that tolerate it fit on cordoned nodes."""
 
 from __future__ import annotations
 

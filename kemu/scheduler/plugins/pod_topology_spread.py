@@ -1,7 +1,7 @@
 """PodTopologySpread: pods of a kind spread evenly over zones, racks or nodes.
 
 Hard constraints filter, soft ones score. Counts of matching pods come from count columns; which nodes count for a
-constraint (node affinity, taints) depends on the pending pod and is worked out for each attempt.
+constraint (node affinity, taints) depends on the pending pod and is computed for each attempt.
 
 Verdicts: 2 * i + 1 the i-th hard constraint is violated, 2 * i + 2 the node has no such label.
 """
@@ -39,7 +39,7 @@ _FAR = 1 << 62
 
 
 class _Hard:
-    """One hard constraint, with the counts of the moment."""
+    """One hard constraint with its current counts."""
 
     __slots__ = ("constraint", "counts", "difference", "exists", "is_self_match", "labels", "lowest", "second")
 

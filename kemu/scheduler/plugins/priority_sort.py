@@ -1,4 +1,4 @@
-"""PrioritySort: high priority first, then first come, first served. And the FIFO of the old days."""
+"""PrioritySort: by priority, then by time; and the FIFO order that preceded priorities."""
 
 from __future__ import annotations
 

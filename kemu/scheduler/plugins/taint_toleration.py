@@ -1,4 +1,4 @@
-"""TaintToleration: taints keep pods away, or make nodes less welcome, unless the pod tolerates them."""
+"""TaintToleration: rejects nodes with taints that the pod does not tolerate; PreferNoSchedule lowers the score."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_SETS = 4096
 
 
 class _Answers:
-    """A number for each set of taints, worked out when a node first has that set."""
+    """A number for each set of taints, computed when a node first has that set."""
 
     __slots__ = ("by_set", "by_taints", "numbering", "tolerations", "work_out")
 
