@@ -184,7 +184,7 @@ class Evaluation:
         verdicts.fill(column[:rows], self.filters.on_node, cluster)
         self.verdicts = column
         for node in cluster.nominated_nodes():
-            column[node.row] = self._verdict(node)
+            column[node.row] = self.verdict(node)
         self.feasible = column == 0
         self.tally = verdicts.tally_of(column[:rows])
         self._fixed, self._was_scored = None, False
@@ -214,7 +214,7 @@ class Evaluation:
 
     def _update_row(self, node: NodeInfo) -> None:
         row = node.row
-        new, old = self._verdict(node), int(self.verdicts[row])
+        new, old = self.verdict(node), int(self.verdicts[row])
         if new != old:
             self.verdicts[row] = new
             self.feasible[row] = new == 0
@@ -276,12 +276,11 @@ class Evaluation:
 
     # One node -------------------------------------------------------------------------------------------------------
 
-    def _verdict(self, node: NodeInfo) -> int:
-        """The combined verdict of the local filters on a node of the cluster, with its nominated pods."""
-        return self.verdict(node, None)
+    def verdict(self, node: NodeInfo, pod: PodInfo | None = None) -> int:
+        """The combined verdict of the local filters on a node of the cluster, with its nominated pods.
 
-    def verdict(self, node: NodeInfo, pod: PodInfo | None) -> int:
-        """The same for a pending pod whose own nomination does not count (None: all nominations count)."""
+        ``pod``: the pending pod, whose own nomination does not count; None: all nominations count.
+        """
         others = verdicts.nominated_above(node, self.template.priority, pod) if node.nominated else ()
         return verdicts.with_nominated(self.filters.on_node, node, others, int(self.object_verdicts[node.row]))
 

@@ -66,7 +66,8 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
             fractions[1] = taken
             fractions /= both
             np.minimum(fractions, 1.0, out=fractions)
-            balances = _pair_balances(fractions)
+            spreads = _spread_of_two(fractions[:, 0], fractions[:, 1])
+            balances = ((1 - spreads) * MAX_SCORE).astype(np.int64)
             return _half(50 + (balances[0] - balances[1])) + 50
         counts: list[BoolArray | None] = []
         with_pod, without = [], []
@@ -90,22 +91,16 @@ def _half(gain: IntArray) -> IntArray:
     return half
 
 
-def _pair_balances(fractions: FloatArray) -> IntArray:
-    """:func:`_balance` by row, of two resources that every node has: the last axis but one."""
-    spread = fractions[..., 0, :] - fractions[..., 1, :]
-    spread /= 2
-    np.abs(spread, out=spread)
-    np.subtract(1, spread, out=spread)
-    spread *= MAX_SCORE
-    balances: IntArray = spread.astype(np.int64)
-    return balances
+def _spread_of_two(one: Any, other: Any) -> Any:
+    """The standard deviation of two fractions; of numbers or columns."""
+    return abs((one - other) / 2)
 
 
 def _balance(fractions: list[float]) -> int:
     if len(fractions) < 2:
         spread = 0.0
     elif len(fractions) == 2:
-        spread = abs((fractions[0] - fractions[1]) / 2)
+        spread = _spread_of_two(fractions[0], fractions[1])
     else:
         total = 0.0
         for fraction in fractions:
@@ -121,7 +116,7 @@ def _balance(fractions: list[float]) -> int:
 def _balances(fractions: Sequence[FloatArray], counts: Sequence[BoolArray | None]) -> IntArray:
     """:func:`_balance` by row; ``counts`` says where a resource counts (None: on every node)."""
     if len(fractions) == 2 and counts[0] is None and counts[1] is None:
-        spread = np.abs((fractions[0] - fractions[1]) / 2)
+        spread = _spread_of_two(fractions[0], fractions[1])
     else:
         everywhere = np.ones(len(fractions[0]), dtype=np.bool_)
         masks = [everywhere if counted is None else counted for counted in counts]
@@ -136,7 +131,8 @@ def _balances(fractions: Sequence[FloatArray], counts: Sequence[BoolArray | None
         spread = np.sqrt(squares / np.maximum(number, 1))
         spread = np.where(number == 2, _pair_spread(fractions, masks), spread)
         spread = np.where(number < 2, 0.0, spread)
-    return ((1 - spread) * MAX_SCORE).astype(np.int64)
+    balances: IntArray = ((1 - spread) * MAX_SCORE).astype(np.int64)
+    return balances
 
 
 def _pair_spread(fractions: Sequence[FloatArray], counts: Sequence[BoolArray]) -> FloatArray:
@@ -147,5 +143,5 @@ def _pair_spread(fractions: Sequence[FloatArray], counts: Sequence[BoolArray]) -
         is_first = counted & np.isnan(first)
         second = np.where(counted & ~is_first, fraction, second)
         first = np.where(is_first, fraction, first)
-    spread: FloatArray = np.abs((np.nan_to_num(first) - second) / 2)
+    spread: FloatArray = _spread_of_two(np.nan_to_num(first), second)
     return spread

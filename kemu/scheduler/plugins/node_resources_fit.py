@@ -7,7 +7,7 @@ the request exceeds the node's allocatable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,13 @@ _PLAIN = [(CPU, 1), (MEMORY, 1)]
 LEAST_ALLOCATED, MOST_ALLOCATED, RATIO = "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"
 
 
+Rate = Callable[[Any, Any, Any, Any, Any], Any]
+"""(allocatable, requested, divisor, lower, higher) → score of one resource, of integers or of columns.
+
+``lower`` and ``higher`` are min and max of these. The divisor is ``allocatable`` without zeros, whose scores are
+discarded."""
+
+
 class Demand(NamedTuple):
     """What the filter checks: (resource number, amount), in the order of the reasons."""
 
@@ -70,7 +77,8 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         if self.strategy == RATIO:
             points = strategy["requestedToCapacityRatio"]["shape"]
             self.shape = tuple((one["utilization"], one["score"] * _PER_POINT) for one in points)
-        self._ratio_scores = np.array([_on_shape(self.shape, one) for one in range(101)], dtype=np.int64)
+        rates: dict[str, Rate] = {LEAST_ALLOCATED: _least_allocated, MOST_ALLOCATED: _most_allocated}
+        self._rate = rates.get(self.strategy) or _on_ratio(self.shape)
 
     # Filter ---------------------------------------------------------------------------------------------------------
 
@@ -139,7 +147,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         return tuple(counted)
 
     def score(self, state: tuple[Counted, ...], node: NodeInfo) -> int:
-        weighted = weights = 0
+        rate, weighted, weights = self._rate, 0, 0
         for number, weight, amount in state:
             allocatable = node.allocatable[number]
             if allocatable == 0:
@@ -150,15 +158,9 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
                 requested = node.non_zero_memory + amount
             else:
                 requested = node.requested[number] + amount
-            if self.strategy == LEAST_ALLOCATED:
-                score = 0 if requested > allocatable else (allocatable - requested) * MAX_SCORE // allocatable
-            elif self.strategy == MOST_ALLOCATED:
-                score = min(requested, allocatable) * MAX_SCORE // allocatable
-            else:
-                utilization = 100 if requested > allocatable else requested * 100 // allocatable
-                score = _on_shape(self.shape, utilization)
-                if score <= 0:
-                    continue
+            score = rate(allocatable, requested, allocatable, min, max)
+            if score <= 0 and self.strategy == RATIO:
+                continue
             weighted += score * weight
             weights += weight
         if weights == 0:
@@ -166,17 +168,15 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         return weighted // weights if self.strategy != RATIO else int(weighted / weights + 0.5)
 
     def scores(self, state: tuple[Counted, ...], cluster: Cluster, rows: IntArray | None) -> IntArray:
-        table = cluster.resources()
+        table, rate = cluster.resources(), self._rate
         select = slice(0, len(cluster)) if rows is None else rows
         plain = self.strategy == LEAST_ALLOCATED and [(one.number, one.weight) for one in state] == _PLAIN
         if plain and all(map(cluster.every_node_has, (CPU, MEMORY))):
             # The usual case, both at once.
             both = columns.pair(table.allocatable, rows, len(cluster))
-            left = both - columns.pair(table.non_zero, rows, len(cluster)) - np.array([[one.amount] for one in state])
-            np.maximum(left, 0, out=left)
-            left *= MAX_SCORE
-            left //= both
-            half: IntArray = (left[0] + left[1]) >> 1
+            requested = columns.pair(table.non_zero, rows, len(cluster)) + np.array([[one.amount] for one in state])
+            rates = rate(both, requested, both, np.minimum, np.maximum)
+            half: IntArray = (rates[0] + rates[1]) >> 1
             return half
         weighted: IntArray = np.zeros(len(cluster) if rows is None else len(rows), dtype=np.int64)
         weights: IntArray | int = 0
@@ -186,13 +186,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
             requested = used[select] + amount
             everywhere = cluster.every_node_has(number)
             divisor = allocatable if everywhere else np.maximum(allocatable, 1)
-            if self.strategy == LEAST_ALLOCATED:
-                score = np.maximum(allocatable - requested, 0) * MAX_SCORE // divisor
-            elif self.strategy == MOST_ALLOCATED:
-                score = np.minimum(requested, allocatable) * MAX_SCORE // divisor
-            else:
-                utilization = np.where(requested > allocatable, 100, requested * 100 // divisor)
-                score = self._ratio_scores[np.minimum(utilization, 100)]
+            score = rate(allocatable, requested, divisor, np.minimum, np.maximum)
             if everywhere and self.strategy != RATIO:
                 weighted += score * weight if weight != 1 else score
                 weights = weights + weight
@@ -240,6 +234,20 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         before = requests.resource_list(old.status.allocatable)
         after = requests.resource_list(new.status.allocatable)
         return self._fits_empty(pod, new) and any(after.get(name, 0) > before.get(name, 0) for name in wanted)
+
+
+def _least_allocated(allocatable: Any, requested: Any, divisor: Any, lower: Any, higher: Any) -> Any:
+    return higher(allocatable - requested, 0) * MAX_SCORE // divisor
+
+
+def _most_allocated(allocatable: Any, requested: Any, divisor: Any, lower: Any, higher: Any) -> Any:
+    return lower(requested * MAX_SCORE // divisor, MAX_SCORE)
+
+
+def _on_ratio(shape: tuple[tuple[int, int], ...]) -> Rate:
+    """RequestedToCapacityRatio: the utilization in percent, on a shape."""
+    scores = np.array([_on_shape(shape, utilization) for utilization in range(101)], dtype=np.int64)
+    return lambda *amounts: scores[_most_allocated(*amounts)]
 
 
 def _on_shape(shape: tuple[tuple[int, int], ...], utilization: int) -> int:
