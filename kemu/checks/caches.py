@@ -1,4 +1,4 @@
-"""Schedulers count what the store holds."""
+"""The check that the caches of schedulers agree with the store."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class CacheAgreesWithStore:
             self._forget(data["rev"])
 
     def _forget(self, revision: int) -> None:
-        """The store lost its latest writes. Whoever has seen them must list anew before it is asked again."""
+        """The store lost its latest writes. A scheduler that saw them must list anew before it is compared again."""
         self._settle()
         self._revision = revision
         for changes in self._changes.values():
@@ -194,7 +194,7 @@ class CacheAgreesWithStore:
         self._stale = {actor: {"nodes", "pods"} for actor in self._actors}
 
     def _settle(self) -> None:
-        """Compare the reports that have come with the history up to here."""
+        """Compare the reports so far with the history up to now."""
         known = [
             report
             for report in self._reports
@@ -216,7 +216,7 @@ class CacheAgreesWithStore:
         change: Callable[[str, bytes | None], None],
         findings: Callable[[_Report], list[str]],
     ) -> None:
-        """From report to report, in the order of what they had seen; of a key only its last value in between counts."""
+        """From report to report, by the revision that they had seen; in between only the last value of a key counts."""
         changes, at = self._changes[prefix], 0
         for report in sorted(reports, key=lambda report: report.data[revision]):
             latest: dict[str, bytes | None] = {}
@@ -228,7 +228,7 @@ class CacheAgreesWithStore:
             self._findings += findings(report)
 
     def _lost(self, report: _Report) -> list[str]:
-        """Pods that the scheduler takes for bound, although nobody bound them and nobody is about to."""
+        """Pods that the scheduler counts as bound, although they are not, and no binding is in progress."""
         expected = {
             POD_PREFIX + key: (uid, node) for key, uid, node, is_binding in report.data["assumed"] if not is_binding
         }

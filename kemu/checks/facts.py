@@ -29,7 +29,7 @@ class Fact:
     status: str = ""
     """Of a condition; of a taint its effect."""
     also: tuple[str, ...] = ()
-    """Other words for the reason."""
+    """Further reasons for the same fact."""
     actor: str = ""
     """``preempted``: the actor that makes room."""
 
@@ -48,7 +48,7 @@ class PodHistory:
     requests: dict[str, int]
     """cpu in millicores, everything else in whole units."""
     preset_node: bool
-    """Created with ``spec.nodeName``: nobody scheduled it."""
+    """Created with ``spec.nodeName``: no scheduler chose its node."""
     facts: list[Fact] = field(default_factory=list)
     node: str = ""
     phase: str = "Pending"
@@ -59,11 +59,11 @@ class PodHistory:
     attempts: int = 0
     workload: str = ""
     created_by: str = ""
-    """The actor that had it created; empty where the API server did not come to say so."""
+    """The actor that created it; empty if the API server crashed before it logged that."""
     deleted_by: list[str] = field(default_factory=list)
     """The actors whose requests to delete it were granted, in order: the last one ended it."""
     owner: str = ""
-    """Whose pod it is: ``<kind>/<name>`` of its controller, its scenario's workload, else its own name."""
+    """``<kind>/<name>`` of its controller, or the scenario's workload, or its own name."""
     replaces: str = ""
     evicted: bool = False
 
@@ -103,7 +103,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Return:
-    """Something that happened once more."""
+    """Something that happened again to an owner: an eviction from the same node, or a preemption in turn."""
 
     time_ns: int
     who: str
@@ -111,7 +111,7 @@ class Return:
     where: str
     """The node, or the owner that did it."""
     times: int
-    """How often by now, the first time not counted."""
+    """How often so far, not counting the first time."""
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ WORKLOAD_LABEL = "kemu.dev/workload"
 
 
 class History:
-    """Feed it every event in order, then look.
+    """Feed it every event in order, then read its fields.
 
     ``keep_changes`` keeps the store's changes (the checks on watches and acknowledged writes need them).
     """
@@ -34,7 +34,7 @@ class History:
         self.pods: dict[str, PodHistory] = {}
         """By UID, in the order of creation."""
         self.names: dict[str, list[str]] = {}
-        """UIDs that bore a name ``namespace/name``, oldest first."""
+        """UIDs of the pods that had a name ``namespace/name``, oldest first."""
         self.nodes: dict[str, NodeHistory] = {}
         """By name."""
         self.counts: Counter[str] = Counter()
@@ -51,7 +51,7 @@ class History:
         """(time, victim's UID, preemptor's UID)."""
         self.faults: list[Fault] = []
         self.shutdowns: list[tuple[int, str, bool]] = []
-        """(time, node, whether its machine goes off or is on again) of machines that were shut down."""
+        """Machines that were shut down: time, node, and whether the machine goes off or is on again."""
         self.eviction_returns: list[Return] = []
         """Evictions by a kubelet that had evicted a pod of the same owner before: the scheduler, which does not see
         usage, had put its successor on the same node."""
@@ -70,7 +70,7 @@ class History:
         self._binders: dict[str, tuple[str, str]] = {}
         """Node and scheduler of bindings that succeeded before their write was seen, by the pod's UID."""
         self._shut_down: dict[str, None] = {}
-        """Nodes whose machines are."""
+        """Nodes whose machines are shut down."""
         self._handlers = {
             "store.txn": self._on_txn,
             "store.recovered": self._on_recovered,
@@ -129,7 +129,7 @@ class History:
         self.replayed_revisions.append((time_ns, revision))
         if revision >= self.revision or not self._keep_changes:
             return
-        # Writes that no journal held are undone: their keys fall back to what was there before.
+        # Writes that were not in the journal are undone: their keys get their former values.
         while self.changes and self.changes[-1].revision > revision:
             change = self.changes.pop()
             if change.previous is None:
@@ -213,15 +213,15 @@ class History:
         return history
 
     def _look_for_eviction(self, time_ns: int, history: PodHistory, status: core_v1_pb2.PodStatus) -> None:
-        """By whomever: a kubelet, the eviction API, the taint manager, the garbage collector of pods."""
-        # One that is refused under pressure has the same reason, and has never run.
+        """By a kubelet, the eviction API, the taint manager or the garbage collector of pods."""
+        # A pod rejected under pressure has the same reason, but has never run.
         evicted = status.reason == EVICTED and history.first("rejected") is None
         reasons = [EVICTED] if evicted else []
         message = status.message
         for condition in status.conditions:
             if condition.type != "DisruptionTarget" or condition.status != "True":
                 continue
-            # A scheduler's victim is preempted, not evicted; so is one of a kubelet's.
+            # Victims of a scheduler or of a kubelet are preempted, not evicted.
             if condition.reason != "PreemptionByScheduler" and status.reason != "Preempting":
                 reasons.append(condition.reason)
                 message = message or condition.message
@@ -326,7 +326,7 @@ class History:
             if fact.what == "bound" and fact.node == node:
                 fact.by = by
                 return
-        # A real etcd tells of the write by its watch, which may come later than its answer.
+        # With a real etcd the write is seen by a watch, which may come later than the response.
         self._binders[uid] = (node, by)
 
     def _on_admit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:

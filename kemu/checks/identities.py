@@ -1,4 +1,4 @@
-"""What a name stands for: the containers of one pod at a time."""
+"""The check that two pods of one name never run at the same time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kemu.checks.results import Result, counted, seconds, several
 from kemu.k8s import core_v1_pb2
 
 MIRROR = "kubernetes.io/config.mirror"
-"""Annotation of the objects that stand for static pods."""
+"""Annotation of mirror pods."""
 
 
 class NoNameRunsTwice:
@@ -79,7 +79,7 @@ class NoNameRunsTwice:
             self._begin(time_ns, name, uid, node)
 
     def _requested(self, data: Mapping[str, Any]) -> None:
-        """Who removed it, and was it theirs to remove?"""
+        """Find out who removed the object, and whether that actor may."""
         found = self._removed.pop(data["rev"], None) if data["verb"] == "delete" else None
         if found is not None and data["by"] in ("user", "controller/pod-gc"):
             self._end(found[0], found[1])
@@ -107,7 +107,7 @@ class NoNameRunsTwice:
                 del self._running[name]
 
     def _node_is_gone(self, node: str) -> None:
-        """The machine, and all that ran on it."""
+        """The machine is gone, with everything that ran on it."""
         for name, running in list(self._running.items()):
             for uid in [uid for uid, where in running.items() if where == node]:
                 self._end(name, uid)

@@ -1,6 +1,6 @@
-"""What goes round in circles: pods that are evicted where others of theirs were before, and mutual preemption.
+"""Checks for loops: pods evicted from a node where their predecessors were evicted, and mutual preemption.
 
-A workload here is a controller's, or a scenario's, or a pod that always comes back under its own name
+A workload here is a controller, a workload of the scenario, or a pod that comes back under its own name
 (:attr:`kemu.checks.facts.PodHistory.owner`).
 """
 
@@ -15,7 +15,7 @@ from kemu.checks.results import Result, counted, seconds, several
 
 
 class NoEvictionLoop:
-    """No workload comes back to a node, only to be evicted there again, more often than allowed
+    """No workload returns to a node and is evicted there again more often than allowed
     (``checks: loops: {evictions}``)."""
 
     id: ClassVar[str] = "no-eviction-loop"

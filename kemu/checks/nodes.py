@@ -1,4 +1,4 @@
-"""What must hold on every node."""
+"""Checks of what must hold on every node: no overcommitment, and no pod is bound twice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NoNodeOvercommitted:
         self._running: dict[str, tuple[str, dict[str, int]]] = {}
         """UID → node and requests of the pods that run."""
         self._seen_running: set[str] = set()
-        """Their status in the store has said so."""
+        """Pods whose status in the store says so."""
         self._ended: set[str] = set()
         self._pods: dict[str, tuple[str, str, dict[str, int]]] = {}
         """UID → name, node, requests."""

@@ -1,4 +1,4 @@
-"""How fast the cluster gives nodes up."""
+"""The check of how fast the node lifecycle controller taints lost nodes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NodeEvictionsKeepTheirRate:
         self._zones: dict[str, str] = {}
         """By node."""
         self._room: dict[str, tuple[int, float]] = {}
-        """By zone: at that time it had so much of a node left."""
+        """By zone: a time, and the tokens that its rate limiter had then."""
         self._count = 0
         self._findings: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Which checks there are, and one pass over a run log that asks them all."""
+"""All checks, and one pass over a run log that asks them."""
 
 from __future__ import annotations
 

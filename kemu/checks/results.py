@@ -1,4 +1,4 @@
-"""What a check says, and the shape that all checks share."""
+"""The result of a check, and the interface that all checks share."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from kemu.checks.history import History
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One check, judged."""
+    """The result of one check."""
 
     id: str
     holds: bool | None
-    """None: the run gave nothing to judge."""
+    """None: nothing in the run could be judged."""
     detail: str
-    """What was looked at, or what is wrong: who, when, where."""
+    """What was examined, or what is wrong: who, when, where."""
 
 
 class Check(Protocol):
@@ -33,7 +33,7 @@ class Check(Protocol):
 
 
 def seconds(time_ns: int) -> str:
-    """As people read it: ``12.345 s``."""
+    """For people: ``12.345 s``."""
     return f"{time_ns / 1e9:.3f} s"
 
 

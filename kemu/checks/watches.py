@@ -1,4 +1,4 @@
-"""Informers hear everything, once, in order."""
+"""The check that watches deliver every event once, in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was acknowledged is there, whatever crashed."""
+"""The check that acknowledged writes survive crashes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kemu.checks.results import Result, counted, seconds, several
 
 
 class AcknowledgedWritesSurvive:
-    """Every write that a client was told has succeeded stands in the store's history, also after a crash of the store.
+    """Every acknowledged write is in the store's history, also after a crash of the store.
 
     And that history has each revision once, in order.
     """

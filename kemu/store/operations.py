@@ -1,4 +1,4 @@
-"""What requests to etcd's KV service mean: checks, comparisons, changes, answers.
+"""What requests to etcd's KV service mean: checks, comparisons, changes, responses.
 
 Mirrors etcd's ``server/etcdserver/api/v3rpc`` (key.go: what is refused before anything is done) and
 ``server/etcdserver/txn`` (how it is done), with their texts. Everything that can be refused is checked before the first
@@ -39,7 +39,7 @@ _Interval = tuple[bytes, bytes]
 
 
 class RequestError(StoreError):
-    """The request is wrong, or asks for what is not there. Nothing has changed."""
+    """The request is invalid, or asks for something that does not exist. Nothing was changed."""
 
     def __init__(self, code: grpc.StatusCode, text: str) -> None:
         super().__init__(text)

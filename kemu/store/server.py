@@ -4,9 +4,10 @@ Configuration: ``fsync`` (``always``, ``batch``, ``none``; default ``batch``), `
 ``retain_revisions`` and ``retain_bytes`` (history beyond that is compacted by the store itself; 0: no limit),
 ``progress_notify_s``.
 
-Group commit: a transaction is carried out when it arrives; all that arrived in one turn of the loop is journaled by
-one append, and only then acknowledged and shown to watchers. Nothing is answered before what the answer is based on is
-durable, so what a client has read can never be lost either. ``fsync: always`` does the same for each transaction alone.
+Group commit: a transaction is carried out when it arrives; everything that arrived in one turn of the loop is journaled
+by one append, and only then acknowledged and shown to watchers. No response is sent before the state behind it is
+durable, so a client can never have read something that is lost later. ``fsync: always`` does the same for each
+transaction alone.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Store:
         self._compactions: list[journal.Record] = []
         """Not journaled yet."""
         self._unanswered: list[asyncio.Future[None]] = []
-        """Of requests whose answer is based on what is not durable yet."""
+        """Of requests whose response is based on state that is not durable yet."""
         self._work = asyncio.Event()
         env.serve(rpc_pb2_grpc.add_KVServicer_to_server, _KV(self))
         env.serve(_add_watch_to_server, _Watch(self))
@@ -100,7 +101,7 @@ class Store:
             self.env.log("store.recovered", data)
 
     async def settled(self) -> None:
-        """Until all that has been done so far is durable. When that fails the actor ends, with OSError."""
+        """Wait until everything done so far is durable. If that fails, the actor ends with OSError."""
         if self.hub.published == self.space.revision and not self._compactions:
             return
         if self._fsync == "always":
@@ -112,7 +113,7 @@ class Store:
         await durable
 
     def flush(self) -> None:
-        """Journal what has been done since the last time, then let everybody know. Raises OSError."""
+        """Journal everything done since the last time, then tell clients and watchers. Raises OSError."""
         space = self.space
         first, last = self.hub.published + 1, space.revision
         records: list[journal.Record] = []
@@ -133,8 +134,8 @@ class Store:
         if compactions:
             self._compactions = []
             records += compactions
-        # The run log first: whoever is killed in between leaves a transaction in the log that the store comes back
-        # without, which ``store.recovered`` tells. The other way round the log would lack what everybody can see.
+        # The run log first: if the store is killed in between, the log has a transaction that the recovered store
+        # lacks, and ``store.recovered`` says so. The other way round the log would lack what clients can see.
         log = self.env.log
         for event in events:
             log("store.txn", event)
@@ -152,7 +153,7 @@ class Store:
         self._bound_history()
 
     def compact(self, request: Any) -> Any:
-        """Of the KV service. What is not durable yet must not be forgotten, so that comes first."""
+        """Of the KV service. Flushes first: what is not durable yet must not be compacted."""
         self.flush()
         response = self.requests.compact(request)
         if request.revision > 0:
@@ -160,7 +161,7 @@ class Store:
         return response
 
     def _bound_history(self) -> None:
-        """Compact when there is a quarter more than is to be retained, so that it need not be done all the time."""
+        """Compact once there is a quarter more than is to be retained, and not after every transaction."""
         space = self.space
         revisions = self._retain_revisions or space.history_revisions
         size = self._retain_bytes or space.history_bytes
@@ -172,7 +173,7 @@ class Store:
                 self._work.set()
 
     def _write_snapshot_if_worthwhile(self) -> None:
-        """It is when it frees as much as it takes."""
+        """A snapshot is worthwhile if it frees as many bytes as it takes."""
         space = self.space
         revision = space.compact_revision
         if self._journal.obsolete_bytes(revision) >= max(self._segment_bytes, space.live_bytes):
@@ -204,7 +205,7 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
         try:
             response = do(request)
         except StoreError as error:
-            # A refusal is based on the state as well.
+            # A refusal is based on the state too.
             await store.settled()
             response = await context.abort(*operations.refusal(error))
         else:
@@ -255,14 +256,14 @@ class _Watch(rpc_pb2_grpc.WatchServicer):  # type: ignore[misc]
             reader.cancel()
 
     async def _read(self, stream: watch_streams.WatchStream, context: Any) -> None:
-        """The other half of the call. When the client will send no more it goes on, as etcd's does."""
+        """Reads the requests of the call. When the client half-closes it, the watches go on, as in etcd."""
         hub = self._store.hub
         while True:
             await stream.wait_for_room()
             try:
                 request = await context.read()
             except Exception:
-                # The call is over, or what came cannot be parsed: its writer will see.
+                # The call is over, or the request cannot be parsed: the writer of the stream will notice.
                 stream.broken = True
                 stream.wake()
                 return

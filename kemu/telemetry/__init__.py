@@ -1,7 +1,11 @@
-"""Traces of pods, derived from run-log events.
+"""Traces of pods, derived from the events of a run log. Begin at ``builder``.
 
-``spans`` says what a span is; ``builder`` makes spans from events, each part of the cluster's by a module of its own
-(``api_events``, ``scheduler_events``, ``kubelet_events``) that writes into ``drafts``; ``otlp`` sends them to a
-collector, ``waterfall`` draws the trace of one pod in a terminal. Everything here reads run logs only; no actor knows
-of it.
+    otlp              sends spans to a collector; ``exports`` is what comes of that
+    waterfall         draws the trace of one pod in a terminal
+    builder           makes spans from events, one by one
+    api_events scheduler_events kubelet_events      what each part of the cluster's events mean for spans
+    drafts            what is remembered of each pod until its spans can end
+    spans             what a span is, and how its id follows from what it stands for
+
+Everything here reads run logs only; no actor knows of it.
 """

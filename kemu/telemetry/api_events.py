@@ -1,4 +1,4 @@
-"""Spans from what the API server, the store, users and controllers tell of pods: creation, deletion, replacement."""
+"""Spans from the events of the API server, the store, users and controllers: creation, deletion, replacement."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ApiEvents:
             if change[0] == 1 and change[1].startswith(_POD_PREFIX):
                 uid = self._drafts.uids.get(change[1][len(_POD_PREFIX) :])
                 if uid is not None:
-                    # The answer to the request that removed it comes yet, and is part of its trace.
+                    # The event of the request that removed it follows, and is part of its trace.
                     self._drafts.pods[uid].gone_ns = time_ns
 
     def _on_request(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
@@ -54,7 +54,7 @@ class ApiEvents:
             self._drafts.uids[key] = uid
             self._drafts.emit(spans.ADMISSION, key, uid, actor, data["start"], time_ns, attributes, sequence="")
         elif verb == "bind":
-            # The scheduler's own span tells the same; who won matters to those who lose.
+            # The scheduler emits the span; the losers of a conflict need to know who won.
             if pod is not None:
                 pod.bound_by = by
         elif verb in ("delete", "evict"):

@@ -1,10 +1,10 @@
 """Spans from run-log events, one by one.
 
-A :class:`SpanBuilder` may see all events of a run, or only those of the actors of one cell: it makes of them what it
-can, and what several builders make of the parts of a run fits together, as ids are derived (``spans``). The root span
-of a pod comes from whoever saw its creation by the API server.
+A :class:`SpanBuilder` may see all events of a run, or only those of the actors of one cell. It makes the spans that it
+can, and the spans of several builders fit together because their ids are derived (``spans``). The builder that saw the
+API server create a pod emits its root span.
 
-No event is kept. What is kept of a pod (``drafts``) goes when the pod is gone.
+No event is kept. What is kept of a pod (``drafts``) is dropped when the pod is gone.
 """
 
 from __future__ import annotations

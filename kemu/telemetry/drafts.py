@@ -25,7 +25,7 @@ Handler = Callable[[int, str, Mapping[str, Any]], None]
 
 
 class Draft:
-    """What is to be remembered of a pod until its open spans can end. Times are virtual."""
+    """What is remembered of a pod until its open spans can end. Times are virtual."""
 
     __slots__ = (
         "admitted_ns",
@@ -52,7 +52,7 @@ class Draft:
         self.uid = uid
         self.key = key
         self.created_ns: int | None = None
-        """Set where this builder saw the creation: it owes the root span."""
+        """Set if this builder saw the creation: then it emits the root span."""
         self.creator = ""
         self.node = ""
         self.bound_by = ""
@@ -67,7 +67,7 @@ class Draft:
         """The kubelet."""
         self.admitted_ns: int | None = None
         self.has_several = False
-        """Its containers have runs and restarts of their own."""
+        """It has several containers, each with spans of its own."""
         self.starting_ns: int | None = None
         """Admitted, images there, and not yet running."""
         self.running_ns: int | None = None
@@ -171,7 +171,7 @@ class Drafts:
         *,
         error: str = "",
     ) -> None:
-        """Something that the pod does on its node; known by its start, as it may be open when the run ends."""
+        """Something that the pod does on its node; identified by its start, as it may be open when the run ends."""
         attributes[NODE] = pod.node
         self.emit(
             kind, pod.key, pod.uid, pod.instance, start_ns, end_ns, attributes, sequence=str(start_ns), error=error
@@ -250,7 +250,7 @@ class Drafts:
             self.emit_stay("start", pod, pod.starting_ns, now_ns, {OPEN: True})
 
     def end_running(self, pod: Draft, time_ns: int, attributes: dict[str, AttributeValue], *, error: str = "") -> None:
-        """Ends what it does now: running, or waiting for its next start and then running."""
+        """End its current span: running, or back-off and then running."""
         assert pod.running_ns is not None
         until_ns, pod.back_off_until_ns = pod.back_off_until_ns, None
         if until_ns is not None:
@@ -288,7 +288,7 @@ def to_pod(relation: str, key: str, uid: str) -> Link:
 
 
 def lost_to(uid: str, key: str, winner: str, attributes: dict[str, AttributeValue]) -> Link:
-    """A pod is bound at most once, so whose ever that binding is, its span is known."""
+    """A pod is bound at most once, so the id of that span is known without knowing who bound it."""
     if winner:
         attributes["kemu.conflict.winner"] = winner
     return Link(spans.trace_id(uid), spans.span_id(uid, spans.BIND), "lost to", winner or "whoever bound it first", key)

@@ -1,4 +1,4 @@
-"""Spans from what kubelets tell of pods: admission, containers, evictions, termination."""
+"""Spans from the events of kubelets: admission, containers, evictions, termination."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class KubeletEvents:
         return next(reversed(self._drafts.on_node[node].items()))
 
     def _winner(self, node: str, loser: drafts.Draft) -> tuple[str, str] | None:
-        """UID and name of the pod that took the place: the node's latest arrival, unless one scheduler bound both."""
+        """UID and name of the pod that took its place: the last one admitted, unless the same scheduler bound both."""
         if not self._drafts.on_node.get(node):
             return None
         uid, key = self._last_on(node)
@@ -79,7 +79,7 @@ class KubeletEvents:
         return uid, key
 
     def _on_kubelet_preempting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        """Which takes until the pod has terminated; the span says when the kubelet turned against it."""
+        """The termination follows; the span says when the kubelet chose the pod as a victim."""
         by, node = data["by"], data["node"]
         attributes: dict[str, AttributeValue] = {
             "kemu.preemptor": by,
@@ -95,7 +95,7 @@ class KubeletEvents:
         )  # fmt: skip
 
     def _on_evicting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        """What follows is the termination; the span says when the kubelet chose the pod, and why."""
+        """The termination follows; the span says when the kubelet chose the pod, and why."""
         attributes: dict[str, AttributeValue] = {
             NODE: data["node"],
             "kemu.signal": data["signal"],
@@ -106,7 +106,7 @@ class KubeletEvents:
         self._drafts.emit("evicted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes, name="evicted")
 
     def _on_shutting_down(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        """What follows is the termination."""
+        """The termination follows."""
         attributes: dict[str, AttributeValue] = {
             NODE: data["node"],
             "kemu.grace_period_s": data["grace_s"],
@@ -149,7 +149,7 @@ class KubeletEvents:
             "k8s.container.name": container,
             "kemu.exit_code": code,
         }
-        # What a kubelet finds ended it knows from the pod's status, where times are whole seconds.
+        # Of a container that it finds ended, a kubelet knows the times from the pod's status, in whole seconds.
         start_ns = max(data["start"], pod.created_ns or 0)
         self._drafts.emit(
             spans.CONTAINER, pod.key, pod.uid, actor, start_ns, time_ns, attributes,
@@ -159,7 +159,7 @@ class KubeletEvents:
     def _on_restarting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         pod = self._drafts.pod(data)
         if pod.has_several:
-            # The pod runs on, or has not come to run yet: its container has a span.
+            # The pod goes on, or has not started to run: the container has a span of its own.
             return
         pod.node, pod.instance = data["node"], actor
         if pod.running_ns is None:

@@ -2,7 +2,7 @@
 
 :func:`export_run` sends the traces of a run folder. :class:`LiveExporter` takes events while they happen and sends from
 a thread of its own. Spans are those of the OpenTelemetry SDK (``ReadableSpan``), in its encoding; sending is done here
-and not by the SDK's exporter, which keeps to itself why a batch failed and which spans a collector refused, and whose
+and not by the SDK's exporter, which does not tell why a batch failed and which spans a collector refused, and whose
 defaults (ids, clock, resource from the environment) would make two exports of one run differ.
 """
 
@@ -37,7 +37,7 @@ BATCH_SPANS = 512
 MOST_REQUEST_BYTES = 3 << 20
 """Collectors refuse messages of more than 4 MiB unless told otherwise."""
 MOST_WAITING_SPANS = 1 << 17
-"""That a live exporter holds while the collector is slower than the run; more are dropped, and counted."""
+"""How many a live exporter holds while the collector is slower than the run; more are dropped, and counted."""
 
 _CONNECT_TIMEOUT_S = 5.0
 _SEND_TIMEOUT_S = 10.0
@@ -76,7 +76,7 @@ def target_of(endpoint: str) -> str:
 
 
 def check(endpoint: str) -> None:
-    """Raises KemuError when nobody answers there."""
+    """Raises KemuError when no collector answers there."""
     _Sender(endpoint).connect().close()
 
 
@@ -104,7 +104,7 @@ def export_run(folder: Path, endpoint: str) -> ExportReport:
 
 
 def _send_or_drop(sender: _Sender, batch: Sequence[Span]) -> None:
-    """A collector that went away does not come back for a file: the rest is only counted."""
+    """Once a collector is gone, do not wait for it: count the remaining spans as dropped."""
     if sender.failures < _LOST_AFTER_FAILURES:
         sender.send(batch)
     else:
@@ -114,7 +114,7 @@ def _send_or_drop(sender: _Sender, batch: Sequence[Span]) -> None:
 class LiveExporter:
     """Sends the spans of one process while it runs. ``feed`` has the signature of a ``LogSink``.
 
-    The collector's troubles are never the run's: spans that it does not take are counted as dropped.
+    A slow or dead collector never delays the run: spans that it does not take are counted as dropped.
     """
 
     def __init__(self, endpoint: str, epoch_unix_s: int) -> None:
@@ -242,7 +242,7 @@ class _Sender:
     def _deliver(self, request: Any, count: int) -> tuple[int, str]:
         """How many of its spans were not taken, and why."""
         wait_s = _FIRST_RETRY_S
-        # In trouble, each batch gets but one short try: a dead collector shall cost little.
+        # After a failure each batch gets one short try: a dead collector must not cost much time.
         tries, timeout_s = (1, _TROUBLED_TIMEOUT_S) if self.failures else (1 + _RETRIES, _SEND_TIMEOUT_S)
         while True:
             tries -= 1

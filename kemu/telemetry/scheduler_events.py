@@ -1,4 +1,4 @@
-"""Spans from what schedulers tell of pods: queues, attempts, preemptions, nominations, bindings."""
+"""Spans from the events of schedulers: queues, attempts, preemptions, nominations, bindings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kemu.telemetry.spans import NODE, REASON, AttributeValue, Link
 
 
 class SchedulerEvents:
-    """Handlers of these events, by kind; those of the rescheduler are alike."""
+    """Handlers of these events, by kind; those of the rescheduler have the same shape."""
 
     def __init__(self, written: drafts.Drafts) -> None:
         self._drafts = written

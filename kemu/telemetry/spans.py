@@ -1,4 +1,4 @@
-"""What a span is, and how its identity follows from what it tells of.
+"""What a span is, and how its id follows from what it stands for.
 
 The trace of a pod has the pod's UID as its id, and ids of spans are hashes of what they stand for. So actors in
 different processes add to one trace, and link to spans that others emit, without passing any context, and a second
