@@ -114,6 +114,10 @@ class _Driver:
             pod.spec.containers[0].ports[0].hostPort = 8000 + number % 5
         if draw.random() < 0.01:
             requests["cpu"].string = "1000"
+        if draw.random() < 0.02:
+            # No node has it: the pod waits until it ends.
+            for amounts in (requests, pod.spec.containers[0].resources.limits):
+                amounts[f"example.com/device-{number}"].string = "1"
         if draw.random() < 0.05:
             pod.spec.tolerations.add(key="churn", operator="Exists")
         self.pods.append(pod.metadata.name)

@@ -46,6 +46,8 @@ def sizes(engine: Engine) -> dict[str, int]:
     found = {
         "templates": len(cluster.templates._by_key),
         "resources": len(cluster.names.names),
+        "indexed_pods": cluster.counts.indexed_pods,
+        "indexed_services": len(cluster._services),
         "label_columns": len(cluster._labels),
         "label_values": sum(len(column.values) for column in cluster._labels.values()),
         "taint_sets": len(cluster.taint_sets),
@@ -76,8 +78,10 @@ def sizes(engine: Engine) -> dict[str, int]:
 def _rebuilt(cluster: Cluster, nodes: dict[str, Any], pods: list[Any]) -> Cluster:
     """A cache built from the objects alone; only the order in which nodes were added comes from the old one."""
     fresh = Cluster()
-    for name in cluster.names.names:
-        fresh.names.of(name)
+    fresh.names.names[:] = cluster.names.names
+    fresh.names.index.clear()
+    fresh.names.index.update(cluster.names.index)
+    fresh._widen()
     for members in cluster._zones.values():
         for name in members:
             if name in nodes:

@@ -12,13 +12,14 @@ up, as with kube-scheduler's defaults (:mod:`kemu.scheduler.cycle.status_updates
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kemu.client.recorders import Recorder
 from kemu.runtime.env import Env
 from kemu.scheduler.binding_cycles import BindingCycles
 from kemu.scheduler.cache.cluster import Cluster
+from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.configuration.configurations import Configuration, ProfileConfiguration
 from kemu.scheduler.configuration.timings import Timing
 from kemu.scheduler.cycle.decisions import Decider
@@ -147,12 +148,19 @@ class Engine:
         self.queue.start()
         while True:
             self.between_attempts()
+            self.cluster.forget_resources(self._waiting())
             pod = self.queue.take()
             if pod is None:
                 self._ready.clear()
                 await self._ready.wait()
             else:
                 await self.schedule_one(pod)
+
+    def _waiting(self) -> Iterator[PodInfo]:
+        """The pods in the queue and in their binding cycles."""
+        for pods in (self.queue.pods, self.bindings.under_way):
+            for pod in pods.values():
+                yield pod.info
 
     async def schedule_one(self, pod: QueuedPod) -> None:
         """The scheduling cycle of a pod; if it ends with a node, its binding cycle begins beside the loop."""

@@ -205,3 +205,47 @@ def test_more_room_never_makes_a_node_unfit(history: list[tuple[Any, ...]], data
     cluster.settle()
     filtering = decider.filter(cluster.pending(pod))
     assert all(filtering.status(cluster.nodes[name].row) is None for name in fit)
+
+
+def test_names_of_resources_that_nobody_uses_lose_their_numbers() -> None:
+    """A thousand nodes come and go, each with a device of its own; what is left answers as a cluster made anew."""
+    cluster = objects.cluster_of([objects.node("stays", **{"example.com/kept": "2"})])
+    used = objects.pod("used", on="stays")
+    used.spec.containers[0].resources.requests["example.com/kept"].string = "1"
+    cluster.see_pod(used)
+    decider = objects.decider(cluster)
+    for number in range(1000):
+        name = f"example.com/device-{number}"
+        cluster.set_node(objects.node("comes", **{name: "3"}))
+        pod = objects.pod(f"p{number}")
+        pod.spec.containers[0].resources.requests[name].string = "3"
+        waiting = cluster.pending(pod)
+        assert decider.decide(waiting).node == "comes"
+        cluster.assume(waiting, "comes")
+        assert decider.filter(waiting).message() == f"0/2 nodes are available: 2 Insufficient {name}."
+        cluster.remove_pod(waiting.uid)
+        cluster.remove_node("comes")
+        cluster.templates._by_key.clear()
+        cluster.forget_resources([])
+    assert len(cluster.names.names) < 200
+    asking = objects.pod("asking")
+    asking.spec.containers[0].resources.requests["example.com/kept"].string = "2"
+    filtering = decider.filter(cluster.pending(asking))
+    assert filtering.message() == "0/1 nodes are available: 1 Insufficient example.com/kept."
+
+
+def test_a_name_that_a_waiting_pod_or_a_score_uses_keeps_its_number() -> None:
+    cluster = objects.cluster_of([objects.node("n1")])
+    scored = {"name": "example.com/scored", "weight": 1}
+    arguments = {"scoringStrategy": {"type": "LeastAllocated", "resources": [scored]}}
+    objects.decider(cluster, {"pluginConfig": [{"name": "NodeResourcesFit", "args": arguments}]})
+    pod = objects.pod("waits")
+    pod.spec.containers[0].resources.requests["example.com/wanted"].string = "1"
+    waiting = cluster.pending(pod)
+    cluster.templates._by_key.clear()
+    numbers = [cluster.names.of(name) for name in ("example.com/scored", "example.com/wanted")]
+    for number in range(100):
+        cluster.names.of(f"example.com/device-{number}")
+    cluster.forget_resources([waiting])
+    assert len(cluster.names.index) == 5
+    assert [cluster.names.index[name] for name in ("example.com/scored", "example.com/wanted")] == numbers

@@ -455,3 +455,14 @@ def test_to_wait_for_nodes_does_not_keep_a_run_alive() -> None:
     assert world.clock.foreground() == []
     world.queue.nodes_changed(True)
     assert world.clock.foreground() == [2 * SECOND_NS]
+
+
+def test_void_entries_do_not_pile_up() -> None:
+    """A pod that never comes to the head is sorted in again and again; others come and go behind it."""
+    world = World()
+    world.add("first", priority=10)
+    for number in range(1000):
+        world.add(f"p{number}")
+        world.queue.remove(f"uid-p{number}")
+    assert len(world.queue._active) < 100
+    assert world.taken() == ["first"]

@@ -12,7 +12,7 @@ An attempt that takes time works on the state as it was when it began: :meth:`Cl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -283,6 +283,26 @@ class Cluster:
                 table.write(self.rows[row])
         table.seen = self.pod_changes.end
         return table
+
+    def forget_resources(self, waiting: Iterable[PodInfo]) -> None:
+        """Let go of the names of resources that no node, no pod and no kept template uses, when they have become many.
+
+        ``waiting``: the pods that are not on nodes. Not during an attempt.
+        """
+        if not self.names.too_many:
+            return
+        used: dict[int, None] = {}
+        for node in self.nodes.values():
+            for amounts in (node.allocatable, node.requested):
+                used.update((number, None) for number, amount in enumerate(amounts) if amount)
+        for pod in (*self.pods.values(), *self.nominator.pods(), *waiting):
+            for requested in (pod.requests, pod.template.requests, pod.template.score_requests):
+                used.update((number, None) for number, _amount in requested)
+        for template in self.templates:
+            for requested in (template.requests, template.score_requests):
+                used.update((number, None) for number, _amount in requested)
+        self.names.forget_all_but(used)
+        self._everywhere.clear()
 
     def every_node_has(self, resource: int) -> bool:
         """Whether all nodes have some of a resource (by number)."""

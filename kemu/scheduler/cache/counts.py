@@ -176,6 +176,11 @@ class Counts:
             for owner in owners.values():
                 yield from owner.kept()
 
+    @property
+    def indexed_pods(self) -> int:
+        """How many pods are found by label."""
+        return 0 if self._pods is None else len(self._pods)
+
     # Read by plugins ------------------------------------------------------------------------------------------------
 
     def owning(self, kind: str, labels: Mapping[str, str]) -> Iterator[TermColumn]:

@@ -5,7 +5,7 @@ Nodes hold the nominator's own lists (``NodeInfo.nominated``). It is live, not p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from kemu.scheduler.cache.pods import PodInfo
 
@@ -74,6 +74,10 @@ class Nominator:
     def node_of(self, uid: str) -> str:
         pod = self._pods.get(uid)
         return pod.nominated if pod is not None else ""
+
+    def pods(self) -> Iterable[PodInfo]:
+        """All nominated pods."""
+        return self._pods.values()
 
     def on(self, node: str) -> list[PodInfo]:
         """The pods nominated to a node, in order of nomination: a live list that callers must not change."""

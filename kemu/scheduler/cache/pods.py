@@ -7,7 +7,7 @@ one pod. Both are read by plugins; only the cache (:mod:`kemu.scheduler.cache.cl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
@@ -20,23 +20,56 @@ MEMORY = 1
 _NATIVE = (requests.CPU, requests.MEMORY, requests.EPHEMERAL_STORAGE)
 
 
-class ResourceNames:
-    """Numbers for the names of resources, in order of their first appearance: indices into resource lists."""
+_SPARE_NAMES = 64
+"""So many names of resources may stand unused, beside as many as are in use."""
 
-    __slots__ = ("index", "names", "on_new")
+
+class ResourceNames:
+    """Numbers for the names of resources: indices into resource lists.
+
+    A number whose name nobody uses any more is given to another name, see :meth:`forget_all_but`.
+    """
+
+    __slots__ = ("_free", "_kept", "_limit", "index", "names", "on_new")
 
     def __init__(self, on_new: Callable[[], object] = lambda: None) -> None:
         self.on_new = on_new
         self.names: list[str] = list(_NATIVE)
+        """By number; "" for a number that is free."""
         self.index: dict[str, int] = {name: number for number, name in enumerate(self.names)}
+        self._free: list[int] = []
+        self._kept: dict[int, None] = dict.fromkeys(self.index.values())
+        self._limit = _SPARE_NAMES
 
     def of(self, name: str) -> int:
         number = self.index.get(name)
-        if number is None:
+        if number is not None:
+            return number
+        if self._free:
+            number = self.index[name] = self._free.pop()
+            self.names[number] = name
+        else:
             number = self.index[name] = len(self.names)
             self.names.append(name)
             self.on_new()
         return number
+
+    def keep(self, names: Iterable[str]) -> None:
+        """These never lose their numbers: plugins remember them."""
+        self._kept.update((self.of(name), None) for name in names)
+
+    @property
+    def too_many(self) -> bool:
+        """Whether it is time to look which names are still in use."""
+        return len(self.index) > self._limit
+
+    def forget_all_but(self, used: Mapping[int, object]) -> None:
+        for number, name in enumerate(self.names):
+            if name and number not in used and number not in self._kept:
+                del self.index[name]
+                self.names[number] = ""
+                self._free.append(number)
+        self._limit = 2 * len(self.index) + _SPARE_NAMES
 
 
 def is_scalar_resource(name: str) -> bool:
@@ -149,6 +182,10 @@ class Templates:
         self._by_key: dict[tuple[str, bytes], Template] = {}
         self._limit = limit
         self._made = 0
+
+    def __iter__(self) -> Iterator[Template]:
+        """Those that are kept."""
+        return iter(self._by_key.values())
 
     def of(self, pod: Any, *, keep_node_name: bool = False) -> Template:
         """``keep_node_name``: the node name is a demand of a pending pod, not where the pod runs."""

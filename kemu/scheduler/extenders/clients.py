@@ -58,25 +58,19 @@ class ExtenderClient:
         self._env = env
         self._cluster = cluster
         self._stub = extender_pb2_grpc.ExtenderStub(env.dial(configuration.peer))  # type: ignore[no-untyped-call]
-        self._interest: dict[int, bool] = {}
-        """By template."""
 
     def is_interested(self, pod: PodInfo) -> bool:
         """Whether a container requests (or limits) a resource that the extender manages."""
         managed = self.configuration.managed_resources
         if not managed:
             return True
-        number = pod.template.number
-        answer = self._interest.get(number)
-        if answer is None:
-            spec = pod.pod.spec
-            lists = [
-                amounts
-                for container in (*spec.containers, *spec.initContainers)
-                for amounts in (container.resources.requests, container.resources.limits)
-            ]
-            answer = self._interest[number] = any(name in amounts for amounts in lists for name in managed)
-        return answer
+        spec = pod.pod.spec
+        return any(
+            name in amounts
+            for container in (*spec.containers, *spec.initContainers)
+            for amounts in (container.resources.requests, container.resources.limits)
+            for name in managed
+        )
 
     async def filter(
         self, pod: PodInfo, nodes: Sequence[NodeInfo]

@@ -30,6 +30,7 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
         super().__init__(args, handle)
         self.resources: list[str] = [one["name"] for one in args["resources"]]
+        handle.cluster.names.keep(self.resources)
 
     def prepare_scores(self, cycle: Cycle, rows: IntArray) -> Any:
         amounts = dict(cycle.template.requests)

@@ -73,6 +73,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         strategy = args["scoringStrategy"]
         self.strategy: str = strategy["type"]
         self.weights: list[tuple[str, int]] = [(one["name"], one["weight"]) for one in strategy["resources"]]
+        handle.cluster.names.keep(name for name, _weight in self.weights)
         self.shape: tuple[tuple[int, int], ...] = ((0, 0),)
         if self.strategy == RATIO:
             points = strategy["requestedToCapacityRatio"]["shape"]

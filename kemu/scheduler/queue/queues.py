@@ -42,6 +42,9 @@ _SKIP, _AFTER_BACKOFF, _IMMEDIATELY = range(3)
 
 _HEAPS = (ACTIVE, BACKOFF, ERROR_BACKOFF)
 
+_VOID_ENTRIES = 64
+"""So many void entries may stand in a heap, beside as many as twice the pods that wait."""
+
 FLUSH_INTERVAL_S = 30
 LONGEST_WAIT_S = 300
 """A pod that waited longer in the unschedulable set is tried again without an event."""
@@ -338,10 +341,15 @@ class SchedulingQueue:
         """Push the pod onto the heap of its place; an earlier entry becomes invalid."""
         order = (*self._sort_key(pod.info, pod.timestamp_ns), pod.stamp, self._entry(pod), pod)
         if pod.place == ACTIVE:
-            heapq.heappush(self._active, order)
+            heap = self._active
         else:
             heap = self._backoff if pod.place == BACKOFF else self._errors
-            heapq.heappush(heap, (self._backoff_end_ns(pod), *order))
+            order = (self._backoff_end_ns(pod), *order)
+        heapq.heappush(heap, order)
+        if len(heap) > 2 * len(self.pods) + _VOID_ENTRIES:
+            # Most of them are void, and hold pods that may be gone.
+            heap[:] = [one for one in heap if one[-1].entry == one[-2]]
+            heapq.heapify(heap)
 
     def _is_gated(self, pod: QueuedPod, cause: str) -> bool:
         """Run PreEnqueue; True if a plugin rejects the pod, which then waits among the gated ones."""
