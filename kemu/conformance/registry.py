@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 _MODULES = {
     "kubelet": ("kemu.conformance.kubelet.decisions", "kemu.conformance.kubelet.judgements"),
-    "scheduler": ("kemu.conformance.scheduler.decisions", "kemu.conformance.scheduler.judgements"),
+    "scheduler": ("kemu.conformance.scheduler.questions", "kemu.conformance.scheduler.questions"),
     "timeline": ("kemu.conformance.scheduler.timelines", "kemu.conformance.scheduler.timelines"),
 }
 

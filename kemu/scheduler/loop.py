@@ -66,6 +66,7 @@ class Engine:
         self.cluster = Cluster()
         self.handle = Handle(self.cluster, env.random, policy)
         self.handle.api, self.handle.clock = api, env.clock
+        self.handle.draws_lots = configuration.parallelism > 1
         if policy.avoidEvictedNode:
             self.handle.avoided = AvoidedNodes(env.clock, env.spawn, policy.avoidEvictedNode, self._avoidance_over)
         self.avoided = self.handle.avoided

@@ -9,6 +9,7 @@ import pytest
 
 from kemu.k8s import core_v1_pb2
 from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.cycle import ties
 from kemu.scheduler.cycle.decisions import Decider, ScheduleResult, nodes_to_find
 from kemu.scheduler.framework.interfaces import Cycle, NodeFilterPlugin
 from kemu.scheduler.framework.statuses import PENDING, Status, unresolvable, unschedulable
@@ -150,6 +151,21 @@ def test_the_start_is_taken_modulo_the_nodes_that_are_left() -> None:
         cluster.remove_node(f"n{number:03}")
     decider.decide(cluster.pending(objects.pod("p")))
     assert decider.start_row == (220 + 100) % 200
+
+
+def test_with_one_worker_the_order_of_the_search_decides_between_equal_nodes() -> None:
+    """The scores stand in a heap: of equal ones the first, but those of its left branch before the second."""
+    top = [ties.top_of_heap(places) for places in ({0, 1, 2}, {2, 3}, {2, 9}, {5, 6}, {4, 5}, {6})]
+    assert top == [0, 3, 9, 5, 4, 6]
+    cluster = objects.cluster_of([objects.node(f"n{number}") for number in range(8)])
+    for start in (0, 5):
+        chosen = set()
+        for seed in range(9):
+            decider = objects.decider(cluster, seed=seed)
+            decider.profile.handle.draws_lots = False
+            decider.start_row = start
+            chosen.add(decider.decide(cluster.pending(objects.pod("p"))).node)
+        assert chosen == {f"n{start}"}
 
 
 def test_ties_are_broken_by_the_stream_alone() -> None:

@@ -47,9 +47,9 @@ class Asked(Decider):
     compared: tuple[IntArray, IntArray] | None = None
     """Rows and their totals, which are right up to a constant. None: there was nothing to compare."""
 
-    def choose(self, decision: ScheduleResult, rows: IntArray, totals: IntArray) -> None:
+    def choose(self, decision: ScheduleResult, rows: IntArray, totals: IntArray, *, by_lot: bool = False) -> None:
         self.compared = rows, totals
-        super().choose(decision, rows, totals)
+        super().choose(decision, rows, totals, by_lot=by_lot)
 
 
 def cluster_of(case: Mapping[str, Any]) -> Cluster:

@@ -82,6 +82,8 @@ class World:
             in_tree.REGISTRY,
         )
         self.engine.step_s = latencies.step_s
+        # The record holds what every choice between equal nodes leads to.
+        self.engine.handle.draws_lots = True
         self.lookup = feeds.lookup_feeds(self.engine.cluster)
 
     # The API as the scheduler calls it ------------------------------------------------------------------------------

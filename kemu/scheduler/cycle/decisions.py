@@ -18,7 +18,7 @@ from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import BoolArray, IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo
-from kemu.scheduler.cycle import verdicts
+from kemu.scheduler.cycle import ties, verdicts
 from kemu.scheduler.cycle.evaluations import Evaluations
 from kemu.scheduler.cycle.filtering import LEFT_OUT, Filtering
 from kemu.scheduler.cycle.profiles import Profile
@@ -248,12 +248,20 @@ class Decider:
             decision.error = self.profile.score_failure
         return len(rows) < 2 or decision.error is not None
 
-    def choose(self, decision: ScheduleResult, rows: IntArray, totals: IntArray) -> None:
-        """The node with the highest total; of several, one at random."""
-        best = rows[totals == np.maximum.reduce(totals)]
+    def choose(self, decision: ScheduleResult, rows: IntArray, totals: IntArray, *, by_lot: bool = False) -> None:
+        """The node with the highest total. Of several, a lot decides, or with one worker the order of the search.
+
+        ``by_lot``: extenders have scored, which brings the lot back.
+        """
+        best = (totals == np.maximum.reduce(totals)).nonzero()[0]
         decision.ties = len(best)
-        choice = best[self.random.randrange(len(best))] if len(best) > 1 else best[0]
-        decision.node = self.cluster.rows[int(choice)].name
+        if len(best) == 1:
+            choice = best[0]
+        elif by_lot or self.profile.handle.draws_lots:
+            choice = best[self.random.randrange(len(best))]
+        else:
+            choice = ties.top_of_heap(set(best.tolist()))
+        decision.node = self.cluster.rows[int(rows[choice])].name
 
     @property
     def start_row(self) -> int:
@@ -279,10 +287,11 @@ class Decider:
             feasible = column[:every] == 0
         nodes = len(feasible)
         wanted = 1 if self.takes_first else nodes_to_find(nodes, self.percentage, self.least)
-        if wanted >= nodes:
+        start = self.start_row % nodes if nodes else 0
+        if wanted >= nodes and not start:
             found, visited = feasible.nonzero()[0], nodes
         else:
-            found, visited = search(feasible, self.start_row % nodes, wanted)
+            found, visited = search(feasible, start, wanted)
         rows: IntArray = found if narrowed is None else narrowed[found]
         decision.evaluated = decision.visited = visited
         own = self._nominated(filtering) if self.tries_nominated_node else None

@@ -223,7 +223,7 @@ class Extenders:
             filtering.refuse(refused)
         if not decider.is_clear(decision, rows):
             totals = decider.totals(filtering, rows) + await self._prioritize(filtering, rows)
-            decider.choose(decision, rows, totals)
+            decider.choose(decision, rows, totals, by_lot=bool(self._concerned(pod, _prioritizes)))
         return decision
 
     async def _is_still_good(self, filtering: Filtering, node: NodeInfo) -> bool:
@@ -267,7 +267,7 @@ class Extenders:
         pod = filtering.cycle.pod
         nodes = [self._cluster.rows[row] for row in rows.tolist()]
         total: IntArray = np.zeros(len(rows), dtype=np.int64)
-        asked = self._concerned(pod, lambda configuration: configuration.prioritizes)
+        asked = self._concerned(pod, _prioritizes)
         for scores in await asyncio.gather(*[_unless_it_fails(client.prioritize(pod, nodes), {}) for client in asked]):
             total += np.array([scores.get(node.name, 0) for node in nodes], dtype=np.int64)
         return total
@@ -314,6 +314,10 @@ class Extenders:
                 return Status(ERROR, (str(error),))
             return None
         return SKIP
+
+
+def _prioritizes(configuration: ExtenderConfiguration) -> bool:
+    return configuration.prioritizes
 
 
 async def _unless_it_fails(answer: Awaitable[Answer], otherwise: Answer) -> Answer:

@@ -103,6 +103,8 @@ class Handle:
         self.policy = policy or Policy()
         self.start_row = 0
         """Where the next search for feasible nodes begins, for all profiles (``nextStartNodeIndex``)."""
+        self.draws_lots = True
+        """Several workers find nodes in no certain order, and the order decides between nodes of equal score."""
         self.preempted_on: dict[str, str] = {}
         """Without nominations: the node on which a pod (by UID) preempted, lest it preempt elsewhere too."""
         self.is_preempting: Callable[[str], bool] = lambda uid: False

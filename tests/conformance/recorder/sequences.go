@@ -11,7 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-const repetitionsOfSequences = 3
+const repetitionsOfSequences = 16
 
 // sequence is what one scheduler decides about pods in turn: where the search starts depends on those before.
 type sequence struct {

@@ -29,12 +29,12 @@ import (
 )
 
 const (
-	// A call of the scheduler takes 3 ms in all, and is applied between 2 and 3 ms after it was sent.
-	untilApplied, untilAnswered = 2400 * time.Microsecond, 600 * time.Microsecond
-	orphansLive                 = 40 * time.Second
-	namespace                   = "default"
-	shutdownAnnotation          = "kemu.dev/shutdown-seconds"
-	runAnnotation               = "kemu.dev/run-seconds"
+	// A call is applied between 2 and 3 ms after it was sent, if it takes 3.
+	untilAnswered      = 600 * time.Microsecond
+	orphansLive        = 40 * time.Second
+	namespace          = "default"
+	shutdownAnnotation = "kemu.dev/shutdown-seconds"
+	runAnnotation      = "kemu.dev/run-seconds"
 )
 
 var (
@@ -45,9 +45,10 @@ var (
 
 // world is the API server, the kubelets and the people, as far as a timeline knows them; also who writes it down.
 type world struct {
-	asked   *history
-	tracker clienttesting.ObjectTracker
-	changed chan struct{}
+	asked     *history
+	latencies latencies
+	tracker   clienttesting.ObjectTracker
+	changed   chan struct{}
 
 	mu       sync.Mutex
 	began    bool
@@ -62,9 +63,9 @@ type world struct {
 	timeline []entry
 }
 
-func newWorld(asked *history, tracker clienttesting.ObjectTracker) *world {
+func newWorld(asked *history, small latencies, tracker clienttesting.ObjectTracker) *world {
 	return &world{
-		asked: asked, tracker: tracker, changed: make(chan struct{}, 1), pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{},
+		asked: asked, latencies: small, tracker: tracker, changed: make(chan struct{}, 1), pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{},
 		ends: map[string]time.Time{}, gone: map[string]place{}, refusals: asked.BindErrors, deleted: map[string]bool{},
 		failing: map[string]string{}, timeline: []entry{},
 	}
@@ -407,7 +408,7 @@ func (p slowPods) Patch(
 
 // call waits, applies what is asked for if the pod is there, and waits for the answer.
 func (w *world) call(name string, apply func() error) error {
-	time.Sleep(untilApplied)
+	time.Sleep(w.latencies.call - untilAnswered)
 	w.mu.Lock()
 	err := error(apierrors.NewNotFound(podsResource.GroupResource(), name))
 	if w.pods[name] != nil {

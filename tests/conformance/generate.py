@@ -1,0 +1,30 @@
+"""Make cases for the recorder: ``python -m tests.conformance.generate sampling --seed 1 --count 40 > cases.jsonl``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+
+from tests.conformance.generators import sequences, timelines
+
+GENERATORS = {
+    **dict.fromkeys(sequences.FAMILIES, sequences.case),
+    **dict.fromkeys(timelines.FAMILIES, timelines.case),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.generate", description=__doc__)
+    parser.add_argument("family", choices=sorted(GENERATORS))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=20)
+    asked = parser.parse_args()
+    for number in range(asked.count):
+        case = GENERATORS[asked.family](asked.family, asked.seed, number)
+        json.dump({"case": case}, sys.stdout, separators=(",", ":"), sort_keys=True)
+        sys.stdout.write("\n")
+
+
+if __name__ == "__main__":
+    main()
