@@ -1,13 +1,16 @@
-"""Kubernetes objects, as every part of kemu understands them.
+"""Kubernetes objects: their kinds, their JSON, and the rules that several components share.
 
-    resources                            the kinds, their names and keys
-    convert, times                       JSON and YAML to messages and back (json_readers, json_writers, descriptors)
-    quantities, requests, qos            amounts, what pods request, quality of service
-    selectors, names                     who is selected; the syntax of names and labels
-    defaults, validation                 what the API server fills in and what it refuses, with its parts
-                                         metadata_, resource_, placement_ and pod_validation and causes
-    meta, pod_phases                     small helpers on metadata, conditions and phases
-    heartbeats, fingerprints, floats     heartbeats stated, not sent; objects in four bytes; floats of 32 bits
+    resources                       the kinds, with their names, message classes and keys in the store
+    conversion                      JSON and YAML to messages and back
+    defaults, validation            what the API server fills in, and what it refuses
+    fields                          how kemu treats each field: acts, cannot matter, refused
+    quantities, requests, qos       amounts, the requests of pods, QoS classes
+    selectors, names, host_ports    what selects what, the syntax of names, conflicts of ports
+    meta, pod_phases, times         metadata and conditions, phases, timestamps and durations
+    heartbeats                      heartbeats that a kubelet states instead of sending them
+    fingerprints, floats            four-byte digests of nodes and their pods; 32-bit floats
+    key_ranges                      ranges of keys in the store
 
-Objects are protobuf messages (``kemu.k8s``) throughout. Nothing here does input or output or knows of actors.
+Objects are protobuf messages (``kemu.k8s``). Nothing here does input or output, or knows of actors. Begin at
+``resources``.
 """

@@ -1,8 +1,8 @@
 """What the API server fills in when an object is created.
 
 :func:`apply` mirrors the defaulting of the API types (``pkg/apis/*/v1/defaults.go`` of Kubernetes): absent fields get
-their stated values. :func:`prepare_create` mirrors the create strategies (``pkg/registry``): the parts that users may
-not set. Priority, tolerations and overhead are the business of admission plugins.
+their documented defaults. :func:`prepare_create` mirrors the create strategies (``pkg/registry``), which set what users
+may not set. Priority, default tolerations and overhead come from admission plugins.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _MILLI_NANO = 1_000_000
 
 
 def apply(obj: Message) -> None:
-    """Fill in, in place, what the API server would. Objects of kinds without defaults stay as they are.
+    """Fill in the defaults, in place. Objects of kinds without defaults stay as they are.
 
-    Quantities that do not parse are left alone: validation comes after and refuses them.
+    Quantities that cannot be parsed stay as they are; validation refuses them later.
     """
     fill = _FILL.get(type(obj))
     if fill is not None:
@@ -34,9 +34,9 @@ def apply(obj: Message) -> None:
 
 
 def prepare_create(obj: Message) -> None:
-    """Set, in place, what belongs to the server when an object is created: generation, initial status.
+    """Set the fields that belong to the server, in place: generation and initial status.
 
-    A pod is Pending, has its QoS class, and its ``matchLabelKeys`` are merged into their selectors. Comes after
+    A pod becomes Pending and gets its QoS class; its ``matchLabelKeys`` are merged into its selectors. Call it after
     :func:`apply` and before validation.
     """
     prepare = _PREPARE.get(type(obj))
@@ -54,7 +54,7 @@ def _default_pod(pod: Any) -> None:
 
 @lru_cache(1024)
 def _filled_in(spec_bytes: bytes) -> bytes:
-    """The spec of a pod with its defaults. Most pods are copies of one spec: it is filled in once."""
+    """The spec of a pod with its defaults. Cached, because most pods are copies of one spec."""
     pod: Any = core_v1_pb2.Pod()
     spec = pod.spec
     spec.ParseFromString(spec_bytes)
@@ -80,7 +80,7 @@ def _filled_in(spec_bytes: bytes) -> bytes:
 
 
 def _default_pod_spec(spec: Any) -> None:
-    """What pods and pod templates have in common."""
+    """The defaults that pods and pod templates share."""
     for container in spec.containers:
         _default_container(container)
     for container in spec.initContainers:
@@ -101,7 +101,7 @@ def _default_pod_spec(spec: Any) -> None:
         spec.terminationGracePeriodSeconds = DEFAULT_GRACE_PERIOD_S
     if not spec.schedulerName:
         spec.schedulerName = DEFAULT_SCHEDULER
-    # The old name of the field and the new one always say the same.
+    # The old and the new name of the field always hold the same value.
     if spec.serviceAccountName:
         spec.serviceAccount = spec.serviceAccountName
     elif spec.serviceAccount:
@@ -175,7 +175,7 @@ def _default_volume(volume: Any) -> None:
 
 
 def _default_requests(resources: Any) -> None:
-    """A limit without a request is a request too."""
+    """A limit without a request becomes the request."""
     limits, wanted = resources.limits, resources.requests
     for name in limits:
         if name not in wanted:
@@ -183,7 +183,7 @@ def _default_requests(resources: Any) -> None:
 
 
 def _default_pod_resources(pod: Any) -> None:
-    """Pod-level limits bring pod-level requests: what the containers request together, else the limit itself."""
+    """Pod-level limits without requests: the sum of the containers' requests becomes the request, else the limit."""
     resources = pod.spec.resources
     _round_up(resources.requests)
     _round_up(resources.limits)
@@ -375,7 +375,7 @@ def _default_job(job: Any) -> None:
     if not spec.HasField("parallelism"):
         spec.parallelism = 1
     if not spec.HasField("backoffLimit"):
-        # With a limit for each index the job itself has no limit to speak of.
+        # With a limit for each index, the job as a whole has practically none.
         spec.backoffLimit = 2**31 - 1 if spec.HasField("backoffLimitPerIndex") else 6
     if not spec.completionMode:
         spec.completionMode = "NonIndexed"

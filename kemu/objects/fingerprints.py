@@ -1,7 +1,7 @@
-"""Fingerprints of nodes and of the pods on them: what a scheduler counts, in four bytes.
+"""Fingerprints: four-byte digests of nodes and of the load that their pods put on them.
 
-Two who count the same get the same number: the scheduler from its cache (:mod:`kemu.scheduler.audits`), the check
-``cache-agrees-with-store`` from the objects in the store.
+Equal state gives equal fingerprints. The scheduler computes them from its cache (:mod:`kemu.scheduler.audits`), and
+the check ``cache-agrees-with-store`` computes them from the objects in the store.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 
 BYTES = 4
-"""Of one fingerprint in :func:`packed`."""
+"""The size of one fingerprint in :func:`packed`."""
 
 
 def of_node(
@@ -20,13 +20,13 @@ def of_node(
     unschedulable: bool,
     allocatable: Mapping[str, int],
 ) -> int:
-    """What only the node object determines. Taints as (key, value, effect); amounts of 0 do not count."""
+    """The part that the Node object alone determines. Taints are (key, value, effect); amounts of 0 do not count."""
     amounts = sorted((resource, amount) for resource, amount in allocatable.items() if amount)
     return _number((name, sorted(labels.items()), [tuple(one) for one in taints], bool(unschedulable), amounts))
 
 
 def of_load(name: str, uids: Iterable[str], requested: Mapping[str, int], non_zero: tuple[int, int]) -> int:
-    """The pods on a node: who they are, the sum of their requests, and cpu and memory as scores count them."""
+    """The pods on a node: their UIDs, the sum of their requests, and cpu and memory as scores count them."""
     amounts = sorted((resource, amount) for resource, amount in requested.items() if amount)
     return _number((name, sorted(uids), amounts, non_zero))
 

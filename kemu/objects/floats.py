@@ -1,4 +1,4 @@
-"""Floats of 32 bits, as Kubernetes holds a few settings, where a comparison turns on their rounding."""
+"""32-bit floats: Kubernetes holds a few settings in them, and their rounding can decide a comparison."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import struct
 
 
 def to_32_bits(number: float) -> float:
-    """The nearest float of 32 bits. Raises OverflowError where they cannot hold the number."""
+    """The nearest 32-bit float. Raises OverflowError for a number that it cannot hold."""
     rounded: float = struct.unpack("<f", struct.pack("<f", number))[0]
     return rounded

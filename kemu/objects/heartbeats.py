@@ -1,13 +1,13 @@
-"""Standing heartbeats: a healthy kubelet states when it renews its lease and reports its status, and then sleeps.
+"""Standing heartbeats: a healthy kubelet states when it will renew its lease and report its status, and sends nothing.
 
-The times are a pure function of what is stated, so that whoever reads knows them without a message: the API server,
-which shows leases and heartbeats of conditions as they would be (:func:`show`), and the node lifecycle controller. A
-kubelet that does send its heartbeats sends them at the same times, so both ways show the same.
+The times are a pure function of the statement, so readers know them without a message: the API server, which shows
+leases and conditions as the heartbeats would have left them (:func:`show`), and the node lifecycle controller. A
+kubelet that sends its heartbeats sends them at the same times, so both modes show the same.
 
 A statement is the annotation :data:`ANNOTATION` of a Lease (its renewals) or of a Node (the reports of its unchanged
-status): a JSON object of the fields of :class:`Statement`, all in ns of Unix time. The two random parts of each pair
-of renewals add up to the whole jitter: each pause is distributed as ``wait.JitterUntil`` makes it, and the time of any
-renewal is found at once, however many came before.
+status): a JSON object with the fields of :class:`Statement`, all in Unix nanoseconds. The two random parts of each pair
+of renewals add up to the whole jitter. So each pause has the distribution of ``wait.JitterUntil``, and the time of any
+renewal is computed directly, without those before it.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from kemu.objects import meta
 
 ANNOTATION = "kemu.dev/standing-heartbeats"
 CONDITIONS = ("MemoryPressure", "DiskPressure", "PIDPressure", "Ready")
-"""Of a Node: those that its kubelet reports."""
+"""The conditions of a Node that its kubelet reports."""
 
 _MASK = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 
 
 def _mixed(number: int) -> int:
-    """64 bits that look random (the finaliser of SplitMix64)."""
+    """64 pseudo-random bits (the finaliser of SplitMix64)."""
     number = ((number ^ (number >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     number = ((number ^ (number >> 27)) * 0x94D049BB133111EB) & _MASK
     return number ^ (number >> 31)
@@ -37,7 +37,7 @@ def _mixed(number: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """When something is done again and again: its first time, its interval, and by how much a pause may be longer."""
+    """A repeated action: its first time, its interval, and the largest extra length of a pause."""
 
     first: int
     every: int
@@ -45,7 +45,7 @@ class Schedule:
     seed: int = 0
 
     def time(self, number: int) -> int:
-        """Of the heartbeat with that number, from 0."""
+        """The time of the heartbeat with that number, from 0."""
         pair, is_second = divmod(number, 2)
         begin = self.first + pair * (2 * self.every + self.jitter)
         if not is_second:
@@ -66,15 +66,15 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """``until``: heartbeats from then on are sent; None: none is. ``arrives``: from a heartbeat until the API server's
-    watch cache would have it."""
+    """``until``: from then on heartbeats are sent; None: never. ``arrives``: how long a heartbeat takes to reach the
+    watch cache of the API server."""
 
     schedule: Schedule
     until: int | None
     arrives: int
 
     def last_seen(self, now: int, later: int = 0) -> int:
-        """The time of the last heartbeat that is known at ``now``, where news arrive so much ``later``; 0: none is."""
+        """The time of the last heartbeat known at ``now`` to a reader whose news are ``later`` by so much; 0: none."""
         end = now - self.arrives - later + 1
         if self.until is not None and self.until < end:
             end = self.until
@@ -102,13 +102,13 @@ def _decoded(text: str) -> Statement | None:
 
 
 def stated(obj: Any) -> Statement | None:
-    """What an object states. A text that is no statement, whoever wrote it there, states nothing."""
+    """The statement of an object. Text that cannot be read, whoever wrote it, counts as none."""
     text = obj.metadata.annotations.get(ANNOTATION)
     return _decoded(text) if text else None
 
 
 def state(obj: Any, statement: Statement | None) -> None:
-    """Write a statement into an object; None: take it away."""
+    """Write a statement into an object; None removes it."""
     if statement is not None:
         obj.metadata.annotations[ANNOTATION] = statement.encode()
     elif ANNOTATION in obj.metadata.annotations:
@@ -116,7 +116,7 @@ def state(obj: Any, statement: Statement | None) -> None:
 
 
 def renewed_ns(lease: coordination_v1_pb2.Lease, now: int, later: int = 0) -> int | None:
-    """When a lease was renewed last, as is known at ``now``; None: it does not say."""
+    """When a lease was last renewed, as known at ``now``; None: unknown."""
     renew_time = lease.spec.renewTime
     written = meta.unix_ns(renew_time) if lease.spec.HasField("renewTime") else None
     statement = stated(lease)
@@ -127,7 +127,7 @@ def renewed_ns(lease: coordination_v1_pb2.Lease, now: int, later: int = 0) -> in
 
 
 def reported_ns(node: core_v1_pb2.Node, written: int, now: int, later: int = 0) -> int:
-    """When a node reported its status last. ``written``: what the condition says."""
+    """When a node last reported its status. ``written``: the time in the condition."""
     statement = stated(node)
     if statement is None:
         return written
@@ -136,7 +136,7 @@ def reported_ns(node: core_v1_pb2.Node, written: int, now: int, later: int = 0) 
 
 
 def show(message: type[Any], wire: bytes, now: int) -> bytes:
-    """A serialised Lease or Node as it would be with its heartbeats up to ``now``."""
+    """A serialised Lease or Node, changed as its heartbeats up to ``now`` would have changed it."""
     if _MARK not in wire:
         return wire
     obj = message.FromString(wire)

@@ -6,7 +6,7 @@ An empty range end means the key alone, :data:`FROM_KEY` every key from the key 
 from __future__ import annotations
 
 FROM_KEY = b"\0"
-"""As a range end: no end."""
+"""The range end of a range without end."""
 
 
 def prefix_end(prefix: bytes) -> bytes:

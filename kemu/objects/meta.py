@@ -1,4 +1,4 @@
-"""Small helpers on what all objects share: names, times, owners, conditions."""
+"""Helpers for what all objects share: names, times, owners, conditions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def split_name(namespaced: str) -> tuple[str, str]:
 
 
 def controller_of(obj: Any) -> meta_v1_pb2.OwnerReference | None:
-    """The owner that controls the object, None when it is nobody's."""
+    """The reference to the owner that controls the object, or None."""
     for reference in obj.metadata.ownerReferences:
         if reference.controller:
             return reference  # type: ignore[no-any-return]
@@ -83,7 +83,7 @@ def condition_patch(
     now_unix_ns: int,
     generation: int = 0,
 ) -> dict[str, Any] | None:
-    """A strategic patch that sets one condition of an object's status; None when it is as wanted already.
+    """A strategic patch that sets one condition of an object's status; None when nothing would change.
 
     ``generation``: of the object, as for :func:`set_condition`.
     """
@@ -99,7 +99,7 @@ def condition_patch(
 
 
 def is_ready(obj: Any) -> bool:
-    """Of a pod or a node: whether its condition Ready is there and True."""
+    """Whether the condition Ready of a pod or node is True."""
     return has_condition(obj.status.conditions, "Ready")
 
 

@@ -1,6 +1,6 @@
-"""The syntax of names, label keys and values, with the texts that Kubernetes refuses them with.
+"""The syntax of names, label keys and values, with the texts of Kubernetes' refusals.
 
-Each function returns the messages, empty when the text is well formed, as ``k8s.io/apimachinery/pkg/util/validation``
+Each function returns messages, none for well-formed text, as ``k8s.io/apimachinery/pkg/util/validation``
 does. Results are cached: a cluster uses the same few label keys over and over.
 """
 

@@ -1,7 +1,7 @@
-"""The phases of a pod, and whether one is its last.
+"""The phases of a pod, and which of them are terminal.
 
-Mirrors ``IsPodTerminal`` of ``pkg/api/v1/pod``. The kubelet decides on the phase (:mod:`kemu.kubelet.pods.statuses`),
-and where its node is lost, the garbage collector of pods; all others only ask.
+Mirrors ``IsPodTerminal`` of ``pkg/api/v1/pod``. The kubelet sets the phase (:mod:`kemu.kubelet.pods.statuses`), and the
+garbage collector of pods does where the node is lost. All others only read it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 PENDING, RUNNING, SUCCEEDED, FAILED = "Pending", "Running", "Succeeded", "Failed"
 TERMINAL = (SUCCEEDED, FAILED)
-"""No pod leaves these: its containers have ended for good, and it holds nothing of its node any more."""
+"""No pod leaves these phases: its containers have ended for good, and it holds no resources of its node."""
 
 NOT_TERMINAL = ",".join(f"status.phase!={phase}" for phase in TERMINAL)
 """The field selector of all other pods."""

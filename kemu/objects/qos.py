@@ -15,7 +15,7 @@ _COUNTED = ("cpu", "memory")
 
 
 def qos_class(pod: Any) -> str:
-    """``Guaranteed``, ``Burstable`` or ``BestEffort``; what the status says wins without question."""
+    """``Guaranteed``, ``Burstable`` or ``BestEffort``; the status, where set, decides."""
     return pod.status.qosClass or computed_qos_class(pod)
 
 
@@ -43,7 +43,7 @@ def computed_qos_class(pod: Any) -> str:
 
 
 def _add(total: dict[str, int], amounts: Mapping[str, Any]) -> int:
-    """Add the positive amounts of cpu and memory, in billionths; returns how many there were."""
+    """Add the positive amounts of cpu and memory, in billionths, and return how many there were."""
     found = 0
     for name in _COUNTED:
         if name in amounts:

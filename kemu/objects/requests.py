@@ -106,16 +106,16 @@ def non_zero_requests_on_node(pod: Any) -> tuple[int, int]:
 
 
 def ranking_request(pod: Any, resource: str) -> int:
-    """What the kubelet takes for the request of a pod when it chooses victims: cpu in millicores, all others in whole
+    """The request of a pod by which the kubelet chooses victims: cpu in millicores, all others in whole
     units."""
     return _round(resource, ranking_request_nano(pod, resource))
 
 
 def ranking_request_nano(pod: Any, resource: str) -> int:
-    """What the kubelet takes for the request of a pod when it ranks pods, in billionths.
+    """The request of a pod by which the kubelet ranks pods, in billionths.
 
-    Differs from :func:`pod_requests`: as soon as the pod has any pod-level resources, only pod-level requests count,
-    for every resource; overhead is added only to a request that is not zero; every pod requests one of ``pods``.
+    Differs from :func:`pod_requests`: if the pod has any pod-level resources, only pod-level requests count, for
+    every resource; overhead is added only to a request that is not zero; every pod requests one of ``pods``.
     """
     if resource == PODS:
         return _NANO
@@ -131,7 +131,7 @@ def ranking_request_nano(pod: Any, resource: str) -> int:
 
 
 def container_requests(spec: Any) -> dict[str, quantities.Quantity]:
-    """What the containers of a pod spec request together, exactly; pod-level requests and overhead are left aside."""
+    """The exact sum of the requests of a pod spec's containers, without pod-level requests and overhead."""
     total = _container_sum(spec, None, defaults=None)
     return {name: quantities.Quantity(total[name]) for name in sorted(total)}
 
@@ -181,7 +181,7 @@ def _resized_pod_level(pod: Any) -> dict[str, int]:
 def _container_sum(spec: Any, status: Any | None, *, defaults: Mapping[str, int] | None) -> dict[str, int]:
     """Containers and sidecars, or the largest init container where that is more; in billionths.
 
-    ``status`` counts when it is given: the resources that containers have while they are being resized.
+    ``status``, where given, counts too: it has the resources of containers that are being resized.
     """
     status_of: dict[str, Any] = {}
     infeasible = False

@@ -1,7 +1,7 @@
 """The kinds that kemu serves: their names, message classes and keys in the store.
 
-Everything that must know "which kinds are there" reads this table: the API server's routes, the client, manifests in
-scenarios (:mod:`kemu.objects.conversion.convert`), the printed run log. It knows nothing of what the kinds mean.
+The API server's routes, the client, manifests in scenarios (:mod:`kemu.objects.conversion.convert`) and the printed run
+log read this table. It says nothing about what the kinds mean.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REGISTRY = b"/registry/"
 
 @dataclass(frozen=True)
 class Resource:
-    """One row of the table."""
+    """One row of the table: a kind."""
 
     plural: str
     """As in URLs and requests: ``pods``."""
@@ -100,7 +100,7 @@ def of(message: Message) -> Resource:
 
 
 def find(name: str) -> Resource | None:
-    """By plural, kind, lower-case kind or short name, as people type it; None when there is none."""
+    """The row for a plural, kind, lower-case kind or short name, as people type it; None for an unknown one."""
     for resource in RESOURCES:
         if name in (resource.plural, resource.kind, resource.kind.lower()) or name in resource.short_names:
             return resource
@@ -115,7 +115,7 @@ def key(resource: Resource, namespace: str, name: str) -> bytes:
 
 
 def prefix(resource: Resource, namespace: str = "") -> bytes:
-    """What the keys of all objects of a kind (of one namespace, when given) begin with."""
+    """The common prefix of the keys of all objects of a kind, or of those in one namespace."""
     if resource.namespaced and namespace:
         return b"/registry/%b/%b/" % (resource.plural.encode(), namespace.encode())
     return b"/registry/%b/" % resource.plural.encode()

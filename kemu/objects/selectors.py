@@ -1,7 +1,7 @@
-"""What selects what: label selectors, field selectors, node selector terms, tolerations.
+"""Label selectors, field selectors, node selector terms and tolerations, compiled.
 
-Selectors are compiled once and matched often. Each compiled selector shows its equality requirements as
-``equals: dict[key, value]``, so that an index (of watchers, of pods by node) can use them; ``matches`` checks all.
+Selectors are compiled once and matched often. Each compiled selector exposes its equality requirements as
+``equals: dict[key, value]``, for indexes (of watchers, of pods by node); ``matches`` checks all requirements.
 
 Label and node selectors match any ``Mapping[str, str]``: a dict or a protobuf map of labels.
 """
@@ -22,7 +22,7 @@ IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT = "In", "NotIn", "Exists", "DoesNotEx
 
 
 class SelectorError(ValueError):
-    """A selector that cannot be understood; the text says what and where."""
+    """A selector that cannot be parsed; the text says what is wrong and where."""
 
 
 # Labels -------------------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ class Requirement:
 
 
 class LabelSelector:
-    """A compiled label selector: all requirements must hold; without any it matches everything."""
+    """A compiled label selector: all requirements must hold. Without requirements it matches everything."""
 
     __slots__ = ("_others", "equals", "nothing", "requirements")
 
@@ -91,7 +91,7 @@ class LabelSelector:
 
     @property
     def everything(self) -> bool:
-        """Whether it matches whatever the labels are because it asks for nothing."""
+        """Whether it has no requirements, and so matches all labels."""
         return not self.requirements and not self.nothing
 
     def matches(self, labels: Labels) -> bool:
@@ -462,7 +462,7 @@ class NodeSelector:
 
 
 class RequiredNodeAffinity:
-    """What a pod demands of its node: ``spec.nodeSelector`` and the required part of its node affinity."""
+    """The nodes that a pod accepts: ``spec.nodeSelector`` and the required part of its node affinity."""
 
     __slots__ = ("affinity", "node_selector")
 

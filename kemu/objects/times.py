@@ -53,7 +53,7 @@ def format_micro_time(unix_s: int, nanos: int) -> str:
 
 
 def _fraction_ns(digits: str, unit: int) -> int:
-    """With the floats of Go, which may cut off one nanosecond more than the exact number does."""
+    """With Go's float arithmetic, which may lose one nanosecond more than exact arithmetic."""
     number, scale = 0, 1.0
     for digit in digits:
         longer = number * 10 + int(digit)
@@ -64,8 +64,10 @@ def _fraction_ns(digits: str, unit: int) -> int:
 
 
 def parse_duration(text: str) -> int:
-    """Nanoseconds, fractions of them cut off, of a text such as ``1m30s``. Mirrors ``time.ParseDuration`` of Go. Raises
-    ValueError."""
+    """Whole nanoseconds of a text such as ``1m30s``; fractions are cut off. Raises ValueError.
+
+    Mirrors ``time.ParseDuration`` of Go.
+    """
     sign, rest = (-1, text[1:]) if text[:1] == "-" else (1, text.removeprefix("+"))
     if rest == "0":
         return 0

@@ -3,13 +3,13 @@
     pod = from_manifest(yaml.safe_load(text))     # apiVersion and kind say which message
     data = to_manifest(pod)                       # plain dicts, lists, strings, numbers
 
-One table per message class is built on first use; converting then costs a dict lookup and a call per field. What the
-descriptors do not say is stated in the two halves of this, ``json_readers`` and ``json_writers``: the messages that
-stand for scalars (Quantity, IntOrString, Time, MicroTime, FieldsV1). The fields of those marked
-``(kemu.k8s.inline)`` stand in the JSON object of their parent.
+A table for each message class is built on first use; converting then costs a dict lookup and a call for each field.
+``json_readers`` and ``json_writers`` add what descriptors do not tell: which messages stand for scalars (Quantity,
+IntOrString, Time, MicroTime, FieldsV1). The fields of a message marked ``(kemu.k8s.inline)`` stand in the JSON object
+of its parent.
 
-What is set is what is written: an empty message (``emptyDir: {}``), a zero, an empty string that were given come back.
-Empty lists and maps, which protobuf cannot tell from absent ones, do not; null is absent. Maps come out sorted by key.
+Every field that is set is written, also an empty message (``emptyDir: {}``), a zero or an empty string. Empty lists and
+maps are lost: protobuf cannot tell them from absent ones. Null counts as absent. Maps are written sorted by key.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def to_json(message: Message) -> dict[str, Any]:
 
 
 def to_value(message: Message) -> Any:
-    """The JSON value of any message, also of those that are no objects in JSON: a Time is a string."""
+    """The JSON value of any message, also of one that is a scalar in JSON: a Time is a string."""
     plain: Callable[[Any], Any] = json_writers.PLAIN.get(message.DESCRIPTOR.full_name, to_json)
     return plain(message)
 
 
 def to_manifest(message: Message) -> dict[str, Any]:
-    """:func:`to_json` of an object, its apiVersion and kind in front. Raises KeyError for a message without kind."""
+    """:func:`to_json` of an object, after its apiVersion and kind. Raises KeyError for a message without a kind."""
     api_version, kind = _KINDS[type(message)]
     data: dict[str, Any] = {"apiVersion": api_version, "kind": kind}
     json_writers.write_fields(message, data)
@@ -55,10 +55,10 @@ def to_manifest(message: Message) -> dict[str, Any]:
 
 
 def from_json(message_class: type[M], data: Mapping[str, Any], *, path: str = "") -> M:
-    """A message from JSON data. ``apiVersion`` and ``kind`` of an object may be there and must then be right.
+    """A message from JSON data. ``apiVersion`` and ``kind`` may be present; they must then be correct.
 
-    Raises ConversionError with all mistakes: unknown fields, wrong types, texts that do not parse. ``path`` is put in
-    front of their paths.
+    Raises ConversionError with all mistakes: unknown fields, wrong types, texts that do not parse. ``path``
+    precedes the paths of the mistakes.
     """
     message = message_class()
     reader = json_readers.Reader(path)
@@ -80,7 +80,7 @@ def from_json(message_class: type[M], data: Mapping[str, Any], *, path: str = ""
 
 
 def from_manifest(data: Mapping[str, Any], *, path: str = "") -> Message:
-    """The object that a manifest describes. Raises ConversionError, also for an apiVersion and kind that kemu lacks."""
+    """The object that a manifest describes. Raises ConversionError, also for an unknown apiVersion and kind."""
     reader = json_readers.Reader(path)
     if not isinstance(data, dict):
         reader.problem(None, f"must be an object, not {json_readers.kind_of(data)}")

@@ -1,4 +1,4 @@
-"""What the descriptor of a field says of its form in JSON. Neighbours: ``json_readers`` and ``json_writers``."""
+"""How a field looks in JSON, by its descriptor. For ``json_readers`` and ``json_writers``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_inline(field: FieldDescriptor) -> bool:
 
 
 def map_value(field: FieldDescriptor) -> FieldDescriptor | None:
-    """The field of the values, when the field is a map."""
+    """The field of the values where the field is a map, else None."""
     message_type = field.message_type
     if message_type is None or not message_type.GetOptions().map_entry:
         return None

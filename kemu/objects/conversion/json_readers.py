@@ -44,7 +44,7 @@ class FieldProblem:
 
 
 class ConversionError(KemuError, ValueError):
-    """The data is not an object of that kind; ``problems`` holds every mistake, in the order of the data."""
+    """The data does not describe such an object. ``problems`` holds every mistake, in the order of the data."""
 
     def __init__(self, problems: Sequence[FieldProblem]) -> None:
         super().__init__("\n".join(str(problem) for problem in problems))
@@ -52,8 +52,8 @@ class ConversionError(KemuError, ValueError):
 
 
 Place = tuple[Any, Step] | None
-"""Where in the data a value stands: None for the top, else its parent's place and the last step. Rendered only when
-there is a problem to report."""
+"""The place of a value in the data: None at the top, else the place of its parent and the last step. It is rendered
+only for a problem."""
 
 
 class Reader:
@@ -82,7 +82,7 @@ class Reader:
 
 
 Setter = Callable[[Any, Any, Place, Reader], None]
-"""Sets one field of a message from its JSON value; gets the place of the value and where to report."""
+"""Sets one field of a message from its JSON value. Its last arguments are the place of the value and the Reader."""
 
 Table = dict[str, Setter]
 
@@ -354,7 +354,7 @@ _READERS: dict[str, Callable[[Any, Any], None]] = {
 
 
 def kind_of(value: Any) -> str:
-    """What a person calls the type of a JSON value."""
+    """The name of the type of a JSON value in messages to people."""
     if value is None:
         return "null"
     if isinstance(value, bool):

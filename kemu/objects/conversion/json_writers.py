@@ -63,7 +63,7 @@ def _writer(field: FieldDescriptor) -> Writer:
 
 
 def _converter(field: FieldDescriptor) -> Callable[[Any], Any] | None:
-    """From a field's value to JSON; None where it is the same."""
+    """A function from the value of a field to JSON; None where both are the same."""
     if field.message_type is not None:
         convert: Callable[[Any], Any] = PLAIN.get(field.message_type.full_name, _to_json)
         return convert
@@ -99,12 +99,12 @@ def _plain_fields_v1(message: Any) -> Any:
     try:
         return json.loads(message.Raw)
     except ValueError:
-        # Bookkeeping of clients, which nothing here depends on.
+        # Bookkeeping of clients on which nothing in kemu depends.
         return {}
 
 
 def _plain_node_selector(message: Any) -> dict[str, Any]:
-    """Kubernetes writes the terms of a node selector even when there are none, which then matches nothing."""
+    """Kubernetes writes the terms of a node selector even when there are none: such a selector matches nothing."""
     return {"nodeSelectorTerms": None} | _to_json(message)
 
 

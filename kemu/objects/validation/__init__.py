@@ -1,1 +1,1 @@
-"""What the API server refuses, with the reasons and texts of Kubernetes. Begin at ``kinds``."""
+"""Validation: what the API server refuses, with the reasons and texts of Kubernetes. Begin at ``kinds``."""

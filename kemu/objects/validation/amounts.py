@@ -47,7 +47,7 @@ def container_resource_name(name: str) -> tuple[str, ...]:
 
 @lru_cache(4096)
 def any_resource_name(name: str) -> tuple[str, ...]:
-    """What is wrong with the name of a resource of a node or quota: nothing, as long as it is a qualified name."""
+    """What is wrong with the name of a resource of a node or quota. Any qualified name will do."""
     return names.label_key(name)
 
 
@@ -57,7 +57,7 @@ def _may_overcommit(name: str) -> bool:
 
 @lru_cache(65_536)
 def _amount_problem(name: str, text: str) -> tuple[str, str] | None:
-    """The value to show and what is wrong with it; None for a good amount."""
+    """The value to show and what is wrong with it; None for a valid amount."""
     try:
         quantity = quantities.parse(text)
     except ValueError as error:
@@ -70,7 +70,7 @@ def _amount_problem(name: str, text: str) -> tuple[str, str] | None:
 
 
 def check_amounts(amounts: Any, path: str, name_rule: NameRule, found: list[Cause]) -> bool:
-    """Names and quantities of a resource list; returns whether all quantities can be read."""
+    """Check the names and quantities of a resource list; returns whether all quantities can be parsed."""
     readable = True
     for name in sorted(amounts):
         here = f"{path}[{name}]"
@@ -86,7 +86,7 @@ def check_amounts(amounts: Any, path: str, name_rule: NameRule, found: list[Caus
 
 
 def check_requirements(resources: Any, path: str, name_rule: NameRule, found: list[Cause]) -> bool:
-    """Requests and limits; returns whether all quantities can be read.
+    """Check requests and limits; returns whether all quantities can be parsed.
 
     A request may not exceed its limit; of resources that cannot be overcommitted it must equal it.
     """
@@ -113,7 +113,7 @@ def check_requirements(resources: Any, path: str, name_rule: NameRule, found: li
 
 
 def check_overhead(overhead: Any, path: str, found: list[Cause]) -> None:
-    """Of a pod or a runtime class: Kubernetes checks it as the limits of a container (``validateOverhead``)."""
+    """Check the overhead of a pod or runtime class, as the limits of a container (``validateOverhead``)."""
     limits = core_v1_pb2.ResourceRequirements()
     for name in sorted(overhead):
         limits.limits[name].string = overhead[name].string

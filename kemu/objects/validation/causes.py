@@ -1,4 +1,4 @@
-"""The causes for which a field is refused, in the words of ``k8s.io/apimachinery/pkg/util/validation/field``."""
+"""The causes of a refusal, one for each field, in the words of ``k8s.io/apimachinery/pkg/util/validation/field``."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def error(obj: Any, causes: Sequence[Cause]) -> Invalid:
     resource = resources.of(obj)
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
     name = obj.metadata.name or obj.metadata.generateName
-    # Kubernetes, too, says the same thing only once.
+    # Kubernetes, too, drops repeated texts.
     texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     what = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     return Invalid(f"{kind} {shown(name)} is invalid: {what}", kind=resource.kind, name=name, causes=causes)

@@ -1,9 +1,8 @@
-"""What the API server refuses, with the reasons and texts of Kubernetes.
+"""The entry points of validation, and the checks of all kinds but pods.
 
-:func:`validate_create`, :func:`validate_update` and :func:`validate_status_update` return the causes in a fixed order,
-none for a good object; :func:`kemu.objects.validation.causes.error` makes the error of them. Objects are expected to be
-defaulted (:mod:`kemu.objects.defaults`). Pods are checked in :mod:`kemu.objects.validation.pods`; here are the entry
-points and the other kinds.
+:func:`validate_create`, :func:`validate_update` and :func:`validate_status_update` return causes in a fixed order, none
+for a valid object; :func:`kemu.objects.validation.causes.error` turns them into an error. Callers fill in defaults
+first (:mod:`kemu.objects.defaults`). Pods are checked in :mod:`kemu.objects.validation.pods`.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _UpdateCheck = Callable[[Any, Any, list[Cause]], None]
 
 
 def validate_create(obj: Any) -> list[Cause]:
-    """What is wrong with a new object; empty if nothing. Raises KeyError for a message that is no object."""
+    """What is wrong with a new object; empty for a valid one. Raises KeyError for a message that is no object."""
     found: list[Cause] = []
     rules = _RULES[type(obj)]
     check_metadata(obj.metadata, resources.of(obj).namespaced, rules.name_rule, found)
@@ -59,7 +58,7 @@ def validate_create(obj: Any) -> list[Cause]:
 
 
 def validate_update(new: Any, old: Any) -> list[Cause]:
-    """What is wrong with replacing ``old`` by ``new``, both whole; the status is not looked at."""
+    """What is wrong with replacing ``old`` by ``new``, both complete; the status is not checked."""
     found: list[Cause] = []
     check_metadata_update(new.metadata, old.metadata, found)
     rules = _RULES[type(new)]
@@ -71,7 +70,7 @@ def validate_update(new: Any, old: Any) -> list[Cause]:
 
 
 def validate_status_update(new: Any, old: Any) -> list[Cause]:
-    """What is wrong with replacing the status of ``old`` by that of ``new``, both whole."""
+    """What is wrong with replacing the status of ``old`` by that of ``new``, both complete."""
     found: list[Cause] = []
     check_metadata_update(new.metadata, old.metadata, found)
     rules = _RULES[type(new)]
@@ -305,7 +304,7 @@ def _check_selector_fits(spec: Any, kind: str, found: list[Cause]) -> None:
 def _check_workload(workload: Any, found: list[Cause]) -> None:
     """ReplicaSet, Deployment, StatefulSet and DaemonSet."""
     spec = workload.spec
-    # Replica sets came out of deployments, and still say so.
+    # Kubernetes says "deployment" for replica sets too.
     kind = resources.of(workload).kind.lower().replace("replicaset", "deployment")
     _check_selector_fits(spec, kind, found)
     for field in ("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
@@ -361,18 +360,18 @@ def _check_job_update(new: Any, old: Any, found: list[Cause]) -> None:
 
 
 def _nothing(obj: Any, found: list[Cause]) -> None:
-    """Metadata are all there is to check."""
+    """For kinds of which only the metadata are checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """How one kind is checked."""
+    """The checks of one kind."""
 
     create: _Check
     update: _UpdateCheck | None = None
-    """None: an object that replaces another is checked like a new one."""
+    """None: an update is checked like a new object."""
     status_update: _UpdateCheck | None = None
-    """None: whatever the status says is fine."""
+    """None: any status is accepted."""
     name_rule: NameRule = names.dns_subdomain
 
 

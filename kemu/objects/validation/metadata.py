@@ -1,4 +1,4 @@
-"""Checks of ``metadata``, the same for all kinds, and of labels, selectors and other small things that many share."""
+"""Checks of ``metadata``, which all kinds share, and of labels, selectors and other common parts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NameRule = Callable[[str], names.Messages]
 
 
 def check_metadata(metadata: Any, namespaced: bool, name_rule: NameRule, found: list[Cause]) -> None:
-    """On create; names have been generated before."""
+    """On create, after a name has been generated."""
     name = metadata.name
     if not name:
         found.append(required("metadata.name", "name or generateName is required"))
@@ -24,7 +24,7 @@ def check_metadata(metadata: Any, namespaced: bool, name_rule: NameRule, found: 
         found.extend(invalid("metadata.name", name, problem) for problem in name_rule(name))
     if metadata.generateName:
         prefix = metadata.generateName
-        # A dash at the end is fine: more text follows it.
+        # A trailing dash is allowed: generated text follows it.
         stem = prefix[:-1] + "a" if prefix.endswith("-") and len(prefix) > 1 else prefix
         found.extend(invalid("metadata.generateName", prefix, problem) for problem in name_rule(stem))
     namespace = metadata.namespace
@@ -44,7 +44,7 @@ def check_metadata(metadata: Any, namespaced: bool, name_rule: NameRule, found: 
 
 
 def check_metadata_update(new: Any, old: Any, found: list[Cause]) -> None:
-    """On update of the object or its status. ``resourceVersion`` is the business of the server."""
+    """On update of the object or its status. The server checks ``resourceVersion``."""
     for field in ("name", "namespace", "uid"):
         value = getattr(new, field)
         if value != getattr(old, field):
@@ -95,7 +95,7 @@ def check_labels(labels: Mapping[str, str], path: str, found: list[Cause]) -> No
 
 
 def check_label_key(key: str, path: str, found: list[Cause]) -> None:
-    """Also for other qualified names: taint keys, gates, topology keys."""
+    """For label keys and other qualified names: taint keys, gates, topology keys."""
     found.extend(invalid(path, key, problem) for problem in names.label_key(key))
 
 
@@ -145,7 +145,7 @@ def check_label_selector(selector: Any, path: str, found: list[Cause]) -> None:
 
 
 def check_set_operator(requirement: Any, path: str, found: list[Cause]) -> None:
-    """That there are values where the operator of a selector's requirement wants some, and none where it wants none."""
+    """A requirement has values exactly where its operator takes some."""
     operator = requirement.operator
     if operator in ("In", "NotIn"):
         if not requirement.values:

@@ -77,7 +77,7 @@ def _check_node_selector(selector: Any, path: str, found: list[Cause]) -> None:
 
 
 def _check_node_term(term: Any, path: str, values_too: bool, found: list[Cause]) -> None:
-    """``values_too``: whether values must be ones that a label can have (preferred terms may hold anything)."""
+    """``values_too``: whether values must be valid label values; those of preferred terms may be any text."""
     for index, requirement in enumerate(term.matchExpressions):
         here = f"{path}.matchExpressions[{index}]"
         if requirement.operator not in ("Gt", "Lt"):

@@ -1,7 +1,8 @@
 """Checks of pods and pod templates, with the texts of ``pkg/apis/core/validation`` of Kubernetes.
 
-Where pods may run is checked in :mod:`kemu.objects.validation.placement`. What schedulers, kubelets and controllers
-read is checked; what only a container runtime would read (security contexts, probe handlers) mostly is not.
+Where pods may run is checked in :mod:`kemu.objects.validation.placement`. Fields that schedulers, kubelets
+and controllers read are checked; most of those that only a container runtime reads (security contexts, probe handlers)
+are not.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def check_pod_create(pod: Any, found: list[Cause]) -> None:
 
 @lru_cache(1024)
 def _causes_in_new(spec_bytes: bytes) -> tuple[Cause, ...]:
-    """Most pods are copies of a spec that has been judged before."""
+    """Cached, because most pods are copies of one spec."""
     spec = core_v1_pb2.PodSpec.FromString(spec_bytes)
     found: list[Cause] = []
     check_pod_spec(spec, "spec", found)
@@ -107,7 +108,7 @@ def _check_choice(value: str, path: str, choices: Sequence[str], found: list[Cau
 
 
 def _check_containers(spec: Any, path: str, volumes: Sequence[str], found: list[Cause]) -> bool:
-    """Returns whether all of their quantities can be read."""
+    """Returns whether all of their quantities can be parsed."""
     containers = spec.containers
     if not containers:
         found.append(required(f"{path}.containers"))
@@ -273,7 +274,7 @@ def _check_images_trimmed(spec: Any, found: list[Cause]) -> None:
 
 
 def check_pod_update(new: Any, old: Any, found: list[Cause]) -> None:
-    """An update of the spec by a user: very little may change. Binding does not come this way."""
+    """An update of the spec by a user, who may change very little. Binding does not call this."""
     after, before = new.spec, old.spec
     if after == before:
         return
@@ -292,7 +293,7 @@ def check_pod_update(new: Any, old: Any, found: list[Cause]) -> None:
             detail = f"only deletion is allowed, but found new scheduling gate '{gate.name}'"
             found.append(forbidden(f"spec.schedulingGates[{index}].name", detail))
 
-    # Undo what may change; what still differs may not.
+    # Undo the changes that are allowed; any difference that is left is not.
     rest = type(after)()
     rest.CopyFrom(after)
     for field in ("containers", "initContainers"):
@@ -327,7 +328,7 @@ def _check_deadline_update(after: Any, before: Any, found: list[Cause]) -> bool:
 
 
 def _check_tolerations_update(after: Any, before: Any, found: list[Cause]) -> None:
-    """Tolerations may be added; of those that are there only the seconds may change."""
+    """Tolerations may be added; of existing ones only the seconds may change."""
     there = [_without_seconds(toleration) for toleration in after.tolerations]
     if not all(_without_seconds(toleration) in there for toleration in before.tolerations):
         detail = "existing toleration can not be modified except its tolerationSeconds"
@@ -424,7 +425,7 @@ def check_pod_status_update(new: Any, old: Any, found: list[Cause]) -> None:
 
 
 def _check_transitions(pod: Any, after: Iterable[Any], before: Iterable[Any], path: str, found: list[Cause]) -> None:
-    """A container that has ended and will not be restarted stays ended."""
+    """A container that has ended and is not restarted stays ended."""
     policy = pod.spec.restartPolicy
     restarted = [one.name for one in (*pod.spec.initContainers, *pod.spec.containers) if one.restartPolicy == "Always"]
     for index, old_status in enumerate(before):
