@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kemu.bench import decisions, scheduling
+from kemu.bench import cliffs, decisions, scheduling
 from kemu.cli.main import main
 
 
@@ -59,3 +59,15 @@ def test_every_pod_of_every_workload_is_bound(workload: str) -> None:
 def test_every_pod_on_a_full_cluster_preempts_three(variant: str) -> None:
     figures = scheduling.schedule(scheduling.PREEMPTION, 20, 20, variant)
     assert (figures["preemptions"], figures["victims"]) == (20, 60)
+
+
+@pytest.mark.parametrize("workload", cliffs.WORKLOADS)
+def test_what_grows_beside_the_decisions(workload: str) -> None:
+    assert cliffs.cliff(workload, 510, 10)["cpu_us_median"] > 0
+
+
+def test_every_cliff_is_shown_at_two_sizes() -> None:
+    sizes = {one["workload"]: set() for one in cliffs.settings()}
+    for one in cliffs.settings():
+        sizes[one["workload"]].add(one["size"])
+    assert all(len(different) == 2 for different in sizes.values())

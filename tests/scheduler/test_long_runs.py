@@ -6,7 +6,6 @@ import pytest
 
 from kemu.bench import soaks
 from kemu.scheduler import feeds
-from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.counts import Counts
 
 NODES, PODS = 60, 5000
@@ -47,7 +46,7 @@ def test_what_is_not_kept_up_to_date_is_found(forgotten: str, monkeypatch: pytes
     elif forgotten == "count":
         monkeypatch.setattr(Counts, "pod_went", lambda self, pod, node, capacity: None)
     elif forgotten == "row":
-        monkeypatch.setattr(Cluster, "settle", lambda self: None)
+        monkeypatch.setattr(Counts, "permute", lambda self, sources: None)
     else:
         monkeypatch.setattr("kemu.scheduler.cache.columns.LabelColumn.write", lambda self, row, labels: None)
     assert soaks.soak(20, 400)["differences"]

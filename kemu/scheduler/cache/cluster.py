@@ -12,6 +12,7 @@ An attempt that takes time works on the state as it was when it began: :meth:`Cl
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -34,6 +35,10 @@ _SPARE = 64
 """Numbers that no node uses any more are dropped beyond this many, plus as many as there are nodes."""
 
 
+_GONE = NodeInfo("", 0)
+"""Stands in the row of a node that was removed."""
+
+
 class ImageState:
     """One image name in the whole cluster."""
 
@@ -53,7 +58,7 @@ class Cluster:
         self.templates = Templates(self.names)
         self.nominator = Nominator(self._nominations_changed)
         self.rows: list[NodeInfo] = []
-        """The nodes by row; in order after :meth:`settle`."""
+        """The nodes by row; in order, and without gaps where nodes were removed, after :meth:`settle`."""
         self.nodes: dict[str, NodeInfo] = {}
         """By name, also nodes of which only pods are known (``node`` is None)."""
         self.pods: dict[str, PodInfo] = {}
@@ -105,6 +110,8 @@ class Cluster:
         self._label_columns = 0
         self._zones: dict[tuple[str, str], dict[str, None]] = {}
         self._order_is_stale = False
+        self._gone = 0
+        """How many rows belong to nodes that were removed."""
         self._generation = 0
         self._held: list[tuple[Callable[..., object], tuple[object, ...]]] | None = None
 
@@ -112,7 +119,7 @@ class Cluster:
 
     def __len__(self) -> int:
         """The number of nodes."""
-        return len(self.rows)
+        return len(self.rows) - self._gone
 
     def set_node(self, node: Any) -> None:
         """Add a node or take over its new state."""
@@ -140,7 +147,7 @@ class Cluster:
         for column in self._labels.values():
             column.write(info.row, info.labels)
             if len(column.values) > many:
-                column.renumber(self.rows)
+                column.renumber(self._known())
         if len(self.taint_sets) > many:
             self._renumber_taint_sets()
         self._touch(info)
@@ -154,10 +161,10 @@ class Cluster:
         for pod in info.pods.values():
             self.counts.pod_went(pod, info, self.capacity)
         self._leave_zone(info.zone, name)
-        del self.rows[info.row]
-        info.forget_node()
+        self.rows[info.row] = _GONE
+        self._gone += 1
         self._order_is_stale = True
-        self._rows_moved()
+        info.forget_node()
         if not info.pods:
             self._drop(info)
 
@@ -166,6 +173,10 @@ class Cluster:
         if self._order_is_stale:
             self._order_is_stale = False
             self._reorder()
+
+    def _known(self) -> Iterator[NodeInfo]:
+        """The nodes that have a row, also before :meth:`settle`."""
+        return (node for node in self.rows if node is not _GONE)
 
     def _node(self, name: str) -> NodeInfo:
         info = self.nodes.get(name)
@@ -206,7 +217,7 @@ class Cluster:
     def _renumber_taint_sets(self) -> None:
         """Forget the sets of taints that no node has any more."""
         numbers = self._taint_set_numbers = {}
-        for node in self.rows:
+        for node in self._known():
             self.taint_set_ids[node.row] = numbers.setdefault(node.taints, len(numbers))
         self.taint_sets = list(numbers)
         self.taint_numbering += 1
@@ -237,8 +248,12 @@ class Cluster:
         self._renew_resources()
         self.layout += 1
 
-    def _rows_moved(self) -> None:
-        """Give every node the row of its place in ``rows`` and move the columns along."""
+    def _rows_moved(self, before: list[NodeInfo]) -> None:
+        """Give every node the row of its place in ``rows`` and move the columns along. ``before``: the nodes by row."""
+        table = self._resources
+        for row in (self.pod_changes.since(table.seen) if table.seen >= 0 else None) or ():
+            if before[row].row == row:
+                table.write(before[row])
         sources = np.full(self.capacity, -1, dtype=np.int64)
         sources[: len(self.rows)] = [node.row for node in self.rows]
         for row, node in enumerate(self.rows):
@@ -249,7 +264,11 @@ class Cluster:
             column.ids = columns.permuted(column.ids, sources)
             column.version += 1
         self.counts.permute(sources)
-        self._renew_resources()
+        if table.seen >= 0 and self.pod_changes.since(table.seen) is not None:
+            table.permute(sources)
+            table.seen = self.pod_changes.end
+        else:
+            self._renew_resources()
         self.layout += 1
 
     def _reorder(self) -> None:
@@ -257,10 +276,9 @@ class Cluster:
         zones = [list(members) for members in self._zones.values()]
         longest = max((len(members) for members in zones), default=0)
         ordered = [self.nodes[members[turn]] for turn in range(longest) for members in zones if turn < len(members)]
-        if all(node is other for node, other in zip(ordered, self.rows, strict=True)):
-            return
-        self.rows = ordered
-        self._rows_moved()
+        before, self.rows, self._gone = self.rows, ordered, 0
+        if len(before) != len(ordered) or not all(map(operator.is_, ordered, before)):
+            self._rows_moved(before)
 
     def _widen(self) -> None:
         """A resource appeared that no node and no pod named before."""
@@ -274,6 +292,7 @@ class Cluster:
 
     def resources(self) -> ResourceColumns:
         """The columns of amounts, brought up to date."""
+        self.settle()
         table = self._resources
         changed = self.pod_changes.since(table.seen) if table.seen >= 0 else None
         if changed is None:
@@ -323,7 +342,7 @@ class Cluster:
                 self._forget_labels()
             self._label_columns += 1
             column = self._labels[key] = LabelColumn(key, self.capacity, self._label_columns)
-            for node in self.rows:
+            for node in self._known():
                 column.write(node.row, node.labels)
         self._label_clock += 1
         column.used = self._label_clock

@@ -8,7 +8,7 @@ label as small numbers, :class:`ChangeLog` says which rows changed. All are owne
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -101,6 +101,14 @@ class ResourceColumns:
         self.pods[row] = len(node.pods)
         self.allowed_pods[row] = node.allowed_pods
 
+    def permute(self, sources: IntArray) -> None:
+        """As :func:`permuted`."""
+        self.allocatable = permuted(self.allocatable, sources)
+        self.requested = permuted(self.requested, sources)
+        self.non_zero = permuted(self.non_zero, sources)
+        self.pods = permuted(self.pods, sources)
+        self.allowed_pods = permuted(self.allowed_pods, sources)
+
     def write_all(self, nodes: Sequence[NodeInfo]) -> None:
         n = len(nodes)
         if n == 0:
@@ -145,7 +153,7 @@ class LabelColumn:
         self.ids[row] = self.number(labels)
         self.version += 1
 
-    def renumber(self, nodes: Sequence[NodeInfo]) -> None:
+    def renumber(self, nodes: Iterable[NodeInfo]) -> None:
         """Forget the values that no node has any more."""
         self.values.clear()
         for node in nodes:

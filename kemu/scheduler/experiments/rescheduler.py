@@ -143,7 +143,7 @@ class Rescheduler:
 
     async def _look_at(self, pod: Any) -> None:
         self._cluster.settle()
-        if not self._cluster.rows:
+        if not len(self._cluster):
             return
         info, name = self._cluster.pending(pod), pod.spec.schedulerName
         filtering = self._deciders[name].filter(info)
