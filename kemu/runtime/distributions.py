@@ -35,10 +35,10 @@ class DistributionError(ValueError):
 
 
 class Distribution(abc.ABC):
-    """Numbers with a common law. Draws come from the stream that the caller hands over."""
+    """A distribution of numbers. Draws come from the stream that the caller passes."""
 
     constant: float | None = None
-    """The number itself, where all draws are equal."""
+    """The number itself if all draws are equal."""
 
     @abc.abstractmethod
     def draw(self, stream: random.Random) -> float: ...

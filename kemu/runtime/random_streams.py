@@ -1,7 +1,7 @@
 """Named streams of random numbers, all derived from one seed.
 
-Every source of chance in a run (network, faults, workload, each actor) draws from a stream of its own, so that one
-more draw in one place does not shift all the others. The derivation depends on nothing but the seed and the names.
+Every source of randomness in a run (network, faults, workload, each actor) draws from a stream of its own, so that one
+more draw in one place does not shift all the others. A stream depends on the seed and its names only.
 """
 
 from __future__ import annotations

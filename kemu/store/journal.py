@@ -1,4 +1,4 @@
-"""The journal: every transaction on disk before it is acknowledged, and back from there after a crash.
+"""The journal: every transaction is on disk before it is acknowledged, and recovered from there after a crash.
 
 Files, in the flat directory of one actor (:class:`kemu.runtime.env.Disk`):
 
@@ -8,17 +8,17 @@ Files, in the flat directory of one actor (:class:`kemu.runtime.env.Disk`):
   ``[revision, nil]`` for a compaction.
 * ``snapshot-<revision>``: the state at a compacted revision, in frames as well: first
   ``[revision, number of entries, entries that this revision changed]``, then lists of entries
-  ``[key, value, create revision, modification revision, version]``. Segments with nothing newer are removed once it is
-  there, so what must be read at recovery is bounded by what the store keeps as history.
+  ``[key, value, create revision, modification revision, version]``. Segments with nothing newer are then removed, so
+  recovery reads no more than the store keeps as history.
 
 **What a crash can leave.** A frame is written by one append, and with ``fsync: always`` or ``batch`` the next one only
-after this one has been fsynced. New files appear whole, by rename. So a crash can damage nothing but the last frame of
-the last segment, and that one was not acknowledged: it is cut off. It may be short, or, as disks write sectors in any
-order, have sectors that still read as zeros. All other damage is refused, with file and offset: in an older segment,
-in a snapshot, before a frame that is intact, and in a last frame that has all of its bytes but the wrong checksum and
-no sector of zeros. What cannot be told from a torn write is damage that shortens the last frame, or that hits a last
-frame with a sector of zeros. With ``fsync: none`` this holds for crashes of the process; a crash of the machine
-may lose acknowledged transactions, and may leave what is refused.
+after this one has been fsynced. New files appear whole, by rename. So a crash can only damage the last frame of the
+last segment, which was not acknowledged: it is cut off. That frame may be short or, because disks write sectors in any
+order, have sectors that still read as zeros. Any other damage is an error with file and offset: in an older segment, in
+a snapshot, before an intact frame, and in a last frame that has all of its bytes but the wrong checksum and no sector
+of zeros. Damage that shortens the last frame, or hits a last frame with a sector of zeros, cannot be told from a torn
+write. With ``fsync: none`` all this holds for crashes of the process; a crash of the machine may lose acknowledged
+transactions, and may leave damage that is an error.
 """
 
 from __future__ import annotations
@@ -48,28 +48,28 @@ _SECTOR_BYTES = 512
 _ENTRIES_IN_FRAME = 1_000
 
 Record = tuple[int, Sequence[bytes | None] | None]
-"""A revision and its changes: keys and values in turn, None as the value of what was deleted. Changes None: the store
+"""A revision and its changes: keys and values in turn, None as the value of a deleted key. Changes None: the store
 was compacted to that revision."""
 
 
 class Snapshot(NamedTuple):
     revision: int
     entries: list[Entry]
-    """All that there was, by key."""
+    """All entries, by key."""
     changes: list[Entry]
     """What that revision did."""
 
 
 class Recovery(NamedTuple):
-    """What was on the disk."""
+    """The result of reading the journal."""
 
     snapshot: Snapshot | None
     records: list[Record]
     """Since the snapshot, in their order."""
     torn_bytes: int
-    """Cut off the end."""
+    """Bytes cut off the end."""
     was_empty: bool
-    """There was no journal at all."""
+    """There was no journal."""
 
 
 class _Segment:
@@ -77,13 +77,13 @@ class _Segment:
 
     def __init__(self, first: int, size: int) -> None:
         self.first = first
-        """Revision of the first transaction that is in it, or will be."""
+        """Revision of the first transaction that it has, or will have."""
         self.name = f"{_SEGMENT}{first:020d}"
         self.size = size
 
 
 class Journal:
-    """Recover first, then append."""
+    """Call ``recover`` first, then ``append``."""
 
     def __init__(self, disk: Disk, fsync: str = "batch", segment_bytes: int = SEGMENT_BYTES) -> None:
         """``fsync``: ``always`` and ``batch`` fsync each append, ``none`` never does."""
@@ -100,7 +100,7 @@ class Journal:
     # Writing
 
     def append(self, records: Sequence[Record], next_revision: int) -> None:
-        """Write one frame. When this returns the records are as safe as the policy promises.
+        """Write one frame. When this returns, the records are as durable as the fsync policy says.
 
         ``next_revision``: of the transaction after those. Raises OSError.
         """
@@ -131,7 +131,7 @@ class Journal:
         return [old for old, successor in itertools.pairwise(segments) if successor.first <= revision + 1]
 
     def write_snapshot(self, snapshot: Snapshot) -> None:
-        """Write down the state at a compacted revision, and remove what it replaces. Raises OSError."""
+        """Write the state at a compacted revision, and remove the segments that it replaces. Raises OSError."""
         name = f"{_SNAPSHOT}{snapshot.revision:020d}"
         pieces = [_SNAPSHOT_MAGIC]
 
@@ -281,7 +281,7 @@ def _damage(content: bytes, offset: int) -> str:
 
 
 def _has_empty_sector(content: bytes, offset: int) -> bool:
-    """Whether, from the offset on, some sector of the disk reads as if it had never been written."""
+    """Whether a sector from the offset on reads as if it had never been written."""
     while offset < len(content):
         end = min(len(content), (offset // _SECTOR_BYTES + 1) * _SECTOR_BYTES)
         if not any(content[offset:end]):

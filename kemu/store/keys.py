@@ -11,18 +11,18 @@ from collections.abc import Iterable
 from kemu.objects.key_ranges import FROM_KEY
 
 _CHUNK = 512
-"""Keys in a chunk, about; a chunk of twice as many is split."""
+"""Approximate number of keys in a chunk; one with twice as many is split."""
 
 
 def is_empty_range(key: bytes, end: bytes) -> bool:
-    """Whether no key whatever can be in the range."""
+    """Whether no key can be in the range."""
     return bool(end) and end != FROM_KEY and key >= end
 
 
 class SortedKeys:
     """A sorted set of keys, as a list of short sorted lists: cheap to change and to cut a range out of.
 
-    Whoever calls knows whether a key is in it: :meth:`add` wants one that is not, :meth:`remove` one that is.
+    The caller knows whether a key is in it: :meth:`add` takes only new keys, :meth:`remove` only present ones.
     """
 
     __slots__ = ("_chunks", "_lasts", "_size")

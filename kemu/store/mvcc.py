@@ -1,11 +1,11 @@
 """Keys with revisions: the pure, synchronous core of the store.
 
-There is one counter of revisions, which begins at 1. A transaction is a run of :meth:`KeySpace.put` and
-:meth:`KeySpace.delete` calls that :meth:`KeySpace.commit` ends: all of its changes bear the same, next revision. It
-sees its own changes and is never rolled back, so whoever runs one checks first (:mod:`kemu.store.operations`).
+Revisions are counted from 1. A transaction is a sequence of :meth:`KeySpace.put` and :meth:`KeySpace.delete` calls that
+:meth:`KeySpace.commit` ends: all of its changes get the same, next revision. It sees its own changes and is never
+rolled back, so callers check first that it can succeed (:mod:`kemu.store.operations`).
 
-Old versions of keys and the changes of each revision are kept until :meth:`KeySpace.compact` forgets them, as in etcd:
-what a compacted revision itself looked like can still be read, and watched from.
+Old versions of keys and the changes of each revision are kept until :meth:`KeySpace.compact` removes them. As in etcd,
+the compacted revision itself can still be read, and watched from.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Entry:
         """1 when created, one more with each change; 0 when deleted."""
 
     def size(self) -> int:
-        """Bytes of memory, about."""
+        """Approximate bytes of memory."""
         return ENTRY_BYTES + len(self.key) + len(self.value or b"")
 
 
@@ -45,7 +45,7 @@ what it created, even if it had deleted the key first."""
 
 
 class KeySpace:
-    """See the module."""
+    """All keys, their versions and the changes of each revision; see the module."""
 
     def __init__(self) -> None:
         self.revision = 1
@@ -55,23 +55,23 @@ class KeySpace:
         self.live_bytes = 0
         """Size of the keys and values that exist now."""
         self.history_bytes = 0
-        """Memory of the changes that are kept, about."""
+        """Approximate memory of the changes that are kept."""
         self._live: dict[bytes, Entry] = {}
         self._live_keys = SortedKeys()
         self._past: dict[bytes, list[Entry]] = {}
-        """Versions that are over, with the deletions between them, oldest first."""
+        """Former versions, with the deletions between them, oldest first."""
         self._dead_keys = SortedKeys()
-        """Keys that do not exist now but have a past."""
+        """Deleted keys that still have former versions."""
         self._changes: dict[int, list[Change]] = {}
         """By revision, oldest first."""
         self._open: list[Change] = []
-        """Changes of the transaction that is not over yet."""
+        """Changes of the current transaction."""
 
     # Reading
 
     @property
     def read_revision(self) -> int:
-        """That of the newest state to be seen: within a transaction that has changed something, the next one."""
+        """The newest one that can be read: within a transaction that has changed something, the next one."""
         return self.revision + 1 if self._open else self.revision
 
     def get(self, key: bytes) -> Entry | None:
@@ -98,7 +98,7 @@ class KeySpace:
     def range(self, key: bytes, end: bytes, revision: int = 0, limit: int = 0) -> tuple[list[Entry], int]:
         """The entries of a range by key, at most ``limit`` of them if that is not 0, and how many there are in all.
 
-        ``revision`` 0: now. One that is not :meth:`readable <check_readable>` gives nonsense.
+        ``revision`` 0: now. It must be :meth:`readable <check_readable>`.
         """
         live = self._live
         is_now = revision == 0 or revision >= self.read_revision
@@ -133,7 +133,7 @@ class KeySpace:
     # Changing
 
     def put(self, key: bytes, value: bytes) -> Entry | None:
-        """Returns what was there before."""
+        """Returns the entry before."""
         revision = self.revision + 1
         previous = self._live.get(key)
         if previous is not None:
@@ -156,7 +156,7 @@ class KeySpace:
         return previous
 
     def delete(self, key: bytes) -> Entry | None:
-        """Returns what was there; None when nothing was, and then nothing has changed."""
+        """Returns the entry that was deleted; None if there was none, and then nothing has changed."""
         previous = self._live.pop(key, None)
         if previous is None:
             return None
@@ -177,7 +177,7 @@ class KeySpace:
         return previous if previous.mod_revision <= self.revision else self.get_at(key, self.revision)
 
     def commit(self) -> list[Change]:
-        """End the transaction. Returns its changes in their order; without any there is no new revision."""
+        """End the transaction. Returns its changes in order; without changes there is no new revision."""
         changes = self._open
         if changes:
             self._open = []
@@ -195,13 +195,13 @@ class KeySpace:
         return len(self._changes)
 
     def changes(self, revision: int) -> Sequence[Change]:
-        """What that revision did; nothing if it is forgotten."""
+        """The changes of that revision; none if it was compacted."""
         return self._changes.get(revision, ())
 
     def compact(self, revision: int) -> None:
-        """Forget what was before ``revision``. Raises Compacted or FutureRevision.
+        """Remove what was before ``revision``. Raises Compacted or FutureRevision.
 
-        Takes time for each revision that is forgotten, whatever else the store holds.
+        The time that it takes depends on the number of removed revisions only.
         """
         assert not self._open
         if revision <= self.compact_revision:
@@ -238,7 +238,7 @@ class KeySpace:
             self._dead_keys.remove(key)
 
     def excess(self, max_revisions: int, max_bytes: int) -> int:
-        """The revision to compact to so that the history has no more than that; 0 when it has not."""
+        """The revision to compact to so that the history has no more than that; 0 if it has no more."""
         surplus_revisions = len(self._changes) - max_revisions
         surplus_bytes = self.history_bytes - max_bytes
         if surplus_revisions <= 0 and surplus_bytes <= 0:
@@ -254,9 +254,9 @@ class KeySpace:
     # Recovery
 
     def load(self, revision: int, entries: Iterable[Entry], changes: Iterable[Entry]) -> None:
-        """Begin with the state at a revision, which counts as compacted.
+        """Start from the state at a revision, which counts as compacted.
 
-        ``changes``: what that revision did, for those who watch from there.
+        ``changes``: those of that revision, for watchers that start there.
         """
         assert self.revision == 1
         self.revision = self.compact_revision = revision

@@ -2,9 +2,10 @@
 
 Mirrors etcd's ``server/etcdserver/api/v3rpc`` (key.go: what is refused before anything is done) and
 ``server/etcdserver/txn`` (how it is done), with their texts. Everything that can be refused is checked before the first
-change, as the key space does not roll back. Comparisons of nested transactions are made on the state before the whole.
+change, because the key space does not roll back. Comparisons of nested transactions see the state before the outermost
+transaction.
 
-There are no leases: a request that names one is refused as with any lease that does not exist.
+There are no leases: a request that names one is refused, as etcd refuses a lease that does not exist.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _lease_not_found() -> RequestError:
 
 
 def refusal(error: StoreError) -> tuple[grpc.StatusCode, str]:
-    """How gRPC says it."""
+    """The gRPC status and text of an error."""
     if isinstance(error, RequestError):
         return error.code, str(error)
     assert isinstance(error, (Compacted, FutureRevision))
@@ -73,7 +74,7 @@ def refusal(error: StoreError) -> tuple[grpc.StatusCode, str]:
 
 
 class Requests:
-    """Carries out one request after the other.
+    """Carries out requests, one after the other.
 
     Each method returns the response, and raises :class:`RequestError`, Compacted or FutureRevision.
     """
@@ -137,7 +138,7 @@ class Requests:
     # Comparisons, and what can only be checked against the state
 
     def _compare(self, plan: _Plan) -> None:
-        """Decides which way the transaction goes, and the nested ones that lie on that way."""
+        """Decide which branch the transaction takes, and likewise the nested ones in that branch."""
         plan.succeeds = True
         for compare in plan.compares:
             if not self._holds(compare):
@@ -275,7 +276,7 @@ class Requests:
 
 
 def fill(pair: Any, entry: Entry) -> None:
-    """Make a ``KeyValue`` of an entry; of a deletion etcd tells only the key and the revision."""
+    """Fill a ``KeyValue`` from an entry; for a deletion etcd sends only the key and the revision."""
     pair.key = entry.key
     pair.mod_revision = entry.mod_revision
     if entry.value is not None:
@@ -330,7 +331,7 @@ def _holds_for(compare: Any, target: int, entry: Entry) -> bool:
 
 
 class _Plan:
-    """A transaction, taken apart."""
+    """A transaction, parsed."""
 
     __slots__ = ("compares", "failure", "succeeds", "success")
 
@@ -341,7 +342,7 @@ class _Plan:
         self.succeeds = False
 
     def operations(self) -> list[_Operation]:
-        """Those of the way that it goes."""
+        """Operations of the branch that it takes."""
         return self.success if self.succeeds else self.failure
 
 
@@ -367,7 +368,7 @@ def _check_put(request: Any) -> None:
 
 
 def _plan(txn: Any, max_operations: int) -> _Plan:
-    """Take a transaction apart, once, and check what it consists of."""
+    """Parse a transaction once, and check its operations."""
     # A slice is a list, made faster than by list().
     compares, success, failure = txn.compare[:], txn.success[:], txn.failure[:]
     operations = max(len(compares), len(success), len(failure))

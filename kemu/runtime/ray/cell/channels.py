@@ -1,8 +1,7 @@
 """Dialling out of a cell: the channel that an actor gets for a peer by name.
 
-Where the peer lives is looked up at each call, so a channel outlives any number of restarts of its peer, on other
-ports too. Actors of the same cell are called in memory (``rpc.clients``); all calls from one cell to
-another share one gRPC connection.
+Where the peer lives is looked up at each call, so a channel survives restarts of its peer, also on other ports. Actors
+of the same cell are called in memory (``rpc.clients``); all calls from one cell to another share one gRPC connection.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         self._errors[name] = text
 
     def unhandled(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """An exception that nobody retrieved, of no actor that we know: at least the run log shall tell."""
+        """An exception that nobody retrieved, and of no known actor: put it into the run log at least."""
         error = context.get("exception")
         text = "".join(traceback.format_exception(error)) if error is not None else ""
         self.segment.append(
@@ -119,7 +119,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
                 ActorSpec(actor.name, actor.factory, msgpack.unpackb(actor.config, strict_map_key=False))
                 for actor in request.actors
             )
-            # The driver may order the next thing as soon as they have begun.
+            # The driver may go on as soon as they have begun.
             await context.send_initial_metadata(())
             await ready
         except ActorFailed as error:
@@ -131,7 +131,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
     async def Stop(self, request: cell_pb2.StopRequest, context: Any) -> cell_pb2.Empty:
         names = [name for name in request.actors if name in self.host.residents]
         if request.crash and names and self._housed.issubset(names):
-            # Nobody else lives here, not even somebody who is away: the real thing.
+            # No other actor lives here, not even one that is down: end the process.
             os.kill(os.getpid(), signal.SIGKILL)
         for name in names:
             if name not in self.host.residents:
@@ -164,7 +164,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         offset = request.offset
         silent_since = 0.0
         while True:
-            # First the time, then the events: what comes in between bears a later time.
+            # First the time, then the events: an event in between has a later time.
             now_ns = self.host.clock.now_ns()
             events = self.segment.read(offset, _LOG_BATCH_BYTES)
             offset += len(events)
@@ -244,7 +244,7 @@ class CellProcess:
         self._directory = Path(directory)
         self._address = address
         self._up: concurrent.futures.Future[Endpoint] = concurrent.futures.Future()
-        # Objects of one event live as long as they are under way: young collections mostly find nothing.
+        # Objects of one event live as long as it is in flight: young collections mostly find nothing.
         gc.set_threshold(50_000, 20, 100)
         threading.Thread(target=self._run, name=f"cell {name}", daemon=True).start()
         self.endpoint = self._up.result()
@@ -256,7 +256,7 @@ class CellProcess:
             if not self._up.done():
                 self._up.set_exception(error)
             else:
-                # A cell without its loop is a cell that is dead.
+                # A cell without its event loop is dead.
                 traceback.print_exc()
                 os.kill(os.getpid(), signal.SIGKILL)
 

@@ -2,7 +2,7 @@
 
 A cell has one gRPC server for all of its actors. A call says in its metadata which actor it is for (``kemu-to``) and
 who calls (``kemu-actor``); without the former it goes to the only actor of the cell that offers the method, so that
-grpcurl works without knowing any of this.
+grpcurl works without any of this.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Receiver(Protocol):
         ...
 
     def handler_failed(self, method: str, error: BaseException) -> None:
-        """A handler raised what it should not have."""
+        """A handler raised an unexpected exception."""
         ...
 
     def lost(self, peer: str) -> None:
@@ -136,7 +136,7 @@ class InboundCalls:
             except grpc.aio.AbortError:
                 raise
             except Exception as error:
-                # What goes wrong because the caller has gone is not the actor's fault.
+                # An error caused by the end of the connection is not the actor's fault.
                 if task in self._severed:
                     await context.abort(grpc.StatusCode.UNAVAILABLE, self._severed[task])
                 elif not context.done():
@@ -154,7 +154,7 @@ class InboundCalls:
             asyncio.get_running_loop().call_later(partitions.keepalive_timeout_s, self._keepalive_failed, task)
 
     def reconsider(self) -> None:
-        """A partition has come: keepalive finds out later."""
+        """A partition has begun: check the calls after the keepalive timeout."""
         for task, caller in self._running.items():
             self._watch_cut(task, caller)
 
@@ -221,7 +221,7 @@ class Called(Protocol):
 
 
 class Router(grpc.GenericRpcHandler):  # type: ignore[misc,type-arg]
-    """Finds the actor that a call is for."""
+    """Finds the actor that a call is for, by its metadata."""
 
     def __init__(self, actors: Mapping[str, Called]) -> None:
         """``actors``: those of the cell as they are, kept up to date by its owner."""

@@ -26,12 +26,12 @@ from kemu.v1 import cell_pb2, cell_pb2_grpc
 
 LOOPBACK = "127.0.0.1"
 NODE = "node"
-"""As the interface of a cell: that of its Ray node."""
+"""Interface of a cell: the address of its Ray node."""
 
 _RETRY_S = 0.05
 
 _LITTLE = 0.001
-"""Of a resource that only says where a cell may live: Ray counts in ten-thousandths."""
+"""Amount of a resource that only says where a cell may live; Ray counts in ten-thousandths."""
 
 _STATEMENT_TIMEOUT_S = 30.0
 """For statements that a living cell carries out at once."""
@@ -56,15 +56,15 @@ class RemoteCell:
         self.incarnation = 0
         """Of the process, from 1."""
         self.connected = False
-        """There is a process to talk to, or was until just now."""
+        """There is a process to talk to, or was until a moment ago."""
         self.up = asyncio.Event()
-        """And it knows all that it should."""
+        """Set while the process is connected and has been told everything it should know."""
         self.actors: dict[str, ActorSpec] = {}
-        """Those that shall run in it, in the order of their start."""
+        """Actors that should run in it, in the order of their start."""
         self.told: set[str] = set()
-        """Those of them that this process has been told to start."""
+        """Names of actors that this process was told to start."""
         self.ready: set[str] = set()
-        """Those of these that are."""
+        """Names of actors that this process reported ready."""
         self.faults: set[str] = set()
         """Partitions that this process knows of, or may know of."""
         self.paused = False
@@ -97,7 +97,7 @@ class RemoteCell:
     # The process
 
     async def connect(self, timeout_s: float) -> bool:
-        """Find the process, now or when Ray has started it anew. Returns whether it is another one than before.
+        """Find the process, now or once Ray has restarted it. Returns whether it is another one than before.
 
         Raises SimulationError when there is none within the time, or will be none.
         """
@@ -190,7 +190,7 @@ class RemoteCell:
     def kill(self) -> None:
         """End the process for good. May be repeated."""
         handle, self._handle = self._handle, None
-        # Once disconnected, Ray would start a cluster just to be asked.
+        # Once disconnected, Ray would start a cluster to answer this.
         if handle is not None and self._ray.is_initialized():
             self._ray.kill(handle, no_restart=True)
 
@@ -233,7 +233,7 @@ class RemoteCell:
         return response
 
     async def end_traces(self) -> cell_pb2.TraceReport:
-        """Have it send what spans it has, and tell what became of all."""
+        """Have it send its remaining spans, and report what became of all of them."""
         report: cell_pb2.TraceReport = await self._stub.EndTraces(cell_pb2.Empty(), timeout=_END_TRACES_TIMEOUT_S)
         return report
 

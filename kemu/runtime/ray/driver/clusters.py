@@ -1,6 +1,6 @@
-"""Starts Ray quietly for one run, or joins a cluster that is there, and leaves no process behind.
+"""Starts Ray for one run, or joins an existing cluster, and leaves no process behind.
 
-The only module that calls ``ray.init`` and ``ray.shutdown``. Ray itself is imported when a cluster is entered, as it
+The only module that calls ``ray.init`` and ``ray.shutdown``. Ray is imported when a cluster is entered, because that
 takes half a second.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 from kemu.errors import SimulationError
 
 _OBJECT_STORE_BYTES = 80 << 20
-"""Ray's least; no object of ours goes there."""
+"""The least that Ray accepts; kemu puts no object there."""
 
 _LONGEST_TEMPORARY_PATH = 40
 """Unix sockets allow 107 bytes, of which Ray adds about 65."""
@@ -51,7 +51,7 @@ class RayCluster:
     """
 
     def __init__(self, address: str | None = None, *, workers: int = 3) -> None:
-        """``workers``: processes that Ray shall start at once and hold ready for actors. Raises SimulationError."""
+        """``workers``: processes that Ray starts at once and keeps ready for actors. Raises SimulationError."""
         self._temporary: str | None = None
         self._processes: list[Any] = []
         # Ray reads these when it is imported or started, and hands them down to its processes.
@@ -107,21 +107,21 @@ class RayCluster:
             self._processes = [process for process in _descendants() if process.pid not in before]
 
     def adopt(self, pid: int) -> None:
-        """A process of this machine that Ray started for us: it, too, is gone after ``stop``."""
+        """Add a process of this machine that Ray started for the run: ``stop`` ends it too."""
         import psutil  # type: ignore[import-untyped]
 
         with contextlib.suppress(psutil.NoSuchProcess):
             self._processes.append(psutil.Process(pid))
 
     def has_ended(self, pid: int) -> bool:
-        """Whether a process that was adopted is no more."""
+        """Whether an adopted process has ended."""
         for process in self._processes:
             if process.pid == pid:
                 return not _runs(process)
         return True
 
     def pids(self) -> list[int]:
-        """Of all processes that ``stop`` would see to."""
+        """Of all processes that ``stop`` ends."""
         self._refresh()
         return [process.pid for process in self._processes]
 
@@ -189,7 +189,7 @@ def _temporary_root() -> str:
 
 
 def _runs(process: Any) -> bool:
-    """Zombies do not, whoever has yet to take note of their end."""
+    """Whether a process runs; a zombie does not."""
     import psutil  # type: ignore[import-untyped]
 
     try:
@@ -207,7 +207,7 @@ def _descendants() -> list[Any]:
 
 @contextlib.contextmanager
 def _environment(settings: dict[str, str]) -> Iterator[None]:
-    """Set environment variables where they are not set, and take them back at the end."""
+    """Set environment variables that are not set, and unset them at the end."""
     added = {name: value for name, value in settings.items() if name not in os.environ}
     os.environ.update(added)
     try:

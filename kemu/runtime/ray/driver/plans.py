@@ -1,7 +1,7 @@
 """Which actor lives in which cell.
 
 A plan is a list of :class:`CellPlan`; an actor goes to the first one with a pattern that its name matches. Names and
-patterns, not objects, so that a plan can be made before anybody knows which actors there will be.
+patterns, not objects, so that a plan can be made before the actors of the run are known.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class CellPlan:
     """Ray resources that the cell takes, to place it on nodes that offer them: ``{"node-a": 1}``. Empty: a little of
     ``kemu-<name>``, if a node of the cluster offers that."""
     eager: bool = True
-    """Start the process with the first actors of the run, whomever it is for, so that all start at once."""
+    """Start the process together with the first actors of the run, even if none of them lives in it."""
 
 
 DEFAULT_PLAN: tuple[CellPlan, ...] = (
@@ -36,11 +36,11 @@ DEFAULT_PLAN: tuple[CellPlan, ...] = (
     CellPlan("kubelets", ("kubelet/*",), size=500),
     CellPlan(DRIVER_CELL, ("*",)),
 )
-"""Three processes and the driver: on a small machine more of them only take turns."""
+"""Three processes and the driver: on a small machine more processes would only compete for its cores."""
 
 
 class Placement:
-    """A plan and who has been placed by it so far."""
+    """A plan, and the cells of the actors that were placed by it so far."""
 
     def __init__(self, plans: Sequence[CellPlan] = DEFAULT_PLAN) -> None:
         names = [plan.name for plan in plans]
