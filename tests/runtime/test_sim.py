@@ -117,6 +117,16 @@ def test_run_until_ends_at_the_deadline_when_stopped_or_when_idle() -> None:
     sim(main)
 
 
+def test_a_run_that_is_never_idle_keeps_nothing_of_each_wait() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        runtime.clock.call_at_ns(1000 * S, print)
+        for second in range(1, 100):
+            assert await runtime.run_until(second * S, until_idle=True) == "deadline"
+        assert len(runtime.loop._idle_waiters) <= 2
+
+    sim(main)
+
+
 def test_messages_under_way_keep_a_run_alive() -> None:
     async def main(runtime: SimRuntime) -> None:
         user = runtime.env("user")

@@ -312,7 +312,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def wait_idle(self) -> asyncio.Future[str]:
         """Done, with "idle", when only background timers are left."""
         waiter: asyncio.Future[str] = self.create_future()
-        self._idle_waiters.append(waiter)
+        self._idle_waiters = [*(other for other in self._idle_waiters if not other.done()), waiter]
         return waiter
 
     def is_idle(self) -> bool:
