@@ -196,8 +196,8 @@ class ServerEnd(End):
 class Acceptor(Protocol):
     """A server, as the connection sees it."""
 
-    def accept(self, call: Any) -> None:
-        """The first message of a call, a :class:`ClientEnd`, has arrived."""
+    def accept(self, call: ClientEnd) -> None:
+        """The first message of a call has arrived."""
         ...
 
     def close(self) -> None:
