@@ -101,6 +101,26 @@ class TestReplicaSets:
         # Beside more others first: what stays is alone.
         assert found.complete("web") == 1
 
+    def test_pods_have_the_metadata_of_their_template(self, tmp_path: Path) -> None:
+        """Labels, annotations and finalizers (``GetPodFromTemplate`` in ``pkg/controller``)."""
+        found = play(tmp_path, """
+            duration: 20s
+            nodes: [{name: n1}]
+            manifests:
+            - apiVersion: apps/v1
+              kind: ReplicaSet
+              metadata: {name: web}
+              spec:
+                replicas: 1
+                selector: {matchLabels: {app: web}}
+                template:
+                  metadata: {labels: {app: web}, annotations: {a: b}, finalizers: [example.com/keep]}
+                  spec: {containers: [{name: main}]}
+        """)  # fmt: skip
+        (metadata,) = [one.metadata for one in found.pods.values()]
+        assert (dict(metadata.labels), dict(metadata.annotations)) == ({"app": "web"}, {"a": "b"})
+        assert list(metadata.finalizers) == ["example.com/keep"]
+
     def test_a_lag_is_the_time_until_it_acts(self, tmp_path: Path) -> None:
         found = play(tmp_path, f"""
             duration: 60s

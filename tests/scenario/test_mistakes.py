@@ -354,20 +354,19 @@ def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> Non
           - apiVersion: apps/v1
             kind: ReplicaSet
             metadata: {{name: a}}
-            spec: {{minReadySeconds: 3, selector: {{matchLabels: {{a: b}}}}, template: {template}}}
+            spec: {{selector: {{matchLabels: {{a: b}}}}, template: {template}}}
           - {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: a}}}}
         workloads: [{{name: w, arrivals: {{count: 1}}, pods: {pods}}}]
         events:
-          - {{at: 1s, patch: {{kind: ReplicaSet, name: a, merge: {{spec: {{minReadySeconds: 4}}}}}}}}
+          - {{at: 1s, patch: {{kind: ReplicaSet, name: a, merge: {{spec: {{template: {pods}}}}}}}}}
         """
     )
     unbuilt = [(one.line, one.path) for one in found if one.message.startswith("kemu does not simulate this field: ")]
     assert unbuilt == [
         (7, "spec.manifests[0].spec.readinessGates"),
-        (11, "spec.manifests[1].spec.minReadySeconds"),
         (11, "spec.manifests[1].spec.template.spec.volumes[0].persistentVolumeClaim"),
         (13, "spec.workloads[0].pods.spec.volumes[0].persistentVolumeClaim"),
-        (15, "spec.events[0].patch.merge.spec.minReadySeconds"),
+        (15, "spec.events[0].patch.merge.spec.template.spec.volumes[0].persistentVolumeClaim"),
     ]
     others = [(one.path, one.suggestion) for one in found if (one.line, one.path) not in unbuilt]
     assert ("spec.manifests[2].kind", "kemu has no deployment controller") in others

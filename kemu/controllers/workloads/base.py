@@ -241,6 +241,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
             pod.metadata.labels[key] = template.metadata.labels[key]
         for key in sorted(template.metadata.annotations):
             pod.metadata.annotations[key] = template.metadata.annotations[key]
+        pod.metadata.finalizers.extend(template.metadata.finalizers)
         pod.metadata.ownerReferences.append(meta.owner_reference(owner, "apps/v1", self.kind))
         pod.spec.CopyFrom(template.spec)
         return pod
