@@ -71,7 +71,7 @@ class FailureHandler:
         return latest is None or not latest.spec.nodeName
 
     def _requeue(self, pod: QueuedPod, failure: Failure, nominate: str | None) -> Any:
-        """Back to the queue, with the pod as it is now, unless it is gone or somebody else placed it.
+        """Return the pod to the queue as it is now, unless it was deleted or another scheduler placed it.
 
         Returns the object to report on.
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
+from kemu.scheduler import framework
 from kemu.scheduler.configuration import configurations
 from kemu.scheduler.configuration.configurations import ConfigurationError
 from kemu.scheduler.cycle.profiles import ENTRY_POINTS, Profile
@@ -61,6 +63,17 @@ def failed(verdict: dict[str, Any]) -> set[str]:
 def test_the_document_shows_the_plugin_as_it_is() -> None:
     text = (EXAMPLE.parents[1] / "docs" / "plugins.md").read_text()
     assert (EXAMPLE / "power_budget.py").read_text() in text
+
+
+def test_all_that_the_plugin_imports_of_kemu_is_public() -> None:
+    tree = ast.parse((EXAMPLE / "power_budget.py").read_text())
+    imported = {
+        node.module: [alias.name for alias in node.names]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("kemu")
+    }
+    assert list(imported) == ["kemu.scheduler.framework"]
+    assert set(imported["kemu.scheduler.framework"]) <= set(framework.__all__)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -3,7 +3,7 @@
 Pods come here when they are assigned, seen in a watch or *assumed* by this scheduler before the binding is written.
 An assumed pod is confirmed by the watch or forgotten when its binding fails; as in today's Kubernetes it never expires.
 
-The order of the rows is the order in which nodes are looked at: zones take turns (``nodeTree`` of kube-scheduler).
+The order of the rows is the order in which nodes are tried: zones take turns (``nodeTree`` of kube-scheduler).
 Where several zones exist, a new node moves rows; then :attr:`Cluster.layout` changes and cached columns start over.
 
 An attempt that takes time works on the state as it was when it began: :meth:`Cluster.hold_snapshot` holds changes back,
@@ -335,7 +335,7 @@ class Cluster:
         return answer
 
     def label(self, key: str) -> LabelColumn:
-        """The column of a label; kept up to date from the first time on that somebody asks for it."""
+        """The column of a label, kept up to date once it has been asked for."""
         column = self._labels.get(key)
         if column is None:
             if len(self._labels) >= _LABEL_LIMIT:
@@ -479,7 +479,7 @@ class Cluster:
     # Other objects --------------------------------------------------------------------------------------------------
 
     def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
-        """``labels`` None: the namespace is gone."""
+        """``labels`` None: the namespace was deleted."""
         if labels is None:
             self.namespaces.pop(name, None)
         else:

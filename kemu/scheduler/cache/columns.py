@@ -1,4 +1,4 @@
-"""Node state in numpy columns: one array element per node, in the order in which nodes are looked at.
+"""Node state in numpy columns: one array element per node, in the order in which nodes are tried.
 
 :class:`ResourceColumns` mirrors the sums of :class:`~kemu.scheduler.cache.nodes.NodeInfo`; it is updated
 before it is read, row by row, from the log of changed rows. :class:`LabelColumn` holds the values of one

@@ -124,7 +124,7 @@ class Counts:
         """Columns of the terms that pods on nodes have, by kind of term."""
         self._terms: dict[str, SelectorIndex[TermColumn]] = {kind: SelectorIndex() for kind in self.owners}
         self._pods: PodIndex | None = None
-        """Made when somebody asks for a column for the first time."""
+        """Made when a column is first asked for."""
 
     # Written by the cluster -----------------------------------------------------------------------------------------
 
@@ -156,7 +156,7 @@ class Counts:
                 self._terms[kind].remove(signature)
 
     def forget_domains(self, key: str) -> None:
-        """The column of a label is gone."""
+        """The column of a label was dropped."""
         for column in self.kept():
             column._domains.pop(key, None)
 

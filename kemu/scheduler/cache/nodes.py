@@ -183,7 +183,7 @@ class NodeInfo:
 
     @property
     def zone(self) -> tuple[str, str]:
-        """Region and zone, which decide the order in which nodes are looked at."""
+        """Region and zone, which decide the order in which nodes are tried."""
         return _first(self.labels, _REGION_LABELS), _first(self.labels, _ZONE_LABELS)
 
     def __repr__(self) -> str:

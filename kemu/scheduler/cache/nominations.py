@@ -14,7 +14,7 @@ class Nominator:
     """Pods by the node that they are nominated to."""
 
     def __init__(self, on_change: Callable[[str], object]) -> None:
-        """``on_change`` is told the name of a node whose nominations changed."""
+        """``on_change`` is called with the name of a node whose nominations changed."""
         self._on_change = on_change
         self._pods: dict[str, PodInfo] = {}
         self._by_node: dict[str, list[PodInfo]] = {}

@@ -258,7 +258,7 @@ def profile_of(
 ) -> ProfileConfiguration:
     """One element of ``profiles``.
 
-    ``ignored_resources`` of extenders take the place of those that NodeResourcesFit is told to ignore.
+    ``ignored_resources`` of extenders replace those in the arguments of NodeResourcesFit.
     """
     found = fields.read(data, path, _PROFILE)
     plugins = {

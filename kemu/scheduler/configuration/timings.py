@@ -1,7 +1,7 @@
 """The cost model: how much virtual time a scheduler's work takes.
 
 ``timing.schedulingCycle`` is a value or distribution for a whole attempt, or ``{base, perNode, perEvaluation}`` where
-``perNode`` counts each node that was looked at and ``perEvaluation`` each set of pods that a search of the experiment
+``perNode`` counts each node that was tried and ``perEvaluation`` each set of pods that a search of the experiment
 switches (:mod:`kemu.scheduler.experiments.searches`) tried on a node; ``timing.bind`` is what a binding takes before
 its API call. In seconds.
 
@@ -46,11 +46,11 @@ class Timing:
         self._bind = distributions.parse(timing.get("bind", 0))
 
     def cycle_s(self, rng: Random, nodes: int) -> float:
-        """What an attempt takes that looked at so many nodes."""
+        """The duration of an attempt that tried this many nodes."""
         return self._base.draw(rng) + self._per_node.draw(rng) * nodes
 
     def evaluations_s(self, rng: Random, evaluations: int) -> float:
-        """What so many evaluations of a search take."""
+        """The duration of this many evaluations of a search."""
         return self._per_evaluation.draw(rng) * evaluations
 
     def bind_s(self, rng: Random) -> float:

@@ -43,7 +43,7 @@ def nodes_to_find(nodes: int, percentage: int, least: int = switches.MIN_FEASIBL
 
 
 def search(feasible: BoolArray, start: int, wanted: int) -> tuple[IntArray, int]:
-    """Up to ``wanted`` feasible places, from ``start`` on and around, and how many places were looked at."""
+    """Up to ``wanted`` feasible places, from ``start`` on and around, and how many places were tried."""
     # Usually the first feasible nodes are close together.
     found = feasible[start : start + wanted + wanted // 4 + 1].nonzero()[0]
     if len(found) <= wanted:
@@ -68,7 +68,7 @@ class ScheduleResult:
         self.node = ""
         """The chosen node, "" when none is suitable."""
         self.evaluated = 0
-        """How many nodes were looked at."""
+        """How many nodes were tried."""
         self.visited = 0
         """How many of them the search went through, from its start on."""
         self.feasible = 0

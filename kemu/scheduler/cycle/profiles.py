@@ -67,7 +67,7 @@ class Profile:
         self.handle = handle
         resolved = _Resolver(configuration, handle, registry)
         self.plugins: dict[str, Plugin] = resolved.made
-        """All plugins that take part somewhere, by name."""
+        """All plugins that take part in some extension point, by name."""
         self.pre_enqueue: list[PreEnqueuePlugin] = resolved.at("preEnqueue", PreEnqueuePlugin)
         queue_sort = resolved.at("queueSort", QueueSortPlugin)
         if len(queue_sort) != 1:

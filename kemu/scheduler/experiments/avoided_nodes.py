@@ -40,7 +40,7 @@ Workload = tuple[str, str, str]
 
 
 def workload_of(pod: Any) -> Workload:
-    """Whom a pod belongs to: its controller, its scenario's workload, its ``generateName``, or else its own name."""
+    """The workload of a pod: its controller, its scenario's workload, its ``generateName``, or else its own name."""
     metadata = pod.metadata
     controller = meta.controller_of(pod)
     if controller is not None:
@@ -72,7 +72,7 @@ class AvoidedNodes:
         duration_s: float,
         on_over: Callable[[Any], object],
     ) -> None:
-        """``on_over`` is told a failed pod whose workload may use the node again."""
+        """``on_over`` is called with a failed pod whose workload may use the node again."""
         self._clock = clock
         self._spawn = spawn
         self._duration_ns = round(duration_s * SECOND_NS)

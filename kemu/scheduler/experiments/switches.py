@@ -6,12 +6,12 @@ They change one scheduler; the defaults are those of Kubernetes v1.36.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kemu.errors import FieldError
+from kemu.scheduler.configuration import fields
 
 MIN_FEASIBLE_NODES = 100
 """The number of feasible nodes below which kube-scheduler's search never stops."""
@@ -79,25 +79,21 @@ class Policy:
 
 def policy_of(switches: Mapping[str, Any]) -> Policy:
     """Check the switches of a scenario. Raises :class:`PolicyError`."""
-    fields = {field.name: field for field in dataclasses.fields(Policy)}
+    known = {field.name: field for field in dataclasses.fields(Policy)}
     amounts: dict[str, float] = {}
     for name, value in switches.items():
-        if name not in fields:
-            close = difflib.get_close_matches(name, fields, 1)
-            raise PolicyError(
-                f"policy.{name}",
-                f"there is no such switch: {', '.join(fields)}",
-                f'did you mean "{close[0]}"?' if close else "",
-            )
-        if "key" in fields[name].metadata:
-            amounts[name] = _amount_of(name, value, fields[name].metadata)
+        if name not in known:
+            message = f"there is no such switch: {', '.join(known)}"
+            raise PolicyError(f"policy.{name}", message, fields.nearest(name, known))
+        if "key" in known[name].metadata:
+            amounts[name] = _amount_of(name, value, known[name].metadata)
             continue
-        if "least" in fields[name].metadata:
-            least = fields[name].metadata["least"]
+        if "least" in known[name].metadata:
+            least = known[name].metadata["least"]
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise PolicyError(f"policy.{name}", f"must be a whole number of at least {least}: {value!r}")
             continue
-        allowed = fields[name].metadata["values"]
+        allowed = known[name].metadata["values"]
         if not any(value is one or (isinstance(one, str) and value == one) for one in allowed):
             texts = ", ".join(str(one).lower() if isinstance(one, bool) else str(one) for one in allowed)
             raise PolicyError(f"policy.{name}", f"{value!r} is not one of: {texts}")

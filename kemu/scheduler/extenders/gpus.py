@@ -55,7 +55,7 @@ class GpuShare(Extender):
         return 10 - 10 * (self._left(node)[card] - self._wanted(pod)) // size if size else 0
 
     def preempt(self, pod: Any, node: Any, victims: Sequence[Any]) -> Sequence[Any] | None:
-        """The candidate stands if one card is free enough when the victims are gone."""
+        """The candidate stands if one card is free enough without the victims."""
         left = self._left(node, [victim.metadata.uid for victim in victims])
         return victims if any(free >= self._wanted(pod) for free in left) else None
 

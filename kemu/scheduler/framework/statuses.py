@@ -16,7 +16,7 @@ PENDING: Final = "Pending"
 
 
 class Status(NamedTuple):
-    """An answer other than "yes". ``plugin`` is filled in by the framework."""
+    """An answer other than success. ``plugin`` is filled in by the framework."""
 
     code: str
     reasons: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class Status(NamedTuple):
 
     @property
     def rejected(self) -> bool:
-        """A plugin said no, as opposed to something having gone wrong."""
+        """A plugin rejected the pod, as opposed to an error."""
         return self.code in (UNSCHEDULABLE, UNRESOLVABLE, PENDING)
 
     @property

@@ -385,7 +385,7 @@ def _has_all_keys(constraints: Sequence[SpreadConstraint], cluster: Cluster) -> 
 def _matching(cycle: Cycle, constraint: SpreadConstraint) -> IntArray | None:
     """By row: pods of the namespace that match and are not being deleted; None when there cannot be any.
 
-    An empty selector counts nobody, although in a simulation it matches everybody (as in kube-scheduler).
+    An empty selector counts no pods, although in a simulation it matches all (as in kube-scheduler).
     """
     selector = constraint.selector
     if selector.everything or selector.nothing:

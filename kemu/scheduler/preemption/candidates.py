@@ -122,7 +122,7 @@ class Preemptor:
         if not potential:
             return Preemption(None, self.failure(filtering, {}), clears_nomination=True)
         offset = self.random.randrange(len(potential))
-        if not self._somebody_is_lower(pod):
+        if not self._lower_pods_exist(pod):
             return Preemption(None, _failure(filtering, {_NO_VICTIMS: len(potential)}), clears_nomination=True)
         wanted = self.candidates_wanted(len(potential))
         candidates, failures = self.dry_runs(filtering, potential, offset, wanted)
@@ -306,8 +306,8 @@ class Preemptor:
             return [other for other in node.pods.values() if other.priority < priority]
         return [other for other in node.pods.values() if self.is_lower(other, pod)]
 
-    def _somebody_is_lower(self, pod: PodInfo) -> bool:
-        """Whether there may be pods that can be preempted for this one, on any node."""
+    def _lower_pods_exist(self, pod: PodInfo) -> bool:
+        """Whether any node may have pods that can be preempted for this one."""
         if self.policy.victimOrder != "priority":
             return True
         return any(priority < pod.priority for priority in self.cluster.priorities)
@@ -388,7 +388,7 @@ def _resource_dry_run(preemptor: Preemptor, filtering: Filtering) -> _ResourceDr
 
 
 class _ResourceDryRun:
-    """:meth:`Preemptor.dry_run` where only resources matter and nobody is nominated to the node: plain sums."""
+    """:meth:`Preemptor.dry_run` where only resources matter and no pod is nominated to the node: plain sums."""
 
     __slots__ = ("_amounts", "_filtering", "_items", "_place", "_plugin", "_preemptor", "_state")
 

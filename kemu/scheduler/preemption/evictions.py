@@ -95,7 +95,7 @@ class Evictor:
     async def _evict(self, victim: PodInfo, preemptor: PodInfo, node: str) -> bool:
         """Turn a victim away if it is not bound yet, else mark and delete it; False when that failed."""
         started_ns = self._env.clock.now_ns()
-        gone = True
+        ok = True
         rejected = self._turn_away(victim.uid)
         preempted = True
         if not rejected:
@@ -110,7 +110,7 @@ class Evictor:
                 # Deleted already, or another pod has its name now.
                 preempted = False
             except ApiError:
-                preempted = gone = False
+                preempted = ok = False
         if preempted:
             self._reporter.preempted(victim.pod, preemptor.pod, node, deleted=not rejected)
         self._env.log(
@@ -122,11 +122,11 @@ class Evictor:
                 "by_uid": preemptor.uid,
                 "node": node,
                 "start": started_ns,
-                "ok": gone,
+                "ok": ok,
                 "how": "rejected" if rejected else "deleted",
             },
         )
-        return gone
+        return ok
 
     def _disruption_patch(self, victim: PodInfo, preemptor: PodInfo) -> Mapping[str, Any] | None:
         scheduler = preemptor.pod.spec.schedulerName
