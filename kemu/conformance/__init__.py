@@ -1,5 +1,6 @@
-"""Whether kemu decides as Kubernetes does: recorded decisions of the real code, asked again, answered by kemu's code.
+"""Whether kemu decides as Kubernetes does: recorded decisions of the real code, compared with those of kemu's code.
 
-:mod:`kemu.conformance.registry` names the kinds of cases, :mod:`kemu.conformance.case_files` reads files of them,
-:mod:`kemu.conformance.agreements` asks and counts. The command is ``kemu conformance``.
+:mod:`.registry` names the kinds of cases, :mod:`.case_files` reads them, :mod:`.agreements` asks and counts. Modules in
+the folders translate the cases of some families, start the code that runs in production (actors on a
+:mod:`control plane <.control_planes>` in virtual time), and translate the result. The command is ``kemu conformance``.
 """
