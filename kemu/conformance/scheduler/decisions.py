@@ -26,7 +26,7 @@ from kemu.scheduler.cycle.filtering import Filtering
 from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.framework.interfaces import Handle
 from kemu.scheduler.framework.results import Candidate
-from kemu.scheduler.framework.statuses import Status
+from kemu.scheduler.framework.statuses import ERROR, UNSCHEDULABLE, Status
 from kemu.scheduler.plugins import in_tree
 from kemu.scheduler.plugins.default_preemption import DefaultPreemption
 from kemu.scheduler.preemption import candidates as preemption
@@ -168,6 +168,7 @@ def _add_preemption(result: dict[str, Any], filtering: Filtering, profile: Profi
     # After a rejection in PreFilter the phase ends with an error; what preemption would have said is recorded as well.
     chosen = came.candidate if filtering.rejection is None else tried.candidate
     found: dict[str, Any] = {"chosen": "" if chosen is None else chosen.node, "postFilterMessage": came.message}
+    found["postFilterStatus"] = "Success" if came.node else ERROR if came.failed else UNSCHEDULABLE
     result["preemption"] = found
     found["eligible"] = tried.candidate is not None or tried.clears_nomination
     if not found["eligible"]:

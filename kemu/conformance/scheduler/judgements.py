@@ -12,7 +12,8 @@ from typing import Any
 Json = dict[str, Any]
 
 _TEXTS = ("message", "fullMessage")
-_PREEMPTION = ("eligible", "reason", "potentialNodes", "candidates", "notCandidates", "decidedBy", "postFilterMessage")
+_PREEMPTION = ("eligible", "reason", "potentialNodes", "candidates", "notCandidates", "decidedBy", "postFilterMessage",
+               "postFilterStatus")  # fmt: skip
 
 
 def agrees(expect: Json, answered: Json) -> list[str]:
