@@ -189,7 +189,7 @@ def test_a_taint_eviction_controller_that_does_not_hear_of_nodes(monkeypatch: py
 
 
 def test_a_tie_break_among_all_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def choose(self: Any, decision: Any, rows: Any, totals: Any) -> None:
+    def choose(self: Any, decision: Any, rows: Any, totals: Any, **_: Any) -> None:
         decision.ties = len(rows)
         decision.node = self.cluster.rows[int(rows[self.random.randrange(len(rows))])].name
 
@@ -212,3 +212,23 @@ def test_totals_that_leave_a_scorer_out(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_nominated_node_that_is_not_tried_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decisions.Decider, "nominated", lambda self, filtering: None)
     assert is_noticed("scheduler", "preempt")
+
+
+@pytest.mark.parametrize("family", ["sampling", "profiles"])
+def test_a_start_row_that_stays_where_it_is(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decisions.Decider, "start_row", property(lambda self: 0, lambda self, row: None))
+    assert is_noticed("scheduler", family)
+
+
+def test_a_start_row_that_is_one_node_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    def set_row(self: Any, row: int) -> None:
+        self.profile.handle.start_row = row + 1
+
+    monkeypatch.setattr(decisions.Decider, "start_row", decisions.Decider.start_row.setter(set_row))  # type: ignore[attr-defined]
+    assert is_noticed("scheduler", "sampling")
+
+
+def test_a_sample_that_is_one_node_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    to_find = decisions.nodes_to_find
+    monkeypatch.setattr(decisions, "nodes_to_find", lambda *arguments: to_find(*arguments) + 1)
+    assert is_noticed("scheduler", "sampling")
