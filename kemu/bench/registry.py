@@ -41,8 +41,8 @@ BENCHMARKS = {
         ),
         Benchmark(
             "sim-pods",
-            "pods from creation to Running in sim: store, API server, scheduler, kubelets, run log; sparing: without the"
-            " ContainerCreating statuses",
+            "pods from creation to Running in sim: store, API server, scheduler, kubelets, run log; "
+            "sparing: without the ContainerCreating statuses",
             "kemu.bench.pods:sim_pods",
             tuple(
                 {"nodes": nodes, "pods": pods, "statuses": statuses}

@@ -9,7 +9,7 @@ import yaml
 
 from kemu.objects.fields import kubelet_configuration
 from kemu.objects.fields.sorts import Acts, Refused
-from kemu.scenario.format.keys import kubelets
+from kemu.scenario.format import kubelet_keys
 from tests.scenario.texts import problems
 
 REFUSED = {name: sort for name, sort in kubelet_configuration.SORTS.items() if isinstance(sort, Refused)}
@@ -23,13 +23,13 @@ def complaints(kubelet: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def test_every_field_of_a_kubelet_configuration_is_sorted() -> None:
-    assert sorted(kubelets.KUBELET_FIELDS) == sorted(kubelet_configuration.SORTS)
+    assert sorted(kubelet_keys.KUBELET_FIELDS) == sorted(kubelet_configuration.SORTS)
 
 
 def test_a_field_that_acts_has_a_shape_of_its_own() -> None:
     """Not one of those that the table makes, which read nothing."""
     for name, sort in kubelet_configuration.SORTS.items():
-        made = type(kubelets.KUBELET_FIELDS[name].shape).__name__ in ("_Unsimulated", "Free")
+        made = type(kubelet_keys.KUBELET_FIELDS[name].shape).__name__ in ("_Unsimulated", "Free")
         assert made is not isinstance(sort, Acts), name
 
 

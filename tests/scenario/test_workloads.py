@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
+from kemu.scenario.arrivals import arrival_times
 from kemu.scenario.loading import manifests
 from kemu.scenario.playing import workloads
 from kemu.scenario.scenarios import Arrivals, Scenario
@@ -21,7 +22,7 @@ S = SECOND_NS
 
 
 def times(arrivals: Arrivals, seed: int = 0) -> list[int]:
-    return list(workloads.arrival_times(arrivals, random.Random(seed)))
+    return list(arrival_times(arrivals, random.Random(seed)))
 
 
 def stream(scenario: Scenario, name: str, seed: int = 1) -> workloads.Stream:
@@ -94,7 +95,7 @@ def test_arrivals_are_in_order_and_within_their_bounds(
     process: str, first: float, last: float, start: int, until: int, count: int | None, seed: int
 ) -> None:
     arrivals = Arrivals(process, first, last, every=first, start_ns=start, until_ns=until, count=count)
-    found = list(itertools.islice(workloads.arrival_times(arrivals, random.Random(seed)), 3000))
+    found = list(itertools.islice(arrival_times(arrivals, random.Random(seed)), 3000))
     assert found == sorted(found)
     assert all(start <= when < until for when in found)
     assert count is None or len(found) <= count

@@ -1,1 +1,5 @@
-"""The format that users write: documents with places, shapes of values, the table of keys."""
+"""The format that users write.
+
+``documents`` (YAML with places), ``values`` (notations: durations, rates, shares), ``shapes`` (what a value may look
+like), tables of keys by subject (``…_keys``), and ``schema``, which joins them and exports the JSON Schema.
+"""

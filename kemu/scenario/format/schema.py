@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kemu.scenario.format.keys import clusters, expectations, timelines, workloads
+from kemu.scenario.format import cluster_keys, controller_keys, expectation_keys, timeline_keys, workload_keys
 from kemu.scenario.format.shapes import (
     DEFINITIONS,
     DURATION,
@@ -28,7 +28,6 @@ from kemu.scenario.format.shapes import (
     Text,
     Whole,
 )
-from kemu.scenario.loading import controllers
 
 API_VERSION = "kemu.dev/v1"
 KIND = "Scenario"
@@ -38,10 +37,10 @@ SPEC: dict[str, Key] = {
     "duration": Key(POSITIVE_DURATION, "Virtual time after which the run ends; 10m by default."),
     "runtime": Key(Choice(("sim", "ray")), "Where it runs; --runtime overrides it."),
     "speed": Key(Number(positive=True), "Virtual seconds for each real one, with ray only."),
-    "nodes": Key(ListOf(clusters.NODE), "The nodes, each with its kubelet."),
-    "schedulers": Key(ListOf(clusters.SCHEDULER), "The schedulers; by default one named default-scheduler."),
+    "nodes": Key(ListOf(cluster_keys.NODE), "The nodes, each with its kubelet."),
+    "schedulers": Key(ListOf(cluster_keys.SCHEDULER), "The schedulers; by default one named default-scheduler."),
     "extenders": Key(
-        ListOf(clusters.EXTENDER), "Extenders of schedulers: processes that filter, rank and bind beside them."
+        ListOf(cluster_keys.EXTENDER), "Extenders of schedulers: processes that filter, rank and bind beside them."
     ),
     "apiServers": Key(
         Record(
@@ -73,9 +72,9 @@ SPEC: dict[str, Key] = {
         Choice(("standing", "exact")),
         "exact: every heartbeat of a kubelet is a message; standing: not where nobody can tell.",
     ),
-    "controllers": Key(controllers.SHAPE, "Which controllers run; by default those that the scenario needs."),
+    "controllers": Key(controller_keys.SHAPE, "Which controllers run; by default those that the scenario needs."),
     "images": Key(MapOf(QUANTITY), "How large images are, by name."),
-    "timing": Key(Record(clusters.TIMING), "How long things take; each a value or a distribution."),
+    "timing": Key(Record(cluster_keys.TIMING), "How long things take; each a value or a distribution."),
     "priorityClasses": Key(
         MapOf(
             ScalarOr(
@@ -93,9 +92,9 @@ SPEC: dict[str, Key] = {
         "Priority classes: name and value, or the fields of a PriorityClass.",
     ),
     "manifests": Key(ListOf(Free()), "Kubernetes objects, created in this order before the clock starts."),
-    "events": Key(ListOf(timelines.EVENT), "Things that happen at a time."),
-    "workloads": Key(ListOf(workloads.WORKLOAD), "Streams of pods."),
-    "chaos": Key(ListOf(timelines.CHAOS), "Faults."),
+    "events": Key(ListOf(timeline_keys.EVENT), "Things that happen at a time."),
+    "workloads": Key(ListOf(workload_keys.WORKLOAD), "Streams of pods."),
+    "chaos": Key(ListOf(timeline_keys.CHAOS), "Faults."),
     "checks": Key(
         Record(
             {
@@ -126,8 +125,8 @@ SPEC: dict[str, Key] = {
     ),
     "ablate": Key(ListOf(Text()), "Safeguards switched off.", built=False),
     "matrix": Key(MapOf(ListOf(Free(mapping=False), 1)), "Values for paths below spec; all combinations run."),
-    "until": Key(expectations.EXPECTATION, "The run ends when this holds."),
-    "expect": Key(ListOf(expectations.EXPECTATION), "What the run must show."),
+    "until": Key(expectation_keys.EXPECTATION, "The run ends when this holds."),
+    "expect": Key(ListOf(expectation_keys.EXPECTATION), "What the run must show."),
 }
 SCENARIO = Record(
     {

@@ -1,1 +1,6 @@
-"""From a YAML file to a scenario, or to all of its mistakes. Begin at ``loader``."""
+"""From a YAML file to a scenario, or to all of its mistakes at once.
+
+``loader`` calls the steps: ``clusters``, ``controllers``, ``manifests`` (what there is when the clock starts),
+``timelines``, ``openb`` (what happens over time), ``matrices`` (variants), ``references`` (whether names lead
+anywhere).
+"""

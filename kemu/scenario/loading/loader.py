@@ -21,9 +21,8 @@ from kemu import errors
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import expectations, scenarios
-from kemu.scenario.format import documents, schema, values
+from kemu.scenario.format import documents, kubelet_keys, schema, values
 from kemu.scenario.format.documents import Document, Path
-from kemu.scenario.format.keys import kubelets
 from kemu.scenario.format.shapes import INVALID, Report
 from kemu.scenario.loading import clusters, controllers, manifests, matrices, references, timelines
 
@@ -325,7 +324,7 @@ class _Loading:
             return None
         data, problems = found[0].data, len(self.report.problems)
         report = Report(found[0], self.report.problems)
-        item["kubelet"] = kubelets.KUBELET.check(data, (), report)
+        item["kubelet"] = kubelet_keys.KUBELET.check(data, (), report)
         if len(self.report.problems) == problems:
             clusters.check_kubelet(data, (), report)
         if len(self.report.problems) > problems:

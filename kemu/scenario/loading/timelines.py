@@ -15,13 +15,13 @@ from kemu.k8s import core_v1_pb2
 from kemu.objects import resources
 from kemu.objects.fields import tables
 from kemu.scenario import scenarios
+from kemu.scenario.arrivals import expected_arrivals, expected_repeats
 from kemu.scenario.expectations import full_name
 from kemu.scenario.format.documents import Path, nearest
 from kemu.scenario.format.shapes import INVALID, Report
 from kemu.scenario.format.values import duration_text
 from kemu.scenario.loading import clusters, manifests, matrices, openb
 from kemu.scenario.loading.manifests import Declared
-from kemu.scenario.playing import workloads
 
 MAX_ARRIVALS = 1_000_000
 """Of one workload: what a single run can still hold and tell about."""
@@ -168,7 +168,7 @@ class Timeline:
 
     def _add_stream(self, item: Mapping[str, Any], life: scenarios.Life, where: Path) -> None:
         arrivals = self._arrivals(item["arrivals"], item.get("start", 0), (*where, "arrivals"))
-        expected = 0.0 if arrivals is None else workloads.expected_arrivals(arrivals)
+        expected = 0.0 if arrivals is None else expected_arrivals(arrivals)
         if expected > MAX_ARRIVALS:
             text = f"would bring about {expected:.3g} pods; at most {MAX_ARRIVALS} can come"
             self.report.add((*where, "arrivals"), text, "bound them with until or count, or let them come less often")
@@ -278,7 +278,7 @@ class Timeline:
             self.report.add((*path, "every"), "must be more than 0")
         elif every is not None:
             span_ns = item.get("until", self.duration_ns) - item.get("from", 0)
-            expected = workloads.expected_repeats(every, span_ns)
+            expected = expected_repeats(every, span_ns)
             if expected > MAX_FAULTS:
                 text = f"would happen about {expected:.3g} times; at most {MAX_FAULTS} times is possible"
                 self.report.add((*path, "every"), text)

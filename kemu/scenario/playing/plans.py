@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.runtime.env import ActorSpec
-from kemu.scenario.loading import controllers as table
+from kemu.scenario.format import controller_keys
+from kemu.scenario.loading.controllers import settles_ns
 from kemu.scenario.playing import machines
 from kemu.scenario.playing import user as users
 from kemu.scenario.playing.heartbeats import Heartbeats
@@ -114,15 +115,15 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
     chosen = dict(scenario.controllers)
     rescheduled = [one for one in scenario.schedulers if one.policy.get("preemptor") == "rescheduler"]
     if rescheduled:
-        chosen.setdefault(table.RESCHEDULER, {})
+        chosen.setdefault(controller_keys.RESCHEDULER, {})
     for index, (name, settings) in enumerate(chosen.items()):
         config = {**settings, "apiserver": apiserver_of(scenario, index)}
-        if name == table.RESCHEDULER:
+        if name == controller_keys.RESCHEDULER:
             config["schedulers"] = [
                 {"name": one.name, "config": dict(one.config), "policy": dict(one.policy)} for one in rescheduled
             ]
-        if name == table.NODE_LIFECYCLE:
-            config["settles_ns"] = table.settles_ns(scenario)
+        if name == controller_keys.NODE_LIFECYCLE:
+            config["settles_ns"] = settles_ns(scenario)
             config["watch_ns"] = beats.watch_ns
-        specs.append(ActorSpec(f"controller/{name}", table.KINDS[name].factory, config))
+        specs.append(ActorSpec(f"controller/{name}", controller_keys.KINDS[name].factory, config))
     return specs

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from kemu.scenario.format.keys import kubelets
-from kemu.scenario.format.keys.distributions import TIME, Cost
+from kemu.scenario.format import kubelet_keys
+from kemu.scenario.format.distribution_keys import TIME, Cost
 from kemu.scenario.format.shapes import (
     NAME,
     POSITIVE_SECONDS,
@@ -38,7 +38,7 @@ _NODE = {
         "What pods may request; by default the capacity less what the kubelet reserves. Where neither names them: "
         "cpu 8, memory 32Gi, ephemeral-storage 100Gi, pods 110.",
     ),
-    "kubelet": Key(kubelets.KUBELET, "Fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."),
+    "kubelet": Key(kubelet_keys.KUBELET, "Fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."),
     "kubeletFile": Key(Text(), "The same in a file, relative to the scenario."),
     "images": Key(ListOf(Text()), "Names of the images that it has from the start."),
     "usage": Key(Free(), "What it uses besides its pods: memory, disk, images, deadContainers, inodes, pids."),

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from kemu.objects.validation import placement
-from kemu.scenario.format.keys.clusters import NODE
-from kemu.scenario.format.keys.distributions import TIME
+from kemu.scenario.format.cluster_keys import NODE
+from kemu.scenario.format.distribution_keys import TIME
 from kemu.scenario.format.shapes import (
     DURATION,
     NAME,

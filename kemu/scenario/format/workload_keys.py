@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from kemu.scenario.format.keys import kubelets
-from kemu.scenario.format.keys.distributions import TIME, Distribution
+from kemu.scenario.format import kubelet_keys
+from kemu.scenario.format.distribution_keys import TIME, Distribution
 from kemu.scenario.format.shapes import DURATION, RATE, Choice, Free, Key, Named, Number, Record, Switch, Text, Whole
 
 _LIFETIME = Named("numberOfSeconds", Distribution(Number(0)))
@@ -45,7 +45,7 @@ TRACE = Record(
         "speedUp": Key(Number(positive=True), "All times of the trace are divided by it."),
         "runSpeedUp": Key(Number(positive=True), "Run times are divided by it instead: more pods run at once."),
         "limit": Key(Whole(0), "Only so many pods, from the first."),
-        "kubelet": Key(Record(kubelets.KUBELET_FIELDS), "KubeletConfiguration of the trace's nodes."),
+        "kubelet": Key(Record(kubelet_keys.KUBELET_FIELDS), "KubeletConfiguration of the trace's nodes."),
         "digest": Key(Text(r"[0-9a-f]{64}", "a SHA-256"), "SHA-256 of the files: others are refused."),
     }
 )

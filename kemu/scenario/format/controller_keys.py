@@ -1,0 +1,99 @@
+"""The table of controllers: their names in a scenario, the actors behind them, and the keys of their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kemu.controllers import node_lifecycle, pod_gc
+from kemu.scenario.format.distribution_keys import TIME
+from kemu.scenario.format.shapes import DURATION, PERIOD, Choice, Key, ListOf, Number, Record, ScalarOr, Shape, Whole
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One controller."""
+
+    factory: str
+    doc: str
+    fields: Mapping[str, Key]
+    """Settings besides the lag."""
+
+
+_LAG = Key(TIME, "From what it hears until it acts.")
+
+NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "pod-gc"
+RESCHEDULER, DISRUPTION = "rescheduler", "disruption"
+DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
+
+_DOCS = {
+    "nodeMonitorPeriod": "How often it looks at all nodes; 5s by default.",
+    "nodeMonitorGracePeriod": "How long nothing may be heard of a node; 40s by default.",
+    "nodeStartupGracePeriod": "The same of a node that has just come; 60s by default.",
+    "nodeEvictionRate": "Lost nodes that are tainted NoExecute, per second and zone; 0.1 by default.",
+    "secondaryNodeEvictionRate": "The same where much of a large zone is lost; 0.01 by default.",
+    "largeClusterSizeThreshold": "From more nodes on a zone counts as large; 50 by default.",
+    "unhealthyZoneThreshold": "The share of lost nodes from which much of a zone is lost; 0.55 by default.",
+}
+_SHAPES: dict[str, Shape] = {
+    name: DURATION if name.endswith("Period") else Whole(0) if name.startswith("large") else Number(0)
+    for name in node_lifecycle.FIELDS
+}
+_SHAPES["nodeMonitorPeriod"] = PERIOD
+
+KINDS: dict[str, Kind] = {
+    NODE_LIFECYCLE: Kind(
+        "kemu.controllers.node_lifecycle:NodeLifecycleController",
+        "Marks silent nodes; taints nodes by their conditions.",
+        {name: Key(_SHAPES[name], doc) for name, doc in _DOCS.items()},
+    ),
+    TAINT_EVICTION: Kind(
+        "kemu.controllers.taint_eviction:TaintEvictionController",
+        "Deletes pods that do not tolerate a NoExecute taint.",
+        {},
+    ),
+    POD_GC: Kind(
+        "kemu.controllers.pod_gc:PodGarbageCollector",
+        "Removes the pods of nodes that are gone, and the oldest of very many that have ended.",
+        {
+            "terminatedPodThreshold": Key(
+                Whole(0), f"So many ended pods may stay; {pod_gc.TERMINATED_PODS} by default, 0: all."
+            )
+        },
+    ),
+    DAEMON_SET: Kind(
+        "kemu.controllers.workloads.daemon_sets:DaemonSetController",
+        "Sees that every node has its pod of a DaemonSet.",
+        {},
+    ),
+    STATEFUL_SET: Kind(
+        "kemu.controllers.workloads.stateful_sets:StatefulSetController",
+        "Sees that the pods of a StatefulSet are there, each under its name.",
+        {},
+    ),
+    REPLICA_SET: Kind(
+        "kemu.controllers.workloads.replica_sets:ReplicaSetController",
+        "Sees that a ReplicaSet has its number of pods.",
+        {},
+    ),
+    DISRUPTION: Kind(
+        "kemu.controllers.disruption:DisruptionController", "Keeps the status of PodDisruptionBudgets.", {}
+    ),
+    RESCHEDULER: Kind(
+        "kemu.scheduler.experiments.rescheduler:Rescheduler",
+        "Preempts for schedulers with preemptor: rescheduler; runs if there are such. Its lag is 1s by default.",
+        {},
+    ),
+}
+"""By the names that a scenario uses, in the order in which they are launched."""
+
+NOT_BUILT = ("deployment", "job", "resourcequota", "cluster-autoscaler")
+SHAPE = ScalarOr(
+    ListOf(Choice(tuple(KINDS), NOT_BUILT)),
+    Record(
+        {
+            **{name: Key(Record({"lag": _LAG, **kind.fields}), kind.doc) for name, kind in KINDS.items()},
+            **{name: Key(Record({}), "", built=False) for name in NOT_BUILT},
+        }
+    ),
+)
