@@ -12,6 +12,7 @@ An attempt that takes time works on the state as it was when it began: :meth:`Cl
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -108,7 +109,7 @@ class Cluster:
         """Changes when sets of taints get other numbers."""
         self._label_clock = 0
         self._label_columns = 0
-        self._zones: dict[tuple[str, str], dict[str, None]] = {}
+        self._zones: dict[tuple[str, str], dict[str, NodeInfo]] = {}
         self._order_is_stale = False
         self._gone = 0
         """How many rows belong to nodes that were removed."""
@@ -131,7 +132,7 @@ class Cluster:
             self._forget_attributes(info)
         info.set_node(node, self.names)
         if not known:
-            self._zones.setdefault(info.zone, {})[name] = None
+            self._zones.setdefault(info.zone, {})[name] = info
             info.row = len(self.rows)
             self.rows.append(info)
             self._reserve(len(self.rows))
@@ -140,7 +141,7 @@ class Cluster:
                 self.counts.pod_came(pod, info, self.capacity)
         elif info.zone != old_zone:
             self._leave_zone(old_zone, name)
-            self._zones.setdefault(info.zone, {})[name] = None
+            self._zones.setdefault(info.zone, {})[name] = info
             self._order_is_stale = True
         self._remember_attributes(info)
         many = 2 * len(self.rows) + _SPARE
@@ -273,9 +274,8 @@ class Cluster:
 
     def _reorder(self) -> None:
         """Zones take turns, in the order in which they appeared; inside a zone, older nodes come first."""
-        zones = [list(members) for members in self._zones.values()]
-        longest = max((len(members) for members in zones), default=0)
-        ordered = [self.nodes[members[turn]] for turn in range(longest) for members in zones if turn < len(members)]
+        turns = itertools.zip_longest(*[members.values() for members in self._zones.values()])
+        ordered = [node for turn in turns for node in turn if node is not None]
         before, self.rows, self._gone = self.rows, ordered, 0
         if len(before) != len(ordered) or not all(map(operator.is_, ordered, before)):
             self._rows_moved(before)
@@ -331,7 +331,8 @@ class Cluster:
             self._everywhere.clear()
         answer = self._everywhere.get(resource)
         if answer is None:
-            answer = self._everywhere[resource] = all(node.allocatable[resource] > 0 for node in self.rows)
+            amounts = self.resources().allocatable[resource, : len(self)]
+            answer = self._everywhere[resource] = bool((amounts > 0).all())
         return answer
 
     def label(self, key: str) -> LabelColumn:
