@@ -236,7 +236,8 @@ class Decider:
         return node if node is not None and not filtering.verdicts[node.row] else None
 
     def _nominated(self, filtering: Filtering) -> NodeInfo | None:
-        node = self.cluster.nodes.get(filtering.cycle.message.status.nominatedNodeName)
+        name = filtering.cycle.message.status.nominatedNodeName
+        node = self.cluster.nodes.get(name) if name else None
         return node if node is not None and node.row >= 0 else None
 
     def is_clear(self, decision: ScheduleResult, rows: IntArray) -> bool:
@@ -285,9 +286,9 @@ class Decider:
             feasible = filtering.evaluation.feasible[:every]
         else:
             feasible = column[:every] == 0
-        nodes = len(feasible)
+        nodes, handle = len(feasible), self.profile.handle
         wanted = 1 if self.takes_first else nodes_to_find(nodes, self.percentage, self.least)
-        start = self.start_row % nodes if nodes else 0
+        start = handle.start_row % nodes if nodes else 0
         if wanted >= nodes and not start:
             found, visited = feasible.nonzero()[0], nodes
         else:
@@ -298,9 +299,9 @@ class Decider:
         if own is not None:
             # Its status stays in the diagnosis and counts, once, among the nodes looked at.
             places = [own.row] if narrowed is None else np.flatnonzero(narrowed == own.row).tolist()
-            met = any((place - self.start_row) % nodes < visited for place in places) and bool(column[own.row])
+            met = any((place - start) % nodes < visited for place in places) and bool(column[own.row])
             decision.evaluated += not met
-        self.start_row = (self.start_row + decision.evaluated) % every
+        handle.start_row = (handle.start_row + decision.evaluated) % every
         return rows
 
     # Score ----------------------------------------------------------------------------------------------------------
