@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.bench import calibrations, cliffs, decisions, scheduling
+from kemu.bench import calibrations, cliffs, decisions, scheduling, workloads
 from kemu.errors import KemuError
 
 
@@ -86,6 +86,12 @@ BENCHMARKS = {
             "what a decision costs while something grows that it is not about, at two sizes each",
             "kemu.bench.cliffs:cliff",
             cliffs.settings(),
+        ),
+        Benchmark(
+            "changed-pod",
+            "what one changed pod costs the controllers of DaemonSets and budgets, at two sizes of what did not change",
+            "kemu.bench.workloads:changed_pod",
+            workloads.settings(),
         ),
         Benchmark(
             "long",

@@ -17,7 +17,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "calibration_numpy_ms are how long two fixed pieces of work take here: divide by them to compare machines.",
     )
     parser.add_argument(
-        "name", nargs="*", help="first-pod, sim-pods, ray-pods, idle, store, decide, cliffs, schedule, long"
+        "name",
+        nargs="*",
+        help="first-pod, sim-pods, ray-pods, idle, store, decide, cliffs, changed-pod, schedule, long",
     )
     parser.add_argument("--workload", help="only this workload, of benchmarks that have several")
     parser.add_argument("--nodes", type=_numbers, help="only these numbers of nodes, as 1000,5000,15000")

@@ -9,6 +9,7 @@ the nodes as they are and return what to write. Times are in ns since any origin
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -36,7 +37,11 @@ EXCLUDE_DISRUPTION = "node.kubernetes.io/exclude-disruption"
 """A label, whatever its value."""
 
 TAINT_PASS_NS = 100_000_000
-"""How often the queues of nodes to be tainted are looked at."""
+"""How often the queues of nodes to be tainted are looked at (``NodeEvictionPeriod``)."""
+TAINT_RETRY_NS = 50_000_001
+"""Until a node without a Ready condition is tried again."""
+UPDATE_WORKERS = 8
+"""Nodes that one look handles at the same time (``UpdateWorkerSize``)."""
 
 NO_SCHEDULE, NO_EXECUTE = "NoSchedule", "NoExecute"
 _INITIAL, _NORMAL, _PARTIAL, _FULL = "initial", "normal", "partially disrupted", "fully disrupted"
@@ -146,36 +151,68 @@ class NodeLifecycle:
         seen = {node.name for node in nodes}
         for gone in [name for name in self._health if name not in seen]:
             del self._health[gone]
+            for zone in self._zones.values():
+                zone.queue.forget(gone)
         for node in nodes:
             if node.zone not in self._zones:
                 self._zones[node.zone] = _Zone(taint_queues.TaintQueue(self._settings.eviction_rate, now_ns))
         for node in nodes:
-            zone = self._zones[node.zone]
             if node.name not in self._health:
                 self._mark_reachable(node, changes)
-            before = node.conditions.get(READY, UNKNOWN)
-            unknown = self._check(node, now_ns)
+        for step_ns, node, unknown in self._in_order_of_work(now_ns, nodes):
             if unknown:
                 changes.append(Change(node.name, unknown=unknown))
             status = UNKNOWN if READY in unknown else node.conditions.get(READY, "")
             if not node.excluded:
-                zone.ready.append(status == TRUE)
+                self._zones[node.zone].ready.append(status == TRUE)
             if not status:
                 continue
-            self._process(node, status, now_ns, changes)
-            if status != TRUE and before == TRUE:
+            self._process(node, status, now_ns + step_ns, changes)
+            if status != TRUE and node.conditions.get(READY, UNKNOWN) == TRUE:
                 changes.append(Change(node.name, pods_not_ready=True))
         self._judge_zones(now_ns, nodes, changes)
+        self._forget_zones(nodes)
         return changes
 
+    def _in_order_of_work(self, now_ns: int, nodes: Sequence[NodeView]) -> list[tuple[int, NodeView, tuple[str, ...]]]:
+        """When (in steps) each node gets to its taints, and the conditions of it that become Unknown.
+
+        A few workers go through the nodes (``workqueue.ParallelizeUntil``), and writing the status of a node takes one
+        a moment. So of the nodes of one look, those that were found lost just now queue up for their taint behind those
+        that have been waiting, wherever they stand in the list.
+        """
+        free = [0] * min(UPDATE_WORKERS, len(nodes))
+        found = []
+        for index, node in enumerate(nodes):
+            step = heapq.heappop(free)
+            unknown = self._check(node, now_ns)
+            step += bool(unknown)
+            found.append((step, index, unknown))
+            heapq.heappush(free, step)
+        found.sort(key=lambda one: one[:2])
+        return [(step, nodes[index], unknown) for step, index, unknown in found]
+
+    def _forget_zones(self, nodes: Sequence[NodeView]) -> None:
+        """Of a zone without nodes nothing is remembered; when one comes its queue is a new one."""
+        if empty := [name for name, zone in self._zones.items() if not zone.size and not len(zone.queue)]:
+            inhabited = {node.zone for node in nodes}
+            for name in empty:
+                if name not in inhabited:
+                    del self._zones[name]
+
     def taint_next(self, now_ns: int, find: Callable[[str], NodeView | None]) -> list[Change]:
-        """One look at the queues of nodes to be tainted. ``find``: the node of that name as it is now."""
+        """One look at the queues of nodes to be tainted (``doNoExecuteTaintingPass``). ``find``: the node as it is."""
         changes: list[Change] = []
         for zone in self._zones.values():
             while (name := zone.queue.take(now_ns)) is not None:
                 node = find(name)
-                status = node.conditions.get(READY, "") if node is not None else ""
-                if node is not None and status in (FALSE, UNKNOWN):
+                if node is None:
+                    zone.queue.forget(name)
+                    continue
+                status = node.conditions.get(READY)
+                if status is None:
+                    zone.queue.put_back(name, now_ns + TAINT_RETRY_NS)
+                elif status in (FALSE, UNKNOWN):
                     _swap(node, status, changes)
         return changes
 

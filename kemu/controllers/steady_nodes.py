@@ -8,6 +8,7 @@ its statement ends. What the looks would have left in memory is worked out then.
 from __future__ import annotations
 
 import heapq
+from collections import deque
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +16,8 @@ from kemu.controllers import node_health
 from kemu.controllers.node_health import Health, NodeLifecycle, NodeView
 from kemu.objects import heartbeats
 
+_FEW = 64
+"""So many entries that are out of date do no harm."""
 _LOST_TAINTS = tuple((key, node_health.NO_EXECUTE) for key in (node_health.NOT_READY, node_health.UNREACHABLE))
 
 
@@ -68,8 +71,10 @@ class SteadyNodes:
         self._health = health
         self._grace_ns = grace_ns
         self._steady: dict[str, _Steady] = {}
-        self._looks: list[int] = []
-        """Times of all looks."""
+        self._looks: deque[int] = deque()
+        """Times of the latest looks, which may still decide what is remembered of a node."""
+        self._first = 0
+        """The number of the first of them."""
         self._ends: list[tuple[int, str]] = []
         """A heap of when statements end; some are out of date."""
         self._longest_ns = 0
@@ -90,6 +95,10 @@ class SteadyNodes:
             for name in list(self._steady):
                 self.wake(name)
         self._looks.append(now_ns)
+        # A renewal is younger than the grace period, or the node would not be steady.
+        while self._looks[0] < now_ns - 3 * self._grace_ns:
+            self._looks.popleft()
+            self._first += 1
 
     def settle(self, view: NodeView, known: Known) -> None:
         """A node has just been looked at: perhaps it need not be for a while."""
@@ -108,28 +117,39 @@ class SteadyNodes:
         if longest_ns + period_ns > self._grace_ns or (until_ns is not None and until_ns <= now_ns):
             return
         self._longest_ns = max(self._longest_ns, longest_ns)
-        self._steady[view.name] = _Steady(known, self._health.release(view.name), len(self._looks) - 1, until_ns)
+        self._steady[view.name] = _Steady(known, self._health.release(view.name), self._last_number(), until_ns)
         if not view.excluded:
             self.by_zone[view.zone] = self.by_zone.get(view.zone, 0) + 1
         if until_ns is not None:
             heapq.heappush(self._ends, (until_ns, view.name))
+            if len(self._ends) > 2 * len(self._steady) + _FEW:
+                self._ends = [
+                    (steady.until_ns, name) for name, steady in self._steady.items() if steady.until_ns is not None
+                ]
+                heapq.heapify(self._ends)
 
     def wake(self, name: str) -> None:
         """Something is new, or will be: look at this node again, if it was steady."""
         steady = self._steady.pop(name, None)
         if steady is None:
             return
-        known, health, looks = steady.known, steady.health, self._looks
+        known, health = steady.known, steady.health
         if not known.written.excluded:
-            self.by_zone[known.written.zone] -= 1
+            zone = known.written.zone
+            self.by_zone[zone] -= 1
+            if not self.by_zone[zone]:
+                del self.by_zone[zone]
         # What is remembered follows from the look that saw the latest renewal for the first time.
-        number = len(looks)
-        while number - 1 > steady.look:
-            number -= 1
-            renewed_ns = known.renewed_ns(looks[number])
-            if renewed_ns != known.renewed_ns(looks[number - 1]):
-                health = Health(known.seen(looks[number]).heartbeat_ns, renewed_ns, looks[number])
+        looks = list(self._looks)
+        oldest = max(steady.look - self._first, 0)
+        at = len(looks) - 1
+        while at > oldest:
+            renewed_ns = known.renewed_ns(looks[at])
+            if renewed_ns != known.renewed_ns(looks[at - 1]):
+                health = Health(known.seen(looks[at]).heartbeat_ns, renewed_ns, looks[at])
                 break
-        else:
-            number = steady.look
-        self._health.resume(name, health, ((when_ns, known.seen(when_ns)) for when_ns in looks[number + 1 :]))
+            at -= 1
+        self._health.resume(name, health, ((when_ns, known.seen(when_ns)) for when_ns in looks[at + 1 :]))
+
+    def _last_number(self) -> int:
+        return self._first + len(self._looks) - 1

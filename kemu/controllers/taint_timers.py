@@ -17,6 +17,8 @@ NO_EXECUTE = "NoExecute"
 FOREVER = -1
 _SECOND_NS = 1_000_000_000
 _LONGEST_S = (2**63 - 1) // _SECOND_NS
+_FEW = 64
+"""So many stale entries of the agenda do no harm."""
 
 
 def shortest_toleration_s(tolerations: Sequence[Any]) -> int:
@@ -83,7 +85,7 @@ class TaintEviction:
             self._pods[key] = pod
             return
         if old is not None and old.spec.nodeName != node:
-            self._by_node.get(old.spec.nodeName, {}).pop(key, None)
+            self._leave(old.spec.nodeName, key)
         self._pods[key] = pod
         if node:
             self._by_node.setdefault(node, {})[key] = None
@@ -94,7 +96,7 @@ class TaintEviction:
         """A pod was deleted, by whomever."""
         pod = self._pods.pop(key, None)
         if pod is not None:
-            self._by_node.get(pod.spec.nodeName, {}).pop(key, None)
+            self._leave(pod.spec.nodeName, key)
         self._due.pop(key, None)
 
     def next_ns(self) -> int | None:
@@ -112,6 +114,13 @@ class TaintEviction:
             del self._due[key]
             found.append((at_ns, key))
         return found
+
+    def _leave(self, node: str, key: str) -> None:
+        pods = self._by_node.get(node)
+        if pods is not None:
+            pods.pop(key, None)
+            if not pods:
+                del self._by_node[node]
 
     def _is_stale(self, at_ns: int, key: str) -> bool:
         scheduled = self._due.get(key)
@@ -135,7 +144,12 @@ class TaintEviction:
 
     def _schedule(self, key: str, now_ns: int, at_ns: int) -> None:
         self._due[key] = (now_ns, at_ns)
-        heapq.heappush(self._agenda, (at_ns, key))
+        agenda = self._agenda
+        heapq.heappush(agenda, (at_ns, key))
+        if len(agenda) > 2 * len(self._due) + _FEW:
+            # Most are stale, and some of those may lie years ahead.
+            agenda[:] = [entry for entry in agenda if not self._is_stale(*entry)]
+            heapq.heapify(agenda)
 
 
 def _same(old: Sequence[Any], new: Sequence[Any]) -> bool:

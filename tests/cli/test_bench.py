@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kemu.bench import cliffs, decisions, scheduling
+from kemu.bench import cliffs, decisions, scheduling, workloads
 from kemu.cli.main import main
 
 
@@ -71,3 +71,8 @@ def test_every_cliff_is_shown_at_two_sizes() -> None:
     for one in cliffs.settings():
         sizes[one["workload"]].add(one["size"])
     assert all(len(different) == 2 for different in sizes.values())
+
+
+@pytest.mark.parametrize("controller", workloads.SIZES)
+def test_a_changed_pod_is_reported_by_its_controller(controller: str) -> None:
+    assert workloads.changed_pod(controller, 20, 10)["us_median"] > 0

@@ -31,12 +31,16 @@ class Played:
         self.pods: dict[str, core_v1_pb2.Pod] = {}
         """As they are in the end, by ``namespace/name``."""
         self.nodes: dict[str, core_v1_pb2.Node] = {}
+        self.written: list[tuple[float, str, bytes]] = []
+        """Every object that was written: when (s), key and bytes."""
         with Reader(result.folder / FILE_NAME) as reader:
             for time_ns, actor, kind, data in reader:
                 if kind != "store.txn":
                     self.events.append((time_ns / 1e9, actor, kind, data))
                     continue
                 for op, key, value, _, _ in data["changes"]:
+                    if op == 0:
+                        self.written.append((time_ns / 1e9, key, value))
                     self._change(key, value if op == 0 else None)
         broken = [check["id"] for check in self.verdict["checks"] if not check["holds"]]
         assert not broken, self.verdict["checks"]

@@ -40,7 +40,7 @@ GENERATED_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 GENERATED_LENGTH = 5
 LONGEST_GENERATED_BASE = 63 - GENERATED_LENGTH
 
-Change = Callable[[Strategy, Entry, Any], bytes | None]
+Transform = Callable[[Strategy, Entry, Any], bytes | None]
 """(strategy, what is there, argument) → what shall be there; None: nothing. Raises ApiError to refuse."""
 
 
@@ -373,7 +373,7 @@ class Registry:
     # --- common ------------------------------------------------------------------------------------------------------
 
     async def _rewrite(
-        self, strategy: Strategy, namespace: str, name: str, change: Change, argument: Any
+        self, strategy: Strategy, namespace: str, name: str, change: Transform, argument: Any
     ) -> tuple[Entry, bool]:
         """Take the turn, then :meth:`rewrite`."""
         key = resources.key(strategy.resource, namespace, name)
@@ -386,7 +386,7 @@ class Registry:
             self.turns.leave(key)
 
     async def rewrite(
-        self, strategy: Strategy, key: bytes, name: str, change: Change, argument: Any
+        self, strategy: Strategy, key: bytes, name: str, change: Transform, argument: Any
     ) -> tuple[Entry, bool]:
         """Apply ``change`` to an object until nobody comes in between (``GuaranteedUpdate`` of kube-apiserver).
 

@@ -233,7 +233,7 @@ class WatchCache:
         self.on_reload: Callable[[], None] = lambda: None
         """Told when history was lost: nobody can resume."""
         self._by_plural = {plural.encode(): collection for plural, collection in self.collections.items()}
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+        self._waiting: dict[asyncio.Future[None], int] = {}
 
     def load(self, entries: Iterable[Entry], revision: int) -> None:
         """Begin anew from a list of the whole store at ``revision``."""
@@ -268,22 +268,20 @@ class WatchCache:
         """All changes up to ``revision`` have been applied."""
         if revision > self.revision:
             self.revision = revision
-        if self._waiting:
-            still = []
-            for wanted, future in self._waiting:
-                if future.done():
-                    continue
-                if wanted <= self.revision:
-                    future.set_result(None)
-                else:
-                    still.append((wanted, future))
-            self._waiting = still
+        for future in [future for future, wanted in self._waiting.items() if wanted <= self.revision]:
+            self.leave(future)
+            if not future.done():
+                future.set_result(None)
 
     def reached(self, revision: int) -> asyncio.Future[None]:
-        """Done when the cache is as new as ``revision``. Who gives up sets a result of its own."""
+        """Done when the cache is as new as ``revision``. Whoever waits for it must :meth:`leave`."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if self.revision >= revision:
             future.set_result(None)
         else:
-            self._waiting.append((revision, future))
+            self._waiting[future] = revision
         return future
+
+    def leave(self, future: asyncio.Future[None]) -> None:
+        """Nobody waits for this any more."""
+        self._waiting.pop(future, None)

@@ -92,8 +92,11 @@ class Feed:
                 raise errors.too_large(revision, cache.revision)
             reached = cache.reached(revision)
             timer = clock.call_at_ns(now_ns + PROGRESS_NS, _give_up, reached)
-            await reached
-            timer.cancel()
+            try:
+                await reached
+            finally:
+                timer.cancel()
+                cache.leave(reached)
             if cache.revision < revision:
                 # Perhaps nothing of what changed concerns us, and no news will come by itself.
                 await self._ask_for_progress()

@@ -142,7 +142,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
         last = pods.get(metadata.uid)
         pods[metadata.uid] = pod
         if last is not None and is_active(last) and not is_active(pod):
-            self._note_loss(reference.uid, pod)
+            self._note_loss(reference, pod)
         deleted = metadata.HasField("deletionTimestamp")
         self.expectations.observe(reference.uid, metadata.uid, expectations.CREATED)
         if deleted:
@@ -173,7 +173,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
         elif reference.kind == self.kind:
             last = self.owned_by(reference, pod.metadata.namespace).get(pod.metadata.uid)
             if last is not None and is_active(last):
-                self._note_loss(reference.uid, last)
+                self._note_loss(reference, last)
             self._drop(reference, pod)
 
     def _drop(self, reference: Any, pod: Any) -> None:
@@ -193,10 +193,12 @@ class WorkloadController(controllers.Controller, abc.ABC):
     def owned_by(self, reference: Any, namespace: str) -> dict[str, Any]:
         return self._owned.get(f"{namespace}/{reference.name}", {}).get(reference.uid, {})
 
-    def _note_loss(self, owner_uid: str, pod: Any) -> None:
+    def _note_loss(self, reference: Any, pod: Any) -> None:
         """A pod counts no more. One that this controller deleted was one too many."""
-        if not self.expectations.expects_deletion(owner_uid, pod.metadata.uid):
-            self.losses.note(owner_uid, pod.metadata.uid, pod.metadata.name, self.place(pod))
+        owner = self.owners.store.get(f"{pod.metadata.namespace}/{reference.name}")
+        is_there = owner is not None and owner.metadata.uid == reference.uid
+        if is_there and not self.expectations.expects_deletion(reference.uid, pod.metadata.uid):
+            self.losses.note(reference.uid, pod.metadata.uid, pod.metadata.name, self.place(pod))
 
     # --- work --------------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ first (:mod:`kemu.objects.defaults`). Pods are checked in :mod:`kemu.objects.val
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -277,9 +277,12 @@ def _check_runtime_class_update(new: Any, old: Any, found: list[Cause]) -> None:
 # Controllers --------------------------------------------------------------------------------------------------------
 
 
-def _check_template(template: Any, restart_policies: tuple[str, ...], found: list[Cause]) -> None:
+def _check_template(
+    template: Any, restart_policies: tuple[str, ...], found: list[Cause], volumes: Iterable[str] = ()
+) -> None:
+    """``volumes``: names of further volumes that containers may mount."""
     check_labels(template.metadata.labels, "spec.template.labels", found)
-    pods.check_pod_spec(template.spec, "spec.template.spec", found)
+    pods.check_pod_spec(template.spec, "spec.template.spec", found, volumes)
     policy = template.spec.restartPolicy
     if policy in pods.RESTART_POLICIES and policy not in restart_policies:
         found.append(not_supported("spec.template.spec.restartPolicy", policy, restart_policies))
@@ -310,7 +313,8 @@ def _check_workload(workload: Any, found: list[Cause]) -> None:
     for field in ("replicas", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
         if field in spec.DESCRIPTOR.fields_by_name:
             check_not_negative(getattr(spec, field), f"spec.{field}", found)
-    _check_template(spec.template, ("Always",), found)
+    claims = spec.volumeClaimTemplates if kind == "statefulset" else ()
+    _check_template(spec.template, ("Always",), found, [claim.metadata.name for claim in claims])
 
 
 def _check_workload_update(new: Any, old: Any, found: list[Cause]) -> None:

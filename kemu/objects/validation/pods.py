@@ -58,9 +58,13 @@ def _causes_in_new(spec_bytes: bytes) -> tuple[Cause, ...]:
     return tuple(found)
 
 
-def check_pod_spec(spec: Any, path: str, found: list[Cause]) -> None:
-    """The spec of a pod or of a template (``path`` then is ``spec.template.spec``)."""
+def check_pod_spec(spec: Any, path: str, found: list[Cause], claims: Iterable[str] = ()) -> None:
+    """The spec of a pod or of a template (``path`` then is ``spec.template.spec``).
+
+    ``claims``: volumes that it gets besides its own, from the claim templates of a StatefulSet.
+    """
     volumes = _check_volumes(spec.volumes, f"{path}.volumes", found) if spec.volumes else ()
+    volumes = (*volumes, *claims)
     readable = _check_containers(spec, path, volumes, found)
     if spec.HasField("resources"):
         _check_pod_resources(spec, f"{path}.resources", readable, found)
