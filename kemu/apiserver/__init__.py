@@ -1,21 +1,25 @@
-"""The API server: Kubernetes objects over the etcd API.
+"""The API server: Kubernetes objects over the etcd API. Begin with ``verbs`` and ``registry/registry``.
 
+    server       the actor: wires the modules below
     service      what arrives: unary calls, Session and Watch streams
-    requests     one request, carried out and noted in the run log
-    registry     what a request does: create, update, patch, delete, bind (evictions, capacity: what is asked before)
-    reads        get and list, from the store or from the cache
-    strategies   what is particular to a kind: a table
-    turns        writes to one object, one after the other
-    admission/   what may change or refuse an object on its way in
-    patches      merge patch and strategic merge patch
-    cache        the watch cache: all objects by index, and a window of past events
-    feed         the watch on the store that fills the cache
-    expiry       Event objects do not live for ever
-    fanout       who is told of an event
+    verbs        one request: carried out, and noted in the run log
+    registry/    what a request does
+        registry     create, update, patch, delete, bind
+        evictions    a delete that asks the disruption budget first
+        reads        get and list, from the store or from the watch cache
+        patches      merge patch and strategic merge patch
+        strategies   the rules of each kind, as a table
+        capacity     an experiment: bindings that a node has no room for are refused
+        turns        writes to one object, one after the other
+    admission/   plugins that may change or refuse an object on its way in
+    watch/       the watch cache
+        feed         the watch on the store that fills it
+        cache        all objects by index, and a window of past events
+        fanout       who is sent an event
+    expiry       removes Event objects after their time
     selections   what a list or watch selects, and which index serves it
-    storage      the etcd API, as far as it is needed
+    storage      the part of the etcd API that an API server needs
     errors       refusals, in Kubernetes' words
-    server       the actor: wires the above
 
-It keeps no state of its own: several may run against one store, each with its own, perhaps stale, watch cache.
+The server keeps no state of its own: several may run against one store, each with its own, perhaps stale, watch cache.
 """

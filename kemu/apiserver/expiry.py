@@ -1,8 +1,8 @@
 """Event objects are removed some time after they were written, as by kube-apiserver's ``--event-ttl``.
 
-There each event has a lease of etcd's; the store has none, so the API server looks at the events in its watch cache a
-few times in a lifetime, and an event lives up to a twelfth longer than it must. Several servers do no harm: an event
-that was written again meanwhile is left alone.
+kube-apiserver gives each event an etcd lease. The store here has no leases, so the API server checks the events in its
+watch cache twelve times in a lifetime, and an event may live a twelfth longer. Several servers do no harm: an event
+that was written again in the meantime is left alone.
 """
 
 from __future__ import annotations

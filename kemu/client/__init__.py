@@ -1,6 +1,6 @@
-"""How actors talk to the API server: requests (``clients``), live views of it (``informers``), what to do next
-(``workqueues``).
+"""How actors talk to the API server. Begin with ``clients`` (requests) and ``informers`` (cached views).
 
-Below them ``sessions`` batches requests and ``watches`` multiplexes watches, each on one of the ``streams``;
-``retries`` repeats what is worth it, ``recorders`` writes Event objects.
+``workqueues`` holds what a controller has to do next, ``recorders`` writes Event objects, ``retries`` repeats requests
+while the API server is away. Below them, ``sessions`` batches requests and ``watches`` multiplexes watches, each on one
+of the ``streams``.
 """

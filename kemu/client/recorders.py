@@ -1,4 +1,4 @@
-"""Event objects: what an actor tells people about an object, as ``kubectl get events`` shows it.
+"""Event objects: what an actor reports about an object, as ``kubectl get events`` shows it.
 
     recorder = Recorder(env, client, "default-scheduler", "0")
     recorder.event(pod, WARNING, "FailedScheduling", "Scheduling", "0/5 nodes are available: 5 Insufficient cpu.")

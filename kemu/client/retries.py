@@ -1,4 +1,4 @@
-"""Requests that are worth repeating until the API server answers them."""
+"""Requests that are repeated until the API server answers them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kemu.runtime.env import Env
 T = TypeVar("T")
 
 PASSING = (errors.ServiceUnavailable, errors.TooManyRequests, errors.ServerTimeout, errors.InternalError)
-"""What may be otherwise a little later. (Of an eviction, TooManyRequests speaks of a budget and may last.)"""
+"""Errors that may pass. (TooManyRequests from an eviction is about a budget and may last.)"""
 
 
 async def patiently(env: Env, request: Callable[[], Awaitable[T]]) -> T:

@@ -1,7 +1,7 @@
 """A bidirectional gRPC stream that is opened when it is needed and opened again after it broke.
 
-What travels on it is the business of its owner (:mod:`kemu.client.sessions` for requests, :mod:`kemu.client.watches`
-for watches); this module knows only when to open, read, write and wait.
+Its owner decides what travels on it (:mod:`kemu.client.sessions`: requests; :mod:`kemu.client.watches`: watches); this
+module decides when to open, read, write and wait.
 """
 
 from __future__ import annotations

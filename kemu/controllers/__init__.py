@@ -1,6 +1,12 @@
-"""The controllers of the cluster, one actor each, and what they decide, apart from the actors that carry it out.
+"""The controllers of the cluster, one actor each. Begin with ``controllers``, which all of them share.
 
-:mod:`kemu.controllers.controllers` is what they share, :mod:`kemu.controllers.workloads` what those have in common
-that keep pods. ``node_lifecycle`` decides by ``node_health``, ``taint_queues`` and ``steady_nodes``;
-``taint_eviction`` by ``taint_timers``.
+    workloads/       ReplicaSets, StatefulSets, DaemonSets
+    disruption       the status of disruption budgets
+    node_lifecycle   lost nodes; decides by node_health (with taint_queues), leaves out steady_nodes
+    taint_eviction   pods on tainted nodes; decides by taint_timers
+    pod_gc           pods that nobody else would remove
+    label_indexes    which selectors match an object, and which objects a selector matches
+
+``node_health`` and ``taint_timers`` are state machines with explicit time, apart from the actors that carry out what
+they decide.
 """

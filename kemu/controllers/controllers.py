@@ -1,7 +1,8 @@
-"""What the controllers of the cluster share: how they are made, and the writes that all of them do.
+"""What the controllers of the cluster share: their set-up, their work loop, and the writes that all of them make.
 
-Every controller is an actor ``controller/<name>`` over informers. Config (plain data): ``apiserver`` (whom to talk to),
-``lag`` (seconds, or a distribution of seconds: from what a controller hears until it acts), and what each says itself.
+Every controller is an actor ``controller/<name>`` over informers. Config (plain data): ``apiserver`` (the actor to talk
+to), ``lag`` (the delay between an event and the reaction to it: seconds, or a distribution of seconds), and the
+settings that each controller names itself.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ DISRUPTION_TARGET = "DisruptionTarget"
 
 
 class Controller:
-    """What they are made of. ``self.client``, ``self.env``, ``self.clock``; :meth:`lag_s` draws the next lag."""
+    """Base class: ``self.client``, ``self.env``, ``self.clock``; :meth:`lag_s` draws the next lag."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         """Raises ValueError that names the setting."""
@@ -101,5 +102,5 @@ def disruption_patch(pod: Any, reason: str, message: str, now_unix_ns: int) -> d
 
 
 def key_of(obj: Any) -> str:
-    """As informers keep it: ``namespace/name``, or a name."""
+    """The key in informers: ``namespace/name``, or a name."""
     return meta.namespaced_name(obj)

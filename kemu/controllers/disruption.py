@@ -1,8 +1,8 @@
-"""The actor ``controller/disruption``: keeps the status of disruption budgets, so that evictions can ask it.
+"""The actor ``controller/disruption``: keeps the status of disruption budgets up to date, which evictions read.
 
-A budget allows as many disruptions as there are healthy pods beyond those it wants. Pods whose eviction was allowed and
-that have not gone yet do not count as healthy, for two minutes at the most; a pod that was told so and is still there
-after that loses its condition DisruptionTarget. Mirrors ``pkg/controller/disruption``.
+A budget allows as many disruptions as there are healthy pods beyond those it wants. A pod whose eviction was allowed
+does not count as healthy until it is gone, for two minutes at most. If it is still there after that, it loses its
+condition DisruptionTarget. Mirrors ``pkg/controller/disruption``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kemu.objects import meta, pod_phases, resources, selectors
 from kemu.runtime.env import SECOND_NS, Env
 
 DELETION_TIMEOUT_S = 2 * 60
-"""How long a disruption that was allowed is waited for (``DeletionTimeout``)."""
+"""After that, an allowed disruption no longer counts (``DeletionTimeout``)."""
 STALE_DISRUPTION_S = 2 * 60
 """How long a pod keeps the condition DisruptionTarget without being deleted."""
 
@@ -164,13 +164,13 @@ class DisruptionController(controllers.Controller):
             self._owner_changed(new)
 
     def _owner_changed(self, owner: Any) -> None:
-        """Its budgets look again: those that have pods of it."""
+        """Queue the budgets that have pods of this owner."""
         kind = resources.of(owner).kind
         for budget in self._by_owner.get((kind, controllers.key_of(owner), owner.metadata.uid), ()):
             self._enqueue(budget)
 
     def _pod_changed(self, pod: Any) -> None:
-        """The budgets of a pod look again; so does somebody at the pod itself if it waits to be disrupted."""
+        """Queue the budgets of a pod, and the pod itself if it is marked for a disruption."""
         key, metadata = controllers.key_of(pod), pod.metadata
         self._labels.put(key, metadata.namespace, metadata.labels)
         before, now = (

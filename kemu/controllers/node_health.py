@@ -1,5 +1,4 @@
-"""What the cluster makes of nodes that fall silent or are not ready: the decisions of
-:mod:`kemu.controllers.node_lifecycle`.
+"""What happens to nodes that fall silent or are not ready: the decisions of :mod:`kemu.controllers.node_lifecycle`.
 
 Mirrors ``pkg/controller/nodelifecycle``: a node whose lease is not renewed becomes ``Unknown``; its conditions become
 NoSchedule taints at once, and a NoExecute taint through a queue for each zone, at a rate that falls when much of a zone

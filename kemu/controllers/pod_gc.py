@@ -1,8 +1,8 @@
 """The actor ``controller/pod-gc``: removes pods that nobody else will ever remove.
 
-Those of nodes that are gone, those that terminate without a node or on a node that is out of service, and the oldest of
-too many that have ended. Further config: ``terminatedPodThreshold`` (12,500 by default; 0: they stay). It looks every
-20 s, if there is anything to look at. Mirrors ``pkg/controller/podgc``.
+These are pods of nodes that are gone, pods that terminate without a node or on a node that is out of service, and, when
+too many pods have ended, the oldest of those. Further config: ``terminatedPodThreshold`` (12,500 by default; 0: they
+stay). It runs every 20 s, if there is anything to do. Mirrors ``pkg/controller/podgc``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Nodes that the node lifecycle controller need not look at: ready ones that state their heartbeats.
+"""Nodes that the node lifecycle controller can skip: ready ones whose heartbeats are known beforehand.
 
-Of such a node (:mod:`kemu.objects.heartbeats`) it is known when which news will come, so that every look would find
-it well. :mod:`kemu.controllers.node_lifecycle` leaves it out of its looks until its Node or its Lease changes, or until
-its statement ends. What the looks would have left in memory is worked out then.
+The kubelet of such a node states when it will renew its lease (:mod:`kemu.objects.heartbeats`), so every look would
+find the node healthy. :mod:`kemu.controllers.node_lifecycle` skips it until its Node or its Lease changes, or the
+statement ends. What the skipped looks would have left in memory is computed then.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The actor ``controller/taint-eviction``: deletes the pods that do not tolerate the NoExecute taints of their node.
 
-Who has to go, and when, is decided in :mod:`kemu.controllers.taint_timers`. Mirrors ``pkg/controller/tainteviction``.
+Which pods, and when, is decided in :mod:`kemu.controllers.taint_timers`. Mirrors ``pkg/controller/tainteviction``.
 """
 
 from __future__ import annotations

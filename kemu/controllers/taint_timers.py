@@ -1,8 +1,8 @@
-"""Which pods have to leave nodes with NoExecute taints, and when: the decisions of
+"""Which pods must leave nodes with NoExecute taints, and when: the decisions of
 :mod:`kemu.controllers.taint_eviction`.
 
-Mirrors ``pkg/controller/tainteviction``. A state machine with explicit time: news of nodes and pods go in,
-:meth:`TaintEviction.due` gives the pods to delete. Times are in ns since any origin.
+Mirrors ``pkg/controller/tainteviction``. A state machine with explicit time: it is told of changed nodes and
+pods, and :meth:`TaintEviction.due` returns the pods to delete. Times are in ns since any origin.
 """
 
 from __future__ import annotations

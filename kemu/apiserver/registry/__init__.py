@@ -1,1 +1,1 @@
-"""What a request does to objects: create, update, patch, delete, bind, evict, get, list."""
+"""What a request does to objects. Begin with ``registry`` (writes) and ``reads`` (get and list)."""

@@ -1,7 +1,7 @@
 """Writes to one object take turns, in the order in which they arrived.
 
-So the order that a client gave two writes is kept although requests are worked on concurrently, and writers of one API
-server do not make each other's compare-and-swap fail. Against other API servers only the store protects.
+This keeps the order in which a client sent two writes although requests are served concurrently, and prevents writers
+of one API server from failing each other's compare-and-swap. Against other API servers, the store's own check protects.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""The watch cache, what fills it (``feed``), and who is told of its events (``fanout``)."""
+"""The watch cache (begin with ``cache``), what fills it (``feed``), and who is sent its events (``fanout``)."""
