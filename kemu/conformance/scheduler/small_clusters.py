@@ -14,10 +14,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from kemu import errors
-from kemu.k8s import core_v1_pb2
+from kemu.conformance.scheduler import scripts
+from kemu.k8s import core_v1_pb2, policy_v1_pb2
 from kemu.objects import meta, times
 from kemu.objects.conversion import convert
-from kemu.runtime.env import SECOND_NS
+from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.sim.simulation import SimEnv, SimRuntime
 from kemu.scheduler import feeds
 from kemu.scheduler.configuration import configurations
@@ -28,6 +29,8 @@ from kemu.scheduler.plugins import in_tree
 from kemu.scheduler.queue.queues import QueuedPod
 
 ORPHANS_LIVE_S = 40
+REJECTED_ON_ITS_NODE = "0/1 nodes are available"
+EXTENDER = "kemu.conformance.scheduler.scripts:ScriptedExtenderActor"
 SHUTDOWN, RUN = "kemu.dev/shutdown-seconds", "kemu.dev/run-seconds"
 
 
@@ -50,6 +53,11 @@ class PacedEngine(Engine):
         await self._env.clock.sleep(self.step_s)
 
 
+def extenders_of(case: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """The actors of the extenders, and how each is configured."""
+    return [(f"extender/{number}", one["configuration"]) for number, one in enumerate(case.get("extenders", ()))]
+
+
 class World:
     """The API server, the kubelets and the people, as far as a timeline knows them; also the recorder."""
 
@@ -69,9 +77,14 @@ class World:
         self.ends: dict[str, int] = {}
         """Pod that terminates → when it vanishes, in ns."""
         self.deleted_by_scheduler: set[str] = set()
-        gates = case.get("featureGates", {})
         configuration = configurations.configuration_of(
-            {"percentageOfNodesToScore": 100, "parallelism": 1, "featureGates": gates}
+            {
+                "percentageOfNodesToScore": 100,
+                "parallelism": 1,
+                "featureGates": case.get("featureGates", {}),
+                "extenders": [{"urlPrefix": f"kemu://{name}", **one} for name, one in extenders_of(case)],
+                **case.get("configuration", {}),
+            }
         )
         self.engine = PacedEngine(
             Recording(env, self),
@@ -79,7 +92,7 @@ class World:
             configuration,
             switches.policy_of(policy),
             Timing({"schedulingCycle": case.get("attempt_s", 0)}),
-            in_tree.REGISTRY,
+            in_tree.REGISTRY.extended({"ScriptedPermit": scripts.ScriptedPermit}),
         )
         self.engine.step_s = latencies.step_s
         # The record holds what every choice between equal nodes leads to.
@@ -250,6 +263,8 @@ class World:
         for data in self.case.get("nodes", ()):
             self.put_node(data)
         self.lookup["namespaces"].on_add(convert.from_json(core_v1_pb2.Namespace, {"metadata": {"name": "default"}}))
+        for data in self.case.get("pdbs", ()):
+            self.put_budget(data)
         for wants_node in (True, False):
             for data in self.case.get("pods", ()):
                 if bool(data["spec"].get("nodeName")) is wants_node:
@@ -281,6 +296,8 @@ class World:
             self.update_pod(event)
         elif what in ("addNode", "updateNode"):
             self.put_node(event["node"], only_known=what == "updateNode")
+        elif what == "updateBudget":
+            self.put_budget(event["pdb"])
         elif what == "deleteNode" and name in self.nodes:
             self.engine.node_feed.on_delete(self.nodes.pop(name))
             self.clock.call_at_ns(self.clock.now_ns() + ORPHANS_LIVE_S * SECOND_NS, self.collect, name)
@@ -313,6 +330,9 @@ class World:
             self.nodes[name] = node
             self.engine.node_feed.on_update(old, node)
 
+    def put_budget(self, data: Mapping[str, Any]) -> None:
+        self.lookup["poddisruptionbudgets"].on_add(convert.from_json(policy_v1_pb2.PodDisruptionBudget, data))
+
     def collect(self, node: str) -> None:
         for name in [name for name, pod in self.pods.items() if pod.spec.nodeName == node]:
             self.remove(name)
@@ -329,8 +349,10 @@ class World:
         name = data["pod"].partition("/")[2] if "pod" in data else ""
         if kind == "sched.attempt" and data["result"] == "unschedulable":
             self.note("unschedulable", name, message=data["message"])
-        elif kind == "sched.bind" and not data["ok"] and "not found" not in data["message"]:
-            self.note("error", name, message=data["message"])
+        elif kind == "sched.bind" and not data["ok"]:
+            # A pod that Permit turned away while it waited was rejected; all else that hinders a binding is an error.
+            rejected = data["message"].startswith(REJECTED_ON_ITS_NODE)
+            self.note("unschedulable" if rejected else "error", name, message=data["message"])
         elif kind == "sched.victim" and name in self.deleted_by_scheduler:
             self.deleted_by_scheduler.discard(name)
             self.note("preempted", name, by=data["by"].partition("/")[2])
@@ -378,6 +400,12 @@ def play(
         worlds.append(world)
         watch(world)
         world.set_up()
+        await runtime.launch(
+            [
+                ActorSpec(f"extender/{number}", EXTENDER, {"script": one["script"]})
+                for number, one in enumerate(case.get("extenders", ()))
+            ]
+        )
         await runtime.begin()
         env.spawn(world.engine.run(), "engine")
         await env.clock.sleep(case["horizon_s"])

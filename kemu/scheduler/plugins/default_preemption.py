@@ -41,7 +41,7 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
             return PostFilterResult()
         latest = self.handle.latest(pod)
         if latest is None:
-            return PostFilterResult(message=f'preemption: pod "{pod.name}" not found')
+            return PostFilterResult(message=f'preemption: pod "{pod.name}" not found', failed=True)
         nominated = latest.status.nominatedNodeName
         if not policy.nomination:
             nominated = self.handle.preempted_on.get(pod.uid, "")

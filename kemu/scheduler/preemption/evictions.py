@@ -24,6 +24,10 @@ DISRUPTION_TARGET = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
 
 
+_Victim = tuple[PodInfo, Any]
+"""And the pod as it was when the preemption was decided."""
+
+
 class Evictor:
     """Carries out preemptions. ``find`` returns a pod as last seen in the watch, by UID."""
 
@@ -66,13 +70,14 @@ class Evictor:
 
     def start(self, preemptor: PodInfo, candidate: Candidate) -> None:
         """Begin to carry out a preemption."""
-        victims = [victim for victim in candidate.victims if not victim.terminating]
+        # With the conditions that they had when this was decided: who was marked meanwhile is marked again.
+        victims = [(victim, victim.pod) for victim in candidate.victims if not victim.terminating]
         if not victims and self._policy.clearLowerNominations != "always":
             return
         self._busy[preemptor.uid] = ""
         self._env.spawn(self._run(preemptor, candidate.node, victims), f"preemption for {preemptor.key}")
 
-    async def _run(self, preemptor: PodInfo, node: str, victims: list[PodInfo]) -> None:
+    async def _run(self, preemptor: PodInfo, node: str, victims: list[_Victim]) -> None:
         uid = preemptor.uid
         cleared = evicted = True
         for lower in [one for one in self._cluster.nominator.on(node) if one.priority < preemptor.priority]:
@@ -80,19 +85,19 @@ class Evictor:
         step = self._parallelism
         others = victims[:-1]
         for first in range(0, len(others), step):
-            together = [self._evict(victim, preemptor, node) for victim in others[first : first + step]]
+            together = [self._evict(*victim, preemptor, node) for victim in others[first : first + step]]
             evicted = all(await asyncio.gather(*together))
             if not evicted:
                 break
         if victims and evicted:
-            self._busy[uid] = victims[-1].uid
-            evicted = await self._evict(victims[-1], preemptor, node)
+            self._busy[uid] = victims[-1][0].uid
+            evicted = await self._evict(*victims[-1], preemptor, node)
         del self._busy[uid]
         if not (cleared and evicted):
             # A victim that was not deleted will cause no event: retry now.
             self._activate(uid)
 
-    async def _evict(self, victim: PodInfo, preemptor: PodInfo, node: str) -> bool:
+    async def _evict(self, victim: PodInfo, seen: Any, preemptor: PodInfo, node: str) -> bool:
         """Turn a victim away if it is not bound yet, else mark and delete it; False when that failed."""
         started_ns = self._env.clock.now_ns()
         ok = True
@@ -100,7 +105,7 @@ class Evictor:
         preempted = True
         if not rejected:
             try:
-                patch = self._disruption_patch(victim, preemptor)
+                patch = self._disruption_patch(seen, preemptor)
                 if patch is not None:
                     await self._api.patch(
                         "pods", victim.name, victim.namespace, patch, "status", "strategic", victim.uid
@@ -128,12 +133,12 @@ class Evictor:
         )
         return ok
 
-    def _disruption_patch(self, victim: PodInfo, preemptor: PodInfo) -> Mapping[str, Any] | None:
+    def _disruption_patch(self, victim: Any, preemptor: PodInfo) -> Mapping[str, Any] | None:
         scheduler = preemptor.pod.spec.schedulerName
         message = f"{scheduler}: preempting to accommodate a higher priority pod"
         clock = self._env.clock
         now_unix_ns = clock.epoch_unix_s * SECOND_NS + clock.now_ns()
-        conditions, generation = victim.pod.status.conditions, victim.pod.metadata.generation
+        conditions, generation = victim.status.conditions, victim.metadata.generation
         return meta.condition_patch(
             conditions, DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, message, now_unix_ns, generation
         )

@@ -35,10 +35,12 @@ class _Maker:
 
     def make(self) -> Json:
         rng = self.rng
-        nodes = [self.node(number) for number in range(rng.randrange(1, 4))]
+        # Pods that wait for a permit make many small races: few of them, and much time in between.
+        calm = self.family == "permit"
+        nodes = [self.node(number) for number in range(rng.randrange(1, 3 if calm else 4))]
         names = [node["metadata"]["name"] for node in nodes]
-        running = [self.pod(on=rng.choice(names)) for _ in range(rng.randrange(2, 7))]
-        pods = [*running, *(self.pod() for _ in range(rng.randrange(1, 6)))]
+        running = [self.pod(on=rng.choice(names)) for _ in range(rng.randrange(1, 4) if calm else rng.randrange(2, 7))]
+        pods = [*running, *(self.pod() for _ in range(1 if calm else rng.randrange(1, 6)))]
         made: Json = {"horizon_s": 60, "nodes": nodes, "pods": pods}
         budgets = [self.budget(app) for app in random_timelines.APPS if rng.random() < 0.7]
         if self.family == "budgets":
@@ -50,7 +52,9 @@ class _Maker:
             made["extenders"] = [self.extender(names) for _ in range(rng.randrange(1, 3))]
         events = []
         at_s = 0.0
-        while (at_s := round(at_s + rng.choice((0.4, 1.1, 2.3, 5.4)), 1)) < made["horizon_s"] - 15:
+        while (at_s := round(at_s + rng.choice((2.3, 5.4, 9.7) if calm else (0.4, 1.1, 2.3, 5.4)), 1)) < made[
+            "horizon_s"
+        ] - 15:
             if at_s % 1 in (0.0, 0.1, 0.9):
                 at_s = round(at_s + 0.3, 1)
             events.append({"at_s": at_s, **self.event(nodes, budgets)})

@@ -30,6 +30,12 @@ func newScriptedPermit(_ context.Context, _ runtime.Object, handle fwk.Handle) (
 
 func (*scriptedPermit) Name() string { return permitName }
 
+// EventsToRegister: pods that were rejected are tried again when a pod goes. Without this method every event would wake
+// them, also the update of their own status after the rejection.
+func (*scriptedPermit) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
+	return []fwk.ClusterEventWithHint{{Event: fwk.ClusterEvent{Resource: fwk.Pod, ActionType: fwk.Delete}}}, nil
+}
+
 func (p *scriptedPermit) Permit(
 	_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string,
 ) (*fwk.Status, time.Duration) {

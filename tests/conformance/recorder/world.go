@@ -29,8 +29,6 @@ import (
 )
 
 const (
-	// A call is applied between 2 and 3 ms after it was sent, if it takes 3.
-	untilAnswered      = 600 * time.Microsecond
 	orphansLive        = 40 * time.Second
 	namespace          = "default"
 	shutdownAnnotation = "kemu.dev/shutdown-seconds"
@@ -408,14 +406,14 @@ func (p slowPods) Patch(
 
 // call waits, applies what is asked for if the pod is there, and waits for the answer.
 func (w *world) call(name string, apply func() error) error {
-	time.Sleep(w.latencies.call - untilAnswered)
+	time.Sleep(w.latencies.call - w.latencies.answer)
 	w.mu.Lock()
 	err := error(apierrors.NewNotFound(podsResource.GroupResource(), name))
 	if w.pods[name] != nil {
 		err = apply()
 	}
 	w.mu.Unlock()
-	time.Sleep(untilAnswered)
+	time.Sleep(w.latencies.answer)
 	w.wake()
 	return err
 }
@@ -476,6 +474,8 @@ func (l listener) Eventf(object, related runtime.Object, _, reason, _, text stri
 	w := l.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	// A pod that failed is in the queue again.
+	w.wake()
 	switch {
 	case reason == "FailedScheduling" && !strings.HasPrefix(text, "skip schedule"):
 		w.note(entry{Pod: pod.Name, What: w.failing[pod.Name], Message: text})
