@@ -57,7 +57,11 @@ class Rescheduler:
         self._preempted_on: dict[str, str] = {}
         """By UID: where room was made for a pod. While victims terminate there, none is made elsewhere."""
         watched: dict[str, informers.Handler] = dict(feeds.lookup_feeds(self._cluster))
-        watched["nodes"] = _Nodes(self._cluster)
+        watched["nodes"] = informers.Callbacks(
+            self._cluster.set_node,
+            lambda old, new: self._cluster.set_node(new),
+            lambda node: self._cluster.remove_node(node.metadata.name),
+        )
         watched["pods"] = self
         self._informers = [
             informers.Informer(
@@ -183,19 +187,3 @@ class Rescheduler:
                 self._queue.add_rate_limited(pod.uid)
                 return
         self._queue.forget(pod.uid)
-
-
-class _Nodes:
-    """Handler of the node informer."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-
-    def on_add(self, obj: Any) -> None:
-        self._cluster.set_node(obj)
-
-    def on_update(self, old: Any, new: Any) -> None:
-        self._cluster.set_node(new)
-
-    def on_delete(self, old: Any) -> None:
-        self._cluster.remove_node(old.metadata.name)

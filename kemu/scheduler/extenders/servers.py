@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections import UserDict
-from collections.abc import Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 import grpc
@@ -128,11 +128,11 @@ class ExtenderActor:
         client = clients.Client(env, config.get("apiserver") or "apiserver/0")
         self.extender = load(config["plugin"])(env, client, config.get("args") or {})
         self._informers = [
-            informers.Informer(client, "nodes", handler=_Mirror(self.extender.nodes, lambda node: node.metadata.name)),
+            informers.Informer(client, "nodes", handler=_mirror(self.extender.nodes, lambda node: node.metadata.name)),
             informers.Informer(
                 client,
                 "pods",
-                handler=_Mirror(self.extender.pods, lambda pod: pod.metadata.uid),
+                handler=_mirror(self.extender.pods, lambda pod: pod.metadata.uid),
                 field_selector=pod_phases.NOT_TERMINAL,
             ),
         ]
@@ -145,21 +145,13 @@ class ExtenderActor:
         await asyncio.get_running_loop().create_future()
 
 
-class _Mirror:
-    """Keeps a dictionary as an informer says."""
+def _mirror(objects: MutableMapping[str, Any], key: Callable[[Any], str]) -> informers.Callbacks:
+    """Callbacks that keep a dictionary in step with an informer."""
 
-    def __init__(self, objects: MutableMapping[str, Any], key: Any) -> None:
-        self._objects = objects
-        self._key = key
+    def put(obj: Any) -> None:
+        objects[key(obj)] = obj
 
-    def on_add(self, obj: Any) -> None:
-        self._objects[self._key(obj)] = obj
-
-    def on_update(self, old: Any, new: Any) -> None:
-        self._objects[self._key(new)] = new
-
-    def on_delete(self, old: Any) -> None:
-        self._objects.pop(self._key(old), None)
+    return informers.Callbacks(put, lambda old, new: put(new), lambda obj: objects.pop(key(obj), None))
 
 
 class Servicer(extender_pb2_grpc.ExtenderServicer):
