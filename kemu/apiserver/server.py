@@ -29,7 +29,7 @@ DEFAULTS: dict[str, Any] = {
     "store": "store",  # name of the actor that serves the etcd API
     "record_store": False,  # log what the store does, in place of one that cannot: a real etcd
     "cache_lag_s": 0.0,  # hold news from the store back for so long: stale reads
-    "admission": list(admission.PLUGINS),
+    "admission": list(admission.DEFAULT_ON),
     "ablate": [],  # safeguards to switch off: resourceVersionCheck, bindPrecondition
     "bind_check": "none",  # or "capacity": refuse to bind where there is no room
     "compaction_interval_s": 300.0,  # forget what is older than this, as often; 0: never

@@ -14,7 +14,7 @@ _LATEST_S = 253_402_300_799
 """The first and the last second that have a year of four digits."""
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
-_UNIT_NS = {
+UNITS_NS = {
     "ns": 1,
     "us": 1_000,
     "µs": 1_000,
@@ -24,8 +24,10 @@ _UNIT_NS = {
     "m": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
+"""Nanoseconds in each unit of a duration."""
 _PART = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)", re.ASCII)
-_MAX_NS = 2**63 - 1
+MAX_DURATION_NS = 2**63 - 1
+"""292 years."""
 
 
 @lru_cache(16_384)
@@ -57,7 +59,7 @@ def _fraction_ns(digits: str, unit: int) -> int:
     number, scale = 0, 1.0
     for digit in digits:
         longer = number * 10 + int(digit)
-        if number > _MAX_NS // 10 or longer > _MAX_NS + 1:
+        if number > MAX_DURATION_NS // 10 or longer > MAX_DURATION_NS + 1:
             break  # Further digits do not count.
         number, scale = longer, scale * 10
     return int(float(number) * (float(unit) / scale))
@@ -76,12 +78,12 @@ def parse_duration(text: str) -> int:
         part = _PART.match(rest, position)
         if part is None or not (part[1] or part[2]):
             break
-        unit = _UNIT_NS[part[3]]
+        unit = UNITS_NS[part[3]]
         total += int(part[1] or "0") * unit + _fraction_ns(part[2] or "", unit)
         position = part.end()
     if not rest or position < len(rest):
         raise ValueError(f"invalid duration {text!r}: expected something like 10s or 1m30s")
-    if total > _MAX_NS and not (sign < 0 and total == _MAX_NS + 1):
+    if total > MAX_DURATION_NS and not (sign < 0 and total == MAX_DURATION_NS + 1):
         raise ValueError(f"invalid duration {text!r}: too long")
     return sign * total
 

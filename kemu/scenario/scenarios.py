@@ -235,6 +235,8 @@ class Scenario:
     extenders: tuple[Extender, ...]
     apiserver_replicas: int
     cache_lag_s: float
+    admission_plugins: tuple[str, ...]
+    """Of those that are off by default."""
     event_ttl_s: float
     event_objects: str
     """Which Event objects actors write: ``notable all none``."""

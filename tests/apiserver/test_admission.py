@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.apiserver.admission import runtime_classes
+from kemu.apiserver import admission
+from kemu.apiserver.admission import pod_tolerations, toleration_sets
 from kemu.k8s import core_v1_pb2, node_v1_pb2
 from kemu.objects.conversion import convert
 from tests.apiserver.apiserver_cluster import Cluster, pod, priority_class, refusal, run
@@ -209,6 +210,47 @@ def test_plugins_can_be_left_out() -> None:
     run(main, servers=({"admission": []},))
 
 
+# Pod toleration restriction -------------------------------------------------------------------------------------------
+
+ALL = ({"admission": [*admission.DEFAULT_ON, "PodTolerationRestriction"]},)
+REQUESTS = {"containers": [{"name": "main", "image": "pause:1", "resources": {"requests": {"cpu": "1"}}}]}
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+@pytest.mark.parametrize("spec", [{}, REQUESTS])
+def test_pods_that_are_not_best_effort_tolerate_memory_pressure_where_the_plugin_is_on(
+    is_on: bool, spec: dict[str, Any]
+) -> None:
+    """``Admit`` of plugin/pkg/admission/podtolerationrestriction; ``DefaultOffAdmissionPlugins`` of
+    pkg/kubeapiserver/options has it off."""
+
+    async def main(cluster: Cluster) -> None:
+        created = await cluster.client.create(pod("a", **spec))
+        found = [
+            (one.operator, one.effect) for one in created.spec.tolerations if one.key == pod_tolerations.MEMORY_PRESSURE
+        ]
+        assert found == [("Exists", "NoSchedule")] * (is_on and bool(spec))
+
+    run(main, servers=ALL if is_on else ({},))
+
+
+def test_a_namespace_gives_tolerations_and_limits_them() -> None:
+    async def main(cluster: Cluster) -> None:
+        team = namespace("team")
+        team.metadata.annotations[pod_tolerations.DEFAULTS] = '[{"key": "team", "operator": "Exists"}]'
+        listed = '[{"key": "team", "operator": "Exists"}, {"operator": "Exists", "effect": "NoExecute"}]'
+        team.metadata.annotations[pod_tolerations.ALLOWED] = listed
+        await cluster.client.create(team)
+        created = await cluster.client.create(pod("a", "team"))
+        assert "team" in [one.key for one in created.spec.tolerations]
+        other = pod("b", "team", tolerations=[{"key": "other", "operator": "Exists"}])
+        error = await refusal(errors.Forbidden, cluster.client.create(other), cluster)
+        assert "conflict with its namespace whitelist" in str(error)
+        await cluster.client.create(pod("c", "default", tolerations=[{"key": "other", "operator": "Exists"}]))
+
+    run(main, servers=ALL)
+
+
 # Runtime classes ------------------------------------------------------------------------------------------------------
 
 
@@ -334,4 +376,4 @@ def test_a_runtime_class_is_validated() -> None:
 def test_merged_tolerations_cover_one_another(tolerations: list[tuple[Any, ...]], kept: list[int]) -> None:
     names = ("key", "operator", "value", "effect", "tolerationSeconds")
     given = [core_v1_pb2.Toleration(**dict(zip(names, one, strict=True))) for one in tolerations]
-    assert runtime_classes.merge_tolerations(given) == [given[index] for index in kept]
+    assert toleration_sets.merge(given) == [given[index] for index in kept]

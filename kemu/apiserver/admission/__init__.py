@@ -3,6 +3,7 @@
     namespaces       NamespaceLifecycle: the namespace must exist and not be terminating
     priority         Priority: class name → value and preemption policy; one global default
     tolerations      DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
+    pod_tolerations  PodTolerationRestriction: tolerations by namespace and of memory pressure; off by default
     runtime_classes  RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
 
 A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order, that of
@@ -16,6 +17,7 @@ from typing import Any
 
 from kemu.apiserver.admission.base import Plugin
 from kemu.apiserver.admission.namespaces import NamespaceLifecycle
+from kemu.apiserver.admission.pod_tolerations import PodTolerationRestriction
 from kemu.apiserver.admission.priority import Priority
 from kemu.apiserver.admission.runtime_classes import RuntimeClass
 from kemu.apiserver.admission.tolerations import DefaultTolerationSeconds
@@ -28,9 +30,12 @@ PLUGINS: dict[str, type[Plugin]] = {
     "NamespaceLifecycle": NamespaceLifecycle,
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
+    "PodTolerationRestriction": PodTolerationRestriction,
     "RuntimeClass": RuntimeClass,
 }
 """In the order in which they run."""
+DEFAULT_OFF = ("PodTolerationRestriction",)
+DEFAULT_ON = tuple(name for name in PLUGINS if name not in DEFAULT_OFF)
 
 
 class Chain:

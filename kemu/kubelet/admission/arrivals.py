@@ -1,11 +1,10 @@
-"""Which of the pods that arrive a node takes: one after the other, in the order of their arrival.
+"""Arrivals: pods are admitted or refused one after the other, in the order in which they arrive.
 
-Between :mod:`kemu.kubelet.sync.pod_workers`, which brings the pods and carries the verdicts out, and
-:mod:`kemu.kubelet.admission.predicates`, which has the checks. A pod that cannot be judged yet holds up all that came
-after it: its Node is being read, or others are killed for it, one after the other, each with its own grace period
-(:mod:`kemu.kubelet.admission.preemption` names them). Mirrors the admission in ``HandlePodAdditions`` of
-``pkg/kubelet``, and ``evictPodsToFreeRequests`` of ``pkg/kubelet/preemption``: its kills block, and what was decided
-before them stands after them.
+:mod:`kemu.kubelet.sync.pod_workers` brings the pods and carries the decisions out,
+:mod:`kemu.kubelet.admission.predicates` has the checks. A pod that cannot be decided yet holds up all later ones: the
+kubelet is reading its Node again, or is killing victims for it, one at a time, each with its own grace period
+(:mod:`kemu.kubelet.admission.preemption` chooses them). Mirrors ``HandlePodAdditions`` of ``pkg/kubelet`` and
+``evictPodsToFreeRequests`` of ``pkg/kubelet/preemption``, whose kills block: what was decided before them stands.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from kemu.runtime.env import Env
 
 
 class Host(Protocol):
-    """Who carries the verdicts out. ``worker.start_ns`` is set before."""
+    """Carries the decisions out. ``worker.start_ns`` is set before."""
 
     def admitted(self, worker: Worker, claim: claims.Claim) -> None:
         """The pod may start, and counts on the node from now on, with this claim."""
@@ -56,13 +55,13 @@ class Arrivals:
     ) -> None:
         """``usage``: what counts on the node; read here, kept by the host."""
         self.node: predicates.NodeView | None = None
-        """What admission goes by; None: not known."""
+        """The Node by which pods are admitted; None: not known."""
         self.preempts_for_all = False
         """Whether lower pods are killed for every pod that does not fit, not for critical ones alone."""
         self.recorder: recorders.Recorder | None = None
-        """For event objects about those that are killed."""
+        """Writes event objects about victims."""
         self.preempting = False
-        """Pods are being killed. A real kubelet hears nothing meanwhile."""
+        """Victims are being killed. A real kubelet processes no news meanwhile."""
         self.on_preempted: Callable[[], None] = lambda: None
         """Called when that is over."""
         self.refuses: Callable[[Any], predicates.Decision | None] = lambda pod: None
@@ -71,7 +70,7 @@ class Arrivals:
         """The refusal of the device manager, which is asked after the first checks; None: it does not refuse. kemu has
         no device plugins, so nothing is ever short of devices."""
         self.closed: predicates.Decision | None = None
-        """Set: what would be admitted is refused all the same, for this reason."""
+        """If set, every pod is refused with this decision."""
         self._env = env
         self._clock = env.clock
         self._node_name = node_name
@@ -79,17 +78,17 @@ class Arrivals:
         self._host = host
         self._fresh_node = fresh_node
         self._waiting: list[Worker] = []
-        """Not yet judged, because the Node is being read, or pods are killed, for the first one of them."""
+        """Not decided yet: the Node is being read, or victims are being killed, for the first one of them."""
         self._reading = False
 
     def add(self, worker: Worker) -> None:
-        """A pod to judge; it is WAITING. The verdict may come before this returns."""
+        """A pod to decide on; it is WAITING. The decision may come before this returns."""
         self._waiting.append(worker)
         self._judge()
 
     def readmit(self, worker: Worker) -> predicates.Decision | None:
-        """A kubelet that has restarted judges the pods anew that run already, the oldest first: None if it keeps this
-        one. Critical pods, and those that are on their way out, stay."""
+        """After a restart, decide again on a pod that runs already, the oldest first: None if it stays. Critical pods
+        and terminating ones stay."""
         pod = worker.pod
         if critical.is_critical(pod) or pod.metadata.HasField("deletionTimestamp"):
             return None
@@ -103,7 +102,7 @@ class Arrivals:
         return decision
 
     def remove(self, worker: Worker) -> None:
-        """A pod that waits shall not be judged any more."""
+        """Stop deciding on a pod that waits."""
         self._waiting.remove(worker)
 
     def _judge(self) -> None:

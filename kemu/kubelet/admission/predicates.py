@@ -19,7 +19,7 @@ OS = "linux"
 OS_LABEL = "kubernetes.io/os"
 
 _FIRST_RESOURCES = ("cpu", "memory", "ephemeral-storage")
-"""Looked at in this order, before all others."""
+"""Checked in this order, before all others."""
 _NATIVE_PREFIX = "kubernetes.io/"
 _VOLUMES_PREFIX = "attachable-volumes-"
 
@@ -71,13 +71,13 @@ TAINT_TOLERATION = Unfit("TaintToleration", "node(s) had taints that the pod did
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What came out. Not admitted: ``reason`` and ``message`` say why, as they stand in the status of the pod."""
+    """The result of admission. If the pod is not admitted, its status gets ``reason`` and ``message``."""
 
     admitted: bool
     reason: str = ""
     message: str = ""
     failures: tuple[Failure, ...] = ()
-    """All that stood in the way, in order; empty where the checks before it refused."""
+    """Every failure, in order; empty if an earlier check refused the pod."""
 
 
 ADMITTED = Decision(True)

@@ -1,4 +1,4 @@
-"""Room for a critical pod: whom the kubelet kills when a pod that must run does not fit.
+"""Preemption by the kubelet: which pods it kills when a critical pod does not fit.
 
 Mirrors ``pkg/kubelet/preemption``. Pure: :func:`handle` names the victims, the caller kills them.
 """
@@ -24,14 +24,14 @@ Requirement = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What came of the attempt to make room."""
+    """The result of the attempt to make room."""
 
     remaining: tuple[predicates.Failure, ...] = ()
-    """What stands in the way still; empty without an error: the pod is admitted."""
+    """The failures that remain; empty without an error: the pod is admitted."""
     victims: tuple[Any, ...] = ()
     """Pods to kill, in this order, each with its own grace period. A kill that fails does not keep the others."""
     error: str = ""
-    """No set of victims frees enough."""
+    """Set if no set of victims frees enough."""
 
 
 def handle(pod: Any, found: Sequence[predicates.Failure], active: Iterable[Any], *, for_all: bool = False) -> Recovery:

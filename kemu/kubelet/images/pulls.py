@@ -28,7 +28,7 @@ def backing_off_message(image: str, error: str) -> str:
 
 
 class Pull:
-    """One that waits for its turn or goes on."""
+    """A pull that waits for its turn or is under way."""
 
     __slots__ = ("_pulls", "done", "fails", "image", "timer")
 
@@ -38,7 +38,7 @@ class Pull:
         self.fails = fails
         self.done = done
         self.timer: Timer | None = None
-        """Set while it goes on."""
+        """Set while it is under way."""
 
     def cancel(self) -> None:
         """Nobody waits for it any more."""

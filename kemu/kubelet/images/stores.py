@@ -15,10 +15,10 @@ from kemu.objects import names
 from kemu.runtime.env import Env
 
 EVERYWHERE = "kemu.dev/pause:1"
-"""Of containers that name no image. It is on every node, and stays."""
+"""The image of containers that name none. Every node has it and keeps it."""
 
 MOST_NAMES = 5
-"""So many names of one image a Node tells (``MaxNamesPerImageInNodeStatus``)."""
+"""How many names of one image a Node lists (``MaxNamesPerImageInNodeStatus``)."""
 
 _FILE = "images"
 
@@ -31,7 +31,7 @@ class Image:
     def __init__(self, called: Iterable[str], size_bytes: int | None, came_ns: int) -> None:
         self.names = tuple(names.tagged_image(name) for name in called)
         self.size_bytes = size_bytes
-        """None: nobody has said it. Then it takes no room, and the Node does not tell of it."""
+        """None: not stated. Then it takes no room, and the Node does not list it."""
         self.came_ns = came_ns
         self.detected_ns: int | None = None
         """When the garbage collector first saw it; None: it has not looked since it came."""
@@ -40,7 +40,7 @@ class Image:
 
 
 class Images:
-    """What is there. It outlives the kubelet, on its disk."""
+    """The images on the node. They outlive the kubelet, on its disk."""
 
     def __init__(self, env: Env, sizes: Mapping[str, int]) -> None:
         """``sizes``: in bytes, by name with tag, of the images that can be pulled."""
@@ -93,7 +93,7 @@ class Images:
         self._changed()
 
     def told(self, most: int) -> list[core_v1_pb2.ContainerImage]:
-        """What the Node tells: the largest, at most so many; -1: all."""
+        """The images that the Node lists: the largest, at most so many; -1: all."""
         known = [(image.size_bytes, image.names) for image in self._all if image.size_bytes is not None]
         known.sort(key=lambda one: (-one[0], one[1]))
         return [

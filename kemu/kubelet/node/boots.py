@@ -1,9 +1,9 @@
-"""Since when the machine runs, and what became of the containers that ran before.
+"""Boots of the machine, and the containers that ran before the last one.
 
-A kubelet that starts anew finds its containers where it left them, unless the machine itself has been off meanwhile:
-then they have ended, and start again by their restart policy. On a machine that is new, and has only the name of an
-older one, nothing is known of how they ended. A container that the API server takes to be running since before the boot
-belongs to an earlier one; times in objects are whole seconds, so a machine is off for a second at least.
+A restarted kubelet finds its containers as it left them, unless the machine was off in between: then they have ended,
+and start again by their restart policy. A new machine that only has the name of an older one does not know how they
+ended. A container that started before the boot, by its status, belongs to an earlier boot; times in objects are whole
+seconds, so a machine is off for at least one second.
 
 Mirrors what the container runtime and ``convertToAPIContainerStatuses`` of ``pkg/kubelet`` say of such containers.
 """
@@ -32,7 +32,7 @@ class Boot:
     at_ns: int = 0
     """Since when it runs, in whole seconds; 0: since before the start of the run."""
     is_new: bool = False
-    """It knows nothing of an earlier machine of its name."""
+    """The machine replaces an older one of its name and knows nothing of that."""
 
     def has_ended(self, started_ns: int) -> bool:
         """Whether a container that started then has gone with an earlier boot."""

@@ -1,7 +1,8 @@
 """The kubelet's lease, and when it may state its heartbeats instead of sending them (:mod:`kemu.objects.heartbeats`).
 
-Every renewal has its time in a schedule that is drawn once. While a kubelet is sure to live and to be heard, it states
-the schedule, and its timer is set to the first renewal after that. Mirrors ``component-helpers/apimachinery/lease``.
+The times of all renewals follow from a schedule that is drawn once. While nothing can happen to the kubelet or its
+connection, it writes the schedule itself, and its timer waits for the first renewal after that. Mirrors
+``component-helpers/apimachinery/lease``.
 """
 
 from __future__ import annotations

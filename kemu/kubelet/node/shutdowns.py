@@ -1,9 +1,9 @@
-"""Graceful node shutdown: the kubelet holds up the end of its machine until its pods have ended, group by group.
+"""Graceful node shutdown: the kubelet delays the shutdown of its machine until its pods have ended, group by group.
 
-The kubelet is told by the service ``kemu.v1.Kubelet``, as a real one by systemd-logind: who switches the machine off
-calls ``Shutdown`` and waits for the answer, for the sum of all groups at most. From the call on the node is not
-ready and takes no pod; the pods end from the lowest priority to the highest, each group within a time of its own.
-Without settings (the default) the kubelet has no say, and offers no such service.
+Whoever shuts the machine down calls ``Shutdown`` of the service ``kemu.v1.Kubelet``, as systemd-logind signals a real
+kubelet, and waits for the answer, for the sum of all groups at most. From the call on the node is not ready and takes
+no pod; pods end from the lowest priority to the highest, each group within a time of its own. Without settings (the
+default) the kubelet offers no such service.
 
 Mirrors ``pkg/kubelet/nodeshutdown`` and the checks of ``ValidateKubeletConfiguration``.
 """
@@ -33,7 +33,7 @@ NOT_READY_MESSAGE = "node is shutting down"
 FAILURE = statuses.Failure(REASON, MESSAGE, CONDITION_REASON, MESSAGE)
 
 LEAST_WAIT_S = 10
-"""How long a kill is waited for, at least; else one and a half grace periods (``killPodNow``)."""
+"""The manager waits at least this long for a kill; else one and a half grace periods (``killPodNow``)."""
 
 
 def grouped(groups: Sequence[Group], workers: Iterable[Worker]) -> list[list[Worker]]:
@@ -103,7 +103,7 @@ class Shutdowns(kubelet_pb2_grpc.KubeletServicer):
         self._recorder.event(node, recorders.NORMAL, EVENT_REASON, EVENT_REASON, note)
         self._on_begin()
         begun_ns = self._env.clock.now_ns()
-        # Who runs now: a pod that is admitted later does not exist.
+        # The pods that run now: none is admitted later.
         for group, workers in zip(self._groups, grouped(self._groups, self._host.active()), strict=True):
             if workers:
                 await self._end(name, group, workers)

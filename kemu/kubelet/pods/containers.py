@@ -1,4 +1,4 @@
-"""What the kubelet keeps of one container of a pod, and when a container that has exited is started again.
+"""The state of one container of a pod, and whether it is restarted after an exit.
 
     IDLE ──► PULLING ──► STARTING ──► RUNNING ──► DONE
      ▲          │                      │   │       ▲
@@ -6,7 +6,7 @@
      ├────── UNPULLED                  │ STOPPING ─┘
      └──────────── BACKING_OFF ◄───────┘
 
-An IDLE container starts as soon as it is its turn: :mod:`kemu.kubelet.sync.starts` moves containers up to RUNNING and
+An IDLE container starts when its turn comes: :mod:`kemu.kubelet.sync.starts` moves containers up to RUNNING and
 back, :mod:`kemu.kubelet.sync.terminations` from RUNNING to the end. Mirrors ``ContainerShouldRestart`` of
 ``pkg/api/v1/pod``.
 """

@@ -1,9 +1,9 @@
-"""What becomes of a pod once its node has taken it, as its annotations say: there are no real containers to ask.
+"""The life of a pod's containers, as its annotations state it: there are no real containers.
 
-An annotation speaks of the pod's main containers; with ``.<container>`` behind its name, of that container alone, which
-goes first. Init containers that say nothing end at once and well; sidecars run for ever and stop at once.
+An annotation holds for the main containers of the pod; with the suffix ``.<container>`` it holds for that container and
+takes precedence. Init containers without annotations succeed at once; sidecars run for ever and stop at once.
 
-Texts that are no numbers count as absent: the API server takes any annotation, and a kubelet must not fall over one.
+A text that is not a number counts as absent: the API server accepts any annotation, and a kubelet must not fail on one.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the kubelet writes into the status of a pod, from its containers (:mod:`kemu.kubelet.pods.containers`).
+"""The status of a pod as the kubelet writes it, from its containers (:mod:`kemu.kubelet.pods.containers`).
 
-The conditions of others are none of its business, and DisruptionTarget only when the kubelet itself ends the pod.
+The kubelet leaves the conditions of others alone, and sets DisruptionTarget only if it ends the pod itself.
 Mirrors ``pkg/kubelet`` (``getPhase``, ``generateAPIPodStatus``) and ``pkg/kubelet/status`` (``generate.go``,
 ``mergePodStatus``) with its rule that a pod is in a last phase only when no container runs.
 """
@@ -76,7 +76,7 @@ def running(pod: Any, start_unix_ns: int) -> None:
 
 
 def own(pod: Any, now_unix_ns: int) -> core_v1_pb2.Pod:
-    """What of the status of a pod is its kubelet's, to go on from: a pod of its own that has nothing else."""
+    """The kubelet's part of the status of a pod, in an otherwise empty pod: later writes start from it."""
     found = core_v1_pb2.Pod()
     status = found.status
     status.CopyFrom(pod.status)
@@ -105,7 +105,7 @@ def agrees(status: Any, there: Any) -> bool:
 
 
 def rejected(status: Any, pod: Any, now_unix_ns: int, refusal: Refusal) -> None:
-    """The node does not take the pod. Nothing else is said of it: the kubelet's conditions go (``rejectPod``)."""
+    """The node refused the pod: its status has no conditions of the kubelet (``rejectPod``)."""
     del status.conditions[:]
     status.observedGeneration = pod.metadata.generation
     status.phase = FAILED

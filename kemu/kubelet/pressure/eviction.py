@@ -1,7 +1,7 @@
-"""The kubelet's eviction manager: when a node runs short, what it reports, whom it evicts, whom it admits.
+"""The eviction manager: which conditions a node under pressure reports, which pods it evicts, which it admits.
 
-Mirrors ``pkg/kubelet/eviction`` (``managerImpl.synchronize``, ``Admit``). Pure: a pass is told the time and is handed
-what it may do (look at the stats, collect garbage); whom to kill is its result. The thresholds come from
+Mirrors ``pkg/kubelet/eviction`` (``managerImpl.synchronize``, ``Admit``). Pure: a pass is given the time, the stats and
+functions that collect garbage, and returns the pods to evict. The thresholds come from
 :mod:`kemu.kubelet.settings.thresholds`, the order of the pods from :mod:`kemu.kubelet.pressure.ranking`, limits of
 local storage from :mod:`kemu.kubelet.pressure.local_storage`, texts from
 :mod:`kemu.kubelet.pressure.eviction_messages`.
@@ -23,7 +23,7 @@ from kemu.objects import qos, quantities, selectors
 
 REASON = "Evicted"
 IMMEDIATE_GRACE_S = 1
-"""What a pod is given that has to go at once."""
+"""The grace period of a pod that is evicted at once."""
 PASS_INTERVAL_S = 10
 """From the end of a pass that evicted nobody to the next."""
 CLEANUP_POLL_S = 1
@@ -49,7 +49,7 @@ class LayoutUnknown(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Eviction:
-    """A pod to be killed. It counts as evicted even if the kill fails."""
+    """A pod to evict. It counts as evicted even if the kill fails."""
 
     pod: Any
     grace_s: int
@@ -61,16 +61,16 @@ class Eviction:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a pass came to."""
+    """The result of a pass."""
 
     evictions: list[Eviction] = field(default_factory=list)
     signal: str = ""
     """The signal, or the limit, for which pods are evicted."""
     reclaimed: str = ""
-    """The resource of which the pass tried to get some back."""
+    """The resource that the pass tried to reclaim."""
     collections: list[str] = field(default_factory=list)
     error: str = ""
-    """Why the pass broke off."""
+    """Why the pass ended early."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +100,11 @@ class Manager:
         self.layout: Layout | None = None
         """None as long as it could not be told."""
         self.first_observed_ns: dict[Threshold, int] = {}
-        """The thresholds that are met, within their grace period or not, and since when."""
+        """The thresholds that are met, whether or not their grace period is over, and since when."""
         self.met: tuple[Threshold, ...] = ()
         """Those whose grace period is over."""
         self.condition_observed_ns: dict[str, int] = {}
-        """When each condition's cause was last there."""
+        """When the cause of each condition was last observed."""
         self.conditions: tuple[str, ...] = ()
         """What the node reports, in alphabetical order."""
         self._transition_ns = transition_ns
@@ -124,7 +124,7 @@ class Manager:
         return len(self.met) < len(self.first_observed_ns) or any(one not in causes for one in self.conditions)
 
     def learn(self, layout: Layout) -> None:
-        """The layout is known, from a pass that came to nothing and need not take place."""
+        """Take over the layout in place of a first pass, which would do nothing else."""
         self.layout = layout
         self.thresholds, _ = thresholds.with_container_filesystem(self.thresholds, layout)
 
@@ -275,7 +275,7 @@ def _is_news(observed: stats.Observation | None, last: Mapping[str, stats.Observ
 
 
 def _collections(signal: str, layout: Layout) -> tuple[str, ...]:
-    """What can give back room on the file system of a signal."""
+    """The garbage collections that free the file system of a signal."""
     if ranking.RESOURCE_OF[signal] in (ranking.MEMORY, ranking.PIDS):
         return ()
     if layout.split:

@@ -1,13 +1,12 @@
-"""A node under pressure: when the eviction manager looks, whom it evicts, and whom the kernel kills before that.
+"""The loop of the eviction manager: when it makes a pass, and how its evictions are carried out.
 
-The manager (:mod:`kemu.kubelet.pressure.eviction`) looks every 10 s in a real kubelet. Here a look that would change
-nothing is left out: from the curves (:mod:`kemu.kubelet.usage.machines`) follows when the next threshold, or limit, can
-be met, and the kubelet sleeps until the look that comes then, or until its pods change. While anything is met, or a
-condition is still reported, every look takes place. In the same way the kernel is asked only when memory can have run
-out.
+A real kubelet makes a pass every 10 s. Here passes without an effect are skipped: the usage curves
+(:mod:`kemu.kubelet.usage.machines`) tell when a threshold or a limit can next be met, and the loop sleeps until the
+pass that follows, or until the pods change. While a threshold is met, or a condition is still reported, no pass is
+skipped. The kernel's OOM killer (:mod:`kemu.kubelet.pressure.oom_kills`) comes before the pass of the same instant.
 
-Mirrors the loop of ``pkg/kubelet/eviction`` (``managerImpl.Start``, ``evictPod``, ``waitForPodsCleanup``) and the
-choice of the kernel (``oom_badness``), which memory cgroups limit to a container or to all pods.
+Mirrors ``managerImpl.Start``, ``evictPod`` and ``waitForPodsCleanup`` of ``pkg/kubelet/eviction``; the decisions are in
+:mod:`kemu.kubelet.pressure.eviction`.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from kemu.runtime.env import SECOND_NS, Env, Timer
 
 INTERVAL_NS = eviction.PASS_INTERVAL_S * SECOND_NS
 KILL_TIMEOUT_S = 10
-"""How long the manager waits for a pod to be killed, at least (``killPodNow``); else one and a half grace periods."""
+"""The manager waits at least this long for a pod to be killed (``killPodNow``); else one and a half grace periods."""
 SEARCH_S = 3600
-"""How far ahead the next crossing is looked for where curves never settle."""
+"""How far ahead the loop looks for the next crossing where curves never settle."""
 
 CONDITION_REASON = "TerminationByKubelet"
 
@@ -77,7 +76,7 @@ class EvictionLoop:
     """``on_conditions`` is told the pressure conditions of the node when they change."""
 
     leaves_out: ClassVar[bool] = True
-    """Whether looks that would change nothing are left out. Tests compare with a manager that never does."""
+    """Whether passes without an effect are skipped. Tests compare with a loop that skips none."""
 
     def __init__(
         self,
@@ -124,7 +123,7 @@ class EvictionLoop:
         self._started = False
         self._is_planned = False
         self._is_stuck = False
-        """Nothing came of the last look."""
+        """The last pass changed nothing."""
 
     def admit(self, pod: Any) -> predicates.Decision | None:
         """The manager's refusal of a pod; None: it does not refuse it."""
@@ -164,7 +163,7 @@ class EvictionLoop:
     def note(self) -> None:
         """What is used has changed, or what can be given back."""
         if self._started and not self._is_planned:
-            # What happens in one instant is looked at together.
+            # One plan for everything that happens in this instant.
             self._is_planned = True
             self._clock.call_at_ns(self._clock.now_ns(), self._plan)
 
@@ -200,7 +199,7 @@ class EvictionLoop:
             self._set_look(since_ns + number * INTERVAL_NS, background=True)
             return
         if self._is_pressed():
-            # Where nothing moves any more, and nothing came of the last look, nothing will.
+            # Where usage does not change any more and the last pass changed nothing, no later pass will.
             is_still = settled_ns is not None and settled_ns <= now_ns
             self._set_look(since_ns + number * INTERVAL_NS, background=is_still and self._is_stuck)
             return
@@ -258,7 +257,7 @@ class EvictionLoop:
     def _look(self) -> None:
         manager, now_ns = self._manager, self._clock.now_ns()
         self._looks_ns, self._next_look_ns = now_ns, None
-        # Those that terminate as well: they use what they use until they are gone.
+        # Terminating pods too: they use memory and disk until they are gone.
         workers = {worker.uid: worker for worker in self._host.active() if worker.state in (ACTIVE, STOPPING)}
         active = [worker.pod for worker in workers.values()]
         before = manager.conditions, manager.met, tuple(manager.first_observed_ns)

@@ -26,7 +26,7 @@ DEFAULT_MAX_PODS = 110
 
 @dataclass(frozen=True, slots=True)
 class EvictionSettings:
-    """What the configuration comes to, before its thresholds are read."""
+    """The eviction fields with their defaults, before the thresholds are parsed."""
 
     hard: dict[str, str]
     soft: dict[str, str]

@@ -1,4 +1,4 @@
-"""What a kubelet is told: the fields of a KubeletConfiguration that matter here, and how long its work takes.
+"""The settings of a kubelet: the fields of its KubeletConfiguration that act, and how long its work takes.
 
 Mirrors the defaults and checks of ``pkg/kubelet/apis/config`` (``SetDefaults_KubeletConfiguration``,
 ``ValidateKubeletConfiguration``); the eviction settings among the fields are read by

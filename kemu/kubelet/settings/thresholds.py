@@ -1,4 +1,4 @@
-"""Eviction thresholds: how a kubelet's configuration states them and what they come to on a node.
+"""Eviction thresholds: how a KubeletConfiguration states them, and their amounts on a node.
 
 Mirrors ``pkg/kubelet/eviction`` (``ParseThresholdConfig``, ``UpdateContainerFsThresholds``) and its ``api``
 (``GetThresholdQuantity``). Read by :mod:`kemu.kubelet.settings.evictions` and

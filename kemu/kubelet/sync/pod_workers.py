@@ -1,4 +1,4 @@
-"""The pods of one node: takes each from its arrival to the end of its containers.
+"""The pod workers of one node: each takes a pod from its arrival to the end of its containers.
 
 Synchronous: news from the API server and timers move workers (:mod:`kemu.kubelet.pods.workers`) from state to state.
 Whether a pod is taken is left to :mod:`kemu.kubelet.admission.arrivals`, how its containers run to
@@ -85,7 +85,7 @@ class PodWorkers:
             self._declared(worker, pod.status.phase)
 
     def compare(self, worker: Worker, pod: Any) -> None:
-        """Whether somebody has written over what this kubelet says of a pod."""
+        """Whether somebody has overwritten the status that this kubelet wrote."""
         self._reports.compare(worker, pod)
 
     def forget(self, pod: Any) -> None:
@@ -129,7 +129,7 @@ class PodWorkers:
             self.has_run(worker)
 
     def _declared(self, worker: Worker, phase: str) -> None:
-        """Somebody else has declared it finished: its containers have to go, and that is how it ends."""
+        """Another client has set a terminal phase: stop the containers, and keep that phase."""
         worker.phase = phase
         self._stop(worker, worker.pod.spec.terminationGracePeriodSeconds)
 
@@ -333,7 +333,7 @@ class PodWorkers:
             self.pressures.changed(worker)
 
     def has_run(self, worker: Worker) -> None:
-        """Somebody may want it to finish, now that it runs."""
+        """Apply the ``kemu.dev/finish`` annotation, now that the pod runs."""
         code = lives.finish(worker.pod)
         if code is None or not worker.has_run or worker.state != ACTIVE:
             return

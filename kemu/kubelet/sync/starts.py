@@ -1,4 +1,4 @@
-"""How the containers of a pod come to run, and what follows when they exit: pulls, starts, restarts, back-offs.
+"""Starting containers: image pulls, starts, restarts after an exit, and back-offs.
 
 One container of a pod is started at a time: its image, its start, then the next. Init containers go first, each to its
 end; a sidecar only has to start. Mirrors ``pkg/kubelet/kuberuntime`` (``computePodActions``,
@@ -41,7 +41,7 @@ FORGIVEN_AFTER_NS = 600 * SECOND_NS
 """A container that ran longer starts anew with its back-off."""
 
 RELIST_NS = SECOND_NS
-"""How soon the kubelet looks at a pod again after a pull has failed, and says that it waits (``pkg/kubelet/pleg``)."""
+"""From a failed pull until the kubelet reports the back-off (relist period of ``pkg/kubelet/pleg``)."""
 
 REPORT_START_AFTER_NS = 5 * SECOND_NS
 """Where statuses are written sparingly, a pod that runs sooner is reported Running at once, without the
@@ -49,7 +49,7 @@ ContainerCreating before."""
 
 
 class Host(Protocol):
-    """Whom the pod belongs to."""
+    """The owner of the pod."""
 
     def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None: ...
 
@@ -63,7 +63,7 @@ class Host(Protocol):
         """All of its main containers have started."""
 
     def completed(self, worker: Worker, phase: str) -> None:
-        """Nothing of it will start again but sidecars."""
+        """Only its sidecars would start again."""
 
     def has_stopped(self, worker: Worker) -> None:
         """STOPPING: a container has ended."""
@@ -87,7 +87,7 @@ class Starts:
         self._boot = boot
         self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
         self._wanting: dict[Container, Worker] = {}
-        """Those that must not pull, and wait until somebody else has."""
+        """Containers with the policy Never that wait until another pod has pulled their image."""
         puller.on_pulled = self._image_has_come
 
     def begin(self, worker: Worker) -> None:
@@ -113,7 +113,7 @@ class Starts:
             self.go_on(worker)
 
     def go_on(self, worker: Worker) -> None:
-        """Start what can be started, and say so if that takes long."""
+        """Start the containers that can start, and report the pod if that takes long."""
         self.advance(worker)
         if worker.has_run or worker.state != ACTIVE:
             return
@@ -122,7 +122,7 @@ class Starts:
             self._host.report(worker)
 
     def advance(self, worker: Worker) -> None:
-        """Start one after the other of those whose turn it is, as far as that takes no time."""
+        """Start containers in turn, as long as a start takes no time."""
         while worker.busy is None and worker.state == ACTIVE:
             container = _next(worker)
             if container is None:

@@ -1,12 +1,11 @@
-"""What the kubelet tells the API server about its pods: statuses, and the last deletion of pods that are gone.
+"""The status manager: writes the statuses of pods to the API server, and removes the objects of pods that are gone.
 
-One task at most for each pod, alive only while there is something to tell. Changes that come faster than they can be
-written are folded: what is written is the state of the pod at that moment.
+Each pod has at most one task, alive only while there is something to write. Changes that come faster than writes are
+merged: a write takes the state of the pod at that moment.
 
-Statuses are patches of what the kubelet has a say in, with the UID as the only precondition: they never conflict with
-the writes of others, leave the conditions of others alone, and never touch a later pod of the same name. What could not
-be written is tried again at the next of the kubelet's looks at all its statuses, or sooner, when another pod has news.
-What somebody has written over a status is put right at these looks, too.
+A status is a patch of the kubelet's own fields, with the UID as the only precondition: it never conflicts with other
+writers, keeps their conditions, and never touches a later pod of the same name. A write that failed is repeated at the
+next sync of all statuses, or sooner, together with another pod's. A sync also repairs what others have overwritten.
 
 Mirrors ``pkg/kubelet/status`` (``syncBatch``, ``syncPod``, ``needsReconcile``, ``mergePodStatus``) and
 ``PatchPodStatus`` of ``pkg/util/pod``. That reads the pod first, to know what it may leave out of the patch; here
@@ -29,12 +28,12 @@ EXACT, SPARING = "exact", "sparing"
 """Which statuses are written: all that a real kubelet writes, or no more than somebody acts on (``podStatuses``)."""
 
 LOOK_NS = 10 * SECOND_NS
-"""From one look at all statuses to the next (``syncPeriod``)."""
+"""From one sync of all statuses to the next (``syncPeriod``)."""
 
 _CONDITIONS = core_v1_pb2.Pod(
     status=core_v1_pb2.PodStatus(conditions=[core_v1_pb2.PodCondition(type=one) for one in statuses.OWNED_CONDITIONS])
 ).SerializeToString(deterministic=True)
-"""What goes when a pod is not taken."""
+"""The conditions that are removed from a refused pod."""
 
 
 class StatusManager:
@@ -62,11 +61,11 @@ class StatusManager:
         self._observe = observe
         self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
         self._late: dict[str, workers.Worker] = {}
-        """By UID: what is to be told at the next look."""
+        """By UID: the pods whose status is written at the next sync."""
         self._failed: list[workers.Worker] = []
-        """Those among them that could not be told; another pod's news bring them along."""
+        """Those among them whose write failed; they are written with the next change of any pod."""
         self._phase_ns = -1
-        """When within their interval the looks are; drawn when the first of them matters."""
+        """The phase of the syncs within their period; drawn when the first one matters."""
         self._timer: Timer | None = None
 
     def report(self, worker: workers.Worker) -> None:

@@ -1,6 +1,6 @@
-"""How the containers of a pod stop when they have to: preStop hook, SIGTERM, SIGKILL, sidecars last and in reverse.
+"""Stopping containers: preStop hook, SIGTERM, SIGKILL; sidecars last, in reverse order.
 
-All of it happens within the grace period, but whoever was asked to stop has two seconds for it in any case. Mirrors
+Everything happens within the grace period, but a container has at least two seconds from SIGTERM to SIGKILL. Mirrors
 ``pkg/kubelet/kuberuntime`` (``killContainer``, ``terminationOrdering``) and ``calculateEffectiveGracePeriod`` of
 ``pkg/kubelet``. Works for :mod:`kemu.kubelet.sync.pod_workers`, on what :mod:`kemu.kubelet.sync.starts` has started.
 """
@@ -27,16 +27,16 @@ def effective_grace_s(pod: Any, wanted_s: int) -> int:
 
 
 class Terminations:
-    """A container that has stopped is told to ``ending`` as an exit, so that its pod hears of it."""
+    """Passes the exit of a stopped container to ``ending``."""
 
     def __init__(self, env: Env, ending: starts.Starts) -> None:
         self._clock = env.clock
         self._starts = ending
 
     def begin(self, worker: Worker, grace_s: int, asked_ns: int) -> None:
-        """Its containers shall stop. The worker is STOPPING, and those that are not up have been given up.
+        """Stop its containers. The worker is STOPPING, and its other containers are DONE.
 
-        The last one to stop may do so before this returns.
+        The last one may have stopped before this returns.
         """
         worker.stop_ns = worker.urged_ns = asked_ns
         worker.grace_s = grace_s
@@ -51,7 +51,7 @@ class Terminations:
                 self._plan(worker, container)
 
     def hasten(self, worker: Worker, grace_s: int) -> None:
-        """It has to go sooner: what is left of its containers has so much time from now on."""
+        """A shorter grace period, counted from now, for the containers that are still up."""
         now_ns = self._clock.now_ns()
         worker.grace_s = grace_s
         worker.urged_ns = now_ns

@@ -1,8 +1,8 @@
 """How much of something is used over time: constant, ramp, sine, steps, random walk, recorded.
 
-A curve is asked at whole seconds since its origin (the start of a container, of a pod, of the run), and answers with
-whole amounts. It also tells the most that it can come to within a span of time, so that whoever waits for a sum of
-curves to reach a threshold need not look every second: see :func:`first_second`.
+A curve gives whole amounts at whole seconds since its origin (the start of a container, of a pod, of the run). It also
+gives an upper bound within a span of time, so that the first second at which a sum of curves reaches a threshold is
+found without trying each one: see :func:`first_second`.
 
 As data (YAML or JSON; amounts are Kubernetes quantities, times Go durations or seconds):
 

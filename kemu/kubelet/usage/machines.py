@@ -1,4 +1,4 @@
-"""The machine under a node: what it has, what is used of it, and so what its kubelet measures.
+"""The machine of a node: its capacities, and how much of them is used, as the kubelet measures it.
 
 Capacities come from the Node's capacity (memory, ephemeral-storage) and from the scenario (``machine``: file systems of
 their own for images, inodes, processes); what is used is the sum of the pods' curves and the node's own
@@ -40,7 +40,7 @@ class FileSystem:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What there is."""
+    """Capacities."""
 
     memory_bytes: int
     pods_memory_bytes: int

@@ -1,13 +1,13 @@
-"""What a pod uses of its node over time, as its annotation ``kemu.dev/usage`` says, and what the node itself uses.
+"""The usage of a pod over time, from its annotation ``kemu.dev/usage``, and that of the node itself.
 
 As data (:mod:`kemu.kubelet.usage.curves` has the forms of a curve):
 
     {cpu: 500m, memory: {ramp: {from: 100Mi, to: 1Gi, over: 5m}}, rootfs: 1Gi, logs: 10Mi, inodes: "1000", pids: "12",
      volumes: {scratch: {ramp: {from: "0", to: 5Gi, over: 10m}}}, containers: {sidecar: {memory: 20Mi}}}
 
-What is said of the pod is shared evenly by its main containers; ``containers`` says more of single ones. Memory, cpu
-and processes count from the start of each container, for one that starts anew begins anew; disks count from the
-first start of the pod. ``volumes`` are local ones by name. A pod that says nothing uses nothing.
+The main containers share the usage of the pod evenly; ``containers`` adds the usage of single ones. Curves of memory,
+cpu and processes begin at each start of a container, those of disks at the first start of the pod. ``volumes`` are
+local volumes by name. A pod without the annotation uses nothing.
 """
 
 from __future__ import annotations

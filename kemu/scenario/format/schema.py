@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kemu.apiserver import admission
 from kemu.scenario.format import cluster_keys, controller_keys, expectation_keys, timeline_keys, workload_keys
 from kemu.scenario.format.shapes import (
     DEFINITIONS,
@@ -48,6 +49,9 @@ SPEC: dict[str, Key] = {
                 "replicas": Key(Whole(1, 100), "More than one: each has its own watch cache."),
                 "cacheLag": Key(DURATION, "How far the watch caches are behind."),
                 "eventTtl": Key(POSITIVE_DURATION, "How long Event objects are kept; 1h by default."),
+                "enableAdmissionPlugins": Key(
+                    ListOf(Choice(admission.DEFAULT_OFF)), "Plugins that are off by default, as for kube-apiserver."
+                ),
             }
         ),
         "The API servers.",

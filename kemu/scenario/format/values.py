@@ -8,30 +8,19 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from kemu.objects import times
 from kemu.runtime.env import SECOND_NS
 
-UNITS_NS = {
-    "ns": 1,
-    "us": 1_000,
-    "µs": 1_000,
-    "μs": 1_000,
-    "ms": 1_000_000,
-    "s": SECOND_NS,
-    "m": 60 * SECOND_NS,
-    "h": 3600 * SECOND_NS,
-}
-"""Nanoseconds in each unit of a Go duration."""
-
-_UNIT = "ns|us|µs|μs|ms|s|m|h"
-_PART = re.compile(rf"([0-9]+\.?[0-9]*|\.[0-9]+)({_UNIT})")
+UNITS_NS = times.UNITS_NS
+_UNIT = "|".join(UNITS_NS)
 DURATION_PATTERN = rf"^(0|(([0-9]+\.?[0-9]*|\.[0-9]+)({_UNIT}))+)$"
+_DURATION = re.compile(DURATION_PATTERN)
 RATE_PATTERN = rf"^([0-9]+\.?[0-9]*|\.[0-9]+)/({_UNIT})$"
 _RATE = re.compile(RATE_PATTERN)
 PERCENT_PATTERN = r"^([0-9]+\.?[0-9]*|\.[0-9]+)%$"
 _PERCENT = re.compile(PERCENT_PATTERN)
 
-MAX_DURATION_NS = 2**63 - 1
-"""As in Go: 292 years."""
+MAX_DURATION_NS = times.MAX_DURATION_NS
 _MAX_LENGTH = 100
 """Of a text with a number in it."""
 
@@ -49,19 +38,12 @@ def duration_ns(value: object) -> int:
     text = value.strip()
     if text.startswith("-"):
         raise ValueError("must not be negative")
-    if text == "0":
-        return 0
-    total, end = Fraction(0), 0
-    for part in _PART.finditer(text):
-        if part.start() != end:
-            break
-        total += Fraction(part[1].rstrip(".") if part[1] != "." else "0") * UNITS_NS[part[2]]
-        end = part.end()
-    if end != len(text) or not text:
+    if not _DURATION.fullmatch(text):
         raise ValueError(f"{value!r} is not a duration; write 250ms, 90s or 1h30m")
-    if total > MAX_DURATION_NS:
-        raise ValueError(f"{value} is too long")
-    return int(total)
+    try:
+        return times.parse_duration(text)
+    except ValueError:
+        raise ValueError(f"{value} is too long") from None
 
 
 def duration_s(value: object) -> float:

@@ -268,6 +268,7 @@ class _Loading:
             extenders=tuple(extenders),
             apiserver_replicas=api.get("replicas", 1),
             cache_lag_s=api.get("cacheLag", 0) / SECOND_NS,
+            admission_plugins=tuple(api.get("enableAdmissionPlugins", ())),
             event_ttl_s=api.get("eventTtl", 3600 * SECOND_NS) / SECOND_NS,
             event_objects=spec.get("eventObjects", "notable"),
             pod_statuses=spec.get("podStatuses", "exact"),

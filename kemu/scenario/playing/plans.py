@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kemu.apiserver import admission
 from kemu.runtime.env import ActorSpec
 from kemu.scenario.format import controller_keys
 from kemu.scenario.loading.controllers import settles_ns
@@ -39,6 +40,7 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
         "store": STORE,
         "cache_lag_s": scenario.cache_lag_s,
         "event_ttl_s": scenario.event_ttl_s,
+        "admission": [*admission.DEFAULT_ON, *scenario.admission_plugins],
     }
     specs = []
     for n in range(scenario.apiserver_replicas):

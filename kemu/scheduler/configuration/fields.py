@@ -8,18 +8,15 @@ what fields there are. A *check* takes a value and its path, and returns the val
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kemu.errors import FieldError
+from kemu.objects import times
 
 API_VERSION = "kubescheduler.config.k8s.io/v1"
 
 Check = Callable[[Any, str], Any]
-
-_DURATION = re.compile(r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h)")
-_UNITS_S = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class ConfigurationError(FieldError):
@@ -88,12 +85,13 @@ def number(value: Any, path: str) -> float:
 
 def duration_s(value: Any, path: str) -> float:
     """A duration as Go writes it, ``5s``, ``1m30s``; in seconds. Not negative."""
-    parts = _DURATION.findall(value) if isinstance(value, str) else []
-    if value == "0":
-        return 0.0
-    if not parts or "".join(amount + unit for amount, unit in parts) != value:
+    try:
+        found_ns = times.parse_duration(value) if isinstance(value, str) else -1
+    except ValueError:
+        found_ns = -1
+    if found_ns < 0:
         raise ConfigurationError(path, f"must be a duration such as 5s or 1m30s: {value!r}")
-    return sum(float(amount) * _UNITS_S[unit] for amount, unit in parts)
+    return found_ns / 1e9
 
 
 def constant(expected: str) -> Check:
