@@ -161,7 +161,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class VictimCount:
     """How many of those that match a pattern a fault takes; which, the seed decides."""
 
     count: int = 1
@@ -169,7 +169,7 @@ class Choice:
     """Instead: this part of them, between 0 and 1; 1: all."""
 
     def of(self, matching: int) -> int:
-        """Of so many. A share is rounded, halves up, but it is one at least, where there is one."""
+        """Of so many. A share is rounded, halves up, but it is at least one if anything matches."""
         wanted = self.count if self.share is None else max(1, int(matching * self.share + 0.5))
         return min(wanted, matching)
 
@@ -197,7 +197,7 @@ class Fault:
     between: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """``partition``: names or patterns of either side."""
     one_way: bool = False
-    choice: Choice = Choice()
+    choice: VictimCount = VictimCount()
     """How many of the actors that match each pattern."""
 
 

@@ -10,7 +10,7 @@ from kemu.errors import ScenarioError
 from kemu.objects.conversion import convert
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Arrivals, Choice, Scenario
+from kemu.scenario.scenarios import Arrivals, Scenario, VictimCount
 from tests.scenario.texts import HEAD, NODES, load, pod
 
 
@@ -191,12 +191,12 @@ def test_faults() -> None:
     )
     crash, partition = scenario.chaos
     assert (crash.id, crash.what, crash.at_ns, crash.for_ns, crash.actor, crash.restart, crash.choice) == (
-        "crash-0", "crash", 5 * SECOND_NS, 10 * SECOND_NS, "kubelet/*", True, Choice(),
+        "crash-0", "crash", 5 * SECOND_NS, 10 * SECOND_NS, "kubelet/*", True, VictimCount(),
     )  # fmt: skip
     assert (partition.id, partition.at_ns, partition.every) == ("x", None, {"exponential": {"mean": 30.0}})
     assert partition.between == (("store",), ("apiserver/0", "scheduler/*"))
     assert partition.one_way
-    assert partition.choice == Choice(share=1.0)
+    assert partition.choice == VictimCount(share=1.0)
 
 
 def test_faults_of_machines_and_of_some() -> None:
@@ -207,18 +207,18 @@ def test_faults_of_machines_and_of_some() -> None:
         "- {at: 5s, partition: {between: ['kubelet/*', store], share: 0.25}}\n"
     )
     machines, kubelets, cut = scenario.chaos
-    assert (machines.actor, machines.machine, machines.choice) == ("kubelet/node-*", True, Choice(share=0.1))
-    assert (kubelets.machine, kubelets.choice, cut.choice) == (False, Choice(3), Choice(share=0.25))
+    assert (machines.actor, machines.machine, machines.choice) == ("kubelet/node-*", True, VictimCount(share=0.1))
+    assert (kubelets.machine, kubelets.choice, cut.choice) == (False, VictimCount(3), VictimCount(share=0.25))
 
 
 @pytest.mark.parametrize(
     ("choice", "matching", "taken"),
     [
-        (Choice(), 0, 0), (Choice(), 5, 1), (Choice(3), 5, 3), (Choice(9), 5, 5), (Choice(share=1.0), 7, 7),
-        (Choice(share=0.1), 1000, 100), (Choice(share=0.1), 4, 1), (Choice(share=0.5), 5, 3), (Choice(share=0.1), 0, 0),
+        (VictimCount(), 0, 0), (VictimCount(), 5, 1), (VictimCount(3), 5, 3), (VictimCount(9), 5, 5), (VictimCount(share=1.0), 7, 7),
+        (VictimCount(share=0.1), 1000, 100), (VictimCount(share=0.1), 4, 1), (VictimCount(share=0.5), 5, 3), (VictimCount(share=0.1), 0, 0),
     ],
 )  # fmt: skip
-def test_how_many_a_fault_takes(choice: Choice, matching: int, taken: int) -> None:
+def test_how_many_a_fault_takes(choice: VictimCount, matching: int, taken: int) -> None:
     assert choice.of(matching) == taken
 
 

@@ -327,13 +327,13 @@ class Timeline:
             )
         )
 
-    def _choice(self, detail: Mapping[str, Any], path: Path) -> scenarios.Choice:
+    def _choice(self, detail: Mapping[str, Any], path: Path) -> scenarios.VictimCount:
         said = [key for key in ("all", "count", "share") if detail.get(key)]
         for key in said[1:]:
             self.report.add((*path, key), f"cannot stand beside {said[0]}", key=True)
         if detail.get("all"):
-            return scenarios.Choice(share=1.0)
-        return scenarios.Choice(detail.get("count", 1), detail.get("share"))
+            return scenarios.VictimCount(share=1.0)
+        return scenarios.VictimCount(detail.get("count", 1), detail.get("share"))
 
     def _match(self, pattern: str, path: Path, actors: Sequence[str]) -> None:
         if not any(fnmatch.fnmatchcase(actor, pattern) for actor in actors):

@@ -17,7 +17,7 @@ from kemu.runtime.env import SECOND_NS
 from kemu.runtime.random_streams import random_stream
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario.playing.machines import PREFIX, Machines
-from kemu.scenario.scenarios import Choice, Fault
+from kemu.scenario.scenarios import Fault, VictimCount
 
 RESTART_AFTER_NS = 1 * SECOND_NS
 """How long a crashed actor is away unless the fault says ``for``: a supervisor's usual delay."""
@@ -116,7 +116,7 @@ class Chaos:
         await self._runtime.heal(fault_id)
         self._log("chaos.end", {"id": fault_id})
 
-    def _choose(self, patterns: Sequence[str], choice: Choice, stream: random.Random) -> Sequence[str]:
+    def _choose(self, patterns: Sequence[str], choice: VictimCount, stream: random.Random) -> Sequence[str]:
         """Of those that match each pattern, in the order of their launch and each once."""
         chosen: dict[str, None] = {}
         for pattern in patterns:
