@@ -214,8 +214,15 @@ def test_faults_of_machines_and_of_some() -> None:
 @pytest.mark.parametrize(
     ("choice", "matching", "taken"),
     [
-        (VictimCount(), 0, 0), (VictimCount(), 5, 1), (VictimCount(3), 5, 3), (VictimCount(9), 5, 5), (VictimCount(share=1.0), 7, 7),
-        (VictimCount(share=0.1), 1000, 100), (VictimCount(share=0.1), 4, 1), (VictimCount(share=0.5), 5, 3), (VictimCount(share=0.1), 0, 0),
+        (VictimCount(), 0, 0),
+        (VictimCount(), 5, 1),
+        (VictimCount(3), 5, 3),
+        (VictimCount(9), 5, 5),
+        (VictimCount(share=1.0), 7, 7),
+        (VictimCount(share=0.1), 1000, 100),
+        (VictimCount(share=0.1), 4, 1),
+        (VictimCount(share=0.5), 5, 3),
+        (VictimCount(share=0.1), 0, 0),
     ],
 )  # fmt: skip
 def test_how_many_a_fault_takes(choice: VictimCount, matching: int, taken: int) -> None:
