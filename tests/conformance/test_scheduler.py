@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kemu.conformance import agreements, case_files, registry
-from kemu.conformance.scheduler import decisions, judgements
+from kemu.conformance.scheduler import decisions, judgements, questions
 
 DATA = Path(__file__).parent / "data" / "scheduler"
 FAMILIES = sorted(path.name.removesuffix(".jsonl.gz") for path in DATA.glob("*.jsonl.gz"))
@@ -23,7 +23,7 @@ def test_all_families_are_here() -> None:
 def test_agrees_with_every_recorded_decision(family: str) -> None:
     wrong = {}
     for case in case_files.read(DATA / f"{family}.jsonl.gz"):
-        found = judgements.agrees(case.expect, decisions.answer(case.question))
+        found = questions.agrees(case.expect, questions.answer(case.question))
         if found:
             wrong[case.id] = found
     assert not wrong
