@@ -1,4 +1,4 @@
-"""Asks kemu every recorded question and counts, by family, where it agrees."""
+"""Puts recorded cases to kemu and counts the agreement of each family."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Report:
 def judge(
     kind: registry.Kind, questions: Iterable[case_files.Case], report: Report | None = None, *, jobs: int = 1
 ) -> Report:
-    """Adds to ``report``. An answer that fails with an exception disagrees; it does not end the judging.
+    """Adds to ``report``. An exception counts as a disagreement and does not end the comparison.
 
     ``jobs`` is how many processes answer; the report does not depend on it.
     """
@@ -126,7 +126,7 @@ def _leaves(answer: dict[str, Any] | None) -> dict[str, str]:
 
 
 def _collect(path: str, value: Any, leaves: dict[str, str]) -> None:
-    """The small pieces of an answer, by their place in it. Empty ones stand for nothing."""
+    """The values of an answer by their path in it, without empty ones."""
     if isinstance(value, dict):
         for key in sorted(value):
             _collect(f"{path}.{key}" if path else key, value[key], leaves)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 Comparison = Callable[[str, Any, Any, list[str]], bool]
-"""``(path, recorded, answered, differences)``: whether it dealt with this value in a way of its own."""
+"""``(path, recorded, answered, differences)``: returns whether it has compared this value itself."""
 
 _EMPTY = (None, "", 0, False)
 
@@ -23,12 +23,12 @@ def compare(recorded: Any, answered: Any, special: Comparison | None = None) -> 
 
 
 def set_of(values: Sequence[Any] | None) -> list[str]:
-    """Members in one order, equal ones once: two sets are equal when these are."""
+    """The members in canonical order, without duplicates: equal sets give equal lists."""
     return sorted({canonical(value) for value in values or ()})
 
 
 def canonical(value: Any) -> str:
-    """Text of a value in which empty keys do not appear: equal values have equal texts."""
+    """A value as text, without empty keys: equal values have equal texts."""
     if isinstance(value, Mapping):
         return (
             "{" + ",".join(f"{key}:{canonical(value[key])}" for key in sorted(value) if not is_empty(value[key])) + "}"

@@ -22,7 +22,7 @@ _QOS_RESOURCES = ("cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "exampl
 
 
 def answer(case: Json) -> Json:
-    """What kemu decides about a case. Raises KeyError for a family that there is not."""
+    """What kemu decides about a case. Raises KeyError for an unknown family."""
     family, _, _ = case["id"].rpartition("-")
     return _FAMILIES[family](case)
 

@@ -1,4 +1,4 @@
-"""A minimal cluster around a real scheduler engine, with the stated rules of the recorded timelines.
+"""A minimal cluster around kemu's scheduler, with the rules that the recorded timelines state.
 
 The engine (queue, cache, plugins, preemption, binding) is the production code on the virtual clock of ``sim``; the API
 and everything else are the few rules below: calls take 3 ms and are applied at their end, watch events come at once,
@@ -35,7 +35,7 @@ SHUTDOWN, RUN = "kemu.dev/shutdown-seconds", "kemu.dev/run-seconds"
 
 
 class Latencies(NamedTuple):
-    """The small times of the recorded scheduler. What comes out must not depend on them."""
+    """Latencies of the recorded scheduler. No outcome may depend on them."""
 
     call_s: float = 0.003
     """An API call of the scheduler; it is applied at the end."""
@@ -44,7 +44,7 @@ class Latencies(NamedTuple):
 
 
 class PacedEngine(Engine):
-    """Catches its breath after each attempt."""
+    """Pauses after each attempt."""
 
     step_s = 0.0
 
@@ -59,7 +59,7 @@ def extenders_of(case: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]
 
 
 class World:
-    """The API server, the kubelets and the people, as far as a timeline knows them; also the recorder."""
+    """The API server, the kubelets and the users of a timeline. It also writes down what happens."""
 
     def __init__(self, env: SimEnv, case: Mapping[str, Any], policy: Mapping[str, Any], latencies: Latencies) -> None:
         self.latencies = latencies
@@ -75,7 +75,7 @@ class World:
         self.versions = itertools.count(1)
         self.uids = itertools.count(1)
         self.ends: dict[str, int] = {}
-        """Pod that terminates → when it vanishes, in ns."""
+        """When each terminating pod is removed, in ns, by its name."""
         self.deleted_by_scheduler: set[str] = set()
         configuration = configurations.configuration_of(
             {
@@ -369,7 +369,7 @@ class World:
 
 
 class Recording:
-    """The scheduler's Env, with the world listening to its log."""
+    """The scheduler's Env, whose log the world reads."""
 
     def __init__(self, env: SimEnv, world: World) -> None:
         self._env = env
@@ -390,7 +390,7 @@ def play(
     latencies: Latencies = Latencies(),  # noqa: B008
     watch: Callable[[World], object] = lambda world: None,
 ) -> dict[str, Any]:
-    """Run a case to its horizon: the outcome in the recorded form. ``watch`` is shown the world before it begins."""
+    """The outcome of a case at its horizon, in the recorded form. ``watch`` is called with the world at the beginning."""
     runtime = SimRuntime(seed, lambda now_ns, actor, kind, data: None)
     env = runtime.env("scheduler/default-scheduler/0")
     worlds: list[World] = []
