@@ -390,7 +390,7 @@ def play(
     latencies: Latencies = Latencies(),  # noqa: B008
     watch: Callable[[World], object] = lambda world: None,
 ) -> dict[str, Any]:
-    """The outcome of a case at its horizon, in the recorded form. ``watch`` is called with the world at the beginning."""
+    """The outcome of a case at its horizon, in the recorded form. ``watch`` is called first, with the world."""
     runtime = SimRuntime(seed, lambda now_ns, actor, kind, data: None)
     env = runtime.env("scheduler/default-scheduler/0")
     worlds: list[World] = []
