@@ -65,8 +65,8 @@ def test_arrivals_that_do_not_ask_the_eviction_manager(monkeypatch: pytest.Monke
 
 
 def test_pods_that_are_admitted_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predicates.Usage, "add", lambda self, claim: None)
-    monkeypatch.setattr(predicates.Usage, "remove", lambda self, claim: None)
+    monkeypatch.setattr(predicates.NodeClaims, "add", lambda self, claim: None)
+    monkeypatch.setattr(predicates.NodeClaims, "remove", lambda self, claim: None)
     assert is_noticed("kubelet", "admission")
 
 

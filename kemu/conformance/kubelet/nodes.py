@@ -107,7 +107,7 @@ def offered(
     async def read_again() -> core_v1_pb2.Node:
         return node
 
-    desk = Arrivals(plane.env, node.metadata.name, predicates.Usage(), _Nobody(), read_again)
+    desk = Arrivals(plane.env, node.metadata.name, predicates.NodeClaims(), _Nobody(), read_again)
     desk.node, desk.refuses = predicates.NodeView(node), refuses
     desk.add(Worker(pod, 0))
     assert desk.decision is not None

@@ -20,7 +20,7 @@ from kemu.kubelet.pods.workers import WAITING, Worker
 from kemu.runtime.env import Env
 
 
-class Host(Protocol):
+class ArrivalHost(Protocol):
     """Carries the decisions out. ``worker.start_ns`` is set before."""
 
     def admitted(self, worker: Worker, claim: claims.Claim) -> None:
@@ -49,8 +49,8 @@ class Arrivals:
         self,
         env: Env,
         node_name: str,
-        usage: predicates.Usage,
-        host: Host,
+        usage: predicates.NodeClaims,
+        host: ArrivalHost,
         fresh_node: Callable[[], Awaitable[Any]],
     ) -> None:
         """``usage``: what counts on the node; read here, kept by the host."""

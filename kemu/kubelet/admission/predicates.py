@@ -120,7 +120,7 @@ class NodeView:
         self.supplemental_groups_policy: bool = node.status.features.supplementalGroupsPolicy
 
 
-class Usage:
+class NodeClaims:
     """The sum of the claims on a node."""
 
     __slots__ = ("pods", "ports", "requested")
@@ -177,7 +177,7 @@ def precheck(node: NodeView | None, pod: Any) -> Decision | None:
     return NO_SUPPLEMENTAL_GROUPS_POLICY if strict and not node.supplemental_groups_policy else None
 
 
-def failures(node: NodeView, usage: Usage, pod: Any, claim: Claim) -> tuple[Failure, ...]:
+def failures(node: NodeView, usage: NodeClaims, pod: Any, claim: Claim) -> tuple[Failure, ...]:
     """Everything that keeps the node from taking the pod, in the kubelet's order (``generalFilter``)."""
     found: list[Failure] = []
     _check_resources(node, usage, pod, claim, found)
@@ -209,7 +209,7 @@ def needs_fresh_node(found: Iterable[Failure]) -> bool:
     return bool(kinds) and all(kinds)
 
 
-def _check_resources(node: NodeView, usage: Usage, pod: Any, claim: Claim, found: list[Failure]) -> None:
+def _check_resources(node: NodeView, usage: NodeClaims, pod: Any, claim: Claim, found: list[Failure]) -> None:
     allocatable = node.allocatable
     room = allocatable.get("pods", 0)
     if usage.pods + 1 > room:
@@ -229,7 +229,9 @@ def _check_resources(node: NodeView, usage: Usage, pod: Any, claim: Claim, found
                 _check_amount(resource, amount, usage, allocatable, found)
 
 
-def _check_amount(resource: str, amount: int, usage: Usage, allocatable: dict[str, int], found: list[Failure]) -> None:
+def _check_amount(
+    resource: str, amount: int, usage: NodeClaims, allocatable: dict[str, int], found: list[Failure]
+) -> None:
     capacity = allocatable.get(resource, 0)
     used = usage.requested.get(resource, 0)
     if amount > capacity - used:

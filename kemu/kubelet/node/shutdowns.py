@@ -46,7 +46,7 @@ def grouped(groups: Sequence[Group], workers: Iterable[Worker]) -> list[list[Wor
     return found
 
 
-class Host(Protocol):
+class ShutdownHost(Protocol):
     """The pods of the node."""
 
     def active(self) -> list[Worker]: ...
@@ -69,7 +69,7 @@ class Shutdowns(kubelet_pb2_grpc.KubeletServicer):
         groups: Sequence[Group],
         node: Callable[[], Any],
         recorder: recorders.Recorder,
-        host: Host,
+        host: ShutdownHost,
         on_begin: Callable[[], None],
     ) -> None:
         """``node``: the Node; it is asked for at a shutdown only."""

@@ -37,7 +37,7 @@ SEARCH_S = 3600
 CONDITION_REASON = "TerminationByKubelet"
 
 
-class Host(Protocol):
+class EvictionHost(Protocol):
     """The pods of the node."""
 
     def images_in_use(self) -> Iterable[str]:
@@ -83,7 +83,7 @@ class EvictionLoop:
         env: Env,
         node: Any,
         config: Mapping[str, Any],
-        host: Host,
+        host: EvictionHost,
         on_conditions: Callable[[tuple[str, ...]], None],
         here: stores.Images,
     ) -> None:

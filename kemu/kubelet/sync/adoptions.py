@@ -18,7 +18,7 @@ from kemu.objects import meta, pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
 
-class Host(Protocol):
+class AdoptionHost(Protocol):
     """The owner of the pods."""
 
     def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None: ...
@@ -30,7 +30,7 @@ class Host(Protocol):
 class Adoptions:
     """Works for one :class:`~kemu.kubelet.sync.pod_workers.PodWorkers`."""
 
-    def __init__(self, env: Env, here: stores.Images, host: Host, boot: boots.Boot) -> None:
+    def __init__(self, env: Env, here: stores.Images, host: AdoptionHost, boot: boots.Boot) -> None:
         self._clock = env.clock
         self._images = here
         self._host = host

@@ -44,7 +44,7 @@ class PodWorkers:
         image_sizes: Mapping[str, int] = MappingProxyType({}),
         status_writes: str = status_managers.EXACT,
     ) -> None:
-        self.usage = predicates.Usage()
+        self.usage = predicates.NodeClaims()
         self.arrivals = arrivals.Arrivals(env, node_name, self.usage, self, fresh_node)
         self.by_uid: dict[str, Worker] = {}
         """All pods that the API server has for this node, and those whose containers have outlived their object."""

@@ -48,7 +48,7 @@ REPORT_START_AFTER_NS = 5 * SECOND_NS
 ContainerCreating before."""
 
 
-class Host(Protocol):
+class StartHost(Protocol):
     """The owner of the pod."""
 
     def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None: ...
@@ -75,7 +75,7 @@ class Starts:
         env: Env,
         config: kubelet_configurations.Settings,
         puller: pulls.Pulls,
-        host: Host,
+        host: StartHost,
         boot: boots.Boot = boots.BEFORE,
     ) -> None:
         self._env = env
