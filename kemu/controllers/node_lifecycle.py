@@ -2,8 +2,8 @@
 
 What it decides is in :mod:`kemu.controllers.node_health`; here it looks every ``nodeMonitorPeriod`` and writes.
 Further config: the fields of a KubeControllerManagerConfiguration's ``nodeLifecycleController`` (:data:`FIELDS`), and
-``settles_ns``: until then the cluster may be disturbed, so that the run must not end for want of anything to happen;
-and ``watch_ns``: how long news take in a watch. Healthy nodes that state their heartbeats are left out of its looks
+``settles_ns``: until then the cluster may be disturbed, so the run must not end because it is idle; and ``watch_ns``:
+how long an event takes in a watch. Healthy nodes that state their heartbeats are left out of its looks
 (:mod:`kemu.controllers.steady_nodes`).
 
 Mirrors ``pkg/controller/nodelifecycle`` (``Controller.Run``).

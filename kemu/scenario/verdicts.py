@@ -68,7 +68,7 @@ _PHRASES = {
     "running": "running",
     "preempted": "preempted",
     "evicted": "evicted",
-    "oomKilled": "killed for want of memory",
+    "oomKilled": "OOM-killed",
     "terminating": "terminating",
     "finished": "finished",
     "deleted": "gone",

@@ -70,7 +70,7 @@ class Engine:
         if policy.avoidEvictedNode:
             self.handle.avoided = AvoidedNodes(env.clock, env.spawn, policy.avoidEvictedNode, self._avoidance_over)
         self.avoided = self.handle.avoided
-        """To be told of pods that failed, where there is one."""
+        """Hears of pods that failed; None without the switch."""
         extenders = Extenders(env, self.cluster, configuration.extenders) if configuration.extenders else None
         self.profiles: dict[str, Profile] = {}
         self.deciders: dict[str, Decider] = {}

@@ -37,7 +37,7 @@ _SCHEDULER_STYLES = ("cyan", "yellow", "bright_magenta", "bright_blue")
 
 @dataclass(frozen=True)
 class Trace:
-    """All spans of one pod, by start; the root, where there is one, comes first. Times count from the run's start."""
+    """All spans of one pod, by start; the root, if there is one, comes first. Times count from the run's start."""
 
     pod: str
     uid: str

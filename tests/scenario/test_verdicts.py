@@ -167,7 +167,7 @@ def test_statements_about_evictions_and_nodes(subject: object, holds: bool) -> N
     ("subject", "detail"),
     [
         (pod("a", "evicted"), "evicted from n1: Evicted at 11.000 s"),
-        (pod("d", "oomKilled"), "killed for want of memory on n1 at 14.000 s"),
+        (pod("d", "oomKilled"), "OOM-killed on n1 at 14.000 s"),
         (node("condition", reason="MemoryPressure", status="True"), "MemoryPressure became True at 10.000 s"),
         (node("tainted", reason="memory-pressure"), "got the taint memory-pressure:NoSchedule at 10.000 s"),
     ],

@@ -24,7 +24,7 @@ class Policy:
     high_percent: int = 85
     low_percent: int = 80
     min_age_ns: int = 120 * SECOND_NS
-    """No image is removed for want of room that was first seen less than so long ago."""
+    """An image that was first seen more recently is not removed to free room."""
     max_age_ns: int = 0
     """Those that have been unused for longer are removed, however much room there is; 0: they are not."""
 

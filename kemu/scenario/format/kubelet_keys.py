@@ -76,7 +76,7 @@ KUBELET_FIELDS: dict[str, Key] = {
         Whole(0, 100), "How full the images' disk must be for unused ones to be removed; 85 by default."
     ),
     "imageGCLowThresholdPercent": Key(Whole(0, 100), "Down to which they are removed; 80 by default."),
-    "imageMinimumGCAge": Key(DURATION, "Younger images are not removed for want of room; 2m by default."),
+    "imageMinimumGCAge": Key(DURATION, "Younger images are not removed to free room; 2m by default."),
     "imageMaximumGCAge": Key(DURATION, "Images that nobody used for longer are removed in any case; 0: they are not."),
     "nodeStatusMaxImages": Key(Whole(-1, _INT32), "How many images the Node's status tells; 50 by default, -1: all."),
     "crashLoopBackOff": Key(
