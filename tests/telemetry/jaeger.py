@@ -54,7 +54,7 @@ def _is_built() -> bool:
 def running() -> Iterator[None]:
     """Skips the test, with the reason, where there can be no Jaeger."""
     if not TOOL.is_file():
-        pytest.skip("the tool that starts Jaeger is not beside the project")
+        pytest.skip("not beside the project: the tool that builds and starts Jaeger")
     # Another worker's Jaeger goes when its tests are over; one that stays is used as it is.
     waited_until = time.monotonic() + 20
     while (taken := _taken()) and time.monotonic() < waited_until:

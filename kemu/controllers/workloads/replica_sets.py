@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cmp_to_key
-from typing import Any
+from typing import Any, NamedTuple
 
 from kemu import errors
 from kemu.controllers import controllers
@@ -66,6 +66,8 @@ class ReplicaSetController(base.WorkloadController):
                 self.env, range(min(missing, BURST)), lambda _: self.create_pod(owner, self.new_pod(owner))
             )
             return failure
+        if missing == 0:
+            return None
         surplus = min(-missing, BURST)
         ordered = in_order_of_deletion(active, self.unix_ns()) if surplus < len(active) else active
         return await self.delete_pods(owner, ordered[:surplus])
@@ -101,21 +103,32 @@ def in_order_of_deletion(pods: Sequence[Any], now_unix_ns: int) -> list[Any]:
     (in powers of two), have restarted more often, are younger. Pods that are equal in all this keep their order."""
     beside = Counter(pod.spec.nodeName for pod in pods)
 
-    def compare(one: Any, other: Any) -> int:
-        a, b = _worth(one, beside), _worth(other, beside)
-        if a != b:
-            return -1 if a < b else 1
-        if meta.is_ready(one):
-            since, other_since = _ready_ns(one), _ready_ns(other)
-            if since != other_since:
-                ages = _magnitude(now_unix_ns - since), _magnitude(now_unix_ns - other_since)
-                if ages[0] != ages[1]:
-                    return ages[0] - ages[1]
-                return -1 if one.metadata.uid < other.metadata.uid else 1
-        young, other_young = _youth(one), _youth(other)
-        return (young > other_young) - (young < other_young)
+    def compare(one: _Ranked, other: _Ranked) -> int:
+        if one.worth != other.worth:
+            return -1 if one.worth < other.worth else 1
+        if one.ready_ns is not None and other.ready_ns is not None and one.ready_ns != other.ready_ns:
+            ages = _magnitude(now_unix_ns - one.ready_ns), _magnitude(now_unix_ns - other.ready_ns)
+            if ages[0] != ages[1]:
+                return ages[0] - ages[1]
+            return -1 if one.uid < other.uid else 1
+        return (one.youth > other.youth) - (one.youth < other.youth)
 
-    return sorted(pods, key=cmp_to_key(compare))
+    ranked = (
+        _Ranked(pod, pod.metadata.uid, _worth(pod, beside), _ready_ns(pod) if meta.is_ready(pod) else None, _youth(pod))
+        for pod in pods
+    )
+    return [each.pod for each in sorted(ranked, key=cmp_to_key(compare))]
+
+
+class _Ranked(NamedTuple):
+    """A pod with what it is compared by, read once."""
+
+    pod: Any
+    uid: str
+    worth: tuple[bool, int, bool, int, int]
+    ready_ns: int | None
+    """None: it is not ready. Pods of equal worth are both ready or both not."""
+    youth: tuple[int, int]
 
 
 def _worth(pod: Any, beside: Counter[str]) -> tuple[bool, int, bool, int, int]:
