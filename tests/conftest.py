@@ -1,8 +1,8 @@
 """Settings of all tests.
 
 Hypothesis draws the same examples every time, whatever the speed of the machine; ``pytest --hypothesis-profile search``
-draws new ones. With ``KEMU_STRICT=1`` (as in CI) a test that skips fails: nothing is left out unnoticed. Only what no script of
-this project can install may be missing (Jaeger, which is built from source by a tool beside the project).
+draws new ones. With ``KEMU_STRICT=1`` (as in CI) a test that skips fails: nothing is left out unnoticed. Only what no
+script of this project can install may be missing (Jaeger, which is built from source by a tool beside the project).
 """
 
 from __future__ import annotations
