@@ -37,7 +37,7 @@ def command(options: argparse.Namespace) -> int:
     if options.kind not in registry.names():
         raise KemuError(f"no kind of cases {options.kind!r}; there are {', '.join(registry.names())}")
     kind = registry.kind(options.kind)
-    # Read all files first: a bad one is found out before minutes of judging.
+    # Read all files first: a bad one is reported before minutes of comparing.
     questions = [case for path in options.files for case in case_files.read(path)]
     report = agreements.judge(kind, questions, jobs=options.jobs)
     print(json.dumps(report.to_json(), ensure_ascii=False)) if options.json else _print(report)

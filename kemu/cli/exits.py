@@ -6,7 +6,7 @@ FAILS = 1
 INPUT = 2
 """The input is wrong."""
 UNKNOWN = 3
-"""Something could not be judged, or was never exercised."""
+"""Something could not be judged, because it never happened in the run."""
 INTERRUPTED = 130
 
 BY_VERDICT = {"holds": HOLDS, "fails": FAILS, "unknown": UNKNOWN}

@@ -17,7 +17,7 @@ Command = Callable[[argparse.Namespace], int]
 
 
 MOST_MISTAKES = 100
-"""So many are shown at once."""
+"""How many are shown at once."""
 
 EXTRAS = {"ray": "ray", "grpc_health": "ray", "grpc_reflection": "ray", "opentelemetry": "otlp"}
 """Packages that only an extra of kemu installs, and which."""

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, nothing elsewhere (the result speaks for itself)."""
+"""How far a run is: a bar on a terminal, nothing elsewhere (the result is enough there)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kemu run``: run a scenario, and say what came of it."""
+"""``kemu run``: run a scenario and print the result."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _next_commands(
 
 
 def _program() -> str:
-    """How the user can call kemu again: by its name if the shell finds it, else as it was called now."""
+    """The command for the user to call kemu again: its name if the shell finds it, else the present one."""
     called = sys.argv[0]
     if shutil.which("kemu") or Path(called).name != "kemu":
         return "kemu"
@@ -172,7 +172,7 @@ def _program() -> str:
 
 
 def _telling_pod(history: Any) -> str:
-    """A pod that something happened to: rejected, preempted, nominated, or else the one that waited longest."""
+    """An interesting pod: rejected, preempted or nominated, or else the one that waited longest."""
     for what in ("rejected", "nominated", "preempted", "bound"):
         for pod in history.pods.values():
             if pod.first(what) is not None:

@@ -82,7 +82,7 @@ def validate_command(options: argparse.Namespace) -> int:
         except ScenarioError as error:
             problems.extend(error.problems)
         except KemuError as error:
-            # The others are looked at all the same.
+            # The other files are checked all the same.
             problems.append(Problem(name, 1, 1, "", str(error).removeprefix(f"{name}: ")))
         else:
             if not options.json:

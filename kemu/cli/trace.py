@@ -1,4 +1,4 @@
-"""``kemu trace``: what a pod went through, as a waterfall; or all traces of a run to a collector."""
+"""``kemu trace``: the spans of a pod as a waterfall, or all traces of a run sent to a collector."""
 
 from __future__ import annotations
 

@@ -32,15 +32,15 @@ LEVELS = (NOTABLE, ALL, NONE)
 usual life."""
 
 FINISH_S = 6 * 60
-"""A series that rested so long is over (``finishTime``); looked at as often."""
+"""A series without an event for this long is over (``finishTime``); checked at this interval."""
 REFRESH_S = 30 * 60
-"""So often a series that goes on is written anew, lest it expire (``refreshTime``)."""
+"""How often a series that goes on is written again, so that it does not expire (``refreshTime``)."""
 RETRY_S = 10
 """Between tries while the API server is away. Without client-go's jitter: a draw would change what the actor decides
 next."""
 MAX_TRIES = 12
 MAX_WAITING = 1000
-"""Events on their way; beyond that new ones are lost (``maxQueuedEvents``)."""
+"""Events that wait to be written; beyond that, new ones are dropped (``maxQueuedEvents``)."""
 
 NOTE_BYTES, INSTANCE_BYTES = 1024, 128
 """Limits of ``pkg/apis/core/validation``."""
@@ -100,7 +100,7 @@ class Recorder:
         self._instance = f"{controller}-{host}"[:INSTANCE_BYTES]
         self._level = level
         self.writes_routine = level == ALL
-        """Whether events of the usual life of an object are worth making."""
+        """Whether routine events are written."""
         self._known: dict[tuple[Any, ...], _Known] = {}
         """Events of the last minutes, by what makes them equal; those that came again are series."""
         self._waiting = 0

@@ -62,7 +62,7 @@ class Owner(Protocol):
     def on_message(self, message: Any) -> None: ...
 
     def on_lost(self, why: str) -> None:
-        """The stream has ended, whoever ended it."""
+        """The stream has ended, from either side."""
         ...
 
 

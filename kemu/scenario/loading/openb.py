@@ -37,7 +37,7 @@ GPU_MODEL = "nvidia.com/gpu.product"
 PODS_PER_NODE = 110
 
 MAX_PROBLEMS = 20
-"""After so many bad rows a file is not read any further."""
+"""After this many bad rows the rest of a file is not read."""
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib", "gpu", "model")
 POD_COLUMNS = (

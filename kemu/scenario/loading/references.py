@@ -1,4 +1,4 @@
-"""Do the names in a scenario lead anywhere? Pods, nodes, classes, namespaces, schedulers, checks, counters.
+"""Checks that the names in a scenario exist: Pods, nodes, classes, namespaces, schedulers, checks, counters.
 
 Role: the last step of :mod:`kemu.scenario.loading.loader`, over all parts of the scenario together.
 """
@@ -97,7 +97,7 @@ class Names:
             return True
         workload = self.workloads.get(found[1])
         if workload is None:
-            # A workload with mistakes of its own has had its complaint.
+            # The mistakes of this workload have been reported already.
             return found[1] in self.workload_names
         return workload.namespace == namespace and int(found[2]) < most_pods(workload)
 

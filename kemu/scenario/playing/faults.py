@@ -54,7 +54,7 @@ class Chaos:
                 next_ns += max(1, round(interval.draw(stream) * SECOND_NS))
                 if fault.until_ns is not None and next_ns >= fault.until_ns:
                     break
-                # What recurs must not by itself keep a run going for ever.
+                # A recurring fault must not keep a run going for ever.
                 await clock.sleep_until_ns(next_ns, background=fault.until_ns is None)
                 fault_id = f"{fault.id}-{len(begun)}"
                 begun.append(self._env.spawn(self._once(fault, fault_id, stream), fault_id))

@@ -21,7 +21,7 @@ from kemu.runtime.sim.wires import DEFAULT_LATENCY_S
 from kemu.scenario.scenarios import Event, Fault, Scenario
 
 MARGIN_NS = 10 * SECOND_NS
-"""What is under way when something happens, and what must find together again afterwards, is done with by then."""
+"""Long enough for messages in transit to arrive, and for connections to recover."""
 
 _WATCHERS = "store", "controller/node-lifecycle"
 _HARMLESS = "cordon", "uncordon", "taint", "untaint", "finish", "evict", "addNode"

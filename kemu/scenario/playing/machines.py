@@ -22,9 +22,9 @@ from kemu.runtime.runtimes import Runtime
 from kemu.v1 import kubelet_pb2, kubelet_pb2_grpc
 
 SWITCHES_OFF_S = 1.0
-"""From when the kubelet has nothing against it until the machine is off: its services are stopped."""
+"""From the kubelet's consent until the machine is off: its services stop."""
 LEAST_OFF_NS = SECOND_NS
-"""A machine is not back sooner."""
+"""A machine is off for at least this long."""
 
 PREFIX = "kubelet/"
 
@@ -107,7 +107,7 @@ class Machines:
             return False
         await self._env.clock.sleep_until_ns(self._off_ns[node] + LEAST_OFF_NS)
         if self._off_ns.pop(node, None) is None:
-            return False  # removed, or switched on by somebody else meanwhile
+            return False  # removed, or switched on by another event meanwhile
         self.down.pop(PREFIX + node, None)
         spec = self._booted(node, is_new=False)
         await self._runtime.restart(PREFIX + node, spec)

@@ -1,4 +1,4 @@
-"""Who runs the cluster's machines: carries out the events of a scenario that add, remove, shut down and start nodes.
+"""The operator of the machines: carries out the events of a scenario that add, remove, shut down and start nodes.
 
 Role: beside the runner, on the driver's side of the runtime; everything else that a scenario does is the user's
 business (:mod:`kemu.scenario.playing.user`). What that means for a machine is in :mod:`kemu.scenario.playing.machines`.

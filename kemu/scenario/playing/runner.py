@@ -52,7 +52,7 @@ _MADE = (SCENARIO_FILE, FILE_NAME, VERDICT_FILE, CELLS)
 """What stands in a run folder."""
 
 Progress = Callable[[int, int, Mapping[str, int]], None]
-"""Told now and then: virtual time in ns, duration in ns, events of the run log by kind."""
+"""Called now and then with the virtual time in ns, the duration in ns, and the events of the run log by kind."""
 
 PROGRESS_EVERY_EVENTS = 500
 
@@ -149,7 +149,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     if outside and runtime_name == "sim":
         raise KemuError(f"{outside[0]} is outside of virtual time: an extender of that address needs --runtime ray")
     folder = _prepare(options.out, scenario)
-    # What happens for real bears real dates.
+    # Runs in real time have real dates.
     epoch_unix_s = EPOCH_UNIX_S if runtime_name == "sim" else int(time.time())
     header = {
         "kemu": kemu.__version__,
@@ -166,7 +166,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
         runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
         end = runtime.run(drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name)))
     except ActorFailed as error:
-        # A manifest that the API server refuses is a mistake in the scenario, whoever stumbled over it.
+        # A manifest that the API server refuses is a mistake in the scenario, whichever actor reports it.
         if isinstance(error.__cause__, ScenarioError):
             raise error.__cause__ from None
         raise
@@ -208,7 +208,7 @@ def _prepare(out: Path, scenario: Scenario) -> Path:
             (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / CELLS, ignore_errors=True)
         if folder in older:
-            with contextlib.suppress(OSError):  # somebody has put a file of theirs in it
+            with contextlib.suppress(OSError):  # it holds a file of somebody else
                 folder.rmdir()
     (out / SCENARIO_FILE).write_text(scenario.to_yaml())
     return out
@@ -269,7 +269,7 @@ async def launch(runtime: Runtime, scenario: Scenario, beats: Heartbeats) -> lis
     ):
         await runtime.launch(stage)
         roster.extend(spec.name for spec in stage)
-    # What stands now lives as long as the run: the collector need not look at it again and again.
+    # These objects live as long as the run: the garbage collector need not check them again and again.
     gc.collect()
     gc.freeze()
     return roster

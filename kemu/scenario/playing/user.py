@@ -34,7 +34,7 @@ FACTORY = "kemu.scenario.playing.user:User"
 
 RETRY_INITIAL_S = 0.5
 RETRY_MAX_S = 5.0
-"""How long the user waits before it asks again what was not answered, at first and at most, stretched by chance."""
+"""How long the user waits before it repeats an unanswered request, at first and at most; with jitter."""
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Message)
@@ -86,7 +86,7 @@ class User:
         self._client = clients.Client(env, config["apiserver"])
         self._streams = [workloads.Stream(data, config["seed"]) for data in config["workloads"]]
         self._deleted: set[str] = set()
-        """``namespace/name`` of pods that an event deletes: nobody wants them back."""
+        """``namespace/name`` of pods that an event deletes: they are not replaced."""
 
     async def run(self) -> None:
         await self._set_up()
@@ -124,7 +124,7 @@ class User:
             created.status.CopyFrom(message.status)
         else:
             return
-        # In conflict with nobody but itself, where a first answer was lost.
+        # It can only conflict with itself, if a first answer was lost.
         with contextlib.suppress(errors.Conflict):
             await self._insist(lambda: self._client.update_status(created))
 
@@ -154,7 +154,7 @@ class User:
     # --- time --------------------------------------------------------------------------------------------------------
 
     async def _play(self) -> None:
-        """Everything at its time; what shares an instant is sent together, events before workloads."""
+        """Carries out everything at its time; requests of one instant are sent together, events before workloads."""
         clock, spawn = self._env.clock, self._env.spawn
         events = self._config["events"]
         agenda: list[tuple[int, int]] = []

@@ -1,4 +1,4 @@
-"""Streams of pods: when they come and how they live.
+"""Streams of pods: when they arrive and how long they live.
 
 Role: used by the user actor (:mod:`kemu.scenario.playing.user`). Every workload draws from random streams of its own,
 named after it, so that one workload more or less changes nothing in another; and arrivals draw apart from replacements,
@@ -53,7 +53,7 @@ class Stream:
             self._times = arrival_times(arrivals, random_stream(seed, "workload", self.name, "arrivals"))
         self._arrived = 0
         self._arrival_of: dict[int, int] = {}
-        """By number of a replacement: which arrival it goes back to."""
+        """By number of a replacement: the arrival that it replaces in the end."""
 
     def _template(self, data: bytes) -> core_v1_pb2.Pod:
         pod = core_v1_pb2.Pod.FromString(data)
@@ -71,7 +71,7 @@ class Stream:
         return self._pod(index, self._lives)
 
     def replacement(self, number: int) -> tuple[int, core_v1_pb2.Pod]:
-        """A pod like the one of that number, and its own number, the next free one. It lives a life of its own."""
+        """A replacement of the pod of that number, with the next free number. Its life is drawn anew."""
         return self._pod(self._arrival_of[number], self._second_lives)
 
     def _pod(self, arrival: int, lives: random.Random) -> tuple[int, core_v1_pb2.Pod]:
