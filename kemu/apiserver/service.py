@@ -93,7 +93,7 @@ class Replies:
 
 
 class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
-    """Nobody is served before :meth:`open`."""
+    """No call is served before :meth:`open`."""
 
     def __init__(
         self, env: Env, requests: Requests, storage: Storage, cache: WatchCache, feed: Feed, fanout: Fanout

@@ -125,7 +125,7 @@ class Storage:
         return 0, None
 
     async def compact(self, revision: int) -> None:
-        """Forget what lies before ``revision``. That it is forgotten already is no error."""
+        """Compact the store at ``revision``. It is no error if that has been done already."""
         try:
             await self._kv.Compact(rpc_pb2.CompactionRequest(revision=revision))
         except grpc.aio.AioRpcError as error:

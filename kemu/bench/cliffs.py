@@ -26,13 +26,13 @@ from kemu.scheduler.framework.interfaces import Handle
 from kemu.scheduler.plugins import in_tree
 
 SELECTORS = 400
-"""Pods that ask for so many different labels come in turn."""
+"""Pods that ask for this many different labels, one after the other."""
 _WARM_UP = 20
 _TOLERATED = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 class _Scene:
-    """A cluster, and what is done in it again and again. ``step`` is measured, ``after`` is not."""
+    """A cluster and a repeated step. ``step`` is measured, ``after`` is not."""
 
     def __init__(self, nodes: int) -> None:
         self.cluster = Cluster()
@@ -159,7 +159,7 @@ def _extender(size: int) -> _Scene:
 
 
 def _removed_nodes(size: int) -> _Scene:
-    """One of so many nodes goes; that it comes back is not measured."""
+    """Removes one of this many nodes; adding it again is not measured."""
     scene = _Scene(size)
     scene.fill(size)
     pod = scene.cluster.pending(scene.pod({}))
@@ -175,7 +175,7 @@ def _removed_nodes(size: int) -> _Scene:
 
 
 def _after_removed_nodes(size: int) -> _Scene:
-    """The first decision after one of so many nodes went: all others change places in the search."""
+    """The first decision after one of this many nodes was removed: all others change places in the search."""
     scene = _Scene(size)
     scene.fill(size)
     pod = scene.cluster.pending(scene.pod({}))

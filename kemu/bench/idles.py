@@ -1,4 +1,4 @@
-"""What a cluster costs in which nothing happens: kubelets, heartbeats, and the controllers that look after nodes."""
+"""What an idle cluster costs: kubelets, heartbeats, and the controllers that look after nodes."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ class _Progress:
 
 
 async def _create_all(client: clients.Client, objects: Iterable[Any]) -> None:
-    """In groups, so that not all requests are under way at once."""
+    """In groups, to limit the number of concurrent requests."""
     group = []
     for obj in objects:
         group.append(client.create(obj))
@@ -161,7 +161,7 @@ def _initial_pods(workload: Workload, nodes: int) -> Iterator[core_v1_pb2.Pod]:
 async def _create_budgets(client: clients.Client) -> None:
     for number in range(BUDGET_GROUPS):
         budget = await client.create(shapes.budget(number, BUDGET_GROUPS))
-        # Nobody here keeps the status; half of the groups may lose pods, the others may not.
+        # No controller keeps the status here; half of the groups may lose pods, the others may not.
         budget.status.disruptionsAllowed = 1_000_000 if number % 2 else 0
         budget.status.observedGeneration = 1
         await client.update_status(budget)

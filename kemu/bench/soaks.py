@@ -34,10 +34,10 @@ BATCH = 50
 STEP_S = 1.0
 """Virtual time between two batches."""
 SETTLE_S = 60.0
-"""Virtual time at the end, for everything to come to rest."""
+"""Virtual time at the end, until nothing happens any more."""
 REPORT_PODS = 10_000
 PODS_PER_NODE = 6
-"""So many are there at one time: the cluster is nearly full, so that important pods must preempt others."""
+"""The number of pods at one time: the cluster is nearly full, so important pods must preempt others."""
 
 _KEPT = {"compaction_interval_s": 60.0, "event_ttl_s": 60.0, "window_events": 1000}
 """The past that the API server keeps, on purpose, is kept short, so that what grows can be seen."""
@@ -56,7 +56,7 @@ _TEMPLATES = (
 
 
 class KeptScheduler(Scheduler):
-    """A scheduler that the driver can look into."""
+    """A scheduler that the driver can inspect."""
 
     latest: KeptScheduler
 
@@ -74,7 +74,7 @@ class _Driver:
         self.alive = nodes * PODS_PER_NODE
         self.made = 0
         self.pods: deque[str] = deque()
-        """Names of the pods that are there, oldest first."""
+        """Names of the existing pods, oldest first."""
         self.nodes: list[str] = []
         self.node_number = 0
         self.refused = 0

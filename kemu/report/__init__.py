@@ -1,1 +1,1 @@
-"""Runs as people read them: the story in the terminal, tables of variants. Reads run folders and histories."""
+"""Reports for people: the story in the terminal, tables of variants. Reads run folders and histories."""

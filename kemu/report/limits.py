@@ -14,7 +14,7 @@ from kemu.objects.fields import kubelet_configuration, scheduler_configuration, 
 from kemu.objects.fields.sorts import Acts, Harmless, Parts, Reason, Refused, Sort
 
 ACT = "act"
-"""The first cell of the row of the fields that do what they do in Kubernetes."""
+"""The first cell of the row with the fields that act as in Kubernetes."""
 
 
 def made() -> str:

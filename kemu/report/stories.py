@@ -24,7 +24,7 @@ class Line:
     tone: str
     """``good bad plain``."""
     weight: int
-    """How much it tells: 4 a fault, 3 a refusal or a preemption, 2 what led to it, 1 the usual life of a pod."""
+    """Its weight: 4 a fault, 3 a refusal or a preemption, 2 what led to it, 1 the usual life of a pod."""
 
 
 def tell(history: History, limit: int) -> tuple[list[Line], int]:
@@ -94,14 +94,14 @@ def _of_denial(time_ns: int, data: Mapping[str, Any]) -> Line:
 
 
 NAMED = 3
-"""Of so many who go through the same each one is named."""
+"""Up to this many actors with the same fate are named one by one."""
 
 _PRESSURES = {"MemoryPressure": "memory", "DiskPressure": "disk", "PIDPressure": "process ids"}
 _BUILT_IN_TAINTS = "node.kubernetes.io/"
 
 
 def _of_node(node: NodeHistory) -> list[Line]:
-    """What became of it, but not how it came to be as it was at first."""
+    """What happened to it after its first state."""
     lines = []
     added_ns = -1
     before: dict[str, str] = {}
@@ -228,7 +228,7 @@ def _actor(name: str) -> str:
 
 
 def _preempting(fact: Fact) -> str:
-    """Who made room: a scheduler, the node's kubelet, or the rescheduler."""
+    """Which component made room: a scheduler, the node's kubelet, or the rescheduler."""
     return _actor(fact.actor)
 
 
@@ -240,7 +240,7 @@ _EVICTORS = {
 
 
 def _evicting(fact: Fact) -> str:
-    """Who evicts, by the reason."""
+    """Which component evicts, by the reason."""
     return _EVICTORS.get(fact.reason, f"kubelet {fact.node}")
 
 
@@ -254,7 +254,7 @@ def _short(key: str) -> str:
 
 
 def _scheduler(name: str) -> str:
-    """Neither the usual name nor the first replica is worth a word."""
+    """The default name and the first replica are not mentioned."""
     return f"scheduler {name.removesuffix('/0')}".removesuffix(" default-scheduler")
 
 

@@ -1,4 +1,4 @@
-"""A verdict as a person reads it in a terminal: what happened first, then what it proves, then what to try next."""
+"""A verdict in the terminal: first what happened, then what it shows, then what to try next."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _width_of_phrases(lines: Sequence[stories.Line], width: int) -> int:
 
 
 def show_judgements(console: Console, verdict: Mapping[str, Any], *, passed: int = 20) -> None:
-    """What failed or is unknown always; what holds as long as it is not too much."""
+    """What failed or is unknown, always; what holds, unless that is too much."""
     judged = verdict["expectations"]
     good = sum(found["holds"] is True for found in judged)
     if judged:

@@ -27,7 +27,7 @@ MAX_VALUES = 2_000_000
 """A document that grows beyond this (through aliases of aliases) is refused."""
 
 MAX_MESSAGE = 1500
-"""A longer one quotes something that nobody wants to read whole."""
+"""Longer messages quote too much of the input."""
 MAX_DEPTH = 100
 """Mappings and lists within each other: deeper than any object of Kubernetes, and than Python's stack is not."""
 _MANY_BRACKETS = 1000
