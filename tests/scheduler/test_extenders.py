@@ -114,10 +114,12 @@ def test_a_pod_that_all_nodes_are_refused_for_says_why_and_any_event_wakes_it(by
         await run.at(12)
 
     run.play_extended(main, node_names(2))
-    first, second = run.told("sched.attempt", "p")
+    first, after_report, after_label = run.told("sched.attempt", "p")
     assert first["message"].startswith("0/2 nodes are available: 2 dark.")
     assert (first["plugins"], first["feasible"], first["result"]) == ({"Extender": 2}, 0, "unschedulable")
-    assert 10 < second["at"] < 11
+    # The condition that reports the first attempt is an update of the pod, and so an event. The second one writes none.
+    assert 1 < after_report["at"] < 2
+    assert 10 < after_label["at"] < 11
 
 
 def test_unresolvable_nodes_are_no_candidates_for_preemption() -> None:
@@ -129,7 +131,8 @@ def test_unresolvable_nodes_are_no_candidates_for_preemption() -> None:
         run.play_extended(one_pod(cpu="1", priority=10), [objects.node("n1", cpu="20")], [victim])
         # Removing the pod would not change the extender's mind, so nobody is named as a victim: an error in one case.
         (attempt, *_) = run.told("sched.attempt", "p")
-        assert ("expected at least one victim pod" in attempt["message"]) is (preempts == "n1"), attempt["message"]
+        failed = attempt["message"].endswith(' dark. preemption: expected at least one victim pod on node "n1"')
+        assert failed is (preempts == "n1"), attempt["message"]
         assert run.told("sched.preemption") == []
 
 
@@ -144,6 +147,15 @@ def test_scores_of_extenders_count_ten_times_their_weight() -> None:
         )
         run.play_extended(one_pod(), node_names(2))
         assert run.bound() == {"p": best}, weight
+
+
+@pytest.mark.parametrize(("by_name", "best"), [(True, "n2"), (False, "n1")])
+def test_after_a_filter_that_sends_objects_back_scores_see_empty_nodes(by_name: bool, best: str) -> None:
+    """As in kube-scheduler, which goes on with the objects: without pods, n1 and n2 are equal but for the extender."""
+    config = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1, "nodeCacheCapable": by_name}
+    run = Extended().extend(one={"args": {"scores": {"n1": 1}}, "config": config})
+    run.play_extended(one_pod(cpu="1"), node_names(2), [objects.pod("large", "10", on="n1")])
+    assert run.bound()["p"] == best
 
 
 def test_an_extender_is_not_asked_about_pods_without_its_resources() -> None:

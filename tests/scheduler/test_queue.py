@@ -11,7 +11,7 @@ from kemu.runtime.env import SECOND_NS
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.framework import events
 from kemu.scheduler.framework.events import Event
-from kemu.scheduler.framework.interfaces import PreEnqueuePlugin
+from kemu.scheduler.framework.interfaces import NodeFilterPlugin, PreEnqueuePlugin
 from kemu.scheduler.framework.statuses import Status, unresolvable
 from kemu.scheduler.queue.queues import QueuedPod, SchedulingQueue
 from tests.scheduler import objects
@@ -323,6 +323,73 @@ def test_changes_of_another_pod_in_flight_do_not_count() -> None:
     assert world.taken() == []
 
 
+class Curious(NodeFilterPlugin):
+    """Names no events, so that every event requeues the pods that it rejects."""
+
+
+def _curious_world() -> World:
+    profile = {"plugins": {"filter": {"enabled": [{"name": "Curious"}]}}}
+    return World(profile=profile, registry={"Curious": Curious})
+
+
+def test_a_plugin_that_registers_every_event_hears_of_status_updates() -> None:
+    old, new = objects.pod("x", on="n1"), objects.pod("x", on="n1")
+    new.status.message = "new"
+    waiting, reported = objects.pod("p"), objects.pod("p")
+    reported.status.message = "unschedulable"
+    for rejector, wakes in (("Curious", ["p"]), ("NodeResourcesFit", [])):
+        world = _curious_world()
+        world.add("p")
+        world.fail((rejector,))
+        for event in events.assigned_pod_events(old, new, spec_changed=False):
+            world.queue.move(event, old, new)
+        assert world.taken() == wakes, rejector
+        world = _curious_world()
+        world.add("p")
+        world.fail((rejector,))
+        world.queue.update(world.cluster.pending(reported), events.pending_pod_events(waiting, reported), waiting)
+        assert world.taken() == wakes, rejector
+
+
+def test_a_plugin_that_registers_every_event_hears_of_other_pods_in_flight() -> None:
+    world = _curious_world()
+    world.add("p")
+    world.add("q")
+    pod = world.queue.take()
+    assert pod is not None
+    world.queue.take()
+    other = objects.pod("q")
+    world.queue.update(world.cluster.pending(other), [Event.POD_UPDATE], other)
+    world.queue.failed(pod, ("Curious",))
+    assert world.taken() == ["p"]
+
+
+@pytest.mark.parametrize(
+    ("event", "change"),
+    [
+        (Event.NODE_CONDITIONS, lambda node: node.status.conditions.add(type="Ready", status="True")),
+        (Event.NODE_ANNOTATIONS, lambda node: node.metadata.annotations.update(note="new")),
+    ],
+)
+def test_a_plugin_that_registers_every_event_hears_of_conditions_and_annotations(event: Event, change: Any) -> None:
+    old, new = objects.node("n1"), objects.node("n1")
+    change(new)
+    assert events.node_events(old, new) == [event]
+    for rejector, wakes in (("Curious", ["p"]), ("NodeResourcesFit", [])):
+        world = _curious_world()
+        world.add("p")
+        world.fail((rejector,))
+        world.queue.move(event, old, new)
+        assert world.taken() == wakes, rejector
+
+
+def test_a_heartbeat_is_no_event() -> None:
+    old, new = objects.node("n1"), objects.node("n1")
+    for node, seconds in ((old, 1), (new, 11)):
+        node.status.conditions.add(type="Ready", status="True").lastHeartbeatTime.seconds = seconds
+    assert events.node_events(old, new) == []
+
+
 def test_a_preemptor_waits_for_the_events_of_those_who_rejected_it() -> None:
     """The end of a pod opens the door of DefaultPreemption, but wakes the preemptor only if it helps."""
     world = World()
@@ -406,7 +473,7 @@ def test_a_toleration_is_news_when_it_is_a_further_one() -> None:
         "p", tolerations=[{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 9}]
     )
     further = objects.pod("p", tolerations=[{"operator": "Exists"}, {"key": "b", "operator": "Exists"}])
-    assert events.pending_pod_events(old, longer) == []
+    assert events.pending_pod_events(old, longer) == [Event.POD_UPDATE]
     assert events.pending_pod_events(old, further) == [Event.POD_TOLERATIONS]
 
 

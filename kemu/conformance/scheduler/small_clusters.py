@@ -31,6 +31,8 @@ from kemu.scheduler.queue.queues import QueuedPod
 ORPHANS_LIVE_S = 40
 REJECTED_ON_ITS_NODE = "0/1 nodes are available"
 EXTENDER = "kemu.conformance.scheduler.scripts:ScriptedExtenderActor"
+EXTENDER_CALL_S = 0
+"""Calls of extenders leave the recorded process, and its virtual clock does not count them."""
 SHUTDOWN, RUN = "kemu.dev/shutdown-seconds", "kemu.dev/run-seconds"
 
 
@@ -391,7 +393,7 @@ def play(
     watch: Callable[[World], object] = lambda world: None,
 ) -> dict[str, Any]:
     """The outcome of a case at its horizon, in the recorded form. ``watch`` is called first, with the world."""
-    runtime = SimRuntime(seed, lambda now_ns, actor, kind, data: None)
+    runtime = SimRuntime(seed, lambda now_ns, actor, kind, data: None, {"otherLatency": EXTENDER_CALL_S})
     env = runtime.env("scheduler/default-scheduler/0")
     worlds: list[World] = []
 

@@ -94,7 +94,8 @@ class SimWires:
     """The wires of a run. Times in ``timing`` are seconds or distributions of seconds:
 
     ``apiLatency`` (client to API server and back), ``watchLatency`` (API server's watch messages to a client),
-    ``storeLatency`` (API server and store), ``keepaliveTimeout`` (when a cut connection breaks).
+    ``storeLatency`` (API server and store), ``otherLatency`` (all other connections),
+    ``keepaliveTimeout`` (when a cut connection breaks).
     """
 
     def __init__(self, loop: VirtualLoop, seed: int, timing: Mapping[str, Any]) -> None:
@@ -106,7 +107,7 @@ class SimWires:
         self._api = SimWire(loop, latency("apiLatency"), latency("watchLatency"))
         store = latency("storeLatency")
         self._store = SimWire(loop, store, store)
-        other = Latency(distributions.Constant(DEFAULT_LATENCY_S), stream)
+        other = latency("otherLatency")
         self._other = SimWire(loop, other, other)
         self.keepalive_timeout_s = float(timing.get("keepaliveTimeout", DEFAULT_KEEPALIVE_TIMEOUT_S))
 

@@ -85,6 +85,14 @@ class NodeInfo:
         self.allocatable = allocatable
         self.image_sizes = {name: image.sizeBytes for image in node.status.images for name in image.names}
 
+    def bare(self) -> NodeInfo:
+        """The node alone, without pods and images (``SetNode`` of a new ``NodeInfo``)."""
+        bare = NodeInfo(self.name, len(self.requested))
+        bare.node, bare.row = self.node, self.row
+        bare.labels, bare.taints, bare.unschedulable = self.labels, self.taints, self.unschedulable
+        bare.allocatable, bare.allowed_pods = self.allocatable, self.allowed_pods
+        return bare
+
     def forget_node(self) -> None:
         """The object was deleted; pods may remain."""
         self.node = None

@@ -11,6 +11,8 @@ The same code answers recorded cases (:mod:`kemu.conformance.scheduler.decisions
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kemu.runtime.env import Random
@@ -317,6 +319,19 @@ class Decider:
             state = plugin.prepare_scores(cycle, rows)
             if state is not SKIP:
                 totals += plugin.normalize(state, plugin.scores(state, cluster, rows)) * np.int64(weight)
+        return totals
+
+    def totals_of(self, filtering: Filtering, rows: IntArray, nodes: Sequence[NodeInfo]) -> IntArray:
+        """As :meth:`totals`, of nodes that differ from those in the cache at these rows."""
+        evaluation, cycle = filtering.evaluation, filtering.cycle
+        whole = [
+            (plugin, weight, plugin.prepare_scores(cycle, rows)) for plugin, weight in self.line_up.cluster_scorers
+        ]
+        totals: IntArray = np.zeros(len(rows), dtype=np.int64)
+        for plugin, weight, state in (*evaluation.fixed_scorers, *evaluation.raw_scorers, *whole):
+            if state is not SKIP:
+                raw = np.array([plugin.score(state, node) for node in nodes], dtype=np.int64)
+                totals += plugin.normalize(state, raw) * np.int64(weight)
         return totals
 
     def scores(self, filtering: Filtering, rows: IntArray) -> dict[str, IntArray]:

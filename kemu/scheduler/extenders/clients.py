@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import grpc
 import numpy as np
@@ -48,6 +48,28 @@ class ExtenderError(KemuError):
     """A call failed, or its answer makes no sense."""
 
 
+class FilterAnswer(NamedTuple):
+    """What an extender says about nodes."""
+
+    kept: list[str]
+    """Those that pass."""
+    failed: Mapping[str, str]
+    """Why others do not, where preemption may help."""
+    unresolvable: Mapping[str, str]
+    """Why others do not, where preemption cannot help."""
+    as_objects: bool
+    """The nodes that pass came as objects, not as names."""
+
+
+class _Filtered(NamedTuple):
+    """What all extenders leave."""
+
+    rows: IntArray
+    refused: dict[int, Status]
+    bare: list[NodeInfo] | None
+    """The nodes as scored, where an extender sent objects; None: those in the cache."""
+
+
 class ExtenderClient:
     """One extender, as configured."""
 
@@ -72,15 +94,13 @@ class ExtenderClient:
             for name in managed
         )
 
-    async def filter(
-        self, pod: PodInfo, nodes: Sequence[NodeInfo]
-    ) -> tuple[list[str], Mapping[str, str], Mapping[str, str]]:
-        """Names of the nodes that pass, and why others do not: where preemption may help, and where it cannot."""
+    async def filter(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> FilterAnswer:
         result = await self._call(pod, "Filter", self._stub.Filter, self._arguments(pod, nodes), len(nodes))
         if result.error:
             raise ExtenderError(result.error)
         kept: list[str] = []
-        if self.configuration.node_cache_capable and result.HasField("node_names"):
+        by_name = self.configuration.node_cache_capable and result.HasField("node_names")
+        if by_name:
             kept = list(result.node_names.names)
         elif result.HasField("nodes"):
             kept = [node.metadata.name for node in result.nodes.items]
@@ -91,7 +111,7 @@ class ExtenderClient:
                     f'extender "{self.name}" claims a filtered node "{name}" which is not found in the input node list'
                 )
                 raise ExtenderError(text)
-        return kept, result.failed_nodes, result.failed_and_unresolvable_nodes
+        return FilterAnswer(kept, result.failed_nodes, result.failed_and_unresolvable_nodes, not by_name)
 
     async def prioritize(self, pod: PodInfo, nodes: Sequence[NodeInfo]) -> dict[str, int]:
         """Scores of nodes, with the weight of the extender and on the scale of plugins."""
@@ -212,7 +232,7 @@ class Extenders:
         start = decider.start_row % filtering.nodes
         found = decider.feasible_rows(filtering, decision)
         try:
-            rows, refused = await self._filter(filtering, found)
+            rows, refused, bare = await self._filter(filtering, found)
         except ExtenderError as error:
             decision.error = Status(ERROR, (str(error),))
             return decision
@@ -222,28 +242,33 @@ class Extenders:
                 refused.update(dict.fromkeys(unseen.tolist(), _UNSEEN))
             filtering.refuse(refused)
         if not decider.is_clear(decision, rows):
-            totals = decider.totals(filtering, rows) + await self._prioritize(filtering, rows)
+            own = decider.totals(filtering, rows) if bare is None else decider.totals_of(filtering, rows, bare)
+            totals = own + await self._prioritize(filtering, rows)
             decider.choose(decision, rows, totals, by_lot=bool(self._concerned(pod, _prioritizes)))
         return decision
 
     async def _is_still_good(self, filtering: Filtering, node: NodeInfo) -> bool:
         try:
-            rows, _refused = await self._filter(filtering, np.array([node.row], dtype=np.int64))
+            filtered = await self._filter(filtering, np.array([node.row], dtype=np.int64))
         except ExtenderError:
             # All nodes are tried then; if the extender fails again, so does the attempt.
             return False
-        return len(rows) > 0
+        return len(filtered.rows) > 0
 
-    async def _filter(self, filtering: Filtering, found: IntArray) -> tuple[IntArray, dict[int, Status]]:
-        """``findNodesThatPassExtenders``: the rows that remain, and the statuses of the others."""
-        pod = filtering.cycle.pod
+    async def _filter(self, filtering: Filtering, found: IntArray) -> _Filtered:
+        """``findNodesThatPassExtenders``: the rows that remain, and the statuses of the others.
+
+        Where an extender sends node objects back, kube-scheduler goes on with these objects, without the pods that run
+        there and without images: scores see empty nodes (``HTTPExtender.Filter``).
+        """
+        pod, bare = filtering.cycle.pod, False
         nodes = [self._cluster.rows[row] for row in found.tolist()]
         refused: dict[int, Status] = {}
         for client in self._concerned(pod, lambda configuration: configuration.filters):
             if not nodes:
                 break
             try:
-                kept, failed, unresolvable = await client.filter(pod, nodes)
+                kept, failed, unresolvable, as_objects = await client.filter(pod, nodes)
             except ExtenderError:
                 if client.configuration.ignorable:
                     continue
@@ -258,9 +283,11 @@ class Extenders:
                 else:
                     refused[node.row] = _UNSEEN._replace(plugin=EXTENDER)
             nodes = [by_name[name] for name in kept]
+            bare = bare or as_objects
             for node in nodes:
                 refused.pop(node.row, None)
-        return np.array([node.row for node in nodes], dtype=np.int64), refused
+        rows = np.array([node.row for node in nodes], dtype=np.int64)
+        return _Filtered(rows, refused, [node.bare() for node in nodes] if bare else None)
 
     async def _prioritize(self, filtering: Filtering, rows: IntArray) -> IntArray:
         """What extenders add to the scores of these rows; those that fail add nothing."""

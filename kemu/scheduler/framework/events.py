@@ -22,17 +22,24 @@ class Event(enum.Enum):
     ASSIGNED_POD_DELETE = "AssignedPod/Delete"
     ASSIGNED_POD_LABELS = "AssignedPod/UpdateLabel"
     ASSIGNED_POD_SCALE_DOWN = "AssignedPod/UpdateScaleDown"
+    ASSIGNED_POD_UPDATE = "AssignedPod/Update"
+    """Any other update, also of the status. No plugin in the tree wants it, but one that registers every event does."""
     NODE_ADD = "Node/Add"
     NODE_DELETE = "Node/Delete"
     NODE_ALLOCATABLE = "Node/UpdateAllocatable"
     NODE_LABELS = "Node/UpdateLabel"
     NODE_TAINTS = "Node/UpdateTaint"
     """Taints changed, or ``unschedulable`` became false."""
+    NODE_CONDITIONS = "Node/UpdateCondition"
+    """The status of a condition changed."""
+    NODE_ANNOTATIONS = "Node/UpdateAnnotation"
     POD_LABELS = "Pod/UpdateLabel"
-    """Of the waiting pod itself, as those below."""
+    """Of a waiting pod, as those below. When both are in flight, another pod hears of it too (see :data:`Hint`)."""
     POD_SCALE_DOWN = "Pod/UpdateScaleDown"
     POD_TOLERATIONS = "Pod/UpdateToleration"
     POD_GATES = "Pod/UpdateSchedulingGatesEliminated"
+    POD_UPDATE = "Pod/Update"
+    """As ``ASSIGNED_POD_UPDATE``: for example, the condition that reports a failed attempt was written."""
     TIMEOUT = "UnschedulableTimeout"
     """Pods that waited for five minutes are requeued. No plugin is asked about this event and the next one."""
     ACTIVATE = "Activate"
@@ -43,13 +50,17 @@ class Event(enum.Enum):
 
 
 FOR_ALL_PLUGINS = frozenset((Event.TIMEOUT, Event.ACTIVATE))
-OF_THE_POD_ITSELF = frozenset((Event.POD_LABELS, Event.POD_SCALE_DOWN, Event.POD_TOLERATIONS, Event.POD_GATES))
 
 Hint = Callable[[PodInfo, Any, Any], bool]
 """(waiting pod, old object, new object) → whether the event could make the pod schedulable.
 
-The objects are ``core.v1`` messages; old is None for an addition, new for a removal. For the events of the waiting pod
-itself both are versions of that pod."""
+The objects are ``core.v1`` messages; old is None for an addition, new for a removal. For the events of a waiting pod
+both are versions of it. It may be another pod than the one that the hint is asked for, when both are in flight."""
+
+
+def of_the_pod_itself(pod: PodInfo, old: Any, new: Any) -> bool:
+    """A hint: updates of other waiting pods do not help."""
+    return bool(new.metadata.uid == pod.uid)
 
 
 def node_events(old: Any, new: Any) -> list[Event]:
@@ -63,6 +74,10 @@ def node_events(old: Any, new: Any) -> list[Event]:
         events.append(Event.NODE_LABELS)
     if taints_of(old) != taints_of(new):
         events.append(Event.NODE_TAINTS)
+    if _conditions_of(old) != _conditions_of(new):
+        events.append(Event.NODE_CONDITIONS)
+    if dict(old.metadata.annotations) != dict(new.metadata.annotations):
+        events.append(Event.NODE_ANNOTATIONS)
     return events
 
 
@@ -74,12 +89,16 @@ def assigned(pod: Any, node: str) -> Any:
     return there
 
 
+def _conditions_of(node: Any) -> dict[str, str]:
+    return {condition.type: condition.status for condition in node.status.conditions}
+
+
 def taints_of(node: Any) -> list[tuple[str, str, str]]:
     return [(taint.key, taint.value, taint.effect) for taint in node.spec.taints]
 
 
 def assigned_pod_events(old: Any, new: Any, spec_changed: bool) -> list[Event]:
-    """The events of an update of a pod on a node."""
+    """The events of an update of a pod on a node (``PodSchedulingPropertiesChange``)."""
     events = []
     if _relabelled(old, new):
         events.append(Event.ASSIGNED_POD_LABELS)
@@ -87,7 +106,7 @@ def assigned_pod_events(old: Any, new: Any, spec_changed: bool) -> list[Event]:
         requests.pod_requests_on_node(old), requests.pod_requests_on_node(new)
     ):
         events.append(Event.ASSIGNED_POD_SCALE_DOWN)
-    return events
+    return events or [Event.ASSIGNED_POD_UPDATE]
 
 
 def pending_pod_events(old: Any, new: Any) -> list[Event]:
@@ -102,7 +121,7 @@ def pending_pod_events(old: Any, new: Any) -> list[Event]:
             events.append(Event.POD_GATES)
         if len(old.spec.tolerations) != len(new.spec.tolerations):
             events.append(Event.POD_TOLERATIONS)
-    return events
+    return events or [Event.POD_UPDATE]
 
 
 def scaled_down(old: dict[str, int], new: dict[str, int], among: Iterable[str] | None = None) -> bool:

@@ -51,6 +51,8 @@ class DefaultPreemption(PreEnqueuePlugin, PostFilterPlugin):
                 result.candidate.node, "", result.candidate, result.candidates, efforts=result.efforts
             )
         message = f"preemption: {result.message}"
+        if result.failed:
+            return PostFilterResult(message=message, efforts=result.efforts, failed=True)
         if not policy.nomination:
             message = message.replace("the nominated node", "the node where it has preempted")
         return PostFilterResult("" if result.clears_nomination else None, message, efforts=result.efforts)

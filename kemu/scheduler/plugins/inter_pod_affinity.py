@@ -21,7 +21,7 @@ from kemu.scheduler.cache.counts import PREFERRED, REQUIRED_AFFINITY, REQUIRED_A
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo, Template
 from kemu.scheduler.cache.terms import AffinityTerm
-from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.events import Event, Hint, of_the_pod_itself
 from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, FilterPlugin, Handle, ScorePlugin
 from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable
 
@@ -298,7 +298,7 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
             (Event.ASSIGNED_POD_ADD, lambda pod, old, new: self._is_wanted(pod, new)),
             (Event.ASSIGNED_POD_LABELS, self._relabelled),
             (Event.ASSIGNED_POD_DELETE, lambda pod, old, new: self._is_in_the_way(pod, old)),
-            (Event.POD_LABELS, None),
+            (Event.POD_LABELS, of_the_pod_itself),
             (Event.NODE_ADD, _has_a_key),
             (Event.NODE_LABELS, _key_changed),
             (Event.NODE_TAINTS, None),

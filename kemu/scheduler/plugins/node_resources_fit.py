@@ -207,7 +207,7 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         return [
             (Event.ASSIGNED_POD_DELETE, None),
             (Event.ASSIGNED_POD_SCALE_DOWN, self._frees_what_is_requested),
-            (Event.POD_SCALE_DOWN, None),
+            (Event.POD_SCALE_DOWN, events.of_the_pod_itself),
             (Event.NODE_ADD, lambda pod, old, new: self._fits_empty(pod, new)),
             (Event.NODE_ALLOCATABLE, self._grew),
             (Event.NODE_TAINTS, None),

@@ -13,7 +13,7 @@ from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo, Template
-from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.events import Event, Hint, of_the_pod_itself
 from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin, Scope
 from kemu.scheduler.framework.statuses import Status, unresolvable
 
@@ -51,4 +51,4 @@ def _tolerates(template: Template) -> bool:
 
 
 def _tolerates_now(pod: PodInfo, old: Any, new: Any) -> bool:
-    return selectors.tolerates_any(new.spec.tolerations, _TAINT)
+    return of_the_pod_itself(pod, old, new) and selectors.tolerates_any(new.spec.tolerations, _TAINT)

@@ -24,7 +24,7 @@ from kemu.scheduler.cache.columns import BoolArray, IntArray, LabelColumn
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo, Template
 from kemu.scheduler.cache.terms import HOSTNAME, PodSelector, SpreadConstraint
-from kemu.scheduler.framework.events import Event, Hint, taints_of
+from kemu.scheduler.framework.events import Event, Hint, of_the_pod_itself, taints_of
 from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, FilterPlugin, Handle, ScorePlugin
 from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable
 from kemu.scheduler.plugins import node_affinity
@@ -274,7 +274,12 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
         for soft in state.constraints:
             value = soft.labels.number(node.labels)
             if value:
-                count = float(soft.column[value if soft.per_domain else node.row])
+                count = 0.0
+                if soft.per_domain:
+                    count = float(soft.column[value])
+                elif node.pods:
+                    # An extender may have sent the node back, without pods; the column counts those in the cache.
+                    count = float(soft.column[node.row])
                 total += count * soft.weight + (soft.constraint.max_skew - 1)
         return math.floor(total + 0.5)
 
@@ -309,7 +314,7 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
             (Event.ASSIGNED_POD_DELETE, lambda pod, old, new: self._matches_some(pod, old)),
             (Event.ASSIGNED_POD_LABELS, self._relabelled),
             (Event.POD_LABELS, self._relabelled_itself),
-            (Event.POD_TOLERATIONS, lambda pod, old, new: any(one.honor_taints for one in self._hard(pod))),
+            (Event.POD_TOLERATIONS, self._tolerates_more),
             (Event.NODE_ADD, lambda pod, old, new: self._has_keys(pod, new)),
             (Event.NODE_DELETE, lambda pod, old, new: self._has_keys(pod, old)),
             (Event.NODE_LABELS, self._labels_changed),
@@ -332,8 +337,11 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
             for one in self._hard(pod)
         )
 
+    def _tolerates_more(self, pod: PodInfo, old: Any, new: Any) -> bool:
+        return of_the_pod_itself(pod, old, new) and any(one.honor_taints for one in self._hard(pod))
+
     def _relabelled_itself(self, pod: PodInfo, old: Any, new: Any) -> bool:
-        return any(
+        return of_the_pod_itself(pod, old, new) and any(
             one.selector.matches(old.metadata.labels) != one.selector.matches(new.metadata.labels)
             for one in self._hard(pod)
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kemu.scheduler.cache.pods import PodInfo
-from kemu.scheduler.framework.events import Event, Hint
+from kemu.scheduler.framework.events import Event, Hint, of_the_pod_itself
 from kemu.scheduler.framework.interfaces import PreEnqueuePlugin
 from kemu.scheduler.framework.statuses import Status, unresolvable
 
@@ -16,4 +16,4 @@ class SchedulingGates(PreEnqueuePlugin):
         return unresolvable(f"waiting for scheduling gates: [{' '.join(gates)}]") if gates else None
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
-        return [(Event.POD_GATES, None)]
+        return [(Event.POD_GATES, of_the_pod_itself)]

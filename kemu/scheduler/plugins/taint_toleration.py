@@ -12,7 +12,7 @@ from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.nodes import NodeInfo, Taint
 from kemu.scheduler.cache.pods import PodInfo
-from kemu.scheduler.framework.events import Event, Hint, taints_of
+from kemu.scheduler.framework.events import Event, Hint, of_the_pod_itself, taints_of
 from kemu.scheduler.framework.interfaces import Cycle, FilterPlugin, Scope, ScorePlugin
 from kemu.scheduler.framework.statuses import Status, unresolvable
 from kemu.scheduler.plugins import normalizing
@@ -92,7 +92,7 @@ class TaintToleration(FilterPlugin, ScorePlugin):
         return [
             (Event.NODE_ADD, lambda pod, old, new: _tolerated(pod, new)),
             (Event.NODE_TAINTS, _tolerated_now),
-            (Event.POD_TOLERATIONS, None),
+            (Event.POD_TOLERATIONS, of_the_pod_itself),
         ]
 
 

@@ -64,6 +64,8 @@ class Preemption(NamedTuple):
     """How many nodes were candidates."""
     efforts: tuple[Effort, ...] = ()
     """The cost of searches that Kubernetes does not do."""
+    failed: bool = False
+    """Dry runs ended in errors, and none in a candidate."""
 
 
 class _Results(dict[str, "tuple[int, Candidate | Status]"]):
@@ -129,6 +131,9 @@ class Preemptor:
         if not candidates and self._cross_node is not None:
             candidates = self._cross_node.search(filtering, (*potential[offset:], *potential[:offset]))
         if not candidates:
+            errors = [status for status in failures.values() if status.code == ERROR]
+            if errors:
+                return Preemption(None, _aggregate(errors), clears_nomination=False, failed=True)
             return Preemption(None, self.failure(filtering, failures), clears_nomination=True)
         self.candidates = candidates
         best = self.best(candidates)[0]
@@ -337,6 +342,12 @@ class Preemptor:
         for status in failures.values():
             by_status[status] = by_status.get(status, 0) + 1
         return _failure(filtering, by_status)
+
+
+def _aggregate(errors: list[Status]) -> str:
+    """Several errors in one line, each once (``Aggregate`` of k8s.io/apimachinery)."""
+    messages = list(dict.fromkeys(status.message for status in errors))
+    return messages[0] if len(messages) == 1 else f"[{', '.join(messages)}]"
 
 
 def _failure(filtering: Filtering, by_status: Mapping[Status, int]) -> str:

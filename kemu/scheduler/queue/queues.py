@@ -119,6 +119,9 @@ class SchedulingQueue:
         self._clock = clock
         self._profiles = profiles
         self._sort_key = next(iter(profiles.values())).queue_sort.sort_key
+        self._of_interest = frozenset(
+            event for profile in profiles.values() for event, hints in profile.hints.items() if hints
+        )
         self._initial_ns = round(initial_backoff_s * SECOND_NS)
         self._max_ns = round(max_backoff_s * SECOND_NS)
         self._pops_from_backoff = pops_from_backoff
@@ -238,6 +241,8 @@ class SchedulingQueue:
 
     def move(self, event: Event, old: Any, new: Any, only: Callable[[PodInfo], bool] | None = None) -> None:
         """Requeue the pods that an event may help, of those that ``only`` admits (MoveAllToActiveOrBackoffQueue)."""
+        if event not in self._of_interest:
+            return
         held = list(self._held.values())
         if self._unschedulable:
             for (profile_name, rejectors), members in list(self._unschedulable.items()):
@@ -304,11 +309,9 @@ class SchedulingQueue:
         return worth if pod.rejectors else _AFTER_BACKOFF
 
     def _was_worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> int:
-        """The same for an event during the flight, which may concern no plugin, or another pod."""
+        """The same for an event during the flight, which may concern all plugins."""
         if event in events.FOR_ALL_PLUGINS:
             return _AFTER_BACKOFF if new is None or new == pod.info.uid else _SKIP
-        if event in events.OF_THE_POD_ITSELF and new.metadata.uid != pod.info.uid:
-            return _SKIP
         return self._worth(pod, event, old, new)
 
     # Places ---------------------------------------------------------------------------------------------------------

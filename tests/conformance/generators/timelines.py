@@ -82,6 +82,16 @@ class _Maker:
         metadata |= {"labels": {"app": rng.choice(random_timelines.APPS)}, "annotations": {}}
         if rng.random() < 0.3:
             metadata["annotations"]["kemu.dev/run-seconds"] = str(round(rng.uniform(4, 20), 1))
+        if self.family == "extended" and rng.random() < 0.3:
+            # Its score counts the pods on each node, of which extenders send back none.
+            spec["topologySpreadConstraints"] = [
+                {
+                    "maxSkew": 1,
+                    "topologyKey": random_timelines.HOSTNAME,
+                    "whenUnsatisfiable": "ScheduleAnyway",
+                    "labelSelector": {"matchLabels": {"app": metadata["labels"]["app"]}},
+                }
+            ]
         if on:
             spec["nodeName"] = on
         elif self.family == "permit" and rng.random() < 0.7:
@@ -132,6 +142,8 @@ class _Maker:
         kinds = ["createPod", "createPod", "deletePod", "finishPod", "resize"]
         if self.family == "budgets" and budgets:
             kinds += ["updateBudget", "updateBudget"]
+        elif self.family == "extended":
+            kinds += ["relabel", "touch"]
         kind = rng.choice(kinds)
         if kind == "createPod":
             return {"do": kind, "pod": self.pod()}
@@ -142,6 +154,15 @@ class _Maker:
         if kind == "updateBudget":
             app = rng.choice(budgets)["metadata"]["name"].removeprefix("budget-")
             return {"do": kind, "pdb": self.budget(app)}
+        if kind == "relabel":
+            return {"do": "updatePod", "name": name, "labels": {"app": rng.choice(random_timelines.APPS)}}
         node = rng.choice(nodes)
+        if kind == "touch":
+            # Only pods that any event wakes notice.
+            if rng.random() < 0.5:
+                notes = {"note": str(rng.randrange(1000))}
+                return {"do": "updateNode", "node": {**node, "metadata": {**node["metadata"], "annotations": notes}}}
+            conditions = [{"type": "Ready", "status": rng.choice(("True", "False", "Unknown"))}]
+            return {"do": "updateNode", "node": {**node, "status": {**node["status"], "conditions": conditions}}}
         amounts = {**node["status"]["allocatable"], "cpu": str(rng.randrange(2, 8))}
         return {"do": "updateNode", "node": {**node, "status": {"allocatable": amounts}}}
