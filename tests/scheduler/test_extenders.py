@@ -154,7 +154,7 @@ def test_after_a_filter_that_sends_objects_back_scores_see_empty_nodes(by_name: 
     """As in kube-scheduler, which goes on with the objects: without pods, n1 and n2 are equal but for the extender."""
     config = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "weight": 1, "nodeCacheCapable": by_name}
     run = Extended().extend(one={"args": {"scores": {"n1": 1}}, "config": config})
-    run.play_extended(one_pod(cpu="1"), node_names(2), [objects.pod("large", "10", on="n1")])
+    run.play_extended(one_pod(cpu="1"), node_names(2), [objects.pod("large", "5", on="n1")])
     assert run.bound()["p"] == best
 
 
