@@ -131,7 +131,7 @@ class Evictor:
 
 
 def _is_over(pod: Any) -> bool:
-    """It will not come back to life."""
+    """The pod has ended and will not run again."""
     return pod_phases.is_terminal(pod) or pod.metadata.HasField("deletionTimestamp")
 
 

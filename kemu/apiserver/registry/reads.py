@@ -81,7 +81,7 @@ class Reader:
                 return await self._list_store(selection, request.limit)
         else:
             await self._feed.until(revision)
-        # Who asks for whatever there is gets all of it: kube-apiserver, too, ignores the limit then.
+        # With resource version 0 the limit is ignored, as in kube-apiserver.
         return self._list_cache(selection, 0 if revision == 0 else request.limit)
 
     async def _has_caught_up(self) -> bool:

@@ -36,7 +36,7 @@ PODS = resources.BY_PLURAL["pods"]
 
 GENERATED_NAME_ATTEMPTS = 8
 GENERATED_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
-"""Without vowels and what looks like them, so that no words come about."""
+"""Without vowels and similar digits, so that no words result."""
 GENERATED_LENGTH = 5
 LONGEST_GENERATED_BASE = 63 - GENERATED_LENGTH
 
@@ -388,7 +388,7 @@ class Registry:
     async def rewrite(
         self, strategy: Strategy, key: bytes, name: str, change: Transform, argument: Any
     ) -> tuple[Entry, bool]:
-        """Apply ``change`` to an object until nobody comes in between (``GuaranteedUpdate`` of kube-apiserver).
+        """Apply ``change`` to an object until no other write comes in between (``GuaranteedUpdate`` of kube-apiserver).
 
         Returns the object as it is now, or its last state when it is gone; and whether it is gone. The caller has the
         turn for ``key``.

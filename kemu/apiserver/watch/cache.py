@@ -44,7 +44,7 @@ class Change:
 
 _REVISION = attrgetter("revision")
 _FEW = 32
-"""So many changes are looked through one by one."""
+"""Up to this many changes are searched one by one."""
 
 
 class _Past:
@@ -283,5 +283,5 @@ class WatchCache:
         return future
 
     def leave(self, future: asyncio.Future[None]) -> None:
-        """Nobody waits for this any more."""
+        """The future of :meth:`reached` is no longer awaited."""
         self._waiting.pop(future, None)
