@@ -76,6 +76,7 @@ class SchedulingCycles:
         """None: the pod is back in the queue, or needs no node."""
         info = pod.info
         started_ns = self._clock.now_ns()
+        self._handle.scheduling_cycle += 1
         if info.terminating or info.uid in self._cluster.pods:
             if info.terminating:
                 self._reporter.skipped(info.pod)
@@ -85,6 +86,9 @@ class SchedulingCycles:
         result = await self._decide(pod)
         # Even an attempt that takes no time lets other tasks run.
         await self._clock.sleep(self._timing.cycle_s(self._env.random, result.evaluated))
+        batches = self._deciders[pod.profile.scheduler_name].batches
+        if batches is not None:
+            batches.attempt_over()
         if result.node:
             return await self._place(pod, result, started_ns)
         if result.error is not None:

@@ -7,6 +7,7 @@ what the other tests show.
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from kemu.kubelet.admission import arrivals, predicates
 from kemu.kubelet.pods import statuses
 from kemu.kubelet.pressure import eviction, eviction_loops
 from kemu.kubelet.sync import pod_workers, status_managers
-from kemu.scheduler.cycle import decisions
+from kemu.scheduler.cycle import batches, decisions
 
 DATA = Path(__file__).parent / "data"
 
@@ -218,6 +219,16 @@ def test_a_nominated_node_that_is_not_tried_first(monkeypatch: pytest.MonkeyPatc
 def test_a_start_row_that_stays_where_it_is(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(decisions.Decider, "start_row", property(lambda self: 0, lambda self, row: None))
     assert is_noticed("scheduler", family)
+
+
+def test_searches_whose_results_are_never_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches.Batches, "hint", lambda self, filtering: "")
+    assert is_noticed("scheduler", "batching")
+
+
+def test_results_that_are_used_while_the_last_node_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batches, "verdicts", SimpleNamespace(first=lambda active, node: 1))
+    assert is_noticed("scheduler", "batching")
 
 
 def test_a_start_row_that_is_one_node_late(monkeypatch: pytest.MonkeyPatch) -> None:

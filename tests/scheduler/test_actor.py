@@ -230,3 +230,28 @@ def test_the_same_seed_writes_the_same_log() -> None:
         return run.recorder.events
 
     assert log() == log()
+
+
+def test_opportunistic_batching_spares_searches_unless_half_a_second_lies_between() -> None:
+    """The first pod of a batch looks at every node, the next at one; the gate switches it off."""
+    args = {"defaultingType": "List", "defaultConstraints": []}
+    profiles = [{"pluginConfig": [{"name": "PodTopologySpread", "args": args}]}]
+
+    def evaluated(**more: Any) -> list[int]:
+        run = Run()
+
+        async def main(run: Run) -> None:
+            await run.at(5)
+            await run.create(*[objects.pod(f"a-{number}", "6") for number in range(3)])
+            await run.at(6)
+            await run.create(objects.pod("b", "6"))
+            await run.at(8)
+
+        nodes = [objects.node(f"node-{number}") for number in range(4)]
+        run.play(main, nodes, [{"config": {"profiles": profiles, **more}}])
+        attempts = run.told("sched.attempt")
+        assert [one["result"] for one in attempts] == ["scheduled"] * 4
+        return [one["evaluated"] for one in attempts]
+
+    assert evaluated() == [4, 1, 1, 4]
+    assert evaluated(featureGates={"OpportunisticBatching": False}) == [4, 4, 4, 4]

@@ -42,6 +42,8 @@ def answer(case: Mapping[str, Any]) -> Json:
             cluster.nominator.nominate(pod, pod.pod.status.nominatedNodeName)
     turns = []
     for pod in waiting:
+        # Only a pod that comes from the queue begins a scheduling cycle, without which no results are reused.
+        handle.scheduling_cycle += bool(case.get("popped"))
         decision = deciders[pod.pod.spec.schedulerName].decide(pod)
         assert decision.filtering is not None, "a case without nodes"
         turn: Json = {"pod": pod.name, "node": decision.node}

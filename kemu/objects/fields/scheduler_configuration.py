@@ -45,6 +45,7 @@ SORTS: dict[str, Sort] = {
     "healthzBindAddress": Harmless(Reason.PROCESS),
     "metricsBindAddress": Harmless(Reason.PROCESS),
     "delayCacheUntilActive": Harmless(Reason.ELECTION),
+    "featureGates.OpportunisticBatching": Acts(),
     "featureGates.SchedulerPopFromBackoffQ": Acts(),
     "featureGates.StorageCapacityScoring": Harmless(Reason.UNUSED),
     "featureGates.SchedulerAsyncPreemption": _ALWAYS,

@@ -45,7 +45,7 @@ POINTS = (
 )
 """Extension points, and ``multiPoint``, which stands for all of them."""
 
-FEATURE_GATES = {"SchedulerPopFromBackoffQ": True, "StorageCapacityScoring": False}
+FEATURE_GATES = {"OpportunisticBatching": True, "SchedulerPopFromBackoffQ": True, "StorageCapacityScoring": False}
 """Gates that make a difference, with their defaults."""
 FIXED_GATES = {
     "SchedulerAsyncPreemption": True,
@@ -165,6 +165,8 @@ class ProfileConfiguration:
     path: str = "profiles[0]"
     extended: bool = False
     """Whether there are extenders: any event may help a pod that they rejected."""
+    batches: bool = True
+    """Feature gate OpportunisticBatching."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +294,7 @@ def profile_of(
         argument_paths=paths,
         path=path,
         extended=extended,
+        batches=gates.get("OpportunisticBatching", True),
     )
 
 

@@ -21,6 +21,7 @@ from kemu.scheduler.cache.columns import BoolArray, IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.cycle import ties, verdicts
+from kemu.scheduler.cycle.batches import Batches
 from kemu.scheduler.cycle.evaluations import Evaluations
 from kemu.scheduler.cycle.filtering import LEFT_OUT, Filtering
 from kemu.scheduler.cycle.profiles import Profile
@@ -102,6 +103,8 @@ class Decider:
         self.takes_first = not self.line_up.scorers
         """There are no scores to compare, so the first feasible node is taken."""
         self.least = profile.handle.policy.minFeasibleNodes
+        self.batches = Batches(profile.signer, profile.handle) if profile.signer is not None else None
+        """None: no result is reused."""
 
     # Filter ---------------------------------------------------------------------------------------------------------
 
@@ -199,19 +202,31 @@ class Decider:
     # Choose ---------------------------------------------------------------------------------------------------------
 
     def decide(self, pod: PodInfo) -> ScheduleResult:
-        """Filter, score and choose; a feasible nominated node is taken at once."""
+        """Filter, score and choose; a feasible nominated node, or one that a batch hints at, is taken at once."""
         decision = self.begin(pod)
         filtering = decision.filtering
         if filtering is None or decision.ended:
             return decision
+        batches = self.batches
+        if batches is not None:
+            filtering.hint = batches.hint(filtering)
         nominated = self.nominated(filtering)
         if nominated is not None:
             decision.node = nominated.name
             decision.evaluated = decision.feasible = 1
+            if batches is not None:
+                batches.found(filtering.hint, decision.node)
             return decision
+        if filtering.hint and filtering.narrowed is not None:
+            self._blame(filtering)
         rows = self.feasible_rows(filtering, decision)
         if not self.is_clear(decision, rows):
-            self.choose(decision, rows, self.totals(filtering, rows))
+            totals = self.totals(filtering, rows)
+            self.choose(decision, rows, totals)
+            if batches is not None:
+                batches.found(filtering.hint, decision.node, rows, totals)
+        elif batches is not None and decision.node:
+            batches.found(filtering.hint, decision.node)
         return decision
 
     def begin(self, pod: PodInfo) -> ScheduleResult:
@@ -233,14 +248,31 @@ class Decider:
         return decision
 
     def nominated(self, filtering: Filtering) -> NodeInfo | None:
-        """The pod's nominated node, if it is feasible."""
-        node = self._nominated(filtering) if self.tries_nominated_node else None
+        """The node to try before all others, if it is feasible."""
+        node = self._tried_first(filtering)
         return node if node is not None and not filtering.verdicts[node.row] else None
 
     def _nominated(self, filtering: Filtering) -> NodeInfo | None:
         name = filtering.cycle.message.status.nominatedNodeName
         node = self.cluster.nodes.get(name) if name else None
         return node if node is not None and node.row >= 0 else None
+
+    def _tried_first(self, filtering: Filtering) -> NodeInfo | None:
+        """The pod's nominated node; where it names none, that of the hint (``evaluateNominatedNode``)."""
+        if not filtering.hint:
+            return self._nominated(filtering) if self.tries_nominated_node else None
+        if self.tries_nominated_node and filtering.cycle.message.status.nominatedNodeName:
+            return self._nominated(filtering)
+        node = self.cluster.nodes.get(filtering.hint)
+        return node if node is not None and node.row >= 0 else None
+
+    def _blame(self, filtering: Filtering) -> None:
+        """Name the plugin that rejected the hinted node among those that narrowed the search, like :meth:`_narrow`."""
+        node = self._tried_first(filtering)
+        verdict = int(filtering.verdicts[node.row]) if node is not None else 0
+        if 0 < verdict < LEFT_OUT:
+            plugins = [*filtering.left_out.split(), filtering.explain(verdict).plugin]
+            filtering.left_out = " ".join(sorted(dict.fromkeys(plugins)))
 
     def is_clear(self, decision: ScheduleResult, rows: IntArray) -> bool:
         """Whether there is nothing to compare: no node, a single one, or scoring fails."""
@@ -297,7 +329,7 @@ class Decider:
             found, visited = search(feasible, start, wanted)
         rows: IntArray = found if narrowed is None else narrowed[found]
         decision.evaluated = decision.visited = visited
-        own = self._nominated(filtering) if self.tries_nominated_node else None
+        own = self._tried_first(filtering)
         if own is not None:
             # Its status stays in the diagnosis and counts, once, among the nodes looked at.
             places = [own.row] if narrowed is None else np.flatnonzero(narrowed == own.row).tolist()

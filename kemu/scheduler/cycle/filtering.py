@@ -31,6 +31,7 @@ class Filtering:
         "_local",
         "cycle",
         "evaluation",
+        "hint",
         "left_out",
         "line_up",
         "narrowed",
@@ -58,6 +59,8 @@ class Filtering:
         """The rows that PreFilter narrowed the search to; None: all."""
         self.left_out = ""
         """Names of the plugins that narrowed the search, for the reason of the nodes left out."""
+        self.hint = ""
+        """The node that a batch hints at."""
         self.refusals: list[Status] = []
         """Statuses that came from extenders; see :meth:`refuse`."""
         self._active: Active | None = None

@@ -14,7 +14,7 @@ from typing import Any, TypeGuard, TypeVar
 
 from kemu.scheduler.configuration import arguments, fields
 from kemu.scheduler.configuration.configurations import ConfigurationError, PluginRef, PluginSet, ProfileConfiguration
-from kemu.scheduler.cycle import half_plugins
+from kemu.scheduler.cycle import half_plugins, signatures
 from kemu.scheduler.cycle.line_ups import LineUp
 from kemu.scheduler.framework import results
 from kemu.scheduler.framework.events import Event, Hint
@@ -86,6 +86,11 @@ class Profile:
         configured_as = {plugin: name for name, plugin in resolved.made.items()}
         weights = [resolved.weights.get(configured_as[plugin], 1) for plugin in scorers]
         self.line_up = LineUp([*filters, *last_filters], scorers, weights)
+        self.signer: signatures.Signer | None = None
+        """None: results are never reused."""
+        if configuration.batches and not configuration.extended:
+            inert = [name for name in signatures.SIGNS_WITHOUT_ACTING if resolved.has_inert(name)]
+            self.signer = signatures.signer_of([*_signing(resolved), *last_filters], inert)
         self.reserve: list[ReservePlugin] = resolved.at("reserve", ReservePlugin)
         self.permit: list[PermitPlugin] = resolved.at("permit", PermitPlugin)
         self.pre_bind: list[PreBindPlugin] = resolved.at("preBind", PreBindPlugin)
@@ -160,6 +165,16 @@ def _scorers(resolved: _Resolver) -> tuple[list[ScorePlugin], Status | None]:
     return scorers, next((status for status in failing if status is not None), None)
 
 
+def _signing(resolved: _Resolver) -> list[Plugin]:
+    """The plugins on which results depend: those of PreFilter, Filter, PreScore and Score."""
+    found: list[Plugin] = []
+    found += resolved.at("preFilter", FilterPlugin, half_plugins.has_pre_filter)
+    found += resolved.at("filter", FilterPlugin)
+    found += resolved.at("preScore", ScorePlugin, half_plugins.has_pre_score)
+    found += resolved.at("score", ScorePlugin)
+    return list(dict.fromkeys(found))
+
+
 class _Resolver:
     def __init__(
         self,
@@ -231,6 +246,23 @@ class _Resolver:
                 found.append(plugin)
                 self.made[name] = plugin
         return found
+
+    def has_inert(self, name: str) -> bool:
+        """Whether this inert plugin takes part in filters or scores; all do by default."""
+        sets = self._configuration.plugins
+        multi_point = sets.get("multiPoint", PluginSet())
+        everywhere = name in [ref.name for ref in multi_point.enabled] or not (
+            "*" in multi_point.disabled or name in multi_point.disabled
+        )
+        for point in self._registry.inert.get(name, ()):
+            own = sets.get(point, PluginSet())
+            if point not in ("preFilter", "filter", "preScore", "score"):
+                continue
+            if name in [ref.name for ref in own.enabled]:
+                return True
+            if everywhere and "*" not in own.disabled and name not in own.disabled:
+                return True
+        return False
 
     def _multi_point_path(self, name: str) -> str:
         names = [ref.name for ref in self._configuration.plugins.get("multiPoint", PluginSet()).enabled]

@@ -7,6 +7,7 @@ Begin with :mod:`kemu.scheduler.framework.interfaces`: the extension points, and
     interfaces    extension points, Handle, Cycle         statuses   what a plugin answers
     events        what may make a pod schedulable         results    candidates, the result of PostFilter
     permits       pods that wait for their permit         registries which plugins a profile may name
+    signers       what plugins sign of a pod
 """
 
 from kemu.scheduler.cache.cluster import Cluster
@@ -36,10 +37,12 @@ from kemu.scheduler.framework.interfaces import (
     ReservePlugin,
     Scope,
     ScorePlugin,
+    SignPlugin,
     Skip,
 )
 from kemu.scheduler.framework.permits import WaitingPod
 from kemu.scheduler.framework.results import Candidate, PostFilterResult
+from kemu.scheduler.framework.signers import Fragments
 from kemu.scheduler.framework.statuses import (
     ERROR,
     PENDING,
@@ -67,6 +70,7 @@ __all__ = [
     "Diagnosis",
     "Event",
     "FilterPlugin",
+    "Fragments",
     "Handle",
     "Hint",
     "MaskFilterPlugin",
@@ -86,6 +90,7 @@ __all__ = [
     "ReservePlugin",
     "Scope",
     "ScorePlugin",
+    "SignPlugin",
     "Skip",
     "Status",
     "Taint",

@@ -50,6 +50,7 @@ from kemu.scheduler.experiments.switches import Policy
 from kemu.scheduler.framework.events import Event, Hint
 from kemu.scheduler.framework.permits import WaitingPod
 from kemu.scheduler.framework.results import PostFilterResult
+from kemu.scheduler.framework.signers import Fragments
 from kemu.scheduler.framework.statuses import Status
 
 MAX_SCORE = 100
@@ -103,6 +104,8 @@ class Handle:
         self.policy = policy or Policy()
         self.start_row = 0
         """Where the next search for feasible nodes begins, for all profiles (``nextStartNodeIndex``)."""
+        self.scheduling_cycle = 0
+        """How many pods the queue has handed out, for all profiles (``SchedulingCycle``)."""
         self.draws_lots = True
         """Several workers find nodes in no certain order, and the order decides between nodes of equal score."""
         self.preempted_on: dict[str, str] = {}
@@ -183,6 +186,21 @@ class Plugin:
 
 class ArgumentError(FieldError):
     """An argument of a plugin is wrong. ``path`` leads there from the plugin's arguments."""
+
+
+class SignPlugin(Plugin):
+    """Says on what of a pod its filter and score depend; a profile reuses results if all its filters and scorers do.
+
+    What they depend on must follow from the spec and the labels of the pod, and from the nodes and the pods on them.
+    """
+
+    def signs(self) -> bool:
+        """Whether it can sign any pod at all."""
+        return True
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        """Pods of equal fragments are equal to this plugin; None: this pod is like no other."""
+        raise TypeError(f"{self.name} has no sign_pod")
 
 
 class QueueSortPlugin(Plugin):

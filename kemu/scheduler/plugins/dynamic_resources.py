@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.framework.events import Event, Hint
-from kemu.scheduler.framework.interfaces import SKIP, Cycle, Diagnosis, FilterPlugin, PostFilterPlugin
+from kemu.scheduler.framework.interfaces import SKIP, Cycle, Diagnosis, FilterPlugin, PostFilterPlugin, SignPlugin
 from kemu.scheduler.framework.results import PostFilterResult
+from kemu.scheduler.framework.signers import Fragments
 
 _NO_STATE = PostFilterResult(message="not found", failed=True)
 _NO_CLAIMS = PostFilterResult(message="no new claims to deallocate")
 
 
-class DynamicResources(FilterPlugin, PostFilterPlugin):
+class DynamicResources(FilterPlugin, PostFilterPlugin, SignPlugin):
     def prepare(self, cycle: Cycle) -> Any:
         cycle.data[self.name] = _NO_CLAIMS
         return SKIP
@@ -25,6 +27,9 @@ class DynamicResources(FilterPlugin, PostFilterPlugin):
     def post_filter(self, diagnosis: Diagnosis) -> PostFilterResult:
         found: PostFilterResult = diagnosis.cycle.data.get(self.name, _NO_STATE)
         return found
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return None if pod.template.spec.resourceClaims else {}
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
         return []

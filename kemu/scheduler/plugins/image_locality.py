@@ -9,18 +9,24 @@ import numpy as np
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
-from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, Scope, ScorePlugin
+from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.framework import signers
+from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, Scope, ScorePlugin, SignPlugin
+from kemu.scheduler.framework.signers import Fragments
 
 _MEBIBYTE = 1024 * 1024
 _LOWEST = 23 * _MEBIBYTE
 _HIGHEST_PER_CONTAINER = 1000 * _MEBIBYTE
 
 
-class ImageLocality(ScorePlugin):
+class ImageLocality(ScorePlugin, SignPlugin):
     scope = Scope.NODE_OBJECT
 
     def prepare_scores(self, cycle: Cycle, rows: IntArray) -> Any:
         return (cycle.template.images, cycle.template.containers) if cycle.template.images else SKIP
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return signers.image_names(pod.pod)
 
     def score(self, state: tuple[tuple[str, ...], int], node: NodeInfo) -> int:
         images, containers = state

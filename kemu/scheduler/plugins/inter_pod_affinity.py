@@ -22,7 +22,8 @@ from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo, Template
 from kemu.scheduler.cache.terms import AffinityTerm
 from kemu.scheduler.framework.events import Event, Hint, of_the_pod_itself
-from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, FilterPlugin, Handle, ScorePlugin
+from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, FilterPlugin, Handle, ScorePlugin, SignPlugin
+from kemu.scheduler.framework.signers import Fragments
 from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable
 
 _AFFINITY = unresolvable("node(s) didn't match pod affinity rules")
@@ -130,7 +131,7 @@ class _State:
                 self.anti_affinity.change(term.key, node, amount)
 
 
-class InterPodAffinity(FilterPlugin, ScorePlugin):
+class InterPodAffinity(FilterPlugin, ScorePlugin, SignPlugin):
     normalizes = True
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
@@ -194,6 +195,13 @@ class InterPodAffinity(FilterPlugin, ScorePlugin):
         """No pod matches the affinity terms yet, and the pod itself does: it may be the first."""
         pod = state.cycle.pod
         return state.affinity.empty and all(one.matches(pod.namespace, pod.labels) for one in state.wanted)
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        """Not a pod with terms of its own. The labels count for the terms of others; the namespace is left out."""
+        affinity = pod.template.spec.affinity
+        if affinity.HasField("podAffinity") or affinity.HasField("podAntiAffinity"):
+            return None
+        return {} if self.ignores_existing else {"labels": tuple(sorted(pod.labels.items()))}
 
     def explain(self, state: _State, verdict: int) -> Status:
         return _STATUSES[verdict - 1]

@@ -15,6 +15,7 @@ from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import BoolArray, IntArray, LabelColumn
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.framework import signers
 from kemu.scheduler.framework.events import Event, Hint
 from kemu.scheduler.framework.interfaces import (
     SKIP,
@@ -24,7 +25,9 @@ from kemu.scheduler.framework.interfaces import (
     Narrowed,
     Scope,
     ScorePlugin,
+    SignPlugin,
 )
+from kemu.scheduler.framework.signers import Fragments
 from kemu.scheduler.framework.statuses import Status, unresolvable
 from kemu.scheduler.plugins import normalizing
 
@@ -35,7 +38,7 @@ _CONFLICT = unresolvable("pod affinity terms conflict")
 WeightedTerms = tuple[tuple[int, NodeSelectorTerm], ...]
 
 
-class NodeAffinity(FilterPlugin, ScorePlugin):
+class NodeAffinity(FilterPlugin, ScorePlugin, SignPlugin):
     scope = Scope.NODE_OBJECT
     normalizes = True
 
@@ -100,6 +103,9 @@ class NodeAffinity(FilterPlugin, ScorePlugin):
         return normalizing.by_maximum(scores)
 
     # Events ---------------------------------------------------------------------------------------------------------
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return signers.node_affinity(pod.pod)
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
         return [

@@ -10,14 +10,16 @@ import numpy as np
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
+from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.framework.events import Event, Hint
-from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin, Scope
+from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin, Scope, SignPlugin
+from kemu.scheduler.framework.signers import Fragments
 from kemu.scheduler.framework.statuses import Status, unresolvable
 
 _OTHER_NODE = unresolvable("node(s) didn't match the requested node name")
 
 
-class NodeName(FilterPlugin):
+class NodeName(FilterPlugin, SignPlugin):
     scope = Scope.NODE_OBJECT
 
     def prepare(self, cycle: Cycle) -> Any:
@@ -35,6 +37,9 @@ class NodeName(FilterPlugin):
 
     def explain(self, state: str, verdict: int) -> Status:
         return _OTHER_NODE
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return {"node name": pod.template.node_name}
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
         return [(Event.NODE_ADD, None), (Event.NODE_TAINTS, None)]

@@ -13,14 +13,16 @@ from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.framework import signers
 from kemu.scheduler.framework.events import Event, Hint
-from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin, Scope
+from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin, Scope, SignPlugin
+from kemu.scheduler.framework.signers import Fragments
 from kemu.scheduler.framework.statuses import Status, unschedulable
 
 _TAKEN = unschedulable("node(s) didn't have free ports for the requested pod ports")
 
 
-class NodePorts(FilterPlugin):
+class NodePorts(FilterPlugin, SignPlugin):
     scope = Scope.NODE
 
     def prepare(self, cycle: Cycle) -> Any:
@@ -45,6 +47,9 @@ class NodePorts(FilterPlugin):
 
     def explain(self, state: tuple[HostPort, ...], verdict: int) -> Status:
         return _TAKEN
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return signers.host_ports(pod.pod)
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
         return [

@@ -16,15 +16,17 @@ from kemu.scheduler.cache import columns
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import BoolArray, IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
-from kemu.scheduler.cache.pods import CPU, MEMORY, is_scalar_resource
-from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, Handle, Scope, ScorePlugin
+from kemu.scheduler.cache.pods import CPU, MEMORY, PodInfo, is_scalar_resource
+from kemu.scheduler.framework import signers
+from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, Handle, Scope, ScorePlugin, SignPlugin
+from kemu.scheduler.framework.signers import Fragments
 
 FloatArray = npt.NDArray[np.float64]
 Counted = tuple[tuple[int, int], ...]
 """(resource number, request of the pending pod)"""
 
 
-class NodeResourcesBalancedAllocation(ScorePlugin):
+class NodeResourcesBalancedAllocation(ScorePlugin, SignPlugin):
     scope = Scope.NODE
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
@@ -41,6 +43,9 @@ class NodeResourcesBalancedAllocation(ScorePlugin):
             if amount or not is_scalar_resource(name):
                 counted.append((number, amount))
         return tuple(counted) if any(amount for _number, amount in counted) else SKIP
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return signers.resources(pod.pod)
 
     def score(self, state: Counted, node: NodeInfo) -> int:
         with_pod, without = [], []

@@ -18,7 +18,7 @@ from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import CPU, MEMORY, PodInfo, is_scalar_resource
-from kemu.scheduler.framework import events
+from kemu.scheduler.framework import events, signers
 from kemu.scheduler.framework.events import Event, Hint
 from kemu.scheduler.framework.interfaces import (
     MAX_SCORE,
@@ -27,7 +27,9 @@ from kemu.scheduler.framework.interfaces import (
     Handle,
     Scope,
     ScorePlugin,
+    SignPlugin,
 )
+from kemu.scheduler.framework.signers import Fragments
 from kemu.scheduler.framework.statuses import UNRESOLVABLE, UNSCHEDULABLE, Status
 
 _UNRESOLVABLE = 1 << 38
@@ -63,7 +65,7 @@ class Counted(NamedTuple):
     """The pending pod's request."""
 
 
-class NodeResourcesFit(FilterPlugin, ScorePlugin):
+class NodeResourcesFit(FilterPlugin, ScorePlugin, SignPlugin):
     scope = Scope.NODE
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
@@ -202,6 +204,9 @@ class NodeResourcesFit(FilterPlugin, ScorePlugin):
         return mean
 
     # Events ---------------------------------------------------------------------------------------------------------
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return signers.resources(pod.pod)
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
         return [

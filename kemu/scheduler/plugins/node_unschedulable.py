@@ -13,15 +13,17 @@ from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo, Template
+from kemu.scheduler.framework import signers
 from kemu.scheduler.framework.events import Event, Hint, of_the_pod_itself
-from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin, Scope
+from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin, Scope, SignPlugin
+from kemu.scheduler.framework.signers import Fragments
 from kemu.scheduler.framework.statuses import Status, unresolvable
 
 _TAINT = core_v1_pb2.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 _UNSCHEDULABLE = unresolvable("node(s) were unschedulable")
 
 
-class NodeUnschedulable(FilterPlugin):
+class NodeUnschedulable(FilterPlugin, SignPlugin):
     scope = Scope.NODE_OBJECT
 
     def prepare(self, cycle: Cycle) -> Any:
@@ -37,6 +39,9 @@ class NodeUnschedulable(FilterPlugin):
 
     def explain(self, state: None, verdict: int) -> Status:
         return _UNSCHEDULABLE
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return signers.tolerations(pod.pod)
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
         return [

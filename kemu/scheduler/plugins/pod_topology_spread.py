@@ -25,7 +25,8 @@ from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo, Template
 from kemu.scheduler.cache.terms import HOSTNAME, PodSelector, SpreadConstraint
 from kemu.scheduler.framework.events import Event, Hint, of_the_pod_itself, taints_of
-from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, FilterPlugin, Handle, ScorePlugin
+from kemu.scheduler.framework.interfaces import MAX_SCORE, SKIP, Cycle, FilterPlugin, Handle, ScorePlugin, SignPlugin
+from kemu.scheduler.framework.signers import Fragments
 from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable
 from kemu.scheduler.plugins import node_affinity
 
@@ -124,7 +125,7 @@ class _Softs:
         """By row: nodes that lack a label; None when none is left out."""
 
 
-class PodTopologySpread(FilterPlugin, ScorePlugin):
+class PodTopologySpread(FilterPlugin, ScorePlugin, SignPlugin):
     normalizes = True
 
     def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
@@ -211,6 +212,12 @@ class PodTopologySpread(FilterPlugin, ScorePlugin):
 
     def explain(self, state: _Hards, verdict: int) -> Status:
         return _VIOLATED if verdict & 1 else _NO_LABEL
+
+    def signs(self) -> bool:
+        return not self.system_defaults and not self.defaults
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return None if pod.template.spread_constraints or not self.signs() else {}
 
     def fork(self, state: _Hards) -> _Hards:
         return _Hards(state.cycle, [hard.fork() for hard in state.constraints], state.eligible)

@@ -12,8 +12,10 @@ from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import IntArray
 from kemu.scheduler.cache.nodes import NodeInfo, Taint
 from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.framework import signers
 from kemu.scheduler.framework.events import Event, Hint, of_the_pod_itself, taints_of
-from kemu.scheduler.framework.interfaces import Cycle, FilterPlugin, Scope, ScorePlugin
+from kemu.scheduler.framework.interfaces import Cycle, FilterPlugin, Scope, ScorePlugin, SignPlugin
+from kemu.scheduler.framework.signers import Fragments
 from kemu.scheduler.framework.statuses import Status, unresolvable
 from kemu.scheduler.plugins import normalizing
 
@@ -56,7 +58,7 @@ class _Answers:
         return np.array(self.by_set, dtype=np.int64)[cluster.taint_set_ids[: len(cluster)]]
 
 
-class TaintToleration(FilterPlugin, ScorePlugin):
+class TaintToleration(FilterPlugin, ScorePlugin, SignPlugin):
     scope = Scope.NODE_OBJECT
     normalizes = True
 
@@ -87,6 +89,9 @@ class TaintToleration(FilterPlugin, ScorePlugin):
 
     def normalize(self, state: _Answers, scores: IntArray) -> IntArray:
         return normalizing.by_maximum(scores, reverse=True)
+
+    def sign_pod(self, pod: PodInfo) -> Fragments | None:
+        return signers.tolerations(pod.pod)
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
         return [

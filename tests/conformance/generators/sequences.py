@@ -1,4 +1,4 @@
-"""Pods that one scheduler decides on in turn: samples of large clusters, narrowed searches, several profiles.
+"""Pods that one scheduler decides on in turn: samples of large clusters, narrowed searches, several profiles, batches.
 
 Where a search begins depends on how far the ones before came, so a single wrong step shows in all that follow.
 """
@@ -10,14 +10,15 @@ from typing import Any
 
 Json = dict[str, Any]
 
-FAMILIES = ("sampling", "narrowed", "profiles")
+FAMILIES = ("sampling", "narrowed", "profiles", "batching")
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 APPS = ("web", "db", "cache", "job")
 
 
 def case(family: str, seed: int, number: int) -> Json:
     rng = random.Random(f"{family} {seed} {number}")
-    return _Maker(rng, family).make(f"{family}-s{seed}-{number:05}")
+    maker = _Batches if family == "batching" else _Maker
+    return maker(rng, family).make(f"{family}-s{seed}-{number:05}")
 
 
 class _Maker:
@@ -137,3 +138,101 @@ class _Maker:
 
 
 _SUFFIX = "DuringSchedulingIgnoredDuringExecution"
+
+
+class _Batches(_Maker):
+    """Runs of like pods, most of which fill a node, in profiles without default constraints (OpportunisticBatching)."""
+
+    def make(self, name: str) -> Json:
+        rng = self.rng
+        zones = [f"zone-{letter}" for letter in "abc"[: rng.randrange(1, 4)]]
+        nodes = [self.node(number, zones) for number in range(rng.choice((3, 8, 20, 20, 40, 120, 200)))]
+        self.nodes = [node["metadata"]["name"] for node in nodes]
+        profiles = self.profiles()
+        names = [profile["schedulerName"] for profile in profiles]
+        templates = [self.template() for _ in range(rng.randrange(1, 4))]
+        template, scheduler, pending = templates[0], names[0], []
+        for number in range(rng.randrange(12, 40)):
+            if rng.random() < 0.2:
+                template = rng.choice(templates)
+            if rng.random() < 0.08:
+                scheduler = rng.choice(names)
+            pending.append(self.like(number, template, scheduler))
+        return {
+            "id": name,
+            "family": self.family,
+            "nodes": nodes,
+            "pods": [self.running(number) for number in range(rng.randrange(1 + len(nodes) // 3))],
+            "configuration": {"parallelism": 1, **self.percentage("percentageOfNodesToScore"), "profiles": profiles},
+            "popped": True,
+            "pending": sorted(pending, key=lambda pod: -int(pod["spec"]["priority"])),
+        }
+
+    def profiles(self) -> list[Json]:
+        return [self.profile(name) for name in ("default-scheduler", "second")[: self.rng.choice((1, 1, 1, 2))]]
+
+    def profile(self, name: str) -> Json:
+        rng = self.rng
+        args: Json = {"defaultingType": "List", "defaultConstraints": []}
+        profile: Json = {"schedulerName": name, "pluginConfig": [{"name": "PodTopologySpread", "args": args}]}
+        chance = rng.random()
+        if chance < 0.1:
+            args["defaultingType"] = "System"
+        elif chance < 0.2:
+            soft = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway"}
+            args["defaultConstraints"] = [soft]
+        elif chance < 0.3:
+            ignoring = {"ignorePreferredTermsOfExistingPods": True}
+            profile["pluginConfig"].append({"name": "InterPodAffinity", "args": ignoring})
+        elif chance < 0.4:
+            volumes = ("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone")
+            profile["plugins"] = {"multiPoint": {"disabled": [{"name": one} for one in volumes]}}
+        elif chance < 0.5:
+            unused = rng.choice(("PodTopologySpread", "InterPodAffinity", "ImageLocality", "NodeName"))
+            profile["plugins"] = {"multiPoint": {"disabled": [{"name": unused}]}}
+        if rng.random() < 0.2:
+            strategy = {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}
+            profile["pluginConfig"].append({"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}})
+        return profile
+
+    def template(self) -> Json:
+        made = super().template()
+        made["cpu"] = self.rng.choice(("1100m", "1900m", "2", "2100m", "3", "100m"))
+        made["port"] = self.rng.choice((0, 0, 0, 80, 81))
+        if self.rng.random() < 0.15:
+            made["spec"]["affinity"] = {"nodeAffinity": {"required" + _SUFFIX: self.by_name()}}
+        elif self.rng.random() < 0.7:
+            made["spec"] = {}
+        return made
+
+    def like(self, number: int, template: Json, scheduler: str) -> Json:
+        """A pod of the template, now and then with a difference that counts or does not count."""
+        rng = self.rng
+        made = self.pod(f"pod-{number:03}", template["cpu"], template["app"])
+        spec = made["spec"]
+        spec |= {**template["spec"], "schedulerName": scheduler, "priority": rng.choice((0, 0, 0, 0, 10))}
+        container = spec["containers"][0]
+        if template["port"]:
+            container["ports"] = [{"containerPort": 80, "hostPort": template["port"]}]
+        chance = rng.random()
+        if chance < 0.03:
+            made["metadata"]["labels"]["version"] = str(number)
+        elif chance < 0.06:
+            made["metadata"]["namespace"] = "other"
+        elif chance < 0.09:
+            spec["volumes"] = [{"name": "scratch", "emptyDir": {}}]
+        elif chance < 0.12:
+            spec["volumes"] = [{"name": "settings", "configMap": {"name": f"settings-{number}"}}]
+        elif chance < 0.15:
+            container["image"] = rng.choice(("app:2", "app"))
+        elif chance < 0.18:
+            spec["tolerations"] = [{"key": "only", "operator": "Exists"}]
+        elif chance < 0.21:
+            container["ports"] = [{"containerPort": 80, "hostPort": 82, "protocol": rng.choice(("TCP", "UDP"))}]
+        elif chance < 0.24:
+            made["status"]["nominatedNodeName"] = rng.choice((*self.nodes, "node-gone"))
+        elif chance < 0.27:
+            container["resources"]["limits"] = {"cpu": "8"}
+        elif chance < 0.3:
+            spec["initContainers"] = [{"name": "before", "image": "app:1"}]
+        return made

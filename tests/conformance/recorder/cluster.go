@@ -30,6 +30,7 @@ type question struct {
 	Pods                   []*v1.Pod                       `json:"pods"`
 	Pod                    *v1.Pod                         `json:"pod"`
 	Pending                []*v1.Pod                       `json:"pending"`
+	Popped                 bool                            `json:"popped"` // they come from the queue, in this order
 	Nominated              []*v1.Pod                       `json:"nominated"`
 	Namespaces             []*v1.Namespace                 `json:"namespaces"`
 	Budgets                []*policyv1.PodDisruptionBudget `json:"pdbs"`

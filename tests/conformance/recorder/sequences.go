@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
@@ -66,6 +67,9 @@ func playSequence(asked *question) (*sequence, error) {
 		if err := s.await(pod); err != nil {
 			return nil, err
 		}
+		if asked.Popped && pod.Status.NominatedNodeName == "" {
+			s.scheduler.SchedulingQueue.Add(s.ctx, pod)
+		}
 	}
 	played := &sequence{ID: asked.ID}
 	for _, pod := range asked.Pending {
@@ -76,7 +80,7 @@ func playSequence(asked *question) (*sequence, error) {
 		if _, err := s.snapshot(); err != nil {
 			return nil, err
 		}
-		queued, err := s.queued(pod)
+		queued, err := s.next(pod, asked.Popped)
 		if err != nil {
 			return nil, err
 		}
@@ -85,6 +89,7 @@ func playSequence(asked *question) (*sequence, error) {
 		unfit := &framework.FitError{}
 		if errors.As(err, &unfit) {
 			one.Message = unfit.Error()
+			queued.UnschedulablePlugins = unfit.Diagnosis.UnschedulablePlugins
 		} else if errors.Is(err, scheduler.ErrNoNodesAvailable) {
 			one.Message = err.Error()
 		} else if err != nil {
@@ -92,8 +97,16 @@ func playSequence(asked *question) (*sequence, error) {
 		}
 		played.Decisions = append(played.Decisions, one)
 		if one.Node == "" {
+			if asked.Popped {
+				// Back in the queue: of a nominated pod that is nowhere, only the name would count.
+				cycle := s.scheduler.SchedulingQueue.SchedulingCycle()
+				if err := s.scheduler.SchedulingQueue.AddUnschedulableIfNotPresent(s.logger, queued, cycle); err != nil {
+					return nil, err
+				}
+			}
 			continue
 		}
+		s.scheduler.SchedulingQueue.Done(pod.UID)
 		s.scheduler.SchedulingQueue.Delete(pod)
 		placed := pod.DeepCopy()
 		placed.Spec.NodeName = one.Node
@@ -102,4 +115,20 @@ func playSequence(asked *question) (*sequence, error) {
 		}
 	}
 	return played, nil
+}
+
+// next is the pod as the queue hands it out. Only a pod that was popped begins a scheduling cycle of its own, without
+// which no results are reused (OpportunisticBatching).
+func (s *still) next(pod *v1.Pod, popped bool) (*framework.QueuedPodInfo, error) {
+	if !popped {
+		return s.queued(pod)
+	}
+	queued, err := s.scheduler.SchedulingQueue.Pop(s.logger)
+	if err != nil {
+		return nil, err
+	}
+	if queued.Pod.Name != pod.Name {
+		return nil, fmt.Errorf("the queue hands out %s before %s", queued.Pod.Name, pod.Name)
+	}
+	return queued, nil
 }
