@@ -19,6 +19,7 @@ from kemu.kubelet.pods import statuses
 from kemu.kubelet.pressure import eviction, eviction_loops
 from kemu.kubelet.sync import pod_workers, status_managers
 from kemu.scheduler.cycle import batches, decisions
+from kemu.scheduler.framework.interfaces import Handle
 
 DATA = Path(__file__).parent / "data"
 
@@ -217,7 +218,7 @@ def test_a_nominated_node_that_is_not_tried_first(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("family", ["sampling", "profiles"])
 def test_a_start_row_that_stays_where_it_is(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decisions.Decider, "start_row", property(lambda self: 0, lambda self, row: None))
+    monkeypatch.setattr(Handle, "start_row", property(lambda self: 0, lambda self, row: None), raising=False)
     assert is_noticed("scheduler", family)
 
 
@@ -232,10 +233,11 @@ def test_results_that_are_used_while_the_last_node_has_room(monkeypatch: pytest.
 
 
 def test_a_start_row_that_is_one_node_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    def set_row(self: Any, row: int) -> None:
-        self.profile.handle.start_row = row + 1
+    def set_row(self: Handle, row: int) -> None:
+        self.__dict__["row"] = row + 1 if row else 0
 
-    monkeypatch.setattr(decisions.Decider, "start_row", decisions.Decider.start_row.setter(set_row))  # type: ignore[attr-defined]
+    late = property(lambda self: self.__dict__["row"], set_row)
+    monkeypatch.setattr(Handle, "start_row", late, raising=False)
     assert is_noticed("scheduler", "sampling")
 
 
