@@ -131,7 +131,7 @@ class Evictor:
 
 
 def _is_over(pod: Any) -> bool:
-    """The pod has ended and will not run again."""
+    """The pod has ended, or is being deleted."""
     return pod_phases.is_terminal(pod) or pod.metadata.HasField("deletionTimestamp")
 
 
