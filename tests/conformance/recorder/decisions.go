@@ -5,18 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+	"k8s.io/kubernetes/pkg/scheduler/util"
 )
 
 const drawsBetweenEqualCandidates = 300
@@ -51,6 +55,7 @@ type making struct {
 	NotCandidates     map[string]rejection `json:"notCandidates"`
 	Chosen            *string              `json:"chosen"`
 	ChosenAnyOf       []string             `json:"chosenAnyOf,omitempty"`
+	DecidedBy         string               `json:"decidedBy,omitempty"`
 	PostFilterStatus  string               `json:"postFilterStatus"`
 	PostFilterMessage string               `json:"postFilterMessage"`
 }
@@ -269,11 +274,50 @@ func (s *still) preempt(
 		}
 		found.Candidates[one.Name()] = victims
 	}
+	found.DecidedBy = decidedBy(candidates)
 	found.ChosenAnyOf = s.draws(evaluator, candidates)
 	if len(found.ChosenAnyOf) == 1 {
 		found.Chosen = &found.ChosenAnyOf[0]
 	}
 	return found, nil
+}
+
+// criteria are those of pickOneNodeForPreemption, in its order; the lowest value wins.
+var criteria = []struct {
+	name  string
+	value func(victims *extenderv1.Victims) int64
+}{
+	{"pdbViolations", func(victims *extenderv1.Victims) int64 { return victims.NumPDBViolations }},
+	{"highestPriority", func(victims *extenderv1.Victims) int64 { return int64(corev1helpers.PodPriority(victims.Pods[0])) }},
+	{"sumPriorities", func(victims *extenderv1.Victims) (sum int64) {
+		for _, pod := range victims.Pods {
+			sum += int64(corev1helpers.PodPriority(pod)) + int64(math.MaxInt32+1)
+		}
+		return sum
+	}},
+	{"numVictims", func(victims *extenderv1.Victims) int64 { return int64(len(victims.Pods)) }},
+	{"latestStart", func(victims *extenderv1.Victims) int64 { return -util.GetEarliestPodStartTime(victims).UnixNano() }},
+}
+
+// decidedBy names the criterion by which one candidate was left.
+func decidedBy(candidates []preemption.Candidate) string {
+	if len(candidates) < 2 {
+		return [...]string{"", "onlyCandidate"}[len(candidates)]
+	}
+	left := candidates
+	for _, criterion := range criteria {
+		lowest := int64(math.MaxInt64)
+		for _, one := range left {
+			lowest = min(lowest, criterion.value(one.Victims()))
+		}
+		left = slices.DeleteFunc(slices.Clone(left), func(one preemption.Candidate) bool {
+			return criterion.value(one.Victims()) != lowest
+		})
+		if len(left) == 1 {
+			return criterion.name
+		}
+	}
+	return "tie"
 }
 
 // draws lets the scheduler choose again and again: the order of a map decides between equal candidates.
