@@ -2,6 +2,7 @@
 //
 //	recorder scheduler [file …]    single decisions, and sequences of decisions of one scheduler
 //	recorder timeline [file …]     the whole scheduler over minutes, in virtual time
+//	recorder kubelet [file …]      decisions of the kubelet
 //
 // A file holds one JSON object a line, plain or gzipped: {"case": …}, or a recorded {"case": …, "expect": …}, whose
 // answer is asked anew. Without files it reads standard input. It writes {"case": …, "expect": …} lines to standard
@@ -17,6 +18,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"testing"
 
 	"k8s.io/klog/v2"
@@ -37,8 +39,8 @@ func main() {
 	_ = flag.Set("logtostderr", "false")
 	_ = flag.Set("stderrthreshold", "FATAL")
 	klog.SetOutput(io.Discard)
-	if len(os.Args) < 2 || (os.Args[1] != "scheduler" && os.Args[1] != "timeline") {
-		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline [file …] > recorded.jsonl")
+	if len(os.Args) < 2 || !slices.Contains([]string{"scheduler", "timeline", "kubelet"}, os.Args[1]) {
+		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet [file …] > recorded.jsonl")
 		os.Exit(2)
 	}
 	files := os.Args[2:]
@@ -46,8 +48,12 @@ func main() {
 		files = []string{"/dev/stdin"}
 	}
 	stdout := os.Stdout
-	if os.Args[1] == "scheduler" {
+	switch os.Args[1] {
+	case "scheduler":
 		recordAll(files, answerScheduler, stdout)
+		return
+	case "kubelet":
+		recordAll(files, answerKubelet, stdout)
 		return
 	}
 	inVirtualTime(func(t *testing.T) {
