@@ -6,11 +6,12 @@ import argparse
 import json
 import sys
 
-from tests.conformance.generators import sequences, timelines
+from tests.conformance.generators import kubelet, sequences, timelines
 
 GENERATORS = {
     **dict.fromkeys(sequences.FAMILIES, sequences.case),
     **dict.fromkeys(timelines.FAMILIES, timelines.case),
+    **dict.fromkeys(kubelet.FAMILIES, kubelet.case),
 }
 
 

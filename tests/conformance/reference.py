@@ -220,8 +220,8 @@ def closest(pods: list[Json], needs: list[tuple[str, int]]) -> list[Json]:
 # Admission -----------------------------------------------------------------------------------------------------------
 
 
-def failures(node: Json, labels: Json, pod: Json, others: list[Json]) -> Reasons:
-    """The other resources in alphabetical order."""
+def failures(node: Json, labels: Json, pod: Json, others: list[Json], first_look: Json | None = None) -> Reasons:
+    """The other resources in alphabetical order. ``first_look``: the node that says which extended ones are overlooked."""
     found: Reasons = []
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     places = whole("pods", of(allocatable, "pods"))
@@ -229,7 +229,8 @@ def failures(node: Json, labels: Json, pod: Json, others: list[Json]) -> Reasons
         found.append({"resource": "pods", "requested": 1, "used": len(others), "capacity": places})
     named = {name for one in (*containers(pod), *init_containers(pod)) for name in requested_names(one)}
     named |= {name for name in requested_names(pod["spec"]) if is_pod_level(name)}
-    named = {name for name in named if name in allocatable or not is_extended(name)} | {"cpu", "memory"}
+    listed = allocatable if first_look is None else (first_look.get("status") or {}).get("allocatable") or {}
+    named = {name for name in named if name in listed or not is_extended(name)} | {"cpu", "memory"}
     first = ["cpu", "memory", "ephemeral-storage"]
     for name in [*first, *sorted(named.difference(first))]:
         wanted = node_request(pod, name, running=False)

@@ -14,7 +14,8 @@ from kemu.kubelet.pressure import eviction_messages
 from kemu.kubelet.settings import thresholds
 from kemu.kubelet.usage import stats
 from kemu.objects import quantities, times
-from tests.conformance import reference, test_reference
+from tests.conformance import reference
+from tests.conformance.generators import kubelet as generated
 
 Json = dict[str, Any]
 
@@ -160,9 +161,33 @@ def test_to_tolerate_for_more_than_292_years_is_for_ever() -> None:
 
 def test_requests_and_classes_of_every_recorded_pod() -> None:
     """With the status and without it."""
-    pods = test_reference.some_pods()[::3]
+    pods = generated.recorded_pods()[::3]
     for data in (*pods, *({key: one[key] for key in one if key != "status"} for one in pods)):
         answered = decisions.answer({"id": "qos-0", "pod": data, "memoryCapacity": 1 << 33})
         assert answered["qosClass"] == reference.qos(data)
         for resource, amount in answered["requests"].items():
             assert amount == reference.whole(resource, reference.request(data, resource)), resource
+
+
+def test_each_pod_is_evicted_for_the_limit_that_it_exceeds() -> None:
+    """A pass may evict several, and the metric counts each (pkg/kubelet/eviction, managerImpl.localStorageEviction)."""
+    limited = pod("limited")
+    limited["spec"]["containers"][0]["resources"] = {"limits": {"ephemeral-storage": "1"}}
+    full = pod("full", volumes=[{"name": "v", "emptyDir": {"sizeLimit": "1"}}])
+    stats = [
+        {"podRef": {"uid": one["metadata"]["uid"]}, "volume": [{"name": "v", "usedBytes": 2}], **total}
+        for one, total in ((full, {}), (limited, {"ephemeral-storage": {"usedBytes": 2}}))
+    ]
+    step = {"at": 0, "activePods": ["full", "limited"], "node": {}, "podStats": stats}
+    config = {"evictionPressureTransitionPeriodSeconds": 300, "localStorageCapacityIsolation": True}
+    case = {
+        "id": "eviction-manager-0",
+        "config": config,
+        "filesystem": {},
+        "pods": [full, limited],
+        "probes": [],
+        "steps": [step],
+    }
+    (outcome,) = decisions.answer(case)["steps"][0]["outcomes"]
+    assert outcome["returned"] == ["full", "limited"]
+    assert outcome["evictionSignal"] == "emptydirfs.limit ephemeralpodfs.limit"

@@ -6,12 +6,9 @@ The reference itself is held against the record first.
 
 from __future__ import annotations
 
-import copy
-import functools
 import itertools
 import random
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,55 +17,21 @@ from kemu.conformance import case_files
 from kemu.conformance.kubelet import decisions
 from kemu.kubelet.settings import thresholds
 from tests.conformance import reference
+from tests.conformance.generators import kubelet as generated
 
 Json = dict[str, Any]
-DATA = Path(__file__).parent / "data" / "kubelet"
 SEED = 20261121
 
 
-@functools.cache
 def recorded(family: str) -> list[case_files.Case]:
-    return list(case_files.read(DATA / f"{family}.jsonl.gz"))
+    return list(case_files.read(generated.DATA / f"{family}.jsonl.gz"))
 
 
-@functools.cache
-def some_pods() -> list[Json]:
-    found: list[Json] = []
-    for family in ("admission", "critical-preemption", "eviction-rank", "qos", "critical"):
-        for case in recorded(family):
-            question = case.question
-            found += [*(question.get("pods") or ()), *([question["pod"]] if "pod" in question else ())]
-    return found
-
-
-def named(draw: random.Random, count: int, pool: list[Json] | None = None) -> list[Json]:
-    pods = [copy.copy(pod) for pod in draw.choices(pool or some_pods(), k=count)]
-    for number, pod in enumerate(pods):
-        pod["metadata"] = {**pod["metadata"], "name": f"p{number:02}", "uid": f"uid-p{number:02}"}
-    return pods
+def mixed(family: str, count: int) -> Iterator[Json]:
+    return (generated.case(family, SEED, number) for number in range(count))
 
 
 # Admission and preemption --------------------------------------------------------------------------------------------
-
-
-def admissions(count: int) -> Iterator[Json]:
-    draw = random.Random(SEED)
-    questions = [one.question for one in recorded("admission")]
-    nodes = [one for question in questions for one in (question["node"], question.get("freshNode")) if one]
-    nodes += [one.question["node"] for one in recorded("critical-preemption") if "node" in one.question]
-    for number in range(count):
-        case = {"id": f"admission-{number}", "mode": "predicate", "node": draw.choice(nodes)}
-        (case["pod"],) = named(draw, 1, [draw.choice(draw.choice((questions, some_pods_as_questions())))["pod"]])
-        case["pod"]["metadata"] |= {"name": "incoming", "uid": "uid-incoming"}
-        case["pods"] = named(draw, draw.choice((0, 1, 2, 3, 5, 8, 13)))
-        if draw.random() < 0.3:
-            case["freshNode"] = draw.choice(nodes)
-        yield case
-
-
-@functools.cache
-def some_pods_as_questions() -> list[Json]:
-    return [{"pod": pod} for pod in some_pods()]
 
 
 def admission_differences(case: Json, outcome: Json) -> list[str]:
@@ -95,7 +58,7 @@ def admission_differences(case: Json, outcome: Json) -> list[str]:
         found = reference.failures(node, patched, pod, others)
         fresh = case.get("freshNode")
         if fresh and found and all(one.get("predicate") == "NodeAffinity" for one in found):
-            found = reference.failures(fresh, fresh["metadata"].get("labels") or {}, pod, others)
+            found = reference.failures(fresh, fresh["metadata"].get("labels") or {}, pod, others, node)
         recovery = reference.preempt(pod, found, others)
         left = recovery["remainingReasons"]
         wanted["failureReasons"], wanted["preempted"] = found, recovery["preempted"]
@@ -117,25 +80,6 @@ def admission_differences(case: Json, outcome: Json) -> list[str]:
                 for name in ("requested", "used", "capacity"):
                     one.setdefault(name, 0)
     return [f"{key}: {wanted[key]} {here[key]}" for key in wanted if wanted[key] != here[key]]
-
-
-def preemptions(count: int) -> Iterator[Json]:
-    draw = random.Random(SEED + 1)
-    direct = [one.question for one in recorded("critical-preemption") if one.question["mode"] == "direct"]
-    for number in range(count):
-        base = draw.choice(direct)
-        pods = named(draw, draw.choice((1, 2, 4, 7, 12)), draw.choice((None, base["pods"])))
-        reasons = []
-        for resource in draw.sample(
-            ("pods", "cpu", "memory", "ephemeral-storage", "example.com/gpu", "hugepages-2Mi"),
-            draw.choice((1, 2, 3, 4)),
-        ):
-            # From what one pod has to what all have, and beyond.
-            sizes = [reference.whole(resource, reference.request(pod, resource)) for pod in pods]
-            need = draw.choice((max(sizes), sum(sizes) // 2, sum(sizes), draw.randint(0, sum(sizes) + 1)))
-            capacity = draw.randint(0, 4) * need
-            reasons.append({"resource": resource, "requested": need, "used": capacity, "capacity": capacity})
-        yield {**base, "id": f"critical-preemption-{number}", "pods": pods, "reasons": reasons, "killErrors": []}
 
 
 def preemption_differences(case: Json, outcome: Json) -> list[str]:
@@ -166,7 +110,7 @@ def test_the_reference_agrees_with_the_record_on_admission(family: str) -> None:
 
 def test_admission() -> None:
     preempted = refused = 0
-    for case in admissions(1200):
+    for case in mixed("admission", 1200):
         (outcome,) = decisions.answer(case)["outcomes"]
         assert admission_differences(case, outcome) == [], case
         preempted += bool(outcome["preempted"])
@@ -177,7 +121,7 @@ def test_admission() -> None:
 
 def test_preemption() -> None:
     several = 0
-    for case in preemptions(1000):
+    for case in mixed("critical-preemption", 1000):
         (outcome,) = decisions.answer(case)["outcomes"]
         assert preemption_differences(case, outcome) == [], case
         several += len(outcome["preempted"]) > 2
@@ -201,27 +145,13 @@ def ranking_differences(case: Json, rankings: Json) -> list[str]:
     return found
 
 
-def rankings(count: int) -> Iterator[Json]:
-    draw = random.Random(SEED + 2)
-    questions = [one.question for one in recorded("eviction-rank")]
-    stats = [one for question in questions for one in question.get("stats") or ()]
-    pods = [one for question in questions for one in question.get("pods") or ()]
-    for number in range(count):
-        some = named(draw, draw.choice((0, 1, 2, 5, 11, 20)), pods)
-        measured = [
-            {**draw.choice(stats), "podRef": {"uid": pod["metadata"]["uid"]}} for pod in some if draw.random() < 0.85
-        ]
-        layout = draw.choice(questions).get("filesystem")
-        yield {"id": f"eviction-rank-{number}", "pods": some, "stats": measured, "filesystem": layout}
-
-
 def test_the_reference_agrees_with_the_record_on_ranking() -> None:
     for one in recorded("eviction-rank"):
         assert ranking_differences(one.question, one.expect["rankings"]) == [], one.id
 
 
 def test_ranking() -> None:
-    for case in rankings(600):
+    for case in mixed("eviction-rank", 600):
         assert ranking_differences(case, decisions.answer(case)["rankings"]) == [], case
 
 
@@ -252,45 +182,6 @@ def test_amounts_of_thresholds() -> None:
 # Taints --------------------------------------------------------------------------------------------------------------
 
 
-def taint_cases(count: int) -> Iterator[Json]:
-    """Times of events and of tolerations never meet: those end in other milliseconds."""
-    draw = random.Random(SEED + 4)
-    questions = [one.question for one in recorded("taint-eviction")]
-    pods = [pod for question in questions for pod in question["pods"] or ()]
-    nodes = [node for question in questions for node in question["nodes"] or ()]
-    events = [event for question in questions for event in question.get("events") or ()]
-    for number in range(count):
-        some = [{**node, "metadata": {"name": f"n{index}"}} for index, node in enumerate(draw.choices(nodes, k=3))]
-        named_pods = named(draw, draw.randint(1, 8), pods)
-        added: list[Json] = []
-        for index, pod in enumerate(named_pods):
-            pod["spec"] = {**pod["spec"], "nodeName": draw.choice(("n0", "n1", "n2", ""))}
-            added.append({"do": "addPod", "newPod": pod}) if index > 5 else None
-        happen: list[Json] = [*added]
-        for event in draw.choices(events, k=draw.randint(0, 14)):
-            if event["do"] == "addPod":
-                continue
-            changed = dict(event)
-            if "node" in changed:
-                changed["node"] = draw.choice(("n0", "n1", "n2"))
-            if "pod" in changed:
-                changed["pod"] = f"p{draw.randint(0, 7):02}"
-            happen.append(changed)
-        draw.shuffle(happen)
-        times = sorted(draw.sample(range(1, 900), len(happen)))
-        # No two of these times differ by whole seconds.
-        happen = [
-            {**one, "atMs": at * 1000 + index + 1} for index, (one, at) in enumerate(zip(happen, times, strict=True))
-        ]
-        yield {
-            "id": f"taint-eviction-{number}",
-            "nodes": some,
-            "pods": named_pods[:6],
-            "events": happen,
-            "horizonMs": 1_000_500,
-        }
-
-
 def taint_differences(case: Json, answer: Json) -> list[str]:
     wanted = reference.deletions(case)
     found = sorted((one["atMs"], one["pod"]) for one in answer.get("deletions") or ())
@@ -304,7 +195,7 @@ def test_the_reference_agrees_with_the_record_on_taints() -> None:
 
 def test_taints() -> None:
     deleted = 0
-    for case in taint_cases(800):
+    for case in mixed("taint-eviction", 800):
         answer = decisions.answer(case)
         assert taint_differences(case, answer) == [], case
         deleted += len(answer["deletions"])

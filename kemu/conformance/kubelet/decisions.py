@@ -18,13 +18,15 @@ from kemu.objects import qos, requests
 
 Json = dict[str, Any]
 
+MIXED = "-mixed"
+"""What the families of cases end in that were mixed from the parts of others, and ask the same questions."""
 _QOS_RESOURCES = ("cpu", "memory", "ephemeral-storage", "hugepages-2Mi", "example.com/gpu", "pods")
 
 
 def answer(case: Json) -> Json:
     """What kemu decides about a case. Raises KeyError for an unknown family."""
-    family, _, _ = case["id"].rpartition("-")
-    return _FAMILIES[family](case)
+    family = case.get("family") or case["id"].rpartition("-")[0]
+    return _FAMILIES[family.removesuffix(MIXED)](case)
 
 
 # Families ------------------------------------------------------------------------------------------------------------

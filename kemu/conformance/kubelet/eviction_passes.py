@@ -61,7 +61,7 @@ def manager(case: Json) -> Json:
                     {
                         "attemptedReclaim": outcome.reclaimed,
                         "gc": outcome.collections,
-                        "evictionSignal": outcome.signal,
+                        "evictionSignal": " ".join(sorted({one.signal for one in outcome.evictions})),
                         "evictions": _evict(outcome),
                         "returned": [one.pod.metadata.name for one in outcome.evictions],
                     }

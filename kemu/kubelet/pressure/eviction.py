@@ -55,6 +55,8 @@ class Eviction:
     grace_s: int
     """Instead of the pod's own grace period."""
     message: str
+    signal: str
+    """The signal, or the limit, for which the pod is evicted."""
     disrupts: bool = True
     """Whether the pod's DisruptionTarget condition is set, with this message."""
 
@@ -64,8 +66,6 @@ class Outcome:
     """The result of a pass."""
 
     evictions: list[Eviction] = field(default_factory=list)
-    signal: str = ""
-    """The signal, or the limit, for which pods are evicted."""
     reclaimed: str = ""
     """The resource that the pass tried to reclaim."""
     collections: list[str] = field(default_factory=list)
@@ -199,8 +199,8 @@ class Manager:
                 continue
             excess = local_storage.excess(pod, usage, self.layout)
             if excess is not None:
-                outcome.signal = excess.limit
-                outcome.evictions.append(Eviction(pod, IMMEDIATE_GRACE_S, excess.message, disrupts=False))
+                one = Eviction(pod, IMMEDIATE_GRACE_S, excess.message, excess.limit, disrupts=False)
+                outcome.evictions.append(one)
 
     def _reclaim(
         self,
@@ -226,8 +226,7 @@ class Manager:
                 pod,
                 summary.pods.get(pod.metadata.uid),
             )
-            outcome.signal = threshold.signal
-            outcome.evictions.append(Eviction(pod, self._grace_s(threshold, pod), message))
+            outcome.evictions.append(Eviction(pod, self._grace_s(threshold, pod), message, threshold.signal))
             return
 
     def _reclaim_from_node(self, signal: str, can: Surroundings, outcome: Outcome) -> bool:

@@ -317,7 +317,7 @@ class EvictionLoop:
                     "pod": worker.key,
                     "uid": worker.uid,
                     "node": self._node_name,
-                    "signal": outcome.signal,
+                    "signal": one.signal,
                     "grace_s": one.grace_s,
                     "message": one.message,
                 },

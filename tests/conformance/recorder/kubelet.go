@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
+	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/api/v1/resource"
@@ -27,9 +28,15 @@ var kubeletFamilies = map[string]func(json.RawMessage) (any, error){
 	"eviction-manager":    answerEvictionManager,
 }
 
+// familiesInTime run controllers in virtual time.
+var familiesInTime = map[string]func(*testing.T, json.RawMessage) (any, error){
+	"eviction-loop":  answerEvictionLoop,
+	"taint-eviction": answerTaintEviction,
+}
+
 // answerKubelet answers a decision of the kubelet. The id of a case begins with its family; families of generated cases
 // end in "-mixed" and ask the same questions.
-func answerKubelet(data json.RawMessage) (any, error) {
+func answerKubelet(t *testing.T, data json.RawMessage) (any, error) {
 	asked := struct{ ID, Family string }{}
 	if err := json.Unmarshal(data, &asked); err != nil {
 		return nil, err
@@ -38,11 +45,14 @@ func answerKubelet(data json.RawMessage) (any, error) {
 	if family == "" {
 		family = asked.ID[:max(0, strings.LastIndex(asked.ID, "-"))]
 	}
-	answer, known := kubeletFamilies[strings.TrimSuffix(family, "-mixed")]
-	if !known {
-		return nil, fmt.Errorf("%s: the recorder cannot ask the family %q", asked.ID, family)
+	family = strings.TrimSuffix(family, "-mixed")
+	if answer, known := kubeletFamilies[family]; known {
+		return answer(data)
 	}
-	return answer(data)
+	if answer, known := familiesInTime[family]; known {
+		return answer(t, data)
+	}
+	return nil, fmt.Errorf("%s: the recorder cannot ask the family %q", asked.ID, family)
 }
 
 // distinct asks again and again and returns all different answers, in the order in which they first came.

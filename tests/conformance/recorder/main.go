@@ -2,7 +2,7 @@
 //
 //	recorder scheduler [file …]    single decisions, and sequences of decisions of one scheduler
 //	recorder timeline [file …]     the whole scheduler over minutes, in virtual time
-//	recorder kubelet [file …]      decisions of the kubelet
+//	recorder kubelet [file …]      decisions of the kubelet, and of the controllers that evict pods
 //
 // A file holds one JSON object a line, plain or gzipped: {"case": …}, or a recorded {"case": …, "expect": …}, whose
 // answer is asked anew. Without files it reads standard input. It writes {"case": …, "expect": …} lines to standard
@@ -48,16 +48,16 @@ func main() {
 		files = []string{"/dev/stdin"}
 	}
 	stdout := os.Stdout
-	switch os.Args[1] {
-	case "scheduler":
+	if os.Args[1] == "scheduler" {
 		recordAll(files, answerScheduler, stdout)
 		return
-	case "kubelet":
-		recordAll(files, answerKubelet, stdout)
-		return
+	}
+	answer := answerTimeline
+	if os.Args[1] == "kubelet" {
+		answer = answerKubelet
 	}
 	inVirtualTime(func(t *testing.T) {
-		recordAll(files, func(data json.RawMessage) (any, error) { return answerTimeline(t, data) }, stdout)
+		recordAll(files, func(data json.RawMessage) (any, error) { return answer(t, data) }, stdout)
 	})
 }
 
