@@ -221,7 +221,7 @@ def closest(pods: list[Json], needs: list[tuple[str, int]]) -> list[Json]:
 
 
 def failures(node: Json, labels: Json, pod: Json, others: list[Json], first_look: Json | None = None) -> Reasons:
-    """The other resources in alphabetical order. ``first_look``: the node that says which extended ones are overlooked."""
+    """The other resources in alphabetical order. ``first_look``: the node that decides which extended ones count."""
     found: Reasons = []
     allocatable = (node.get("status") or {}).get("allocatable") or {}
     places = whole("pods", of(allocatable, "pods"))
