@@ -65,18 +65,24 @@ def test_small_latencies_decide_nothing(call_ms: int, step_ms: int) -> None:
     assert wrong in ([], ["priority-s1101-00044"][: 1 - step_ms])
 
 
+FEW = 5
+"""Outcomes: the real scheduler played each timeline twelve times, which finds all of a few, but not all of many."""
+
+
 def test_whatever_lot_is_drawn_the_answer_is_among_the_recorded_ones() -> None:
     """And each of them comes up: the choice between equals is as free as that of the real scheduler.
 
-    But where pods wait for permits, which of two writes comes first within a millisecond leads to outcomes of its own.
+    Two exceptions: where pods wait for permits, which of two writes comes first within a millisecond leads to outcomes
+    of its own; and an attempt at the very end of a record may be in it or not.
     """
-    several = [case for case in CASES if len(case.expect["outcomes"]) > 1]
+    several = [case for case in CASES if 1 < len(case.expect["outcomes"]) <= FEW]
     assert several
     for case in several:
-        missing = set(range(len(case.expect["outcomes"])))
+        outcomes, end_s = case.expect["outcomes"], case.question["horizon_s"]
+        missing = {n for n, one in enumerate(outcomes) if all(entry["t_s"] < end_s for entry in one["timeline"])}
         for seed in range(25):
             answer = small_clusters.play(case.question, seed)
-            equal = {n for n, one in enumerate(case.expect["outcomes"]) if not timelines.difference(answer, one)}
+            equal = {n for n, one in enumerate(outcomes) if not timelines.difference(answer, one)}
             assert equal, (case.id, seed)
             missing -= equal
         assert not missing or case.family == "permit", case.id
