@@ -110,11 +110,14 @@ class InboundCalls:
 
         async def answer(request: Any, context: Any) -> Any:
             caller = _from_metadata(context.invocation_metadata(), CALLER) or ""
+            if actor.gone:
+                # It went between the arrival of the call and now.
+                await context.abort(grpc.StatusCode.UNAVAILABLE, f"{actor.name} does not run here")
             task = asyncio.current_task()
             assert task is not None
             self._running[task] = caller
+            guarded = PartitionedContext(context, actor, caller)
             try:
-                guarded = PartitionedContext(context, actor, caller)
                 if actor.partitions.active:
                     self._watch_cut(task, caller)
                     await actor.partitions.passage(caller, actor.name)
@@ -132,12 +135,14 @@ class InboundCalls:
                 why = self._severed.get(task)
                 if why is None:
                     raise
+                await guarded.written()
                 await context.abort(grpc.StatusCode.UNAVAILABLE, why)
             except grpc.aio.AbortError:
                 raise
             except Exception as error:
                 # An error caused by the end of the connection is not the actor's fault.
                 if task in self._severed:
+                    await guarded.written()
                     await context.abort(grpc.StatusCode.UNAVAILABLE, self._severed[task])
                 elif not context.done():
                     actor.handler_failed(method, error)
@@ -178,9 +183,10 @@ class InboundCalls:
 class PartitionedContext:
     """The ``context`` of a call from another cell: gRPC's own, but partitions hold its messages back."""
 
-    __slots__ = ("_actor", "_caller", "_context")
+    __slots__ = ("_actor", "_caller", "_context", "_writing")
 
     def __init__(self, context: Any, actor: Receiver, caller: str) -> None:
+        self._writing: asyncio.Task[None] | None = None
         self._context = context
         self._actor = actor
         self._caller = caller
@@ -198,7 +204,14 @@ class PartitionedContext:
             await actor.partitions.passage(actor.name, self._caller)
         if actor.gone:
             raise asyncio.CancelledError
-        await self._context.write(message)
+        # gRPC cannot revoke a write: after a cancellation it would go on, and refuse the status that ends the call.
+        self._writing = asyncio.ensure_future(self._context.write(message))
+        await asyncio.shield(self._writing)
+
+    async def written(self) -> None:
+        """Wait for the write that is under way; whether it succeeds does not matter."""
+        if self._writing is not None and not self._writing.done():
+            await asyncio.wait([self._writing])
 
     async def abort(self, *args: Any, **kwargs: Any) -> NoReturn:
         if self._actor.gone:

@@ -1,0 +1,84 @@
+"""What a call meets when its actor goes: without Ray and without sockets, so that the moment can be chosen."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import grpc
+import pytest
+
+from kemu.runtime.ray.cell.inbound import InboundCalls
+
+
+class Context:
+    """gRPC's, whose write ends when told and whose abort says whether one was under way."""
+
+    def __init__(self) -> None:
+        self.began, self.release = asyncio.Event(), asyncio.Event()
+        self.writing = False
+        self.aborted: tuple[grpc.StatusCode, bool] | None = None
+
+    def invocation_metadata(self) -> tuple[()]:
+        return ()
+
+    async def write(self, message: Any) -> None:
+        self.writing = True
+        self.began.set()
+        await self.release.wait()
+        self.writing = False
+
+    async def abort(self, code: grpc.StatusCode, details: str) -> None:
+        self.aborted = (code, self.writing)
+        raise grpc.aio.AbortError
+
+    def done(self) -> bool:
+        return False
+
+
+def calls_of(behaviour: Any) -> tuple[Any, Any, InboundCalls]:
+    handler = grpc.stream_stream_rpc_method_handler(behaviour)
+    actor: Any = SimpleNamespace(
+        name="echo/0",
+        gone=False,
+        partitions=SimpleNamespace(active=False),
+        offered=SimpleNamespace(handlers={"/echo": handler}),
+        handler_failed=lambda method, error: None,
+    )
+    calls = InboundCalls(actor)
+    wrapped = calls.handler("/echo")
+    assert wrapped is not None
+    return wrapped.stream_stream, actor, calls
+
+
+async def test_a_call_that_arrived_before_the_crash_does_not_run_after_it() -> None:
+    ran = []
+
+    async def behaviour(requests: Any, context: Any) -> None:
+        ran.append(context)
+
+    answer, actor, _ = calls_of(behaviour)
+    actor.gone = True
+    context = Context()
+    with pytest.raises(grpc.aio.AbortError):
+        await answer(None, context)
+    assert (ran, context.aborted) == ([], (grpc.StatusCode.UNAVAILABLE, False))
+
+
+async def test_the_status_that_ends_a_call_waits_for_the_write_under_way() -> None:
+    async def behaviour(requests: Any, context: Any) -> None:
+        await context.write(b"one")
+
+    answer, _, calls = calls_of(behaviour)
+    context = Context()
+    task = asyncio.ensure_future(answer(None, context))
+    await context.began.wait()
+    calls.close("reset")
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert context.aborted is None
+    context.release.set()
+    with pytest.raises(grpc.aio.AbortError):
+        await task
+    assert context.aborted == (grpc.StatusCode.UNAVAILABLE, False)
