@@ -9,6 +9,7 @@ import pytest
 from kemu.errors import ScenarioError
 from kemu.objects.conversion import convert
 from kemu.runtime.env import SECOND_NS
+from kemu.scenario.format import timing_keys
 from kemu.scenario.loading import loader
 from kemu.scenario.scenarios import Arrivals, Scenario, VictimCount
 from tests.scenario.texts import HEAD, NODES, load, pod
@@ -180,6 +181,15 @@ def test_timing_is_in_seconds() -> None:
         "schedulingCycle": {"base": 0.001, "perNode": 0.000002},
         "podStart": {"lognormal": {"median": 1.0, "p99": 8.0}},
     }
+
+
+def test_a_preset_of_times() -> None:
+    realistic = load("timing: realistic").timing
+    assert set(realistic) == set(timing_keys.REALISTIC)
+    assert realistic["watchLatency"] == {"lognormal": {"median": 0.003, "p99": 0.02}}
+    changed = load("timing: {watchLatency: 5ms, preset: realistic}").timing
+    assert changed == {**realistic, "watchLatency": 0.005}
+    assert load("timing: constant").timing == load("timing: {}").timing == {}
 
 
 def test_faults() -> None:

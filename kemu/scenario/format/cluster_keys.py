@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 
 from kemu.scenario.format import kubelet_keys
-from kemu.scenario.format.distribution_keys import TIME, Cost
 from kemu.scenario.format.shapes import (
     NAME,
     POSITIVE_SECONDS,
@@ -144,27 +143,3 @@ EXTENDER = Record(
         "args": Key(Free(), "What the class is given."),
     }
 )
-
-TIMING: dict[str, Key] = {
-    "apiLatency": Key(TIME, "Between clients and API servers, one way."),
-    "watchLatency": Key(TIME, "From API servers to watching clients."),
-    "storeLatency": Key(TIME, "Between API servers and the store, one way."),
-    "schedulingCycle": Key(
-        Cost(
-            TIME,
-            Record(
-                {
-                    "base": Key(TIME, "For every attempt."),
-                    "perNode": Key(TIME, "For every node looked at."),
-                    "perEvaluation": Key(TIME, "For every set of pods that an experiment switch tries on a node."),
-                }
-            ),
-        ),
-        "How long an attempt to schedule a pod takes.",
-    ),
-    "bind": Key(TIME, "From the decision until the binding is sent."),
-    "kubeletSync": Key(TIME, "From what a kubelet hears until it acts."),
-    "podStart": Key(TIME, "From admission until the containers run, where a pod does not say."),
-    "imagePull": Key(TIME, "How long an image takes that the node does not have."),
-}
-"""The times of the cluster's own work."""

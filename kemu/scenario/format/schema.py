@@ -1,7 +1,7 @@
 """The keys of the scenario format: which there are, what each may hold, which of them kemu has built.
 
 Role: the one table that :mod:`kemu.scenario.loading.loader` checks files against, and that ``kemu scenarios schema``
-turns into JSON Schema for editors. :mod:`kemu.scenario.keys` has its parts, by what they speak of; docs/scenarios.md
+turns into JSON Schema for editors. its neighbours have its parts, by what they speak of; docs/scenarios.md
 explains the same keys to people.
 """
 
@@ -10,7 +10,14 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.apiserver import admission
-from kemu.scenario.format import cluster_keys, controller_keys, expectation_keys, timeline_keys, workload_keys
+from kemu.scenario.format import (
+    cluster_keys,
+    controller_keys,
+    expectation_keys,
+    timeline_keys,
+    timing_keys,
+    workload_keys,
+)
 from kemu.scenario.format.shapes import (
     DEFINITIONS,
     DURATION,
@@ -78,7 +85,9 @@ SPEC: dict[str, Key] = {
     ),
     "controllers": Key(controller_keys.SHAPE, "Which controllers run; by default those that the scenario needs."),
     "images": Key(MapOf(QUANTITY), "How large images are, by name."),
-    "timing": Key(Record(cluster_keys.TIMING), "How long things take; each a value or a distribution."),
+    "timing": Key(
+        timing_keys.Timing(), "How long things take: a preset, or times, each a value or a distribution, or both."
+    ),
     "priorityClasses": Key(
         MapOf(
             ScalarOr(
