@@ -2,5 +2,5 @@
 
 ``workqueues`` holds what a controller has to do next, ``recorders`` writes Event objects, ``retries`` repeats requests
 while the API server is away. Below them, ``sessions`` batches requests and ``watches`` multiplexes watches, each on one
-of the ``streams``.
+of the ``streams``; ``endpoints`` chooses the API server that both connect to.
 """

@@ -7,16 +7,16 @@ informers (:mod:`kemu.client.informers`) over the one ``Watch`` stream of the cl
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
-from kemu.client import sessions, watches
+from kemu.client import endpoints, sessions, watches
 from kemu.k8s import core_v1_pb2
 from kemu.objects import resources
 from kemu.runtime.env import Env
-from kemu.v1 import api_pb2, api_pb2_grpc
+from kemu.v1 import api_pb2
 
 ListResult = sessions.ListResult
 
@@ -29,20 +29,19 @@ PATCH_TYPES = {
 
 
 class Client:
-    """One actor's connection to one API server.
+    """One actor's connection to an API server: to the first one, or, when that is lost, to another one.
 
     ``resource`` is always a plural (``pods``); methods return the object as it is after the request and raise
     :class:`kemu.errors.ApiError` subclasses. Connects at the first request.
     """
 
-    __slots__ = ("_session", "apiserver", "env", "watches")
+    __slots__ = ("_session", "env", "servers", "watches")
 
-    def __init__(self, env: Env, apiserver: str = "apiserver/0") -> None:
+    def __init__(self, env: Env, apiservers: str | Sequence[str] = "apiserver/0") -> None:
         self.env = env
-        self.apiserver = apiserver
-        stub = api_pb2_grpc.ApiStub(env.dial(apiserver))  # type: ignore[no-untyped-call]
-        self._session = sessions.Session(env, stub.Session, apiserver)
-        self.watches = watches.Watches(env, stub.Watch, apiserver)
+        self.servers = endpoints.Endpoints(env, apiservers)
+        self._session = sessions.Session(env, self.servers)
+        self.watches = watches.Watches(env, self.servers)
         """The one Watch stream of this client, for informers."""
 
     async def create(self, obj: M) -> M:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from google.protobuf.message import Message
 
 from kemu import errors
-from kemu.client import streams
+from kemu.client import endpoints, streams
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2
@@ -51,18 +51,17 @@ def error_of(status_bytes: bytes) -> errors.ApiError:
 class Session:
     """Connects at the first request."""
 
-    __slots__ = ("_batches", "_env", "_in_flight", "_last_id", "_peer", "_room", "_stream")
+    __slots__ = ("_batches", "_env", "_in_flight", "_last_id", "_room", "_stream")
 
-    def __init__(self, env: Env, method: Any, peer: str) -> None:
+    def __init__(self, env: Env, servers: endpoints.Endpoints) -> None:
         self._env = env
-        self._peer = peer
         self._last_id = 0
         self._in_flight: dict[int, tuple[asyncio.Future[Any], type[Message], bool]] = {}
         """Future, class of the objects in the answer, and whether it changes the cluster; by id."""
         self._batches: list[api_pb2.SessionRequest] = []
         """Not yet written, oldest first; the last one is still growing while it has ``_room``."""
         self._room = 0
-        self._stream = streams.Stream(env, method, f"session {peer}", self)
+        self._stream = streams.Stream(env, servers, "Session", self)
         env.awaits(self._awaited)
 
     def next_call(self) -> api_pb2.Call:
@@ -141,9 +140,9 @@ class Session:
             else:
                 future.set_result(answer)
 
-    def on_lost(self, why: str) -> None:
+    def on_lost(self, peer: str, why: str) -> None:
         unsent = {call.id for batch in self._batches for call in batch.calls}
         for call_id in [call_id for call_id in self._in_flight if call_id not in unsent]:
             future = self._in_flight.pop(call_id)[0]
             if not future.done():
-                future.set_exception(errors.ServiceUnavailable(f"the connection to {self._peer} was lost: {why}"))
+                future.set_exception(errors.ServiceUnavailable(f"the connection to {peer} was lost: {why}"))

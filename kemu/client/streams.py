@@ -1,7 +1,7 @@
 """A bidirectional gRPC stream that is opened when it is needed and opened again after it broke.
 
 Its owner decides what travels on it (:mod:`kemu.client.sessions`: requests; :mod:`kemu.client.watches`: watches); this
-module decides when to open, read, write and wait.
+module decides when to open, read, write and wait; :mod:`kemu.client.endpoints` decides to which API server.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import grpc
 
+from kemu.client import endpoints
 from kemu.runtime.env import SECOND_NS, Env
 
 BACKOFF_INITIAL_S = 0.8
@@ -61,20 +62,21 @@ class Owner(Protocol):
 
     def on_message(self, message: Any) -> None: ...
 
-    def on_lost(self, why: str) -> None:
-        """The stream has ended, from either side."""
+    def on_lost(self, peer: str, why: str) -> None:
+        """The stream to ``peer`` has ended, from either side."""
         ...
 
 
 class Stream:
-    """One stream at a time of one method of one peer."""
+    """One stream at a time of one method of the API."""
 
-    __slots__ = ("_backoff", "_env", "_method", "_name", "_owner", "_task", "_waiter")
+    __slots__ = ("_backoff", "_endpoints", "_env", "_method", "_name", "_owner", "_task", "_waiter")
 
-    def __init__(self, env: Env, method: Any, name: str, owner: Owner) -> None:
+    def __init__(self, env: Env, servers: endpoints.Endpoints, method: str, owner: Owner) -> None:
         self._env = env
+        self._endpoints = servers
         self._method = method
-        self._name = name
+        self._name = f"{method.lower()} {servers.current}"
         self._owner = owner
         self._backoff = Backoff(env)
         self._task: asyncio.Task[None] | None = None
@@ -90,7 +92,7 @@ class Stream:
             self._task = self._env.spawn(self._run(), self._name)
 
     async def _run(self) -> None:
-        clock, owner = self._env.clock, self._owner
+        clock, owner, servers = self._env.clock, self._owner, self._endpoints
         not_before_ns = 0
         while True:
             if not owner.is_wanted():
@@ -98,28 +100,31 @@ class Stream:
                 continue
             if clock.now_ns() < not_before_ns:
                 await clock.sleep_until_ns(not_before_ns)
-            call = self._method()
+            peer = servers.current
+            call = servers.open(self._method)
             owner.on_open()
             writer = self._env.spawn(self._write(call), f"{self._name} writer")
-            why = await self._read(call)
+            why, is_broken = await self._read(call, peer)
             writer.cancel()
-            owner.on_lost(why)
-            not_before_ns = clock.now_ns() + int(self._backoff.next_s() * SECOND_NS)
+            owner.on_lost(peer, why)
+            if not (is_broken and servers.lost(peer)):
+                not_before_ns = clock.now_ns() + int(self._backoff.next_s() * SECOND_NS)
 
-    async def _read(self, call: Any) -> str:
-        """Until the stream ends. Returns why it did."""
+    async def _read(self, call: Any, peer: str) -> tuple[str, bool]:
+        """Until the stream ends. Returns why it did, and whether the connection broke."""
         read, on_message = call.read, self._owner.on_message
         fresh = True
         while True:
             try:
                 message = await read()
             except grpc.aio.AioRpcError as error:
-                return str(error.details() or error.code().name)
+                return str(error.details() or error.code().name), error.code() is grpc.StatusCode.UNAVAILABLE
             if message is grpc.aio.EOF:  # type: ignore[attr-defined]
-                return "the stream was closed by the other side"
+                return "the stream was closed by the other side", False
             if fresh:
                 fresh = False
                 self._backoff.reset()
+                self._endpoints.answered(peer)
             on_message(message)
             # While this waits for the next one, nobody needs the last: there are thousands of idle streams.
             del message

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from kemu.client import streams
+from kemu.client import endpoints, streams
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2
 
@@ -36,12 +36,12 @@ class Watches:
 
     __slots__ = ("_last_id", "_open", "_outgoing", "_stream", "_subscribers")
 
-    def __init__(self, env: Env, method: Any, peer: str) -> None:
+    def __init__(self, env: Env, servers: endpoints.Endpoints) -> None:
         self._last_id = 0
         self._subscribers: dict[int, Subscriber] = {}
         self._outgoing: list[api_pb2.WatchRequest] = []
         self._open = False
-        self._stream = streams.Stream(env, method, f"watch {peer}", self)
+        self._stream = streams.Stream(env, servers, "Watch", self)
 
     def next_id(self) -> int:
         """An id never used before by this client."""
@@ -93,7 +93,7 @@ class Watches:
         for subscriber in touched:
             subscriber.end_batch()
 
-    def on_lost(self, why: str) -> None:
+    def on_lost(self, peer: str, why: str) -> None:
         self._open = False
 
 

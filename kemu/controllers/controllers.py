@@ -1,8 +1,8 @@
 """What the controllers of the cluster share: their set-up, their work loop, and the writes that all of them make.
 
-Every controller is an actor ``controller/<name>`` over informers. Config (plain data): ``apiserver`` (the actor to talk
-to), ``lag`` (the delay between an event and the reaction to it: seconds, or a distribution of seconds), and the
-settings that each controller names itself.
+Every controller is an actor ``controller/<name>`` over informers. Config (plain data): ``apiserver`` (the API server to
+talk to; or a list, the others for when that one is lost), ``lag`` (the delay between an event and the reaction to it:
+seconds, or a distribution of seconds), and the settings that each controller names itself.
 """
 
 from __future__ import annotations

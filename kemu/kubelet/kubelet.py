@@ -1,7 +1,8 @@
 """The actor of one node, ``kubelet/<node>``: wires the node's own object, its pods, and the watch of them together.
 
-Config (plain data): ``node`` (a serialised core/v1 Node: what to register), ``apiserver`` (the actor to talk to),
-``kubelet`` (fields of a KubeletConfiguration), ``timing`` (``kubeletSync``, ``podStart``, ``imagePull``: seconds or
+Config (plain data): ``node`` (a serialised core/v1 Node: what to register), ``apiserver`` (the API server to
+talk to; or a list, the others for when that one is lost), ``kubelet`` (fields of a KubeletConfiguration),
+``timing`` (``kubeletSync``, ``podStart``, ``imagePull``: seconds or
 distributions), ``machine`` and ``usage`` (:mod:`kemu.kubelet.usage.machines`, :mod:`kemu.kubelet.usage.usages`),
 ``images`` (sizes in bytes, by name with tag), ``heartbeats`` (False: no leases and no reports of an unchanged node),
 ``standing`` (when it may state heartbeats instead of sending them: :class:`kemu.kubelet.node.leases.Calms`),

@@ -30,7 +30,7 @@ class Operator:
         self._roster = roster
         self._beats = beats
         self._env = runtime.env(OPERATOR)
-        self._client = Client(self._env, plans.apiserver_of(scenario, 0))
+        self._client = Client(self._env, plans.apiservers_of(scenario, 0))
         self.machines = Machines(runtime, self._env, scenario.seed)
         for spec in plans.kubelets(scenario, beats):
             self.machines.know(spec)

@@ -51,19 +51,22 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
     return specs
 
 
-def apiserver_of(scenario: Scenario, index: int) -> str:
-    """Clients are spread over the API servers in turn."""
-    return f"apiserver/{index % scenario.apiserver_replicas}"
+def apiservers_of(scenario: Scenario, index: int) -> str | list[str]:
+    """Clients are spread over the API servers in turn. The first one is where the client begins, the others are where
+    it goes when that is lost; a plain name if there is only one."""
+    count = scenario.apiserver_replicas
+    names = [f"apiserver/{(index + n) % count}" for n in range(count)]
+    return names if count > 1 else names[0]
 
 
 def user(scenario: Scenario) -> list[ActorSpec]:
-    return [users.spec(scenario, USER, apiserver_of(scenario, 0))]
+    return [users.spec(scenario, USER, apiservers_of(scenario, 0))]
 
 
 def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> ActorSpec:
     config: Mapping[str, Any] = {
         "node": node.message.SerializeToString(deterministic=True),
-        "apiserver": apiserver_of(scenario, index),
+        "apiserver": apiservers_of(scenario, index),
         "kubelet": {name: value for name, value in node.kubelet.items() if name != "staticPods"},
         "staticPods": [pod.SerializeToString(deterministic=True) for pod in node.static_pods],
         "timing": dict(scenario.timing),
@@ -89,7 +92,7 @@ def extenders(scenario: Scenario) -> list[ActorSpec]:
         config = {
             "plugin": extender.plugin,
             "args": dict(extender.args),
-            "apiserver": apiserver_of(scenario, index),
+            "apiserver": apiservers_of(scenario, index),
         }
         specs.append(ActorSpec(f"extender/{extender.name}", EXTENDER_FACTORY, config))
     return specs
@@ -102,7 +105,7 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
             config = {
                 "name": scheduler.name,
                 "replica": replica,
-                "apiserver": apiserver_of(scenario, len(specs)),
+                "apiserver": apiservers_of(scenario, len(specs)),
                 "config": dict(scheduler.config),
                 "policy": dict(scheduler.policy),
                 "timing": dict(scenario.timing),
@@ -119,7 +122,7 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
     if rescheduled:
         chosen.setdefault(controller_keys.RESCHEDULER, {})
     for index, (name, settings) in enumerate(chosen.items()):
-        config = {**settings, "apiserver": apiserver_of(scenario, index)}
+        config = {**settings, "apiserver": apiservers_of(scenario, index)}
         if name == controller_keys.RESCHEDULER:
             config["schedulers"] = [
                 {"name": one.name, "config": dict(one.config), "policy": dict(one.policy)} for one in rescheduled

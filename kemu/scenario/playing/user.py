@@ -40,10 +40,10 @@ T = TypeVar("T")
 M = TypeVar("M", bound=Message)
 
 
-def spec(scenario: Scenario, name: str, apiserver: str) -> ActorSpec:
+def spec(scenario: Scenario, name: str, apiservers: str | list[str]) -> ActorSpec:
     """The user of a scenario, as plain data."""
     config = {
-        "apiserver": apiserver,
+        "apiserver": apiservers,
         "seed": scenario.seed,
         "setup": [_plain_manifest(manifest) for manifest in scenario.setup],
         "events": [_plain_event(event) for event in scenario.events if event.what not in OF_MACHINES],
