@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History
-from kemu.checks.results import Result, counted, seconds, several
+from kemu.checks.results import Check, Result, counted, seconds, several
 from kemu.k8s import core_v1_pb2
 from kemu.objects import fingerprints, pod_phases, requests
 
@@ -147,7 +147,7 @@ def _differences(got: bytes, wanted: bytes, names: list[str], what: str) -> list
     ]
 
 
-class CacheAgreesWithStore:
+class CacheAgreesWithStore(Check):
     """What a scheduler counts is what the store held at the revisions that the scheduler had seen.
 
     Nodes: labels, taints, whether they take pods, allocatable. Pods: which are on which node, the sums of their
@@ -249,5 +249,5 @@ class CacheAgreesWithStore:
         if self._findings:
             return Result(self.id, False, several(self._findings))
         if not self._compared:
-            return Result(self.id, True, "no scheduler reported what it counts")
+            return Result(self.id, None, "no scheduler reported what it counts")
         return Result(self.id, True, f"{counted(self._compared, 'report')} compared")

@@ -58,6 +58,7 @@ class PodHistory:
     gone_ns: int | None = None
     attempts: int = 0
     workload: str = ""
+    """Of the scenario."""
     created_by: str = ""
     """The actor that created it; empty if the API server crashed before it logged that."""
     deleted_by: list[str] = field(default_factory=list)
@@ -65,6 +66,7 @@ class PodHistory:
     owner: str = ""
     """``<kind>/<name>`` of its controller, or the scenario's workload, or its own name."""
     replaces: str = ""
+    """``namespace/name`` of the pod whose place it takes."""
     evicted: bool = False
 
     @property

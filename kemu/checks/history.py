@@ -69,6 +69,10 @@ class History:
         self._uid_of_key: dict[str, str] = {}
         self._binders: dict[str, tuple[str, str]] = {}
         """Node and scheduler of bindings that succeeded before their write was seen, by the pod's UID."""
+        self._replaced: dict[str, str] = {}
+        """Of pods that the store has not told of yet: UID → the pod whose place it takes."""
+        self.never_created: dict[str, list[tuple[str, str]]] = {}
+        """Pods of a workload that were refused: by workload, why, and whose place they would have taken."""
         self._shut_down: dict[str, None] = {}
         """Nodes whose machines are shut down."""
         self._handlers = {
@@ -84,6 +88,7 @@ class History:
             "kubelet.oom_killed": self._on_oom_killed,
             "kubelet.collected": self._on_collected,
             "user.pod": self._on_user_pod,
+            "controller.pod": self._on_controller_pod,
             "api.request": self._on_request,
             "machine.off": self._on_machine_off,
             "machine.on": self._on_machine_on,
@@ -206,6 +211,8 @@ class History:
         )
         history.node = spec.nodeName
         history.owner = _owner(pod, key)
+        history.workload = history.labels.get(WORKLOAD_LABEL, "")
+        history.replaces = self._replaced.pop(metadata.uid, "")
         history.facts.append(Fact(time_ns, "created"))
         self.pods[metadata.uid] = history
         self.names.setdefault(key, []).append(metadata.uid)
@@ -353,10 +360,20 @@ class History:
         self.counts["reclaims"] += 1
 
     def _on_user_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        history = self.pods.get(data["uid"])
-        if history is not None:
-            history.workload = data["workload"]
-            history.replaces = data.get("replaces") or ""
+        self._replaces(data["uid"], data.get("replaces") or "")
+
+    def _on_controller_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self._replaces(data["uid"], data["replaces"])
+
+    def _replaces(self, uid: str, replaced: str) -> None:
+        """Whose place a pod takes. On Ray this may be logged before the store's transaction."""
+        if not replaced:
+            return
+        history = self.pods.get(uid)
+        if history is None:
+            self._replaced[uid] = replaced
+        else:
+            history.replaces = replaced
 
     def _on_machine_off(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if data["why"] == "shutdown":
@@ -378,6 +395,9 @@ class History:
             history.deleted_by.append(data["by"])
 
     def _on_user_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if "workload" in data:
+            why = f"{data['reason']}: {data['message']}"
+            self.never_created.setdefault(data["workload"], []).append((why, data["replaces"]))
         if len(self.denials) < MOST_DENIALS:
             self.denials.append((time_ns, data))
 

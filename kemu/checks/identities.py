@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from kemu.checks.history import POD_PREFIX, History
-from kemu.checks.results import Result, counted, seconds, several
+from kemu.checks.results import Check, Result, counted, seconds, several
 from kemu.k8s import core_v1_pb2
 
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of mirror pods."""
 
 
-class NoNameRunsTwice:
+class NoNameRunsTwice(Check):
     """Two pods of one name never run at the same time, on whatever nodes.
 
     A StatefulSet stands on this: an object stays in the API until its own kubelet has seen its containers end, so that
@@ -121,4 +121,6 @@ class NoNameRunsTwice:
         if self._findings:
             return Result(self.id, False, several(self._findings))
         starts, names = counted(self._ran, "start"), counted(len(self._names), "name")
-        return Result(self.id, True, f"{starts} of pods under {names}" if self._ran else "no pod ran")
+        if not self._ran:
+            return Result(self.id, None, "no pod ran")
+        return Result(self.id, True, f"{starts} of pods under {names}")

@@ -6,26 +6,31 @@ A workload here is a controller, a workload of the scenario, or a pod that comes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 from kemu.checks.facts import Return
 from kemu.checks.history import History
-from kemu.checks.results import Result, counted, seconds, several
+from kemu.checks.limits import DEFAULT, MAX_EVICTION_RETURNS, MAX_PREEMPTION_RETURNS, Limits
+from kemu.checks.results import Check, Result, counted, seconds, several
 
 
-class NoEvictionLoop:
+class NoEvictionLoop(Check):
     """No workload returns to a node and is evicted there again more often than allowed
     (``checks: loops: {evictions}``)."""
 
     id: ClassVar[str] = "no-eviction-loop"
-    kinds: ClassVar[tuple[str, ...]] = ()
+    detector: ClassVar[bool] = True
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        self._most = limits.max_eviction_returns if limits.max_eviction_returns is not None else MAX_EVICTION_RETURNS
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Needs nothing but the history."""
+    @classmethod
+    def within(cls, limits: Limits) -> Self:
+        return cls(limits)
+
+    @classmethod
+    def is_asked(cls, limits: Limits) -> bool:
+        return limits.max_eviction_returns is not None
 
     def result(self, history: History) -> Result:
         if not history.counts["pods_bound"] and not history.counts["pods_running"]:
@@ -39,17 +44,24 @@ class NoEvictionLoop:
         )
 
 
-class NoPreemptionLoop:
+class NoPreemptionLoop(Check):
     """No two workloads preempt each other in turn, more often than allowed (``checks: loops: {preemptions}``)."""
 
     id: ClassVar[str] = "no-preemption-loop"
-    kinds: ClassVar[tuple[str, ...]] = ()
+    detector: ClassVar[bool] = True
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        self._most = (
+            limits.max_preemption_returns if limits.max_preemption_returns is not None else MAX_PREEMPTION_RETURNS
+        )
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Needs nothing but the history."""
+    @classmethod
+    def within(cls, limits: Limits) -> Self:
+        return cls(limits)
+
+    @classmethod
+    def is_asked(cls, limits: Limits) -> bool:
+        return limits.max_preemption_returns is not None
 
     def result(self, history: History) -> Result:
         if not history.counts["scheduling_attempts"]:

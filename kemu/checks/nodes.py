@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History
-from kemu.checks.results import Result, counted, seconds, several
+from kemu.checks.results import Check, Result, counted, seconds, several
 from kemu.k8s import core_v1_pb2
 from kemu.objects import pod_phases, requests
 
 
-class NoNodeOvercommitted:
+class NoNodeOvercommitted(Check):
     """The requests of the pods that a node runs never exceed what it can allocate.
 
     A pod counts from the moment when its kubelet admits it (or it is seen Running) until its containers are gone. A pod
@@ -114,18 +114,14 @@ class NoNodeOvercommitted:
         if self._findings:
             return Result(self.id, False, several(self._findings))
         if not self._admitted:
-            return Result(self.id, True, "no pod ran")
+            return Result(self.id, None, "no pod ran")
         return Result(self.id, True, f"{counted(self._admitted, 'pod')} ran on {counted(len(self._used), 'node')}")
 
 
-class PodBoundAtMostOnce:
+class PodBoundAtMostOnce(Check):
     """Once a pod has a node, it keeps it: no second binding changes or clears ``spec.nodeName``."""
 
     id: ClassVar[str] = "pod-bound-at-most-once"
-    kinds: ClassVar[tuple[str, ...]] = ()
-
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Needs nothing but the history."""
 
     def result(self, history: History) -> Result:
         findings = []
@@ -139,4 +135,6 @@ class PodBoundAtMostOnce:
                 findings.append(f"{pod.key} was bound to {nodes}")
         if findings:
             return Result(self.id, False, several(findings))
-        return Result(self.id, True, f"{counted(bound, 'pod')} bound")
+        return Result(
+            self.id, True if bound else None, f"{counted(bound, 'pod')} bound" if bound else "no pod was bound"
+        )

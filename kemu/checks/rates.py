@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from kemu.checks.history import NODE_PREFIX, History
-from kemu.checks.results import Result, counted, seconds, several
+from kemu.checks.limits import DEFAULT, Limits
+from kemu.checks.results import Check, Result, counted, seconds, several
 from kemu.k8s import core_v1_pb2
 
 _REGION, _ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 _CONTROLLER = "controller/node-lifecycle"
 _KEYS = ("node.kubernetes.io/not-ready:NoExecute", "node.kubernetes.io/unreachable:NoExecute")
-USUAL_RATE = 0.1
-"""``nodeEvictionRate``, in nodes per second."""
 _SLACK_S = 1.0
 """From the decision until the taint is written."""
 
 
-class NodeEvictionsKeepTheirRate:
+class NodeEvictionsKeepTheirRate(Check):
     """Lost nodes of one zone are tainted NoExecute no faster than the node lifecycle controller is allowed to.
 
     One taint at once, and then ``nodeEvictionRate`` nodes per second. A taint that only changes its kind, from
@@ -28,15 +27,18 @@ class NodeEvictionsKeepTheirRate:
     id: ClassVar[str] = "node-evictions-keep-their-rate"
     kinds: ClassVar[tuple[str, ...]] = ("store.txn", "node.tainted", "actor.started")
 
-    def __init__(self, rate: float = USUAL_RATE) -> None:
-        """``rate``: nodes per second, the faster one of the two that the controller knows."""
-        self._rate = rate
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        self._rate = limits.node_eviction_rate
         self._zones: dict[str, str] = {}
         """By node."""
         self._room: dict[str, tuple[int, float]] = {}
         """By zone: a time, and the tokens that its rate limiter had then."""
         self._count = 0
         self._findings: list[str] = []
+
+    @classmethod
+    def within(cls, limits: Limits) -> Self:
+        return cls(limits)
 
     def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         if kind == "store.txn":
@@ -70,6 +72,6 @@ class NodeEvictionsKeepTheirRate:
     def result(self, history: History) -> Result:
         if self._findings:
             return Result(self.id, False, several(self._findings))
-        return Result(
-            self.id, True, f"{counted(self._count, 'lost node')} tainted" if self._count else "no node was lost"
-        )
+        if not self._count:
+            return Result(self.id, None, "no node was lost")
+        return Result(self.id, True, f"{counted(self._count, 'lost node')} tainted")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Self
 
 from kemu.checks.history import History
+from kemu.checks.limits import Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,18 +20,40 @@ class Result:
     """None: nothing in the run could be judged."""
     detail: str
     """What was examined, or what is wrong: who, when, where."""
+    detector: bool = False
+    asked: bool = True
+    """It changes the verdict. A detector does only where the scenario sets a limit for it."""
 
 
-class Check(Protocol):
-    """Sees the events whose kinds it names, in order, then says its result."""
+class Check(ABC):
+    """Sees the events whose kinds it names, in order, then says its result.
+
+    A *check* must hold in every run. A *detector* finds what is legal but unwelcome, beyond some limit: it runs in
+    every run too, but changes the verdict only where the scenario sets that limit or expects the detector to hold.
+    """
 
     id: ClassVar[str]
     """Reads like a sentence."""
-    kinds: ClassVar[tuple[str, ...]]
+    kinds: ClassVar[tuple[str, ...]] = ()
+    detector: ClassVar[bool] = False
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None: ...
+    @classmethod
+    def within(cls, limits: Limits) -> Self:
+        """The check as the scenario wants it."""
+        return cls()
 
-    def result(self, history: History) -> Result: ...
+    @classmethod
+    def is_asked(cls, limits: Limits) -> bool:
+        """Whether it changes the verdict, unless an expectation names it."""
+        return not cls.detector
+
+    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Called for ``kinds`` only; a check without any judges the history."""
+        raise NotImplementedError(kind)
+
+    @abstractmethod
+    def result(self, history: History) -> Result:
+        """What it found. ``holds`` is None where there was nothing to look at, never True."""
 
 
 def seconds(time_ns: int) -> str:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kemu.checks.facts import PodHistory
 from kemu.checks.history import History
-from kemu.checks.results import Result, counted, several
+from kemu.checks.limits import DEFAULT, MAX_OVERTAKEN, MAX_WAIT_NS, Limits
+from kemu.checks.results import Check, Result, counted, several
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +116,27 @@ def describe(group: list[Wait]) -> dict[str, float | int]:
     }
 
 
-class NoPodStarves:
-    """No pod waits longer, or is overtaken more often, than the scenario allows (``checks: starvation``)."""
+class NoPodStarves(Check):
+    """No pod waits longer, or is overtaken more often, than the scenario allows (``checks: starvation``).
+
+    A scenario that sets one of the two limits asks for that one only.
+    """
 
     id: ClassVar[str] = "no-pod-starves"
-    kinds: ClassVar[tuple[str, ...]] = ()
+    detector: ClassVar[bool] = True
 
-    def __init__(self, max_wait_ns: int | None, max_overtaken: int | None) -> None:
-        self._max_wait_ns = max_wait_ns
-        self._max_overtaken = max_overtaken
+    def __init__(self, limits: Limits = DEFAULT) -> None:
+        self._max_wait_ns, self._max_overtaken = limits.max_wait_ns, limits.max_overtaken
+        if not self.is_asked(limits):
+            self._max_wait_ns, self._max_overtaken = MAX_WAIT_NS, MAX_OVERTAKEN
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        """Needs nothing but the history."""
+    @classmethod
+    def within(cls, limits: Limits) -> Self:
+        return cls(limits)
+
+    @classmethod
+    def is_asked(cls, limits: Limits) -> bool:
+        return limits.max_wait_ns is not None or limits.max_overtaken is not None
 
     def result(self, history: History) -> Result:
         found = waits(history)

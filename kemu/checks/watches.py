@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from kemu.checks.facts import Change
 from kemu.checks.history import History
-from kemu.checks.results import Result, counted, several
+from kemu.checks.results import Check, Result, counted, several
 from kemu.objects import resources, selectors
 
 
@@ -29,7 +29,7 @@ class _Session:
     revisions: list[int] = field(default_factory=list)
 
 
-class WatchHasNoGaps:
+class WatchHasNoGaps(Check):
     """Between the list that a watch began with and the last event that it delivered, nothing is missing or doubled.
 
     What should have come is computed anew from the store's own history and the selectors of the watch.
@@ -99,6 +99,8 @@ class WatchHasNoGaps:
                 findings.append(f"{who}: revision {revision} {what}")
         if findings:
             return Result(self.id, False, several(findings))
+        if not delivered:
+            return Result(self.id, None, "no watch delivered an event")
         return Result(
             self.id, True, f"{counted(len(self._sessions), 'watch', 'watches')}, {counted(delivered, 'event')}"
         )

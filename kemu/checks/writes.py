@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from kemu.checks.history import History
-from kemu.checks.results import Result, counted, seconds, several
+from kemu.checks.results import Check, Result, counted, seconds, several
 
 
-class AcknowledgedWritesSurvive:
+class AcknowledgedWritesSurvive(Check):
     """Every acknowledged write is in the store's history, also after a crash of the store.
 
     And that history has each revision once, in order.
@@ -61,5 +61,7 @@ class AcknowledgedWritesSurvive:
                 findings.append(f"revision {revision}, acknowledged to {who} at {seconds(when)}, is not in the store")
         if findings:
             return Result(self.id, False, several(findings))
+        if not self._acknowledged:
+            return Result(self.id, None, "no write was acknowledged")
         recoveries = f", {counted(self._recoveries, 'recovery', 'recoveries')}" if self._recoveries else ""
         return Result(self.id, True, f"{counted(len(self._acknowledged), 'acknowledged write')}{recoveries}")

@@ -19,6 +19,8 @@ REFUSALS = 6
 """Kinds of refused requests that are named."""
 
 _MARK = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}
+_NEUTRAL = "[dim]·[/]"
+_WARNING = "[yellow]![/]"
 _WORD = {"holds": "[bold green]holds[/]", "fails": "[bold red]fails[/]", "unknown": "[bold yellow]unknown[/]"}
 _TONE = {"good": "green", "bad": "red", "plain": "default"}
 
@@ -89,8 +91,16 @@ def show_judgements(console: Console, verdict: Mapping[str, Any], *, passed: int
     broken = _expected_to_fail(judged)
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
     for found in verdict["checks"]:
-        detail = found["detail"] + (", as expected" if found["id"] in broken else "")
-        table.add_row(_MARK[found["holds"]], escape(found["id"]), f"[dim]{escape(detail)}[/]")
+        if not found["asked"] and found["holds"] is not False:
+            continue
+        mark, detail = _MARK[found["holds"]], found["detail"]
+        if found["holds"] is None:
+            mark, detail = _NEUTRAL, f"not exercised: {detail}"
+        elif found["id"] in broken:
+            detail += ", as expected"
+        elif not found["asked"]:
+            mark, detail = _WARNING, f"{detail} (nobody asked: the verdict stays)"
+        table.add_row(mark, escape(found["id"]), f"[dim]{escape(detail)}[/]")
     console.print(table)
     console.print()
 

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from google.protobuf.message import Message
 
+from kemu.checks.limits import DEFAULT, Limits
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario.expectations import Expectation
@@ -205,10 +206,7 @@ class Fault:
 class Checks:
     """Limits of detectors, and checks that do not count."""
 
-    max_wait_ns: int | None = None
-    max_overtaken: int | None = None
-    max_eviction_returns: int | None = None
-    max_preemption_returns: int | None = None
+    limits: Limits = DEFAULT
     disabled: tuple[str, ...] = ()
 
 

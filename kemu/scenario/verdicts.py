@@ -7,7 +7,7 @@ early is None, never True.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.checks import waiting
@@ -44,6 +44,8 @@ class Outcome:
     """It went as far as the scenario wanted, and was not broken off."""
     idle: bool
     """Nothing could happen any more when it ended."""
+    meant: Mapping[str, int] = field(default_factory=dict)
+    """How many pods each workload meant to create by then, replacements apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +103,9 @@ def judge(expectation: Expectation, outcome: Outcome) -> Judgement:
     return Judgement(expectation.id, expectation.text, holds, detail)
 
 
-def happened(expectation: Expectation, history: History) -> bool:
-    """Whether ``until`` holds already, in a run that is still going on."""
-    outcome = Outcome(history, (), history.now_ns, finished=False, idle=False)
+def happened(expectation: Expectation, history: History, meant: Mapping[str, int]) -> bool:
+    """Whether ``until`` holds already, in a run that is still going on; ``meant`` for the whole run."""
+    outcome = Outcome(history, (), history.now_ns, finished=False, idle=False, meant=meant)
     return judge(expectation, outcome).holds is True
 
 
@@ -113,9 +115,7 @@ def happened(expectation: Expectation, history: History) -> bool:
 def _pod_is(subject: PodIs, outcome: Outcome) -> _Answer:
     found = [outcome.history.pods[uid] for uid in outcome.history.names.get(subject.pod, ())]
     if not found:
-        if subject.statement.never:
-            return (True if _window_is_over(subject.statement, outcome) else None), "it was never created"
-        return (False if _window_is_over(subject.statement, outcome) else None), "it was never created"
+        return _never_created(subject.statement, outcome, "it was never created")
     # A name that was used again stands for all the pods that bore it: one that fits is enough, and none may offend.
     answers = [_statement(pod, subject.statement, outcome) for pod in found]
     if subject.statement.never:
@@ -236,19 +236,17 @@ def _waited(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answer:
 
 
 def _pods_are(subject: PodsAre, outcome: Outcome) -> _Answer:
-    pods = _select(subject.selection, outcome.history)
-    answers = [_statement(pod, subject.statement, outcome) for pod in pods]
-    yes = sum(answer[0] is True for answer in answers)
-    unknown = sum(answer[0] is None for answer in answers)
-    detail = f"{yes} of {counted(len(pods), 'pod')}" + (f", {unknown} could not be judged" if unknown else "")
-    offender = next((pod for pod, answer in zip(pods, answers, strict=True) if answer[0] is False), None)
+    answers = _answers(subject, outcome)
+    yes = sum(holds is True for _, (holds, _) in answers)
+    unknown = sum(holds is None for _, (holds, _) in answers)
+    detail = f"{yes} of {counted(len(answers), 'pod')}" + (f", {unknown} could not be judged" if unknown else "")
     if subject.quantifier == "all":
-        if offender is not None:
-            answer = answers[pods.index(offender)]
-            return False, f"{detail}; {offender.key}: {answer[1]}"
-        if unknown or not (pods or outcome.finished):
+        offence = next((f"{who}: {why}" for who, (holds, why) in answers if holds is False), None)
+        if offence is not None:
+            return False, f"{detail}; {offence}"
+        if unknown or not (answers or outcome.finished):
             return None, detail
-        return bool(pods), detail
+        return bool(answers), detail
     if subject.quantifier == "any":
         if yes:
             return True, detail
@@ -258,6 +256,28 @@ def _pods_are(subject: PodsAre, outcome: Outcome) -> _Answer:
             return False, detail
         return (None if unknown or not outcome.finished else True), detail
     return _number(yes, subject.bounds, detail, may_grow=bool(unknown) or not outcome.finished)
+
+
+def _answers(subject: PodsAre, outcome: Outcome) -> list[tuple[str, _Answer]]:
+    """Who, and what is to be said of it; also of the pods that should be there and were never created."""
+    selection, statement, history = subject.selection, subject.statement, outcome.history
+    pods = _select(selection, history)
+    answers = [(pod.key, _statement(pod, statement, outcome)) for pod in pods]
+    if selection.names is not None:
+        absent = [(name, "it was never created") for name in selection.names if name not in history.names]
+        answers += [(name, _never_created(statement, outcome, why)) for name, why in absent]
+    elif selection.workload is not None:
+        refusals = history.never_created.get(selection.workload, [])
+        refused = f"a pod of {selection.workload} that was refused"
+        answers += [(refused, _never_created(statement, outcome, why)) for why, _ in refusals]
+        arrived = sum(not pod.replaces for pod in pods) + sum(not replaces for _, replaces in refusals)
+        missing = outcome.meant.get(selection.workload, 0) - arrived
+        answers += [(f"a pod of {selection.workload}", (None, "nothing tells whether it was created"))] * missing
+    return answers
+
+
+def _never_created(statement: Statement, outcome: Outcome, why: str) -> _Answer:
+    return (statement.never if _window_is_over(statement, outcome) else None), why
 
 
 def _number(value: float, bounds: Bounds, detail: str, *, may_grow: bool) -> _Answer:
@@ -313,9 +333,9 @@ def _counter_is(subject: CounterIs, outcome: Outcome) -> _Answer:
 def _check_is(subject: CheckIs, outcome: Outcome) -> _Answer:
     result = next((check for check in outcome.checks if check.id == subject.check), None)
     if result is None:
-        return None, "the check was not asked"
+        return None, "the check is disabled"
     if result.holds is None:
-        return None, result.detail
+        return None, f"not exercised: {result.detail}"
     return result.holds is subject.holds, result.detail
 
 
@@ -382,7 +402,7 @@ def compare(
 
 
 def overall(checks: Sequence[Result], judgements: Sequence[Judgement]) -> str:
-    """``fails`` before ``unknown`` before ``holds``.
+    """``fails`` before ``unknown`` before ``holds``; ``unknown`` too where nothing at all could be judged.
 
     A check that the scenario expects to fail (``{check: …, holds: false}``) does not count against the run twice.
     """
@@ -390,13 +410,14 @@ def overall(checks: Sequence[Result], judgements: Sequence[Judgement]) -> str:
         return "fails"
     if any(found.holds is None for found in judgements):
         return "unknown"
-    return "holds"
+    return "holds" if judgements or any(check.holds for check in checks) else "unknown"
 
 
 def countable(checks: Sequence[Result], expectations: Sequence[Expectation]) -> list[Result]:
-    """The checks that count by themselves: those that an expectation speaks of are judged by it."""
+    """The checks that count by themselves: not those that an expectation names, which is judged instead, nor
+    detectors that nobody asked for."""
     named = {expectation.subject.check for expectation in expectations if isinstance(expectation.subject, CheckIs)}
-    return [check for check in checks if check.id not in named]
+    return [check for check in checks if check.asked and check.id not in named]
 
 
 def as_data(judgement: Judgement) -> Mapping[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from kemu.checks import registry
+from kemu.checks.limits import Limits
 from kemu.checks.results import Result
 from tests.checks.logs import Log
 
 
 def judged(log: Log, check: str, **limits: int) -> Result:
-    _, results = registry.judge(log.events, **limits)
+    _, results = registry.judge(log.events, within=Limits(**limits))
     return next(result for result in results if result.id == check)
 
 
@@ -200,6 +201,7 @@ class TestAcknowledgedWritesSurvive:
         log = Log()
         for second in range(3):
             log.pod(second, f"p{second}")
+        log.add(3, "user", "client.acked", revs=[2])
         log.add(4, "store", "store.recovered", rev=2, replayed=2, torn_bytes=7)
         assert judged(log, "acknowledged-writes-survive").holds is True
         history, _ = registry.judge(log.events)
@@ -245,10 +247,14 @@ class TestNoPodStarves:
 
 def test_a_disabled_check_is_not_asked() -> None:
     _, results = registry.judge([], disabled=("watch-has-no-gaps",))
-    assert [result.id for result in results] == [
-        "no-node-overcommitted", "pod-bound-at-most-once", "no-name-runs-twice", "acknowledged-writes-survive",
-        "cache-agrees-with-store", "node-evictions-keep-their-rate",
-    ]  # fmt: skip
+    assert [result.id for result in results] == [each for each in registry.IDS if each != "watch-has-no-gaps"]
+
+
+@pytest.mark.parametrize("check", registry.IDS)
+def test_a_check_that_looked_at_nothing_does_not_hold(check: str) -> None:
+    result = judged(Log(), check)
+    assert result.holds is None
+    assert result.detail
 
 
 def test_a_victim_of_two_preemptors_is_preempted_once() -> None:

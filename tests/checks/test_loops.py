@@ -6,12 +6,13 @@ import pytest
 
 from kemu.checks import identities, registry
 from kemu.checks.history import WORKLOAD_LABEL, History
+from kemu.checks.limits import Limits
 from kemu.checks.results import Result
 from tests.checks.logs import Log
 
 
 def judge(log: Log, **limits: int) -> tuple[History, dict[str, Result]]:
-    history, results = registry.judge(log.events, **limits)  # type: ignore[arg-type]
+    history, results = registry.judge(log.events, within=Limits(**limits))
     return history, {result.id: result for result in results}
 
 
@@ -52,8 +53,16 @@ class TestEvictions:
     def test_nothing_is_known_where_no_pod_ran(self) -> None:
         assert judge(Log(), max_eviction_returns=0)[1]["no-eviction-loop"].holds is None
 
-    def test_it_is_asked_only_with_a_limit(self) -> None:
-        assert not {"no-eviction-loop", "no-preemption-loop"} & judge(Log())[1].keys()
+    def test_it_changes_the_verdict_only_with_a_limit(self) -> None:
+        assert not any(judge(Log())[1][check].asked for check in ("no-eviction-loop", "no-preemption-loop"))
+        asked = judge(Log(), max_eviction_returns=0, max_preemption_returns=0)[1]
+        assert all(asked[check].asked for check in ("no-eviction-loop", "no-preemption-loop"))
+
+    def test_default_limits(self) -> None:
+        log = Log()
+        for number in range(5):
+            evict(log, number * 10, f"web-{number}", "n1")
+        assert judge(log)[1]["no-eviction-loop"].holds is False
 
 
 class TestPreemptions:

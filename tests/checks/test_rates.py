@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kemu.checks import registry
+from kemu.checks.limits import Limits
 from kemu.k8s import core_v1_pb2
 from tests.checks.logs import Log
 
@@ -25,7 +26,7 @@ def tainted(log: Log, seconds: float, name: str, add: str = UNREACHABLE, remove:
 
 
 def judged(log: Log, rate: float = 0.1) -> tuple[bool | None, str]:
-    _, results = registry.judge(log.events, node_eviction_rate=rate)
+    _, results = registry.judge(log.events, within=Limits(node_eviction_rate=rate))
     (result,) = (result for result in results if result.id == CHECK)
     return result.holds, result.detail
 

@@ -133,7 +133,7 @@ class TestTrouble:
         log.pod(0, "a", node="n1")
         log.add(5, "user", "user.refused", index=0, what="evict", name="a", reason="TooManyRequests", message="no")
         log.add(6, "user", "user.refused", index=1, what="create", name="", reason="Forbidden", message="not so")
-        log.add(7, "user", "user.refused", workload="w", n=3, reason="Invalid", message="nor so")
+        log.add(7, "user", "user.refused", workload="w", n=3, replaces="", reason="Invalid", message="nor so")
         log.add(8, "operator", "user.refused", index=2, what="removeNode", name="n9", reason="NotFound")
         assert self.told(log)[-4:] == [
             ("API server", "evict a is refused: TooManyRequests", "no"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kemu.checks import registry
-from kemu.checks.history import History
+from kemu.checks.history import WORKLOAD_LABEL, History
+from kemu.checks.limits import Limits
+from kemu.checks.results import Result
 from kemu.scenario import verdicts
 from kemu.scenario.expectations import (
     Bounds,
@@ -40,10 +42,12 @@ def preemption() -> Log:
     return log
 
 
-def ask(log: Log, subject: object, end: float = 60, finished: bool = True, idle: bool = True) -> tuple:
+def ask(
+    log: Log, subject: object, end: float = 60, finished: bool = True, idle: bool = True, **meant: int
+) -> tuple[bool | None, str]:
     history, checks = registry.judge(log.events)
     history.now_ns = max(history.now_ns, round(end * SECOND))
-    outcome = verdicts.Outcome(history, checks, round(end * SECOND), finished=finished, idle=idle)
+    outcome = verdicts.Outcome(history, checks, round(end * SECOND), finished=finished, idle=idle, meant=meant)
     found = verdicts.judge(Expectation("id", "text", subject), outcome)  # type: ignore[arg-type]
     return found.holds, found.detail
 
@@ -218,6 +222,71 @@ def test_a_binding_whose_write_is_seen_after_its_answer() -> None:
     assert ask(log, pod("a", "bound", by="blue"))[0] is False
 
 
+def workload(*names: str) -> Log:
+    """Pods of the workload w, all bound; n1 runs nothing."""
+    log = Log()
+    for name in names:
+        log.pod(1, name, labels={WORKLOAD_LABEL: "w"})
+        log.pod(2, name, node="n1")
+    return log
+
+
+def of_w(quantifier: str, statement: Statement, **bounds: float) -> PodsAre:
+    return PodsAre(Selection(workload="w"), quantifier, statement, Bounds(**bounds))
+
+
+@pytest.mark.parametrize(
+    ("subject", "of_two", "of_three"),
+    [
+        (of_w("all", Statement("bound")), True, None),
+        (of_w("all", Statement("running")), False, False),
+        (of_w("any", Statement("bound")), True, True),
+        (of_w("any", Statement("rejected")), False, None),
+        (of_w("none", Statement("rejected")), True, None),
+        (of_w("none", Statement("bound")), False, False),
+        (of_w("count", Statement("bound"), equals=2), True, None),
+        (of_w("count", Statement("bound"), at_least=2), True, True),
+        (of_w("count", Statement("bound"), at_most=1), False, False),
+    ],
+)
+def test_a_workload_is_every_pod_that_it_meant_to_create(subject: PodsAre, of_two: bool, of_three: bool | None) -> None:
+    assert ask(workload("w-0", "w-1"), subject, w=2)[0] is of_two
+    assert ask(workload("w-0", "w-1"), subject, w=3)[0] is of_three
+
+
+def test_pods_that_nobody_can_judge_are_counted() -> None:
+    assert ask(workload("w-0"), of_w("all", Statement("bound")), w=4)[1] == "1 of 4 pods, 3 could not be judged"
+
+
+def test_a_replacement_is_no_pod_that_the_workload_meant_to_create() -> None:
+    log = workload("w-0", "w-1")
+    log.add(3, "user", "user.pod", pod="default/w-1", uid="uid-w-1", workload="w", n=1, replaces="default/w-0")
+    assert ask(log, of_w("all", Statement("bound")), w=2)[0] is None
+
+
+def test_a_pod_that_is_reported_before_the_store_tells_of_it() -> None:
+    """As on Ray, where the log is put together from several processes."""
+    log = workload("w-0")
+    log.add(3, "user", "user.pod", pod="default/w-1", uid="uid-w-1", workload="w", n=1, replaces="default/w-0")
+    log.pod(4, "w-1", labels={WORKLOAD_LABEL: "w"})
+    history, _ = registry.judge(log.events)
+    assert (history.pods["uid-w-1"].workload, history.pods["uid-w-1"].replaces) == ("w", "default/w-0")
+
+
+def test_a_pod_of_a_workload_that_was_refused_never_came() -> None:
+    log = workload("w-0")
+    log.add(3, "user", "user.refused", workload="w", n=1, replaces="", reason="Invalid", message="no")
+    holds, detail = ask(log, of_w("all", Statement("bound")), w=2)
+    assert (holds, "a pod of w that was refused: Invalid: no" in detail) == (False, True)
+    assert ask(log, of_w("none", Statement("rejected")), w=2)[0] is True
+    assert ask(log, of_w("count", Statement("bound", never=True), equals=1), w=2)[0] is True
+
+
+def test_a_name_that_was_never_created_counts() -> None:
+    subject = PodsAre(Selection(names=("default/w-0", "default/nobody")), "all", Statement("bound"), Bounds())
+    assert ask(workload("w-0"), subject) == (False, "1 of 2 pods; default/nobody: it was never created")
+
+
 def test_a_number_that_may_still_grow() -> None:
     early = {"finished": False, "idle": False}
     assert ask(preemption(), CounterIs("preemptions", Bounds(at_least=1)), **early)[0] is True
@@ -231,7 +300,7 @@ def test_until_holds_as_soon_as_it_happened() -> None:
     seen = []
     for event in preemption().events:
         history.feed(*event)
-        seen.append(verdicts.happened(until, history))
+        seen.append(verdicts.happened(until, history, {}))
     assert seen.index(True) == [e.time_ns for e in preemption().events].index(round(36.1 * SECOND))
 
 
@@ -252,3 +321,30 @@ def test_fails_before_unknown_before_holds() -> None:
     assert verdicts.overall((), [good, bad, open_]) == "fails"
     assert verdicts.overall((), [good, open_]) == "unknown"
     assert verdicts.overall((), [good]) == "holds"
+
+
+def test_a_run_in_which_nothing_could_be_judged_does_not_hold() -> None:
+    _, checks = registry.judge([])
+    assert {check.holds for check in checks} == {None}
+    assert verdicts.overall(verdicts.countable(checks, ()), []) == "unknown"
+    assert verdicts.overall([Result("a", True, ""), Result("b", None, "")], []) == "holds"
+
+
+def test_a_scenario_that_expects_what_was_not_exercised_is_unknown() -> None:
+    holds, detail = ask(Log(), CheckIs("no-name-runs-twice", True))
+    assert (holds, detail) == (None, "not exercised: no pod ran")
+
+
+def test_a_detector_changes_the_verdict_only_where_it_is_asked() -> None:
+    log = Log()
+    log.pod(0, "a")
+    log.add(301, "store", "end")
+    _, found = registry.judge(log.events)
+    starved = next(check for check in found if check.id == "no-pod-starves")
+    assert (starved.holds, starved.detector, starved.asked) == (False, True, False)
+    acked = Result("acknowledged-writes-survive", True, "")
+    assert verdicts.overall(verdicts.countable([starved, acked], ()), []) == "holds"
+    _, found = registry.judge(log.events, within=Limits(max_wait_ns=300 * SECOND))
+    assert verdicts.overall(verdicts.countable(found, ()), []) == "fails"
+    assert ask(log, CheckIs("no-pod-starves", True), end=301)[0] is False
+    assert ask(log, CheckIs("no-pod-starves", False), end=301)[0] is True

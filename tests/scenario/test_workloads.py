@@ -119,6 +119,14 @@ def test_pods_are_numbered_labelled_and_carry_their_lives() -> None:
     )
 
 
+@pytest.mark.parametrize("seconds", [0, 7, 100, 4000])
+def test_what_is_due_is_what_arrives(seconds: int) -> None:
+    scenario = load(f"workloads: [{{name: w, arrivals: {{poisson: {{rate: 1/s}}}}, {TEMPLATE}, {LIFE}}}]")
+    arriving = [when for when, _ in pods(stream(scenario, "w", 3))]
+    due = workloads.due_before(scenario.workloads[0], 3, seconds * S)
+    assert due == sum(when < seconds * S for when in arriving)
+
+
 def test_the_seed_alone_decides() -> None:
     scenario = load(f"workloads: [{{name: w, arrivals: {{poisson: {{rate: 1/s}}}}, {TEMPLATE}, {LIFE}}}]")
     assert lives(stream(scenario, "w", 1)) == lives(stream(scenario, "w", 1))

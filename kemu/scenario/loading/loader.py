@@ -18,6 +18,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu import errors
+from kemu.checks.limits import Limits
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import expectations, scenarios
@@ -451,13 +452,13 @@ class _Loading:
             references.check_id(check, ("spec", "checks", "disable", index), self.report)
         starvation = checks.get("starvation", {})
         loops = checks.get("loops", {})
-        return scenarios.Checks(
+        limits = Limits(
             max_wait_ns=starvation.get("maxWait"),
             max_overtaken=starvation.get("maxOvertaken"),
             max_eviction_returns=loops.get("evictions"),
             max_preemption_returns=loops.get("preemptions"),
-            disabled=tuple(disabled),
         )
+        return scenarios.Checks(limits, tuple(disabled))
 
     # --- expectations ------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import gc
 import hashlib
 import json
@@ -39,7 +40,7 @@ from kemu.runtime.runtimes import Runtime
 from kemu.scenario import verdicts
 from kemu.scenario.expectations import Comparison, Expectation
 from kemu.scenario.loading import clusters, controllers, loader
-from kemu.scenario.playing import plans
+from kemu.scenario.playing import plans, workloads
 from kemu.scenario.playing.faults import CHAOS, Chaos
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.playing.operators import OPERATOR, Operator
@@ -106,6 +107,7 @@ class Recorder:
         self._progress = progress
         self._duration_ns = scenario.duration_ns
         self._until = scenario.until
+        self._meant = {} if scenario.until is None else meant(scenario, scenario.duration_ns)
         # Faults can undo changes, so they are kept where there are any.
         self._history = History(keep_changes=bool(scenario.chaos)) if scenario.until is not None else None
         self.kinds: dict[str, int] = {}
@@ -121,7 +123,7 @@ class Recorder:
             self.stop.set()
         if self._history is not None:
             self._history.feed(time_ns, actor, kind, data)
-            if kind in _MAY_DECIDE and verdicts.happened(self._until, self._history):  # type: ignore[arg-type]
+            if kind in _MAY_DECIDE and verdicts.happened(self._until, self._history, self._meant):  # type: ignore[arg-type]
                 self._history = None
                 if self.stop is not None:
                     self.stop.set()
@@ -303,15 +305,18 @@ def judge(scenario: Scenario, folder: Path, end: End) -> tuple[dict[str, Any], H
         history, checks = registry.judge(
             reader,
             disabled=scenario.checks.disabled,
-            max_wait_ns=scenario.checks.max_wait_ns,
-            max_overtaken=scenario.checks.max_overtaken,
-            max_eviction_returns=scenario.checks.max_eviction_returns,
-            max_preemption_returns=scenario.checks.max_preemption_returns,
-            node_eviction_rate=controllers.node_eviction_rate(scenario),
+            within=dataclasses.replace(
+                scenario.checks.limits, node_eviction_rate=controllers.node_eviction_rate(scenario)
+            ),
         )
     history.now_ns = max(history.now_ns, end.now_ns)
     outcome = verdicts.Outcome(
-        history, checks, end.now_ns, finished=end.reason != "interrupted", idle=end.reason == "idle"
+        history,
+        checks,
+        end.now_ns,
+        finished=end.reason != "interrupted",
+        idle=end.reason == "idle",
+        meant=meant(scenario, end.now_ns),
     )
     judgements = [verdicts.judge(expectation, outcome) for expectation in scenario.expectations]
     verdict = verdicts.overall(verdicts.countable(checks, scenario.expectations), judgements)
@@ -328,8 +333,19 @@ def judge(scenario: Scenario, folder: Path, end: End) -> tuple[dict[str, Any], H
     return data, history
 
 
+def meant(scenario: Scenario, end_ns: int) -> dict[str, int]:
+    """How many pods each workload means to create before that time, replacements apart."""
+    return {each.name: workloads.due_before(each, scenario.seed, end_ns) for each in scenario.workloads}
+
+
 def _check_data(check: Result) -> dict[str, Any]:
-    return {"id": check.id, "holds": check.holds, "detail": check.detail}
+    return {
+        "id": check.id,
+        "holds": check.holds,
+        "detail": check.detail,
+        "detector": check.detector,
+        "asked": check.asked,
+    }
 
 
 # A matrix -----------------------------------------------------------------------------------------------------------
@@ -383,7 +399,7 @@ def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict
     comparisons = [_compare(scenario, expectation, results) for expectation in scenario.comparisons]
     order = ("fails", "unknown", "holds")
     worst = min((result.verdict["verdict"] for result in results), key=order.index)
-    overall = min((worst, verdicts.overall((), comparisons)), key=order.index)
+    overall = min((worst, verdicts.overall((), comparisons) if comparisons else worst), key=order.index)
     digest = hashlib.sha256("\n".join(result.verdict["digest"] for result in results).encode()).hexdigest()
     pooled = [wait for result in results for wait in waiting.waits(result.history)]
     first = results[0].verdict

@@ -202,7 +202,7 @@ class User:
         try:
             created = await self._create(pod)
         except errors.ApiError as error:
-            self._refused({"workload": stream.name, "n": number}, error)
+            self._refused({"workload": stream.name, "n": number, "replaces": replaces}, error)
             return
         name = f"{stream.namespace}/{pod.metadata.name}"
         self._env.log(

@@ -8,8 +8,9 @@ so that what a scheduler does to the pods changes nothing in those that come lat
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
@@ -22,6 +23,20 @@ from kemu.scenario.scenarios import Arrivals, Trace, Workload
 
 LABEL = "kemu.dev/workload"
 """On every pod of a workload, with its name."""
+
+
+def due_before(workload: Workload, seed: int, end_ns: int) -> int:
+    """How many pods, replacements apart, the workload means to create before that time."""
+    if workload.trace is not None:
+        times: Iterable[int] = workload.trace.at_ns
+    else:
+        assert workload.arrivals is not None
+        times = _arrivals(workload.name, workload.arrivals, seed)
+    return sum(1 for _ in itertools.takewhile(lambda when_ns: when_ns < end_ns, times))
+
+
+def _arrivals(name: str, arrivals: Arrivals, seed: int) -> Iterator[int]:
+    return arrival_times(arrivals, random_stream(seed, "workload", name, "arrivals"))
 
 
 class Stream:
@@ -49,8 +64,7 @@ class Stream:
             self._times: Iterator[int] = iter(trace["at_ns"])
         else:
             self._templates = [self._template(data["template"])]
-            arrivals = Arrivals(**data["arrivals"])
-            self._times = arrival_times(arrivals, random_stream(seed, "workload", self.name, "arrivals"))
+            self._times = _arrivals(self.name, Arrivals(**data["arrivals"]), seed)
         self._arrived = 0
         self._arrival_of: dict[int, int] = {}
         """By number of a replacement: the arrival that it replaces in the end."""

@@ -1,0 +1,29 @@
+"""What a scenario asks of the detectors, and what they ask where it says nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SECOND_NS = 1_000_000_000
+
+MAX_WAIT_NS = 300 * SECOND_NS
+"""Kubernetes retries any unschedulable pod after this time, whatever happened meanwhile
+(``DefaultPodMaxInUnschedulablePodsDuration`` in pkg/scheduler/backend/queue)."""
+MAX_OVERTAKEN = 100
+MAX_EVICTION_RETURNS = 3
+MAX_PREEMPTION_RETURNS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits that a scenario sets under ``checks``, and what it says of the actors that checks judge."""
+
+    max_wait_ns: int | None = None
+    max_overtaken: int | None = None
+    max_eviction_returns: int | None = None
+    max_preemption_returns: int | None = None
+    node_eviction_rate: float = 0.1
+    """In nodes per second, the faster of the two that the node lifecycle controller knows."""
+
+
+DEFAULT = Limits()
