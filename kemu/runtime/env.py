@@ -72,7 +72,8 @@ class Clock(Protocol):
 class Disk(Protocol):
     """The files of one actor. They survive its crash; what was not fsynced may not.
 
-    Names are flat (no directories). All calls are synchronous.
+    Names are flat (no directories). All calls but ``sync`` are synchronous. Those that change something raise OSError,
+    as the operating system does: ENOSPC when the disk is full, EIO when it fails.
     """
 
     def list(self) -> list[str]:
@@ -93,7 +94,14 @@ class Disk(Protocol):
 
     def truncate(self, name: str, size: int) -> None: ...
 
-    def fsync(self, name: str) -> None: ...
+    def fsync(self, name: str) -> None:
+        """After an OSError, what was appended since the last success is not on the disk, nor will it be after another
+        fsync."""
+        ...
+
+    async def sync(self, name: str) -> None:
+        """``fsync`` as it takes its time: other tasks of the actor go on. What they append meanwhile is not covered."""
+        ...
 
     def remove(self, name: str) -> None: ...
 

@@ -99,23 +99,35 @@ class Journal:
 
     # Writing
 
-    def append(self, records: Sequence[Record], next_revision: int) -> None:
-        """Write one frame. When this returns, the records are as durable as the fsync policy says.
-
-        ``next_revision``: of the transaction after those. Raises OSError.
-        """
+    def append(self, records: Sequence[Record]) -> None:
+        """Write one frame, which is durable after the next ``sync``. Raises OSError, and then nothing was written."""
         payload: bytes = self._pack(records)
         segment = self._segments[-1]
-        disk = self._disk
-        disk.append(segment.name, _FRAME.pack(len(payload), zlib.crc32(payload)) + payload)
+        try:
+            self._disk.append(segment.name, _FRAME.pack(len(payload), zlib.crc32(payload)) + payload)
+        except OSError:
+            # Some of it may be there. Behind it nothing could be appended: damage before an intact frame is corruption.
+            self._disk.truncate(segment.name, segment.size)
+            raise
         segment.size += _FRAME.size + len(payload)
+
+    async def sync(self) -> None:
+        """When this returns, what was appended is as durable as the fsync policy says. Raises OSError."""
         if self._fsyncs:
-            disk.fsync(segment.name)
-        if segment.size >= self._segment_bytes and next_revision > segment.first:
-            # Damage to a segment that is not the last one counts as corruption, so it must not be torn by a crash.
-            if not self._fsyncs:
-                disk.fsync(segment.name)
-            self._begin_segment(next_revision)
+            await self._disk.sync(self._segments[-1].name)
+
+    async def roll(self, next_revision: int) -> None:
+        """Begin a new segment if the last one has its size. Call it when everything appended has been synced.
+
+        ``next_revision``: of the transaction that will be appended next. Raises OSError.
+        """
+        segment = self._segments[-1]
+        if segment.size < self._segment_bytes or next_revision <= segment.first:
+            return
+        # Damage to a segment that is not the last one counts as corruption, so it must not be torn by a crash.
+        if not self._fsyncs:
+            await self._disk.sync(segment.name)
+        self._begin_segment(next_revision)
 
     def _begin_segment(self, first: int) -> None:
         segment = _Segment(first, len(_SEGMENT_MAGIC))

@@ -4,15 +4,16 @@ Configuration: ``fsync`` (``always``, ``batch``, ``none``; default ``batch``), `
 ``retain_revisions`` and ``retain_bytes`` (history beyond that is compacted by the store itself; 0: no limit),
 ``progress_notify_s``.
 
-Group commit: a transaction is carried out when it arrives; everything that arrived in one turn of the loop is journaled
-by one append, and only then acknowledged and shown to watchers. No response is sent before the state behind it is
-durable, so a client can never have read something that is lost later. ``fsync: always`` does the same for each
-transaction alone.
+Group commit: a transaction is carried out when it arrives. Everything that arrived since the last fsync began is
+journaled by one append and one fsync, and only then acknowledged and shown to watchers; meanwhile other requests are
+carried out, for the next one. No response is sent before the state behind it is durable, so a client can never have
+read something that is lost later. ``fsync: always`` appends and fsyncs each transaction alone; ``none`` never fsyncs.
 """
 
 from __future__ import annotations
 
 import asyncio
+import collections
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -42,6 +43,7 @@ class Store:
         self.env = env
         self.space = mvcc.KeySpace()
         self._fsync = str(settings.pop("fsync", "batch"))
+        self._each_alone = self._fsync == "always"
         self._segment_bytes = int(settings.pop("segment_bytes", journal.SEGMENT_BYTES))
         self._retain_revisions = int(settings.pop("retain_revisions", RETAIN_REVISIONS))
         self._retain_bytes = int(settings.pop("retain_bytes", RETAIN_BYTES))
@@ -55,8 +57,8 @@ class Store:
         self.hub = watches.Hub(self.space, header)
         self._compactions: list[journal.Record] = []
         """Not journaled yet."""
-        self._unanswered: list[asyncio.Future[None]] = []
-        """Of requests whose response is based on state that is not durable yet."""
+        self._unanswered: collections.deque[tuple[int, asyncio.Future[None]]] = collections.deque()
+        """Requests whose response is based on a revision that is not durable yet, by revision."""
         self._work = asyncio.Event()
         env.serve(rpc_pb2_grpc.add_KVServicer_to_server, _KV(self))
         env.serve(_add_watch_to_server, _Watch(self))
@@ -68,7 +70,7 @@ class Store:
         while True:
             await self._work.wait()
             self._work.clear()
-            self.flush()
+            await self._flush()
 
     async def _notify_progress(self) -> None:
         while True:
@@ -102,20 +104,24 @@ class Store:
 
     async def settled(self) -> None:
         """Wait until everything done so far is durable. If that fails, the actor ends with OSError."""
-        if self.hub.published == self.space.revision and not self._compactions:
-            return
-        if self._fsync == "always":
-            self.flush()
+        revision = self.space.revision
+        if self.hub.published == revision and not self._compactions:
             return
         self._work.set()
         durable = asyncio.get_running_loop().create_future()
-        self._unanswered.append(durable)
+        self._unanswered.append((revision, durable))
         await durable
 
-    def flush(self) -> None:
-        """Journal everything done since the last time, then tell clients and watchers. Raises OSError."""
-        space = self.space
-        first, last = self.hub.published + 1, space.revision
+    async def _flush(self) -> None:
+        """Journal everything done since the last time (``always``: one transaction), then tell clients and watchers.
+
+        One at a time. Raises OSError.
+        """
+        space, hub = self.space, self.hub
+        first, last = hub.published + 1, space.revision
+        if self._each_alone and last > first:
+            last = first
+            self._work.set()
         records: list[journal.Record] = []
         events: list[dict[str, Any]] = []
         for revision in range(first, last + 1):
@@ -136,28 +142,36 @@ class Store:
             records += compactions
         # The run log first: if the store is killed in between, the log has a transaction that the recovered store
         # lacks, and ``store.recovered`` says so. The other way round the log would lack what clients can see.
-        log = self.env.log
+        env = self.env
         for event in events:
-            log("store.txn", event)
+            env.log("store.txn", event)
         if records:
-            self._journal.append(records, last + 1)
+            self._journal.append(records)
+            await self._journal.sync()
+            await self._journal.roll(last + 1)
         for revision, _ in compactions:
-            log("store.compacted", {"rev": revision})
-        self.hub.publish(last)
-        unanswered, self._unanswered = self._unanswered, []
-        for durable in unanswered:
+            env.log("store.compacted", {"rev": revision})
+        hub.publish(last)
+        unanswered = self._unanswered
+        while unanswered and unanswered[0][0] <= last:
+            durable = unanswered.popleft()[1]
             if not durable.done():
                 durable.set_result(None)
         if compactions:
             self._write_snapshot_if_worthwhile()
         self._bound_history()
 
-    def compact(self, request: Any) -> Any:
-        """Of the KV service. Flushes first: what is not durable yet must not be compacted."""
-        self.flush()
+    async def compact(self, request: Any) -> Any:
+        """Of the KV service. What is not durable yet must not be compacted."""
+        if self.hub.published < min(request.revision, self.space.revision):
+            await self.settled()
         response = self.requests.compact(request)
         if request.revision > 0:
-            self._compactions.append((request.revision, None))
+            record = (request.revision, None)
+            self._compactions.append(record)
+            # The first time may be the end of a flush that had begun before.
+            while record in self._compactions:
+                await self.settled()
         return response
 
     def _bound_history(self) -> None:
@@ -166,8 +180,8 @@ class Store:
         revisions = self._retain_revisions or space.history_revisions
         size = self._retain_bytes or space.history_bytes
         if space.history_revisions > revisions + revisions // 4 or space.history_bytes > size + size // 4:
-            target = space.excess(revisions, size)
-            if target:
+            target = min(space.excess(revisions, size), self.hub.published)
+            if target > space.compact_revision:
                 space.compact(target)
                 self._compactions.append((target, None))
                 self._work.set()
@@ -198,7 +212,15 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
         return await self._answer(self._store.requests.txn, request, context)
 
     async def Compact(self, request: Any, context: Any) -> Any:
-        return await self._answer(self._store.compact, request, context)
+        store = self._store
+        try:
+            response = await store.compact(request)
+        except StoreError as error:
+            await store.settled()
+            response = await context.abort(*operations.refusal(error))
+        else:
+            await store.settled()
+        return response
 
     async def _answer(self, do: Callable[[Any], Any], request: Any, context: Any) -> Any:
         store = self._store

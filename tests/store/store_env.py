@@ -59,6 +59,9 @@ class StoreEnv:
     def logged(self, kind: str) -> list[Mapping[str, Any]]:
         return [data for logged, data in self.events if logged == kind]
 
+    def step(self, name: str) -> None:
+        """No crash is armed here."""
+
     def ready(self) -> None:
         self.is_ready.set()
 

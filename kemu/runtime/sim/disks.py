@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Awaitable, Callable
 
 from kemu.runtime import file_names
 
@@ -27,11 +28,13 @@ class _File:
 class MemoryDisk:
     """The disk of one incarnation of an actor; ``crash()`` makes that of the next."""
 
-    __slots__ = ("_files", "_gone")
+    __slots__ = ("_files", "_gone", "pace")
 
     def __init__(self) -> None:
         self._files: dict[str, _File] = {}
         self._gone = False
+        self.pace: Callable[[], Awaitable[None]] | None = None
+        """Waits as long as an fsync takes; None: it takes no time."""
 
     def list(self) -> list[str]:
         return sorted(self._open())
@@ -63,6 +66,18 @@ class MemoryDisk:
     def fsync(self, name: str) -> None:
         file = self._file(name)
         file.synced = len(file.content)
+        file.durable = True
+
+    async def sync(self, name: str) -> None:
+        pace = self.pace
+        if pace is None:
+            self.fsync(name)
+            return
+        file = self._file(name)
+        size = len(file.content)
+        await pace()
+        self._open()
+        file.synced = max(file.synced, min(size, len(file.content)))
         file.durable = True
 
     def remove(self, name: str) -> None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import random
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from kemu import errors
-from kemu.runtime import random_streams
+from kemu.runtime import distributions, random_streams
 from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink
 from kemu.runtime.rpc.clients import MemoryChannel
 from kemu.runtime.rpc.networks import Network, Peer
@@ -46,6 +46,7 @@ class SimEnv(Owner):
         self.context.run(OWNER.set, self)
         self.clock = VirtualClock(runtime.master, self.context)
         self.disk = disk
+        disk.pace = runtime.pace_of(self.clock, name, incarnation)
         self.server = Server(name, self._spawn_handler, runtime.loop, self._handler_failed)
         self.peer = Peer(name, self.server)
         self.main: asyncio.Task[Any] | None = None
@@ -117,7 +118,7 @@ class Departed(NamedTuple):
 
 
 class SimRuntime:
-    """Implements ``runtimes.Runtime``. ``timing``: see ``wires.SimWires``."""
+    """Implements ``runtimes.Runtime``. ``timing``: see ``wires.SimWires``; and ``fsync``, for the disks."""
 
     def __init__(self, seed: int, sink: LogSink, timing: Mapping[str, Any] | None = None) -> None:
         self.seed = seed
@@ -126,6 +127,7 @@ class SimRuntime:
         self.loop.explain_stall = self._explain_stall
         self.loop.explain_failure = lambda owner, error: self._failure(owner, "a timer", error)
         self.master = MasterClock(self.loop)
+        self._fsync_time = distributions.parse((timing or {}).get("fsync", 0))
         wires = SimWires(self.loop, seed, timing or {})
         self.network = Network(wires.to, self._connection_lost, wires.keepalive_timeout_s)
         self._specs: dict[str, ActorSpec] = {}
@@ -136,6 +138,14 @@ class SimRuntime:
         self._driver_envs: dict[str, SimEnv] = {}
         self._ready_waiters: dict[str, asyncio.Future[None]] = {}
         self.clock = self.env(DRIVER).clock
+
+    def pace_of(self, clock: VirtualClock, name: str, incarnation: int) -> Callable[[], Awaitable[None]] | None:
+        """Waits as long as an fsync of that actor takes; None: they take no time."""
+        time = self._fsync_time
+        if time.constant == 0:
+            return None
+        stream = random_streams.random_stream(self.seed, "fsync", name, incarnation)
+        return lambda: clock.sleep(max(0.0, time.draw(stream)))
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
         guards.install()

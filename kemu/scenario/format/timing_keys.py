@@ -16,6 +16,7 @@ TIMES: dict[str, Key] = {
     "apiLatency": Key(TIME, "Between clients and API servers, one way."),
     "watchLatency": Key(TIME, "From API servers to watching clients."),
     "storeLatency": Key(TIME, "Between API servers and the store, one way."),
+    "fsync": Key(TIME, "How long a disk takes to make what was written durable; 0 by default."),
     "schedulingCycle": Key(
         Cost(
             TIME,
@@ -55,6 +56,12 @@ REALISTIC: Mapping[str, Measured] = {
     "storeLatency": Measured(
         {"lognormal": {"median": "150us", "p99": "1ms"}},
         "as apiLatency, on one machine or in one zone, where an API server and its etcd stand",
+    ),
+    "fsync": Measured(
+        {"lognormal": {"median": "1.5ms", "p99": "9ms"}},
+        "etcd asks for a disk whose fdatasync takes less than 10 ms at the 99th percentile (etcd.io, Hardware "
+        "recommendations); drives of data centres take 1 to 2 ms (Using fio to tell whether your storage is fast "
+        "enough for etcd, IBM 2019)",
     ),
     "watchLatency": Measured(
         {"lognormal": {"median": "3ms", "p99": "20ms"}},

@@ -69,6 +69,14 @@ class FileDisk:
         finally:
             os.close(descriptor)
 
+    async def sync(self, name: str) -> None:
+        handle = self._handles.get(name)
+        if handle is None:
+            self.fsync(name)
+        else:
+            # In a thread: a disk takes milliseconds, in which the process has other things to do.
+            await asyncio.get_running_loop().run_in_executor(None, os.fsync, handle.fileno())
+
     def remove(self, name: str) -> None:
         self._forget(name)
         self._path(name).unlink()
