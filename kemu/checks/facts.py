@@ -96,10 +96,12 @@ class Fault:
 
     id: str
     what: str
-    """``crash partition``."""
+    """The name of its kind: see :mod:`kemu.faults.kinds`."""
     begin_ns: int
     data: Mapping[str, Any]
-    """As in the run log: ``actors``, ``between``."""
+    """As in the run log: ``actors``, ``between`` and so on."""
+    hits: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Whom it struck, and when first: an actor and an empty text, or sender and receiver."""
     end_ns: int | None = None
 
 

@@ -95,6 +95,7 @@ class History:
             "api.refused": self._on_refused,
             "user.refused": self._on_user_refused,
             "chaos.begin": self._on_fault,
+            "chaos.hit": self._on_hit,
             "chaos.end": self._on_fault_ended,
         }
 
@@ -409,7 +410,16 @@ class History:
 
     def _on_fault(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["faults"] += 1
-        self.faults.append(Fault(data["id"], data["what"], time_ns, data))
+        fault = Fault(data["id"], data["what"], time_ns, data)
+        # A crash strikes at once.
+        fault.hits = {(who, ""): time_ns for key in ("actors", "nodes") for who in data.get(key, ())}
+        self.faults.append(fault)
+
+    def _on_hit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        for fault in reversed(self.faults):
+            if fault.id == data["id"]:
+                fault.hits.setdefault((data["actor"], data.get("peer", "")), time_ns)
+                break
 
     def _on_fault_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         for fault in reversed(self.faults):

@@ -83,11 +83,23 @@ class Runtime(Protocol):
 
     async def resume(self, name: str) -> None: ...
 
-    async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool = False) -> None:
-        """Cut the traffic between two groups of actors, or only from ``a`` to ``b``, until ``heal(fault)``."""
+    async def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
+        """Begin a fault of a kind in ``kemu.faults.kinds``; ``fault`` is its id, and actors stand by their names.
+
+        Raises ValueError for an id that is in force, and for a kind that the runtime cannot do.
+        """
         ...
 
-    async def heal(self, fault: str) -> None: ...
+    async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool = False) -> None:
+        """``inject`` in short: cut the traffic between two groups of actors, or only from ``a`` to ``b``."""
+        ...
+
+    async def heal(self, fault: str) -> int | None:
+        """End a fault. Returns how often it has struck; None: the runtime does not know.
+
+        Raises ValueError for one that is not in force.
+        """
+        ...
 
     async def shutdown(self) -> None:
         """Stop all actors, last launched first."""

@@ -181,7 +181,7 @@ class Fault:
 
     id: str
     what: str
-    """``crash partition``."""
+    """The name of its kind: see :mod:`kemu.faults.kinds`."""
     at_ns: int | None
     """None: it recurs, after ``every``."""
     every: Any = None
@@ -190,16 +190,17 @@ class Fault:
     until_ns: int | None = None
     for_ns: int | None = None
     """When it ends by itself, counted from its beginning."""
-    actor: str = ""
-    """``crash``: a name or a pattern; of a machine, that of its kubelet."""
-    machine: bool = False
-    """``crash``: the machine of the kubelet crashes, and takes its containers along."""
-    restart: bool = True
-    between: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
-    """``partition``: names or patterns of either side."""
-    one_way: bool = False
+    actors: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    """By parameter: names or patterns; two groups of them for two sides, otherwise one. A machine goes by the name of
+    its kubelet."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """The others, as the format has them; times in seconds."""
     choice: VictimCount = VictimCount()
     """How many of the actors that match each pattern."""
+
+    def patterns(self) -> list[str]:
+        """Of all actors that it may concern."""
+        return [pattern for groups in self.actors.values() for group in groups for pattern in group]
 
 
 @dataclass(frozen=True, slots=True)

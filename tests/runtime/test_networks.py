@@ -184,7 +184,7 @@ def test_a_crash_behind_a_partition_is_noticed_by_keepalive_or_after_healing() -
             await clock.sleep(0.5)
             await runtime.partition("cut", ["user"], ["apiserver/0"])
             await runtime.crash("apiserver/0")
-            runtime.clock.call_at_ns(clock.now_ns() + heal_after_s * S, lambda: runtime.network.heal("cut"))
+            runtime.clock.call_at_ns(clock.now_ns() + heal_after_s * S, lambda: runtime.faults.end("cut"))
             with pytest.raises(grpc.aio.AioRpcError):
                 await call
             assert clock.now_ns() - start_ns == int((0.5 + noticed_after_s) * S)
@@ -247,10 +247,10 @@ def test_partitions_overlap_and_touch_only_those_named() -> None:
         assert not call.done()
         await runtime.heal("two")
         await call
-        with pytest.raises(ValueError, match="there is no partition 'two'"):
+        with pytest.raises(ValueError, match="no fault 'two' is in force"):
             await runtime.heal("two")
         await runtime.partition("one", [], [])
-        with pytest.raises(ValueError, match="is there already"):
+        with pytest.raises(ValueError, match="in force already"):
             await runtime.partition("one", [], [])
 
     sim(main, actors=[ECHO])

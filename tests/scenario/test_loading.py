@@ -200,12 +200,14 @@ def test_faults() -> None:
         " partition: {between: [store, [apiserver/0, 'scheduler/*']], oneWay: yes, all: yes}}\n"
     )
     crash, partition = scenario.chaos
-    assert (crash.id, crash.what, crash.at_ns, crash.for_ns, crash.actor, crash.restart, crash.choice) == (
-        "crash-0", "crash", 5 * SECOND_NS, 10 * SECOND_NS, "kubelet/*", True, VictimCount(),
+    assert (crash.id, crash.what, crash.at_ns, crash.for_ns, crash.actors, crash.parameters, crash.choice) == (
+        "crash-0", "crash", 5 * SECOND_NS, 10 * SECOND_NS,
+        {"actor": (("kubelet/*",),)}, {"restart": True}, VictimCount(),
     )  # fmt: skip
     assert (partition.id, partition.at_ns, partition.every) == ("x", None, {"exponential": {"mean": 30.0}})
-    assert partition.between == (("store",), ("apiserver/0", "scheduler/*"))
-    assert partition.one_way
+    assert partition.actors == {"between": (("store",), ("apiserver/0", "scheduler/*"))}
+    assert partition.patterns() == ["store", "apiserver/0", "scheduler/*"]
+    assert partition.parameters == {"oneWay": True}
     assert partition.choice == VictimCount(share=1.0)
 
 
@@ -217,8 +219,8 @@ def test_faults_of_machines_and_of_some() -> None:
         "- {at: 5s, partition: {between: ['kubelet/*', store], share: 0.25}}\n"
     )
     machines, kubelets, cut = scenario.chaos
-    assert (machines.actor, machines.machine, machines.choice) == ("kubelet/node-*", True, VictimCount(share=0.1))
-    assert (kubelets.machine, kubelets.choice, cut.choice) == (False, VictimCount(3), VictimCount(share=0.25))
+    assert (machines.actors, machines.choice) == ({"node": (("kubelet/node-*",),)}, VictimCount(share=0.1))
+    assert (kubelets.choice, cut.choice) == (VictimCount(3), VictimCount(share=0.25))
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,9 @@ from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S, Partitions
 OnLost = Callable[[str, str], None]
 """Told that a connection broke: survivor and peer."""
 
+OnStruck = Callable[[str, str, str], None]
+"""Told that a fault has hit what one actor sends to another: its id, sender and receiver."""
+
 Held = tuple[End, Deliver, Any]
 """A message that was sent into a partition: the arguments of ``Link.send``."""
 
@@ -96,11 +99,13 @@ class Network:
         wire_to: Callable[[str], Wire],
         on_lost: OnLost,
         keepalive_timeout_s: float = DEFAULT_KEEPALIVE_TIMEOUT_S,
+        on_struck: OnStruck | None = None,
     ) -> None:
         """``wire_to`` makes the wire of a connection to a server, given its name."""
         self.partitions = Partitions(keepalive_timeout_s)
         self.wire_to = wire_to
         self.on_lost = on_lost
+        self.on_struck = on_struck or _unheard
         self._peers: dict[str, Peer] = {}
 
     def join(self, peer: Peer) -> None:
@@ -193,6 +198,11 @@ class PartitionedLink(Link):
             self._wire.carry(end, deliver, payload)
         else:
             held.append((end, deliver, payload))
+            source, target = self.client.name, self.target
+            if not end.is_client:
+                source, target = target, source
+            network = self._network
+            network.on_struck(network.partitions.cutting(source, target), source, target)
 
     def _break(self) -> None:
         self.broken = True
@@ -278,6 +288,10 @@ class PartitionedLink(Link):
         if self.contexts and not server.gone:
             self._network.on_lost(server.name, self.client.name)
             self.break_server()
+
+
+def _unheard(fault: str, source: str, target: str) -> None:
+    """``on_struck`` where nobody asks."""
 
 
 def _discard(end: End, deliver: Deliver, payload: Any) -> None:

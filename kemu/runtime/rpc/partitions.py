@@ -35,9 +35,6 @@ class Partitions:
         self._partitions: dict[str, Partition] = {}
         self._changed = asyncio.Event()
 
-    def __contains__(self, fault: str) -> bool:
-        return fault in self._partitions
-
     def add(self, fault: str, a: Iterable[str], b: Iterable[str], one_way: bool) -> None:
         self._partitions[fault] = Partition(frozenset(a), frozenset(b), one_way)
         self._announce()
@@ -54,6 +51,10 @@ class Partitions:
     def cut(self, source: str, target: str) -> bool:
         """Whether messages from ``source`` to ``target`` are held back."""
         return self.active and any(partition.cuts(source, target) for partition in self._partitions.values())
+
+    def cutting(self, source: str, target: str) -> str:
+        """The fault that holds back messages from ``source`` to ``target``: the oldest one; empty: none."""
+        return next((fault for fault, partition in self._partitions.items() if partition.cuts(source, target)), "")
 
     def between(self, one: str, other: str) -> bool:
         """Whether either direction is cut."""

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from kemu import errors
+from kemu.faults.hits import CHAOS, Hits
 from kemu.runtime import distributions, random_streams
 from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink
 from kemu.runtime.rpc.clients import MemoryChannel
@@ -23,6 +24,7 @@ from kemu.runtime.runtimes import STOP_TIMEOUT_S, Ending, resolve
 from kemu.runtime.sim import crashes, guards
 from kemu.runtime.sim.clocks import MasterClock, VirtualClock
 from kemu.runtime.sim.disks import MemoryDisk
+from kemu.runtime.sim.faults import Faults
 from kemu.runtime.sim.loops import VirtualLoop
 from kemu.runtime.sim.owners import OWNER, Condition, Owner
 from kemu.runtime.sim.wires import SimWires
@@ -129,7 +131,9 @@ class SimRuntime:
         self.master = MasterClock(self.loop)
         self._fsync_time = distributions.parse((timing or {}).get("fsync", 0))
         wires = SimWires(self.loop, seed, timing or {})
-        self.network = Network(wires.to, self._connection_lost, wires.keepalive_timeout_s)
+        self.hits = Hits(lambda kind, data: self._log(CHAOS, kind, data))
+        self.network = Network(wires.to, self._connection_lost, wires.keepalive_timeout_s, self.hits.strike)
+        self.faults = Faults(self.network)
         self._specs: dict[str, ActorSpec] = {}
         self._envs: dict[str, SimEnv | Departed] = {}
         """The latest incarnation of each actor, in the order of their launch."""
@@ -288,17 +292,17 @@ class SimRuntime:
     def _depart(self, env: SimEnv) -> None:
         self._envs[env.name] = Departed(env.incarnation, env.is_ready)
 
-    # Faults of the network
+    # Faults
+
+    async def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
+        self.faults.begin(fault, what, parameters)
 
     async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool = False) -> None:
-        if fault in self.network.partitions:
-            raise ValueError(f"partition {fault!r} is there already")
-        self.network.partition(fault, a, b, one_way)
+        await self.inject(fault, "partition", {"between": [list(a), list(b)], "oneWay": one_way})
 
-    async def heal(self, fault: str) -> None:
-        if fault not in self.network.partitions:
-            raise ValueError(f"there is no partition {fault!r}")
-        self.network.heal(fault)
+    async def heal(self, fault: str) -> int:
+        self.faults.end(fault)
+        return self.hits.of(fault)
 
     def _connection_lost(self, survivor: str, peer: str) -> None:
         self._log(survivor, "net.connection_lost", {"peer": peer})

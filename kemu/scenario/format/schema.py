@@ -14,6 +14,7 @@ from kemu.scenario.format import (
     cluster_keys,
     controller_keys,
     expectation_keys,
+    fault_keys,
     timeline_keys,
     timing_keys,
     workload_keys,
@@ -107,7 +108,7 @@ SPEC: dict[str, Key] = {
     "manifests": Key(ListOf(Free()), "Kubernetes objects, created in this order before the clock starts."),
     "events": Key(ListOf(timeline_keys.EVENT), "Things that happen at a time."),
     "workloads": Key(ListOf(workload_keys.WORKLOAD), "Streams of pods."),
-    "chaos": Key(ListOf(timeline_keys.CHAOS), "Faults."),
+    "chaos": Key(ListOf(fault_keys.CHAOS), "Faults."),
     "checks": Key(
         Record(
             {

@@ -15,6 +15,7 @@ UNITS_NS = times.UNITS_NS
 _UNIT = "|".join(UNITS_NS)
 DURATION_PATTERN = rf"^(0|(([0-9]+\.?[0-9]*|\.[0-9]+)({_UNIT}))+)$"
 _DURATION = re.compile(DURATION_PATTERN)
+SIGNED_PATTERN = DURATION_PATTERN.replace("^(", "^-?(", 1)
 RATE_PATTERN = rf"^([0-9]+\.?[0-9]*|\.[0-9]+)/({_UNIT})$"
 _RATE = re.compile(RATE_PATTERN)
 PERCENT_PATTERN = r"^([0-9]+\.?[0-9]*|\.[0-9]+)%$"
@@ -49,6 +50,13 @@ def duration_ns(value: object) -> int:
 def duration_s(value: object) -> float:
     """The same in seconds."""
     return duration_ns(value) / SECOND_NS
+
+
+def signed_duration_s(value: object) -> float:
+    """``-30s`` too."""
+    if isinstance(value, str) and value.strip().startswith("-"):
+        return -duration_s(value.strip()[1:])
+    return duration_s(value)
 
 
 def rate_per_s(value: object) -> float:

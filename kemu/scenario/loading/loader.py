@@ -25,7 +25,7 @@ from kemu.scenario import expectations, scenarios
 from kemu.scenario.format import documents, kubelet_keys, schema, values
 from kemu.scenario.format.documents import Document, Path
 from kemu.scenario.format.shapes import INVALID, Report
-from kemu.scenario.loading import clusters, controllers, manifests, matrices, references, timelines
+from kemu.scenario.loading import clusters, controllers, faults, manifests, matrices, references, timelines
 
 Variant = Mapping[str, Any]
 """Path below spec → value."""
@@ -248,7 +248,7 @@ class _Loading:
             raw_workloads=_names(raw.get("workloads")),
             stated=[*self._stated, *_created(raw.get("events"))],
         )
-        timeline.add_faults(spec.get("chaos", []), ("spec", "chaos"), names.actors)
+        chaos = faults.FaultReader(report, last_ns, names.actors).read_all(spec.get("chaos", []), ("spec", "chaos"))
         self._check_names(raw, declared, names, timeline)
         expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
         until = self._until(spec, raw, names, last_ns)
@@ -282,7 +282,7 @@ class _Loading:
             events=tuple(timeline.events),
             workloads=tuple(timeline.workloads),
             controllers=running,
-            chaos=tuple(timeline.faults),
+            chaos=chaos,
             checks=self._checks(spec),
             until=until,
             expectations=tuple(expected),

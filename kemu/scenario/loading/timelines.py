@@ -1,11 +1,10 @@
-"""What happens over time in a scenario: events, workloads, faults, from the checked document.
+"""What happens over time in a scenario: events and workloads, from the checked document.
 
 Role: one step of :mod:`kemu.scenario.loading.loader`.
 """
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
@@ -15,21 +14,24 @@ from kemu.k8s import core_v1_pb2
 from kemu.objects import resources
 from kemu.objects.fields import tables
 from kemu.scenario import scenarios
-from kemu.scenario.arrivals import expected_arrivals, expected_repeats
+from kemu.scenario.arrivals import expected_arrivals
 from kemu.scenario.expectations import full_name
 from kemu.scenario.format.documents import Path, nearest
-from kemu.scenario.format.shapes import INVALID, Report
+from kemu.scenario.format.shapes import Report
 from kemu.scenario.format.values import duration_text
 from kemu.scenario.loading import clusters, manifests, matrices, openb
 from kemu.scenario.loading.manifests import Declared
 
 MAX_ARRIVALS = 1_000_000
 """Of one workload: what a single run can still hold and tell about."""
-MAX_FAULTS = 100_000
-"""Of one entry that recurs."""
 
 POD_ACTIONS = ("evict", "finish")
 NODE_ACTIONS = ("cordon", "uncordon", "taint", "untaint", "removeNode", "shutdownNode", "startNode")
+
+
+def check_in_time(report: Report, duration_ns: int, when_ns: int | None, path: Path) -> None:
+    if when_ns is not None and when_ns > duration_ns:
+        report.add(path, f"is after the end of the run at {duration_text(duration_ns)}", "lengthen spec.duration")
 
 
 class Timeline:
@@ -41,7 +43,6 @@ class Timeline:
         self.data_dir = data_dir
         self.events: list[scenarios.Event] = []
         self.workloads: list[scenarios.Workload] = []
-        self.faults: list[scenarios.Fault] = []
         self.declared: list[Declared] = []
         self.trace_nodes: list[scenarios.Node] = []
         self.trace_priority_classes: dict[str, int] = {}
@@ -51,9 +52,7 @@ class Timeline:
         """By index of the workload."""
 
     def _in_time(self, when_ns: int | None, path: Path) -> None:
-        if when_ns is not None and when_ns > self.duration_ns:
-            text = f"is after the end of the run at {duration_text(self.duration_ns)}"
-            self.report.add(path, text, "lengthen spec.duration")
+        check_in_time(self.report, self.duration_ns, when_ns, path)
 
     # --- events ------------------------------------------------------------------------------------------------------
 
@@ -260,86 +259,3 @@ class Timeline:
                 item["name"], "default", None, None, read.trace, life, item.get("replaceFinished", False)
             )
         )
-
-    # --- chaos -------------------------------------------------------------------------------------------------------
-
-    def add_faults(self, checked: Sequence[Any], path: Path, actors: Sequence[str]) -> None:
-        for index, item in enumerate(checked):
-            if isinstance(item, dict):
-                self._add_fault(index, item, (*path, index), actors)
-
-    def _add_fault(self, index: int, item: Mapping[str, Any], path: Path, actors: Sequence[str]) -> None:
-        for key in ("at", "from"):
-            self._in_time(item.get(key), (*path, key))
-        if ("at" in item) == ("every" in item):
-            self.report.add(path, "needs either at or every")
-        every = item.get("every")
-        if every == 0:
-            self.report.add((*path, "every"), "must be more than 0")
-        elif every is not None:
-            span_ns = item.get("until", self.duration_ns) - item.get("from", 0)
-            expected = expected_repeats(every, span_ns)
-            if expected > MAX_FAULTS:
-                text = f"would happen about {expected:.3g} times; at most {MAX_FAULTS} times is possible"
-                self.report.add((*path, "every"), text)
-        for key in ("from", "until"):
-            if key in item and "at" in item:
-                self.report.add((*path, key), "belongs to every, not to at", key=True)
-        what = next((name for name in ("crash", "partition") if isinstance(item.get(name), dict)), None)
-        if what is None:
-            return
-        detail, where = item[what], (*path, what)
-        sides: list[tuple[str, ...]] = []
-        if what == "crash":
-            if "actor" in detail:
-                self._match(detail["actor"], (*where, "actor"), actors)
-            elif "node" in detail:
-                self._match(f"kubelet/{detail['node']}", (*where, "node"), actors)
-        else:
-            between = detail.get("between", [])
-            if len(between) > 2:
-                self.report.add((*where, "between"), "has more than two sides")
-            for side, patterns in enumerate(between[:2]):
-                if patterns is INVALID:
-                    continue
-                for number, pattern in enumerate(patterns):
-                    deeper: Path = (*where, "between", side)
-                    if (*deeper, number) in self.report.document.places:
-                        deeper = (*deeper, number)
-                    if pattern is not INVALID:
-                        self._match(pattern, deeper, actors)
-                sides.append(tuple(pattern for pattern in patterns if pattern is not INVALID))
-        self.faults.append(
-            scenarios.Fault(
-                item.get("id", f"{what}-{index}"),
-                what,
-                item.get("at"),
-                item.get("every"),
-                item.get("from", 0),
-                item.get("until"),
-                item.get("for"),
-                f"kubelet/{detail['node']}" if "node" in detail else detail.get("actor", ""),
-                "node" in detail,
-                detail.get("restart", True),
-                (sides[0], sides[1]) if len(sides) == 2 else ((), ()),
-                detail.get("oneWay", False),
-                self._choice(detail, where),
-            )
-        )
-
-    def _choice(self, detail: Mapping[str, Any], path: Path) -> scenarios.VictimCount:
-        said = [key for key in ("all", "count", "share") if detail.get(key)]
-        for key in said[1:]:
-            self.report.add((*path, key), f"cannot stand beside {said[0]}", key=True)
-        if detail.get("all"):
-            return scenarios.VictimCount(share=1.0)
-        return scenarios.VictimCount(detail.get("count", 1), detail.get("share"))
-
-    def _match(self, pattern: str, path: Path, actors: Sequence[str]) -> None:
-        if not any(fnmatch.fnmatchcase(actor, pattern) for actor in actors):
-            shown = actors if len(actors) <= 200 else actors[:200]
-            if path[-1] == "node":
-                name, nodes = pattern.removeprefix("kubelet/"), [actor.removeprefix("kubelet/") for actor in shown]
-                self.report.add(path, f"no node with a kubelet is called {name}", nearest(name, nodes))
-            else:
-                self.report.add(path, f"no actor is called {pattern}", nearest(pattern, shown))

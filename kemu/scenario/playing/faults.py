@@ -12,6 +12,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kemu.faults.hits import CHAOS
+from kemu.faults.kinds import KINDS, Form
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.random_streams import random_stream
@@ -21,9 +23,6 @@ from kemu.scenario.scenarios import Fault, VictimCount
 
 RESTART_AFTER_NS = 1 * SECOND_NS
 """How long a crashed actor is away unless the fault says ``for``: a supervisor's usual delay."""
-
-CHAOS = "chaos"
-"""The name under which faults stand in the run log."""
 
 
 class Chaos:
@@ -65,21 +64,21 @@ class Chaos:
                 task.cancel()
 
     async def _once(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
-        if fault.what == "crash" and fault.machine:
+        if fault.what == "crash" and "node" in fault.actors:
             await self._crash_machines(fault, fault_id, stream)
         elif fault.what == "crash":
             await self._crash(fault, fault_id, stream)
         else:
-            await self._partition(fault, fault_id, stream)
+            await self._inject(fault, fault_id, stream)
 
     async def _crash(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
         down = self._machines.down
-        chosen = [name for name in self._choose([fault.actor], fault.choice, stream) if name not in down]
+        chosen = [name for name in self._choose(fault.actors["actor"][0], fault.choice, stream) if name not in down]
         for name in chosen:
             down[name] = None
             self._log("chaos.begin", {"id": fault_id, "what": "crash", "actors": [name]})
             await self._runtime.crash(name)
-        if not fault.restart:
+        if not fault.parameters["restart"]:
             return
         await self._env.clock.sleep((fault.for_ns or RESTART_AFTER_NS) / SECOND_NS)
         for name in chosen:
@@ -92,29 +91,38 @@ class Chaos:
     async def _crash_machines(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
         machines = self._machines
         chosen = []
-        for kubelet in self._choose([fault.actor], fault.choice, stream):
+        for kubelet in self._choose(fault.actors["node"][0], fault.choice, stream):
             node = kubelet.removeprefix(PREFIX)
             if not machines.is_off(node):
                 self._log("chaos.begin", {"id": fault_id, "what": "crash", "nodes": [node]})
                 if await machines.switch_off(node, "crash"):
                     chosen.append(node)
-        if not fault.restart:
+        if not fault.parameters["restart"]:
             return
         await self._env.clock.sleep((fault.for_ns or RESTART_AFTER_NS) / SECOND_NS)
         for node in chosen:
             await machines.switch_on(node)
             self._log("chaos.end", {"id": fault_id})
 
-    async def _partition(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
-        sides = [sorted(self._choose(patterns, fault.choice, stream)) for patterns in fault.between]
-        data: dict[str, Any] = {"id": fault_id, "what": "partition", "between": sides, "oneWay": fault.one_way}
-        self._log("chaos.begin", data)
-        await self._runtime.partition(fault_id, sides[0], sides[1], one_way=fault.one_way)
-        if fault.for_ns is None:
-            return
-        await self._env.clock.sleep(fault.for_ns / SECOND_NS)
-        await self._runtime.heal(fault_id)
-        self._log("chaos.end", {"id": fault_id})
+    async def _inject(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
+        parameters = {**self._resolved(fault, stream), **fault.parameters}
+        self._log("chaos.begin", {"id": fault_id, "what": fault.what, **parameters})
+        await self._runtime.inject(fault_id, fault.what, parameters)
+        if not KINDS[fault.what].lasts:
+            self._log("chaos.end", {"id": fault_id})
+        elif fault.for_ns is not None:
+            await self._env.clock.sleep(fault.for_ns / SECOND_NS)
+            hits = await self._runtime.heal(fault_id)
+            self._log("chaos.end", {"id": fault_id} if hits is None else {"id": fault_id, "hits": hits})
+
+    def _resolved(self, fault: Fault, stream: random.Random) -> dict[str, Any]:
+        """The actors of each parameter by their names."""
+        resolved: dict[str, Any] = {}
+        for name, groups in fault.actors.items():
+            chosen = [sorted(self._choose(patterns, fault.choice, stream)) for patterns in groups]
+            two_sides = KINDS[fault.what].parameter(name).form is Form.SIDES
+            resolved[name] = chosen if two_sides else chosen[0]
+        return resolved
 
     def _choose(self, patterns: Sequence[str], choice: VictimCount, stream: random.Random) -> Sequence[str]:
         """Of those that match each pattern, in the order of their launch and each once."""

@@ -58,7 +58,7 @@ class Heartbeats:
 
     def _of_faults(self, kubelet: str) -> Iterable[Times]:
         for fault, times in self._faults:
-            if _matches([kubelet], _patterns(fault)) or self._concerns_all(fault):
+            if _matches([kubelet], fault.patterns()) or self._concerns_all(fault):
                 yield from times
 
     def _times(self, fault: Fault, duration_ns: int) -> list[Times]:
@@ -78,11 +78,9 @@ class Heartbeats:
         return [(when_ns - MARGIN_NS, when_ns + lasts_ns + MARGIN_NS) for when_ns in comes]
 
     def _concerns_all(self, fault: Fault) -> bool:
-        if fault.what == "crash":
-            return _matches([*_WATCHERS, *self._servers], [fault.actor])
-        if fault.what == "partition":
-            return _matches(_WATCHERS, _patterns(fault))
-        return True
+        # Of two sides, one is always the API servers where a kubelet is the other.
+        others = _WATCHERS if len(fault.actors) > 1 or "between" in fault.actors else (*_WATCHERS, *self._servers)
+        return _matches(others, fault.patterns())
 
     def _of_events(self, node: str) -> Iterable[Times]:
         for event in self._events:
@@ -103,10 +101,6 @@ def _latency_ns(timing: Mapping[str, Any], name: str) -> int | None:
     """None: it varies."""
     constant = distributions.parse(timing.get(name, DEFAULT_LATENCY_S)).constant
     return None if constant is None else round(constant * SECOND_NS)
-
-
-def _patterns(fault: Fault) -> list[str]:
-    return [fault.actor] if fault.what == "crash" else [pattern for side in fault.between for pattern in side]
 
 
 def _matches(names: Iterable[str], patterns: Sequence[str]) -> bool:

@@ -34,6 +34,8 @@ from kemu.checks.counters import COUNTERS, counts
 from kemu.checks.history import History
 from kemu.checks.results import Result
 from kemu.errors import ActorFailed, KemuError, ScenarioError, SimulationError
+from kemu.faults.hits import CHAOS
+from kemu.faults.kinds import KINDS
 from kemu.runlog.frames import FILE_NAME, MAGIC, Reader, Writer
 from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
 from kemu.runtime.runtimes import Runtime
@@ -41,7 +43,7 @@ from kemu.scenario import verdicts
 from kemu.scenario.expectations import Comparison, Expectation
 from kemu.scenario.loading import clusters, controllers, loader
 from kemu.scenario.playing import plans, workloads
-from kemu.scenario.playing.faults import CHAOS, Chaos
+from kemu.scenario.playing.faults import Chaos
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.playing.operators import OPERATOR, Operator
 from kemu.scenario.scenarios import OF_MACHINES, Scenario
@@ -150,6 +152,10 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     outside = clusters.outside_extenders(scenario)
     if outside and runtime_name == "sim":
         raise KemuError(f"{outside[0]} is outside of virtual time: an extender of that address needs --runtime ray")
+    for fault in scenario.chaos if runtime_name == "ray" else ():
+        reason = KINDS[fault.what].not_on_ray
+        if reason:
+            raise KemuError(f"{fault.id}: {fault.what} needs --runtime sim: {reason}")
     folder = _prepare(options.out, scenario)
     # Runs in real time have real dates.
     epoch_unix_s = EPOCH_UNIX_S if runtime_name == "sim" else int(time.time())
@@ -327,6 +333,7 @@ def judge(scenario: Scenario, folder: Path, end: End) -> tuple[dict[str, Any], H
         "expectations": [verdicts.as_data(judgement) for judgement in judgements],
         "checks": [_check_data(check) for check in checks],
         "counts": counts(history),
+        "faults": _faults(history),
         "refused": dict(history.refused.most_common()),
         "waiting": waiting.summary(waiting.waits(history)),
     }
@@ -336,6 +343,28 @@ def judge(scenario: Scenario, folder: Path, end: End) -> tuple[dict[str, Any], H
 def meant(scenario: Scenario, end_ns: int) -> dict[str, int]:
     """How many pods each workload means to create before that time, replacements apart."""
     return {each.name: workloads.due_before(each, scenario.seed, end_ns) for each in scenario.workloads}
+
+
+def _faults(history: History) -> dict[str, dict[str, Any]]:
+    """By kind: how often it happened, when first, and how many actors and links it hit."""
+    found: dict[str, dict[str, Any]] = {}
+    for fault in history.faults:
+        one = found.setdefault(fault.what, {"count": 0, "first_s": round(fault.begin_ns / SECOND_NS, 6), "hit": 0})
+        one["count"] += 1
+        one["hit"] += len(fault.hits)
+    return found
+
+
+def _all_faults(results: Sequence[RunResult]) -> dict[str, dict[str, Any]]:
+    """The same over all variants."""
+    found: dict[str, dict[str, Any]] = {}
+    for result in results:
+        for what, one in result.verdict["faults"].items():
+            before = found.setdefault(what, {"count": 0, "first_s": one["first_s"], "hit": 0})
+            before["count"] += one["count"]
+            before["first_s"] = min(before["first_s"], one["first_s"])
+            before["hit"] += one["hit"]
+    return found
 
 
 def _check_data(check: Result) -> dict[str, Any]:
@@ -417,6 +446,7 @@ def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict
             {**found, "variant": dict(result.variant)} for result in results for found in result.verdict["checks"]
         ],
         "counts": {name: sum(result.verdict["counts"][name] for result in results) for name in COUNTERS},
+        "faults": _all_faults(results),
         "refused": dict(sum((result.history.refused for result in results), Counter()).most_common()),
         "waiting": waiting.summary(pooled),
         "virtual_s": round(sum(result.verdict["virtual_s"] for result in results), 6),

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kemu.errors import ActorFailed, SimulationError
+from kemu.faults import kinds
 from kemu.runtime import tasks
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray.cell import control, hosts, wall_clocks
@@ -296,6 +297,12 @@ class RayRuntime:
             await self._fleet.resume(remote)
 
     # Faults of the network
+
+    async def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
+        if what != "partition":
+            raise ValueError(f"{what} is impossible on Ray: {kinds.KINDS[what].not_on_ray}")
+        a, b = parameters["between"]
+        await self.partition(fault, a, b, parameters["oneWay"])
 
     async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool = False) -> None:
         await self._fleet.partition(fault, a, b, one_way)

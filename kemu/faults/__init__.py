@@ -1,0 +1,5 @@
+"""Faults: which kinds there are, and what each does. Begin with ``kinds``, the table.
+
+Role: below the runtimes, which carry faults out, and the scenario format, which states them. ``hits`` keeps whom each
+fault has struck. Nothing here knows of actors, event loops or scenarios.
+"""

@@ -1,0 +1,310 @@
+"""The table of fault kinds: the keys of each, what it does, and which runtimes can do it.
+
+This is the one place where a kind is registered. The scenario format takes its keys from here, the loader the patterns
+to resolve, the runner the reason why a scenario cannot run on Ray, and ``scripts/gendocs`` the table in the documents.
+What carries a kind out is registered by its name in ``kemu.runtime.sim.faults`` and in the Ray runtime.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+class Form(enum.Enum):
+    """How a parameter is written in a scenario, and what the runtimes get."""
+
+    ACTORS = enum.auto()
+    """Names or patterns of actors; resolved, a list of names."""
+    SIDES = enum.auto()
+    """Two of those; resolved, two lists of names."""
+    NODES = enum.auto()
+    """A node or a pattern; resolved, a list of the names of kubelets."""
+    API_SERVERS = enum.auto()
+    """As ACTORS, but of API servers only."""
+    TIME = enum.auto()
+    """A duration or a distribution of durations, in seconds."""
+    SECONDS = enum.auto()
+    """A duration, in seconds."""
+    SIGNED_SECONDS = enum.auto()
+    """The same; it may be negative."""
+    NUMBER = enum.auto()
+    SHARE = enum.auto()
+    """More than 0 and at most 1, or a percentage."""
+    SWITCH = enum.auto()
+    BYTES = enum.auto()
+    """A quantity of bytes; resolved, a float."""
+    STEP = enum.auto()
+    """A step of an actor's work: see STEPS."""
+
+
+OF_ACTORS = (Form.ACTORS, Form.SIDES, Form.NODES, Form.API_SERVERS)
+"""Forms that hold patterns."""
+
+STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "store": ("after-append", "after-fsync", "after-publish"),
+        "scheduler": ("after-assume", "after-bind"),
+        "kubelet": ("after-admission", "after-pull", "after-start"),
+        "apiserver": ("after-commit",),
+    }
+)
+"""Where a crash can be told to strike, by the first part of the actor's name."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One key of a fault."""
+
+    name: str
+    form: Form
+    doc: str
+    required: bool = False
+    alternative: bool = False
+    """Exactly one of a kind's alternatives must stand."""
+    built: bool = True
+    default: bool | float | None = None
+    """What the runtimes get where the scenario says nothing; None: nothing."""
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a fault does to what is under way. One phrase each; empty: nothing."""
+
+    requests: str = ""
+    """To unary requests whose answers are not there yet."""
+    streams: str = ""
+    """To streams that are open."""
+    keepalives: str = ""
+    timers: str = ""
+    disks: str = ""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of fault."""
+
+    name: str
+    """Its key in a scenario."""
+    doc: str
+    """What happens, in one sentence."""
+    parameters: tuple[Parameter, ...]
+    effects: Effects
+    lasts: bool = True
+    """False: it is over in an instant, and takes no ``for``."""
+    built: bool = True
+    """False: its keys are known, but the scenario is refused."""
+    not_on_ray: str = ""
+    """Why Ray cannot do it; empty: it can."""
+
+    def parameter(self, name: str) -> Parameter:
+        return next(one for one in self.parameters if one.name == name)
+
+
+_NOT_BUILT_ON_RAY = "the Ray runtime does not implement it yet"
+
+_FROM = Parameter("from", Form.ACTORS, "Who sends.", required=True)
+_TO = Parameter("to", Form.ACTORS, "Who receives.", required=True)
+_BETWEEN = Parameter("between", Form.SIDES, "Two sides, each an actor, a pattern or a list.", required=True)
+_ACTOR = Parameter("actor", Form.ACTORS, "Who; a pattern such as kubelet/* picks one by the seed.", required=True)
+
+_ALL = (
+    Kind(
+        "crash",
+        "An actor or a machine dies without a word; what it has fsynced survives.",
+        (
+            Parameter(
+                "actor", Form.ACTORS, "Who; a pattern such as kubelet/* picks one by the seed.", alternative=True
+            ),
+            Parameter(
+                "node",
+                Form.NODES,
+                "The machine of a node, with its kubelet and all its containers; or a pattern.",
+                alternative=True,
+            ),
+            Parameter("restart", Form.SWITCH, "Whether it comes back; true by default.", default=True),
+            Parameter("powerOff", Form.SWITCH, "Of a node: no connection is reset; only keepalive tells.", built=False),
+            Parameter("step", Form.STEP, "Of an actor: when it comes to this step next.", built=False),
+        ),
+        Effects(
+            requests="end with UNAVAILABLE behind what the dead actor had sent; whether they were carried out is open",
+            streams="break at the peers; the actor's own are gone",
+            keepalives="none needed: the connections are reset",
+            timers="of the actor never fire again",
+            disks="keep what was fsynced; of what was written since, a beginning chosen by the seed",
+        ),
+    ),
+    Kind(
+        "partition",
+        "Messages between two sides are held back; connections that stay cut for too long break.",
+        (
+            _BETWEEN,
+            Parameter(
+                "oneWay", Form.SWITCH, "Only messages from the first side to the second are held back.", default=False
+            ),
+        ),
+        Effects(
+            requests="wait; they go on when it heals, or end with UNAVAILABLE when the connection breaks",
+            streams="wait, likewise; nothing is lost in the middle of one",
+            keepalives="get no answer: both ends break the connection after timing.keepaliveTimeout",
+        ),
+    ),
+    Kind(
+        "pause",
+        "An actor stands still.",
+        (_ACTOR,),
+        Effects(
+            requests="to it wait unanswered; its own stay open",
+            streams="stay open; messages to it pile up until flow control stops their writers",
+            keepalives="are answered: its machine still runs",
+            timers="that came due fire when it goes on",
+        ),
+        built=False,
+    ),
+    Kind(
+        "delay",
+        "Messages take longer, each by a time of its own; those of one stream stay in order.",
+        (_FROM, _TO, Parameter("by", Form.TIME, "How much longer.", required=True)),
+        Effects(
+            requests="arrive later, or their answers do",
+            streams="stay in order: a message waits for the one before it",
+            keepalives="are answered in time",
+        ),
+        built=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "bandwidth",
+        "A connection carries no more than so many bytes a second.",
+        (_FROM, _TO, Parameter("bytesPerSecond", Form.BYTES, "Of each connection.", required=True)),
+        Effects(
+            requests="queue behind what the connection has to carry before them",
+            streams="queue, too; writers stop when the flow-control window is full",
+            keepalives="are answered in time",
+        ),
+        built=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "drop",
+        "Packets are lost: their connection stalls until they are sent again, and is reset if that takes too long.",
+        (_FROM, _TO, Parameter("probability", Form.SHARE, "Of each packet.", required=True)),
+        Effects(
+            requests="wait for the retransmission, or end with UNAVAILABLE when the connection is reset",
+            streams="stall as a whole; nothing is lost in the middle of one",
+            keepalives="share the fate of the messages: too long a stall resets the connection",
+        ),
+        built=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "duplicate",
+        "A request whose outcome the client does not know yet is sent again; its first answer counts.",
+        (_FROM, _TO, Parameter("probability", Form.SHARE, "Of each request.", required=True)),
+        Effects(
+            requests="reach the server twice, and it carries out both",
+            streams="of requests in batches: a batch comes twice; other streams are not concerned",
+        ),
+        built=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "reset",
+        "The connections between two sides are reset; nobody crashes.",
+        (_BETWEEN,),
+        Effects(
+            requests="end with UNAVAILABLE; whether they were carried out is open",
+            streams="break at both ends",
+            keepalives="none needed",
+        ),
+        lasts=False,
+        built=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "halfOpen",
+        "The connections between two sides go silent for good, without a reset; new ones work.",
+        (_BETWEEN,),
+        Effects(
+            requests="wait, and end with UNAVAILABLE when keepalive gives up",
+            streams="take messages that nobody receives, until the window is full or keepalive gives up",
+            keepalives="get no answer: each end finds out by itself",
+        ),
+        lasts=False,
+        built=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "clockSkew",
+        "An actor's clock is wrong.",
+        (
+            _ACTOR,
+            Parameter("by", Form.SIGNED_SECONDS, "How far it is ahead at once; negative: behind.", default=0.0),
+            Parameter(
+                "drift", Form.NUMBER, "By how much it runs too fast: 0.01 is 1 %; negative: too slow.", default=0.0
+            ),
+        ),
+        Effects(timers="by the actor's own clock come early or late; times that it writes are wrong"),
+        built=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "diskFull",
+        "Writes to an actor's disk fail.",
+        (_ACTOR,),
+        Effects(requests="that need the disk fail", disks="take no more bytes; what stands there stays readable"),
+        built=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "slowDisk",
+        "An actor's disk takes its time.",
+        (_ACTOR, Parameter("fsync", Form.TIME, "How long each fsync takes.", required=True)),
+        Effects(requests="that need the disk wait", disks="keep everything"),
+        built=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "tornWrite",
+        "An actor crashes in the middle of its next write.",
+        (_ACTOR,),
+        Effects(
+            requests="end as in a crash",
+            streams="break as in a crash",
+            timers="of the actor never fire again",
+            disks="keep a part of what was written last",
+        ),
+        built=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "staleReads",
+        "An API server answers from the past.",
+        (
+            Parameter("apiServer", Form.API_SERVERS, "Which.", required=True),
+            Parameter("by", Form.SECONDS, "How far its watch cache is behind.", required=True),
+        ),
+        Effects(requests="that the watch cache answers see old objects", streams="of watches get their events late"),
+        built=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "cutWatches",
+        "Watches end, and their clients have to resume them.",
+        (
+            Parameter("of", Form.ACTORS, "Whose watches.", required=True),
+            Parameter(
+                "compacted", Form.SWITCH, "What they would resume from is gone: they have to list anew.", default=False
+            ),
+        ),
+        Effects(streams="of watches end; others stay"),
+        lasts=False,
+        built=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+)
+
+KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _ALL})
+"""By name."""

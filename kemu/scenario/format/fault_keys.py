@@ -1,0 +1,94 @@
+"""The keys of faults, made from the table of their kinds (:mod:`kemu.faults.kinds`).
+
+:mod:`kemu.scenario.loading.faults` makes faults of what they hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kemu.faults.kinds import KINDS, STEPS, Form, Kind, Parameter
+from kemu.objects import quantities
+from kemu.scenario.format import values
+from kemu.scenario.format.distribution_keys import TIME
+from kemu.scenario.format.shapes import (
+    DURATION,
+    POSITIVE_DURATION,
+    SECONDS,
+    SHARE,
+    Choice,
+    Key,
+    ListOf,
+    ListOr,
+    Number,
+    Reading,
+    Record,
+    Shape,
+    Switch,
+    Text,
+    Whole,
+)
+
+_ACTOR = Text(
+    r"(store|apiserver|scheduler|extender|kubelet|controller|\*)[^\s]*",
+    "an actor: store, apiserver/0, scheduler/<name>/<replica>, extender/<name>, kubelet/<node>, controller/<name>, "
+    "or a pattern",
+)
+
+
+def _bytes(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError("must be a quantity of bytes such as 64Ki or 1M")
+    amount = quantities.milli(value if isinstance(value, str) else str(value)) / 1000
+    if amount <= 0:
+        raise ValueError("must be more than 0")
+    return amount
+
+
+_SHAPES: Mapping[Form, Shape] = {
+    Form.ACTORS: ListOr(_ACTOR),
+    Form.SIDES: ListOf(ListOr(_ACTOR), 2),
+    Form.NODES: ListOr(Text(r"[^\s/]+", "a node, or a pattern")),
+    Form.API_SERVERS: ListOr(Text(r"apiserver/[^\s]+", "an API server such as apiserver/0, or a pattern")),
+    Form.TIME: TIME,
+    Form.SECONDS: SECONDS,
+    Form.SIGNED_SECONDS: Reading(values.signed_duration_s, {"type": "string", "pattern": values.SIGNED_PATTERN}),
+    Form.NUMBER: Number(),
+    Form.SHARE: SHARE,
+    Form.SWITCH: Switch(),
+    Form.BYTES: Reading(_bytes, {"anyOf": [{"type": "string"}, {"type": "number", "exclusiveMinimum": 0}]}),
+    Form.STEP: Choice(tuple(step for steps in STEPS.values() for step in steps)),
+}
+
+_CHOICE = {
+    "all": Key(Switch(), "All that match a pattern."),
+    "count": Key(Whole(1), "So many of those that match a pattern, picked by the seed."),
+    "share": Key(SHARE, "Such a part of those that match a pattern, picked by the seed: 10%."),
+}
+
+
+def _key(parameter: Parameter) -> Key:
+    return Key(_SHAPES[parameter.form], parameter.doc, parameter.required, parameter.built)
+
+
+def record(kind: Kind) -> Record:
+    """What stands below the name of that kind."""
+    return Record(
+        {one.name: _key(one) for one in kind.parameters if not one.alternative} | _CHOICE,
+        choices={one.name: _key(one) for one in kind.parameters if one.alternative},
+        noun="victim",
+    )
+
+
+CHAOS = Record(
+    {
+        "at": Key(DURATION, "When the fault happens."),
+        "every": Key(TIME, "It happens again and again, after such times."),
+        "from": Key(DURATION, "With every: not before."),
+        "until": Key(DURATION, "With every: not after."),
+        "for": Key(POSITIVE_DURATION, "When the fault ends by itself; of a crash: how long the actor is away."),
+        "id": Key(Text(), "Its name in the run log."),
+    },
+    choices={kind.name: Key(record(kind), kind.doc, built=kind.built) for kind in KINDS.values()},
+    noun="fault",
+)

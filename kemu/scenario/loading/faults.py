@@ -1,0 +1,127 @@
+"""The faults of a scenario, from the checked document.
+
+Role: one step of :mod:`kemu.scenario.loading.loader`. What a kind of fault takes stands in :mod:`kemu.faults.kinds`.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kemu.faults.kinds import KINDS, OF_ACTORS, Form, Kind
+from kemu.scenario import scenarios
+from kemu.scenario.arrivals import expected_repeats
+from kemu.scenario.format.documents import Path, nearest
+from kemu.scenario.format.shapes import INVALID, Report
+from kemu.scenario.loading.timelines import check_in_time
+
+MAX_FAULTS = 100_000
+"""Of one entry that recurs."""
+
+_CHOICE = ("all", "count", "share")
+
+
+class FaultReader:
+    """Makes the faults of ``chaos``, and reports what is wrong with them."""
+
+    def __init__(self, report: Report, duration_ns: int, actors: Sequence[str]) -> None:
+        """``actors``: the names of all that the scenario has or will have."""
+        self.report = report
+        self.duration_ns = duration_ns
+        self.actors = actors
+
+    def read_all(self, checked: Sequence[Any], path: Path) -> tuple[scenarios.Fault, ...]:
+        made = [self._read(index, item, (*path, index)) for index, item in enumerate(checked) if isinstance(item, dict)]
+        return tuple(fault for fault in made if fault is not None)
+
+    def _read(self, index: int, item: Mapping[str, Any], path: Path) -> scenarios.Fault | None:
+        self._check_times(item, path)
+        kind = next((kind for name, kind in KINDS.items() if isinstance(item.get(name), dict)), None)
+        if kind is None:
+            return None
+        if "for" in item and not kind.lasts:
+            self.report.add((*path, "for"), f"cannot stand beside {kind.name}, which is over in an instant", key=True)
+        detail, where = item[kind.name], (*path, kind.name)
+        actors: dict[str, tuple[tuple[str, ...], ...]] = {}
+        for parameter in kind.parameters:
+            if parameter.form in OF_ACTORS and parameter.name in detail:
+                actors[parameter.name] = self._groups(parameter.form, detail[parameter.name], (*where, parameter.name))
+        return scenarios.Fault(
+            item.get("id", f"{kind.name}-{index}"),
+            kind.name,
+            item.get("at"),
+            item.get("every"),
+            item.get("from", 0),
+            item.get("until"),
+            item.get("for"),
+            actors,
+            _values(kind, detail),
+            self._choice(detail, where),
+        )
+
+    def _check_times(self, item: Mapping[str, Any], path: Path) -> None:
+        for key in ("at", "from"):
+            check_in_time(self.report, self.duration_ns, item.get(key), (*path, key))
+        if ("at" in item) == ("every" in item):
+            self.report.add(path, "needs either at or every")
+        every = item.get("every")
+        if every == 0:
+            self.report.add((*path, "every"), "must be more than 0")
+        elif every is not None:
+            span_ns = item.get("until", self.duration_ns) - item.get("from", 0)
+            expected = expected_repeats(every, span_ns)
+            if expected > MAX_FAULTS:
+                text = f"would happen about {expected:.3g} times; at most {MAX_FAULTS} times is possible"
+                self.report.add((*path, "every"), text)
+        for key in ("from", "until"):
+            if key in item and "at" in item:
+                self.report.add((*path, key), "belongs to every, not to at", key=True)
+
+    def _groups(self, form: Form, value: Any, path: Path) -> tuple[tuple[str, ...], ...]:
+        """Patterns of actors: one group, or the two sides."""
+        if form is not Form.SIDES:
+            return (self._patterns(form, value, path),)
+        if len(value) > 2:
+            self.report.add(path, "has more than two sides")
+        return tuple(
+            self._patterns(form, side, (*path, number)) for number, side in enumerate(value[:2]) if side is not INVALID
+        )
+
+    def _patterns(self, form: Form, value: Sequence[Any], path: Path) -> tuple[str, ...]:
+        patterns = []
+        for number, pattern in enumerate(value):
+            if pattern is not INVALID:
+                deeper = (*path, number)
+                place = deeper if deeper in self.report.document.places else path
+                patterns.append(f"kubelet/{pattern}" if form is Form.NODES else pattern)
+                self._match(form, patterns[-1], place)
+        return tuple(patterns)
+
+    def _match(self, form: Form, pattern: str, path: Path) -> None:
+        if any(fnmatch.fnmatchcase(actor, pattern) for actor in self.actors):
+            return
+        shown = self.actors[:200]
+        if form is Form.NODES:
+            name, nodes = pattern.removeprefix("kubelet/"), [actor.removeprefix("kubelet/") for actor in shown]
+            self.report.add(path, f"no node with a kubelet is called {name}", nearest(name, nodes))
+        else:
+            self.report.add(path, f"no actor is called {pattern}", nearest(pattern, shown))
+
+    def _choice(self, detail: Mapping[str, Any], path: Path) -> scenarios.VictimCount:
+        said = [key for key in _CHOICE if detail.get(key)]
+        for key in said[1:]:
+            self.report.add((*path, key), f"cannot stand beside {said[0]}", key=True)
+        if detail.get("all"):
+            return scenarios.VictimCount(share=1.0)
+        return scenarios.VictimCount(detail.get("count", 1), detail.get("share"))
+
+
+def _values(kind: Kind, detail: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the parameters that hold no actors."""
+    found = {}
+    for parameter in kind.parameters:
+        value = detail.get(parameter.name, parameter.default)
+        if parameter.form not in OF_ACTORS and value is not None:
+            found[parameter.name] = value
+    return found
