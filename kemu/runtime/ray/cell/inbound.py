@@ -130,19 +130,20 @@ class InboundCalls:
                     response = await result
                 if actor.partitions.active:
                     await actor.partitions.passage(actor.name, caller)
+                await guarded.began()
                 return response
             except asyncio.CancelledError:
                 why = self._severed.get(task)
                 if why is None:
                     raise
-                await guarded.written()
+                await guarded.began()
                 await context.abort(grpc.StatusCode.UNAVAILABLE, why)
             except grpc.aio.AbortError:
                 raise
             except Exception as error:
                 # An error caused by the end of the connection is not the actor's fault.
                 if task in self._severed:
-                    await guarded.written()
+                    await guarded.began()
                     await context.abort(grpc.StatusCode.UNAVAILABLE, self._severed[task])
                 elif not context.done():
                     actor.handler_failed(method, error)
@@ -183,10 +184,10 @@ class InboundCalls:
 class PartitionedContext:
     """The ``context`` of a call from another cell: gRPC's own, but partitions hold its messages back."""
 
-    __slots__ = ("_actor", "_caller", "_context", "_writing")
+    __slots__ = ("_actor", "_caller", "_context", "_first_write")
 
     def __init__(self, context: Any, actor: Receiver, caller: str) -> None:
-        self._writing: asyncio.Task[None] | None = None
+        self._first_write: asyncio.Task[None] | None = None
         self._context = context
         self._actor = actor
         self._caller = caller
@@ -204,14 +205,18 @@ class PartitionedContext:
             await actor.partitions.passage(actor.name, self._caller)
         if actor.gone:
             raise asyncio.CancelledError
-        # gRPC cannot revoke a write: after a cancellation it would go on, and refuse the status that ends the call.
-        self._writing = asyncio.ensure_future(self._context.write(message))
-        await asyncio.shield(self._writing)
+        if self._first_write is None:
+            # The response headers go out with the first write. gRPC notes that after the write: if that is cancelled,
+            # it sends them once more with the status, which the call then refuses, and the client waits for ever.
+            self._first_write = asyncio.ensure_future(self._context.write(message))
+            await asyncio.shield(self._first_write)
+        else:
+            await self._context.write(message)
 
-    async def written(self) -> None:
-        """Wait for the write that is under way; whether it succeeds does not matter."""
-        if self._writing is not None and not self._writing.done():
-            await asyncio.wait([self._writing])
+    async def began(self) -> None:
+        """Wait for the first write if that is under way; whether it succeeds does not matter."""
+        if self._first_write is not None and not self._first_write.done():
+            await asyncio.wait([self._first_write])
 
     async def abort(self, *args: Any, **kwargs: Any) -> NoReturn:
         if self._actor.gone:
