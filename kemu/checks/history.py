@@ -65,6 +65,8 @@ class History:
         self.values: dict[str, bytes] = {}
         self.replayed_revisions: list[tuple[int, int]] = []
         """(time, revision) at which a store recovered."""
+        self.gaps: list[str] = []
+        """What of the run log is missing or out of order, as far as its writer knows: nothing can be judged then."""
         self._keep_changes = keep_changes
         self._uid_of_key: dict[str, str] = {}
         self._binders: dict[str, tuple[str, str]] = {}
@@ -97,6 +99,8 @@ class History:
             "chaos.begin": self._on_fault,
             "chaos.hit": self._on_hit,
             "chaos.end": self._on_fault_ended,
+            "log.missing": self._on_log_missing,
+            "log.late": self._on_log_late,
         }
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
@@ -129,6 +133,15 @@ class History:
                 self._pod_changed(time_ns, key, value)
             elif key.startswith(NODE_PREFIX):
                 self._node_changed(time_ns, key, value)
+
+    def _on_log_missing(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.gaps.append(f"{actor}: the log is missing from event {data['known']} of its process on: {data['what']}")
+
+    def _on_log_late(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.gaps.append(
+            f"{actor}: {data['events']} events came too late to stand in their place, by up to"
+            f" {data['by_ns'] / 1e9:.6f} s"
+        )
 
     def _on_recovered(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         revision = data["rev"]

@@ -77,6 +77,8 @@ def _width_of_phrases(lines: Sequence[stories.Line], width: int) -> int:
 
 def show_judgements(console: Console, verdict: Mapping[str, Any], *, passed: int = 20) -> None:
     """What failed or is unknown, always; what holds, unless that is too much."""
+    for gap in verdict.get("incomplete", ()):
+        console.print(f"[bold yellow]incomplete log[/] {escape(gap)}", highlight=False)
     judged = verdict["expectations"]
     good = sum(found["holds"] is True for found in judged)
     if judged:

@@ -130,10 +130,13 @@ async def test_a_crash_in_the_middle_of_a_write_reaches_the_client(before: int, 
         calls.close("reset")
         for writer in writers:
             writer.cancel()
+
+        async def drained() -> None:
+            async for _ in call:
+                pass
+
         with pytest.raises(grpc.aio.AioRpcError) as failure:
-            async with asyncio.timeout(10):
-                async for _ in call:
-                    pass
+            await asyncio.wait_for(drained(), 10)
         assert failure.value.code() is grpc.StatusCode.UNAVAILABLE
         assert failure.value.details() == "reset"
     await server.stop(0)

@@ -326,10 +326,12 @@ def judge(scenario: Scenario, folder: Path, end: End) -> tuple[dict[str, Any], H
     )
     judgements = [verdicts.judge(expectation, outcome) for expectation in scenario.expectations]
     verdict = verdicts.overall(verdicts.countable(checks, scenario.expectations), judgements)
-    if end.reason == "interrupted" and verdict == "holds":
+    if (end.reason == "interrupted" and verdict == "holds") or history.gaps:
+        # What is missing from the log may be what a check misses, or what would have shown a fault.
         verdict = "unknown"
     data = {
         "verdict": verdict,
+        **({"incomplete": history.gaps} if history.gaps else {}),
         "expectations": [verdicts.as_data(judgement) for judgement in judgements],
         "checks": [_check_data(check) for check in checks],
         "counts": counts(history),

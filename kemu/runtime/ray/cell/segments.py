@@ -93,24 +93,33 @@ class Segment:
             os.close(self._fd)
 
 
+class DamagedSegment(Exception):
+    """A segment file does not hold what was written to it."""
+
+
 def read_segment(path: Path, offset: int = 0) -> Iterator[bytes]:
     """The payloads of a segment file from the ``offset``-th on, up to where its writer died.
 
-    Raises FileNotFoundError.
+    Raises FileNotFoundError, and DamagedSegment after the last payload that is intact.
     """
     data = path.read_bytes()
     position = len(MAGIC)
     if data[:position] != MAGIC:
-        return
+        raise DamagedSegment("it does not begin as a segment does")
     count = 0
     while position + _FRAME.size <= len(data):
         length, crc = _FRAME.unpack_from(data, position)
         position += _FRAME.size
         payload = data[position : position + length]
-        # An event is at least a msgpack array: length 0 is the untouched end.
-        if length == 0 or len(payload) < length or zlib.crc32(payload) != crc:
-            return
+        # An event is at least a msgpack array: length 0 is the untouched end. A frame is written when its payload is
+        # there, so that of a writer that died none is torn.
+        if length == 0:
+            break
+        if len(payload) < length or zlib.crc32(payload) != crc:
+            raise DamagedSegment(f"event {count} is not what was written")
         if count >= offset:
             yield payload
         position += length
         count += 1
+    if count < offset:
+        raise DamagedSegment(f"it ends after {count} events, of which {offset} are known already")

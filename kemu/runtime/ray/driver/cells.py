@@ -241,13 +241,19 @@ class RemoteCell:
         """A stream of LogSegment, to be read with ``read()``."""
         return self._stub.Log(cell_pb2.LogRequest(offset=offset, follow=follow))
 
-    def recover_log(self, offset: int) -> list[bytes]:
-        """The events from the ``offset``-th on that a dead process left in its file, if that is within reach."""
+    def recover_log(self, offset: int) -> tuple[list[bytes], str]:
+        """The events from the ``offset``-th on that a dead process left in its file, and what is missing, or ""."""
         assert self.endpoint is not None
+        path = Path(self.endpoint.segment)
+        payloads: list[bytes] = []
         try:
-            return list(segments.read_segment(Path(self.endpoint.segment), offset))
+            for payload in segments.read_segment(path, offset):
+                payloads.append(payload)  # noqa: PERF402 - those before an error count
         except FileNotFoundError:
-            return []
+            return payloads, f"its log segment {path.name} is not within reach of the driver"
+        except (OSError, segments.DamagedSegment) as error:
+            return payloads, f"its log segment {path.name} cannot be read to the end: {error}"
+        return payloads, ""
 
 
 def _message(spec: ActorSpec) -> cell_pb2.ActorSpec:

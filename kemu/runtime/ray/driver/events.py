@@ -44,6 +44,9 @@ class EventStreams:
         """Actors that run in a process, as its events tell."""
         self._now_ns = now_ns
         self._fail = fail
+        self._sink = sink
+        self._names: dict[merges.Source, str] = {_DRIVER: "driver"}
+        """Of the cells."""
 
     def log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """An event of the driver's own actors, or something that it found out about others."""
@@ -54,6 +57,7 @@ class EventStreams:
     def open(self, remote: RemoteCell) -> None:
         """A process has begun: hold back all events that are later than what it has sent."""
         self._merger.open(remote.source)
+        self._names[remote.source] = remote.name
         self._alive[remote.source] = {}
 
     async def follow(self, remote: RemoteCell) -> None:
@@ -106,10 +110,19 @@ class EventStreams:
 
     def recover(self, remote: RemoteCell) -> list[str]:
         """Take what events a dead process left behind. Returns the actors that died with it."""
-        self._take(remote, remote.recover_log(self._merger.received(remote.source)), 0)
+        received = self._merger.received(remote.source)
+        payloads, missing = remote.recover_log(received)
+        self._take(remote, payloads, 0)
+        if missing:
+            data = {"known": received + len(payloads), "what": missing}
+            self.log(self._now_ns(), f"cell/{remote.name}", "log.missing", data)
         self._merger.close(remote.source)
         return list(self._alive.pop(remote.source, ()))
 
     def flush(self) -> None:
-        """Hand on everything that waits."""
+        """Hand on everything that waits, and tell what came too late to stand in its place."""
         self._merger.flush()
+        now_ns = self._now_ns()
+        for source, (count, most_ns) in sorted(self._merger.late.items()):
+            self._sink(now_ns, f"cell/{self._names[source]}", "log.late", {"events": count, "by_ns": most_ns})
+        self._merger.late.clear()

@@ -27,8 +27,9 @@ class LogMerger:
         self._waiting: list[tuple[int, Source, int, str, str, Any]] = []
         self._limit_ns = 0
         """Events before that time have been handed on."""
-        self.late = 0
-        """Events that came after later ones had been handed on, as when the clocks of two machines disagree."""
+        self.late: dict[Source, tuple[int, int]] = {}
+        """Of which sources events came after later ones had been handed on, as when the clocks of two machines
+        disagree: how many, and by how many ns at most."""
 
     def open(self, source: Source) -> None:
         self._reached_ns[source] = self._limit_ns
@@ -88,9 +89,10 @@ class LogMerger:
             end -= 1
         ready = self._waiting[:end]
         del self._waiting[:end]
-        for time_ns, _, _, actor, kind, data in ready:
+        for time_ns, source, _, actor, kind, data in ready:
             if time_ns < before_ns:
-                self.late += 1
+                count, most_ns = self.late.get(source, (0, 0))
+                self.late[source] = (count + 1, max(most_ns, before_ns - time_ns))
             self._sink(time_ns, actor, kind, data)
 
 
