@@ -56,7 +56,7 @@ class ApiServer:
         self._env = env
         self._settings = settings
         channel = env.dial(settings["store"])
-        self.storage = Storage(channel)
+        self.storage = Storage(channel, env.step)
         self.cache = WatchCache(settings["window_events"])
         self.feed = Feed(env, channel, self.storage, self.cache, settings["cache_lag_s"], settings["record_store"])
         self.fanout = Fanout(self.cache, settings["backlog_events"], self._log_cut)

@@ -6,6 +6,7 @@ revision is the resource version. Knows nothing of kinds; :mod:`kemu.apiserver.w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -56,9 +57,11 @@ class Storage:
     """Methods raise :class:`kemu.errors.ServiceUnavailable` when the store cannot be reached (the outcome is unknown),
     and a plain :class:`kemu.errors.ApiError` when it refuses the request."""
 
-    __slots__ = ("_kv",)
+    __slots__ = ("_kv", "_step")
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, step: Callable[[str], None]) -> None:
+        """``step``: ``Env.step``."""
+        self._step = step
         self._kv = rpc_pb2_grpc.KVStub(channel)  # type: ignore[no-untyped-call]
 
     async def read(self, key: bytes) -> Entry | None:
@@ -119,6 +122,7 @@ class Storage:
         except grpc.aio.AioRpcError as error:
             raise errors.of_store(error) from None
         if response.succeeded:
+            self._step("after-commit")
             return response.header.revision, None
         for pair in response.responses[0].response_range.kvs:
             return 0, Entry(key, pair.mod_revision, pair.value)

@@ -167,6 +167,14 @@ class Env(Protocol):
         """
         ...
 
+    def step(self, name: str) -> None:
+        """Say that the actor has come to a step at which a fault may crash it (``STEPS`` of
+        :mod:`kemu.faults.kinds`).
+
+        If a crash is armed for this step the actor dies here, and this raises ``asyncio.CancelledError``.
+        """
+        ...
+
     def ready(self) -> None:
         """Say that this actor has done its part of the set-up."""
         ...

@@ -68,8 +68,12 @@ class Runtime(Protocol):
         """Cancel the actor and wait, for a limited time, until it has cleaned up."""
         ...
 
-    async def crash(self, name: str) -> None:
-        """End the actor as by SIGKILL: none of its code runs any more, and what it did not fsync may be lost."""
+    async def crash(self, name: str, step: str | None = None) -> None:
+        """End the actor as by SIGKILL: none of its code runs any more, and what it did not fsync may be lost.
+
+        With ``step``: when the actor next comes to that step (``Env.step``), in whichever incarnation; returns when
+        that has happened. Cancelled before, it does not happen.
+        """
         ...
 
     async def restart(self, name: str, spec: ActorSpec | None = None) -> None:

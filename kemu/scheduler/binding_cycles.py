@@ -102,6 +102,8 @@ class BindingCycles:
         info = pod.info
         started_ns = self._env.clock.now_ns()
         failed = await self._attempt(pod.profile, cycle, node)
+        if failed is None:
+            self._env.step("after-bind")
         del self.under_way[info.uid]
         self._log_bind(placement, started_ns, failed)
         if failed is not None:

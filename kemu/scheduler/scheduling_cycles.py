@@ -141,6 +141,7 @@ class SchedulingCycles:
         self._log_attempt(pod, started_ns, "scheduled", result, "")
         if info.uid not in self._handle.waiting:
             self._queue.done(info.uid)
+        self._env.step("after-assume")
         return Placement(pod, cycle, node)
 
     def _reserve(self, profile: Profile, cycle: Cycle, node: str) -> Status | None:

@@ -69,7 +69,7 @@ class Empty(_message.Message):
     def __init__(self) -> None: ...
 
 class Fault(_message.Message):
-    __slots__ = ("id", "partition")
+    __slots__ = ("id", "partition", "step")
     class Partition(_message.Message):
         __slots__ = ("a", "b", "one_way")
         A_FIELD_NUMBER: _ClassVar[int]
@@ -79,11 +79,20 @@ class Fault(_message.Message):
         b: _containers.RepeatedScalarFieldContainer[str]
         one_way: bool
         def __init__(self, a: _Optional[_Iterable[str]] = ..., b: _Optional[_Iterable[str]] = ..., one_way: _Optional[bool] = ...) -> None: ...
+    class Step(_message.Message):
+        __slots__ = ("actor", "step")
+        ACTOR_FIELD_NUMBER: _ClassVar[int]
+        STEP_FIELD_NUMBER: _ClassVar[int]
+        actor: str
+        step: str
+        def __init__(self, actor: _Optional[str] = ..., step: _Optional[str] = ...) -> None: ...
     ID_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
     id: str
     partition: Fault.Partition
-    def __init__(self, id: _Optional[str] = ..., partition: _Optional[_Union[Fault.Partition, _Mapping]] = ...) -> None: ...
+    step: Fault.Step
+    def __init__(self, id: _Optional[str] = ..., partition: _Optional[_Union[Fault.Partition, _Mapping]] = ..., step: _Optional[_Union[Fault.Step, _Mapping]] = ...) -> None: ...
 
 class HealRequest(_message.Message):
     __slots__ = ("id",)

@@ -159,6 +159,8 @@ def test_a_wrong_configuration_is_refused(config: dict[str, object], text: str) 
 
             return MemoryChannel(lambda: None, None)  # type: ignore[arg-type, return-value]
 
+        def step(self, name: str) -> None: ...
+
     with pytest.raises(ValueError, match=text):
         ApiServer(Env(), config)  # type: ignore[arg-type]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import signal
@@ -17,13 +18,14 @@ import pytest
 
 from kemu.errors import ActorFailed, SimulationError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
-from kemu.runtime.env import SECOND_NS
+from kemu.runtime.env import SECOND_NS, ActorSpec
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.runtime.ray.driver.runtime import RayRuntime
 from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2
 from tests.ray.world import Events, alive, nothing_left, spec, until
+from tests.runtime.world import STEPPER
 
 T = TypeVar("T")
 
@@ -351,6 +353,47 @@ def test_crash_and_restart(world: World) -> None:
         kinds = [kind for _, actor, kind, _ in world.events if actor == name and kind.startswith("actor.")]
         assert kinds == ["actor.started", ending, "actor.started", "actor.stopped"], name
         assert world.events.of("actor.started", name) == [{"incarnation": 1}, {"incarnation": 2}]
+
+
+def test_a_crash_at_a_step_comes_when_the_actor_gets_there(world: World) -> None:
+    """In a handler, a task and a timer; alone in its cell the process is killed before its next line."""
+    runtime = world.runtime
+
+    async def main() -> None:
+        names = ("lonely/0", "echo/0", "local")
+        await runtime.launch([*(ActorSpec(name, STEPPER.factory) for name in names), spec("echo/1", "Echo")])
+        await runtime.begin()
+        pids = world.note_pids()
+        for name in names:
+            never = asyncio.ensure_future(runtime.crash(name, "never"))
+            armed = asyncio.ensure_future(runtime.crash(name, "in-handler"))
+            async with asyncio.timeout(60):
+                while not armed.done():
+                    await asyncio.sleep(0.02)
+                    with contextlib.suppress(grpc.aio.AioRpcError):
+                        assert await world.get(name) == "passed"
+            never.cancel()
+            for step in ("in-task", "in-timer"):
+                await runtime.restart(name)
+                await world.wait_for_answer(name)
+                await asyncio.wait_for(runtime.crash(name, step), 30)
+        assert runtime._fleet._faults == {}
+        assert runtime.cells["one"].pid == pids["one"]
+        assert runtime.cells["alone"].pid != pids["alone"]
+        world.note_pids()
+        await runtime.shutdown()
+
+    world.run(main())
+    for name in ("lonely/0", "echo/0", "local"):
+        crashes = world.events.of("actor.crashed", name)
+        assert crashes == [{"step": "in-handler"}, {"step": "in-task"}, {"step": "in-timer"}]
+        started = [data["incarnation"] for data in world.events.of("actor.started", name)]
+        assert started == [1, 2, 3]
+        story = [(kind, data.get("step")) for _, who, kind, data in world.events if who == name]
+        for place, (kind, step) in enumerate(story):
+            if kind == "actor.crashed" and step is not None:
+                assert story[place - 1] == ("stepper.before", step)
+                assert all(kind == "actor.started" for kind, _ in story[place + 1 : place + 2])
 
 
 def test_a_crash_before_an_actor_is_ready_is_only_a_crash(world: World) -> None:

@@ -15,7 +15,7 @@ from kemu.runtime.env import ActorSpec, Env
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
 from kemu.v1 import api_pb2, api_pb2_grpc
-from tests.runtime.world import ECHO, request, talker
+from tests.runtime.world import ECHO, STEPPER, request, talker
 
 S = 1_000_000_000
 MS = 1_000_000
@@ -334,3 +334,105 @@ def test_nothing_is_kept_of_an_actor_that_has_ended(how: str) -> None:
     Heavy.made.clear()
     Heavy.made.clear()
     sim(scenario, actors=[ECHO, HEAVY])
+
+
+class Farewell(api_pb2_grpc.ApiServicer):
+    """Opens a stream to the API server and serves one; says something on both as it ends."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        self.env = env
+        env.serve(api_pb2_grpc.add_ApiServicer_to_server, self)
+
+    async def run(self) -> None:
+        call = api_pb2_grpc.ApiStub(self.env.dial("apiserver/0")).Session()
+        await call.write(request(1))
+        self.env.ready()
+        try:
+            await self.env.clock.sleep(100)
+        finally:
+            await call.write(request(666))
+
+    async def Session(self, requests: Any, context: Any) -> None:
+        try:
+            await context.read()
+            await self.env.clock.sleep(100)
+        finally:
+            await context.write(api_pb2.SessionResponse(replies=[api_pb2.Reply(id=666)]))
+
+
+def test_what_finally_blocks_send_on_open_streams_does_not_leave_a_crashed_actor() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        call = api_pb2_grpc.ApiStub(runtime.env("user").dial("farewell")).Session()
+        await call.write(request(1))
+        await runtime.clock.sleep(1)
+        await runtime.crash("farewell")
+        with pytest.raises(grpc.aio.AioRpcError, match="connection reset by peer"):
+            await call.read()
+        await runtime.clock.sleep(10)
+
+    sim(main, actors=[ECHO, ActorSpec("farewell", f"{__name__}:Farewell")], sink=record)
+    assert record.of("echo.session") == [{"ids": [1]}]
+
+
+# At a named step
+
+
+@pytest.mark.parametrize(("step", "struck_ns"), [("in-handler", 2501 * MS), ("in-task", S), ("in-timer", 500 * MS)])
+def test_an_actor_crashes_at_the_step_for_which_it_is_armed_and_once_only(step: str, struck_ns: int) -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        stub = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
+
+        async def ask() -> bytes | None:
+            await runtime.clock.sleep(2.5)
+            try:
+                return bytes((await stub.Get(api_pb2.GetRequest())).object)
+            except grpc.aio.AioRpcError:
+                return None
+
+        asked = runtime.env("user").spawn(ask(), "ask")
+        await runtime.crash("apiserver/0", step)
+        assert runtime.clock.now_ns() == struck_ns
+        assert await asked is None
+        disk = runtime._disks["apiserver/0"]
+        written = disk.read("log") if disk.list() else b""
+        assert len(written) <= len(record.of("stepper.after"))
+        await runtime.clock.sleep_until_ns(6 * S)
+        await runtime.restart("apiserver/0")
+        assert (await stub.Get(api_pb2.GetRequest())).object == b"passed"
+
+    sim(main, actors=[STEPPER], sink=record)
+    assert record.of("actor.crashed") == [{"step": step}]
+    times = [now_ns for now_ns, _, kind, _ in record.events if kind.startswith("stepper.")]
+    assert not [now_ns for now_ns in times if struck_ns < now_ns < 6 * S]
+    assert {"step": step} in record.of("stepper.before")
+    at_strike = [kind for now_ns, _, kind, data in record.events if now_ns == struck_ns and data.get("step") == step]
+    assert at_strike == ["stepper.before", "actor.crashed"]
+
+
+def test_a_crash_armed_for_a_step_outlives_other_crashes_and_can_be_called_off() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        armed = runtime.env("user").spawn(runtime.crash("apiserver/0", "in-handler"), "armed")
+        twice = runtime.env("user").spawn(runtime.crash("apiserver/0", "in-handler"), "armed twice")
+        never = runtime.env("user").spawn(runtime.crash("apiserver/0", "in-task"), "never")
+        await runtime.clock.sleep(0.5)
+        never.cancel()
+        await runtime.crash("apiserver/0")
+        await runtime.restart("apiserver/0")
+        await runtime.clock.sleep(3.2)
+        assert record.of("stepper.after").count({"step": "in-task"}) == 3
+        stub = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
+        with pytest.raises(grpc.aio.AioRpcError):
+            await stub.Get(api_pb2.GetRequest())
+        await armed
+        await twice
+        await runtime.restart("apiserver/0")
+        assert (await stub.Get(api_pb2.GetRequest())).object == b"passed"
+
+    sim(main, actors=[STEPPER], sink=record)
+    assert record.of("actor.crashed") == [{}, {"step": "in-handler"}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -85,6 +86,45 @@ class Talker:
         except grpc.aio.AioRpcError as error:
             self.env.log("talker.lost", {"code": error.code().name, "details": error.details()})
 
+
+class Stepper(api_pb2_grpc.ApiServicer):
+    """Comes to a step in a handler (``Get``), in a task (each second) and in the callback of a timer (in between).
+
+    Whoever dies there tries to go on: it logs, writes to its disk and answers.
+    """
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        self.env = env
+        env.serve(api_pb2_grpc.add_ApiServicer_to_server, self)
+
+    async def run(self) -> None:
+        env = self.env
+        env.ready()
+        await env.clock.started()
+        while True:
+            half_ns = env.clock.now_ns() + 500_000_000
+            env.clock.call_at_ns(half_ns, self.come_to, "in-timer", background=True)
+            await env.clock.sleep(1, background=True)
+            self.come_to("in-task")
+
+    async def Get(self, request: api_pb2.GetRequest, context: Any) -> api_pb2.ObjectResponse:
+        try:
+            self.come_to("in-handler")
+        except BaseException:
+            return api_pb2.ObjectResponse(object=b"last words")
+        return api_pb2.ObjectResponse(object=b"passed")
+
+    def come_to(self, step: str) -> None:
+        self.env.log("stepper.before", {"step": step})
+        try:
+            self.env.step(step)
+            self.env.log("stepper.after", {"step": step})
+        finally:
+            with contextlib.suppress(Exception):
+                self.env.disk.append("log", b"x")
+
+
+STEPPER = ActorSpec("apiserver/0", f"{__name__}:Stepper")
 
 ECHO = ActorSpec("apiserver/0", f"{__name__}:Echo")
 

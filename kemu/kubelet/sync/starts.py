@@ -167,6 +167,7 @@ class Starts:
     def _fetched(self, worker: Worker, container: Container, error: str) -> None:
         worker.busy = None
         if not error:
+            self._env.step("after-pull")
             container.pulls_failed = 0
             self._launch(worker, container)
             return
@@ -236,6 +237,7 @@ class Starts:
             container.restarts += 1
         if worker.has_several:
             self._host.log("kubelet.started", worker, {"container": container.name, "restarts": container.restarts})
+        self._env.step("after-start")
         first = not container.has_started
         container.has_started = True
         if first and container.kind == MAIN:

@@ -19,9 +19,9 @@ def crash(
     loop: VirtualLoop, network: Network, owner: Owner, peer: Peer, disk: MemoryDisk, stream: random.Random
 ) -> MemoryDisk:
     """Returns the disk for the next incarnation; ``stream`` decides what of the unsynced data is on it."""
-    # The disk first: what tasks write while they unwind must not survive.
+    # Before its tasks unwind: what they write, send or answer then must have no effect.
     survivor = disk.crash(stream)
     peer.gone = True
-    loop.bury(owner)
     network.leave(peer)
+    loop.bury(owner)
     return survivor

@@ -226,7 +226,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             main_task = self.create_task(main, name="main", context=contextvars.Context())
             main_task.add_done_callback(self._main_done, context=_RUNTIME_CONTEXT)
             with contextlib.suppress(_MainDone):
-                self._run_until_raised()
+                while True:
+                    self._run_until_crash()
             return main_task.result()
         finally:
             self._closed = True
@@ -251,7 +252,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def _main_done(self, task: asyncio.Task[Any]) -> None:
         raise _MainDone
 
-    def _run_until_raised(self) -> NoReturn:
+    def _run_until_crash(self) -> None:
+        """Returns when an actor has crashed in one of its own callbacks; everything else raises."""
         ready = self.ready
         popleft = ready.popleft
         limit = self._max_steps_per_instant
@@ -278,6 +280,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 self._advance()
         except errors.SimulationError:
             raise
+        except asyncio.CancelledError:
+            owner = context.get(OWNER) if context is not None else None
+            if owner is None or owner.condition is not Condition.DEAD:
+                raise
         except Exception as error:
             owner = context.get(OWNER) if context is not None else None
             if owner is None:

@@ -11,11 +11,11 @@ import asyncio
 import contextvars
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from kemu import errors
 from kemu.faults.hits import CHAOS, Hits
-from kemu.runtime import distributions, random_streams
+from kemu.runtime import distributions, random_streams, tasks
 from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink
 from kemu.runtime.rpc.clients import MemoryChannel
 from kemu.runtime.rpc.networks import Network, Peer
@@ -37,8 +37,8 @@ DRIVER = "driver"
 class SimEnv(Owner):
     """One incarnation of an actor: its ``env.Env``, and what the runtime knows of it."""
 
-    __slots__ = ("_channels", "_random", "_runtime", "clock", "context", "disk", "incarnation", "is_ready", "main",
-                 "peer", "server")  # fmt: skip
+    __slots__ = ("_armed", "_channels", "_random", "_runtime", "clock", "context", "disk", "incarnation", "is_ready",
+                 "main", "peer", "server")  # fmt: skip
 
     def __init__(self, runtime: SimRuntime, name: str, incarnation: int, disk: MemoryDisk) -> None:
         super().__init__(name)
@@ -55,6 +55,7 @@ class SimEnv(Owner):
         self.is_ready = False
         self._channels: dict[str, MemoryChannel] = {}
         self._random: random.Random | None = None
+        self._armed = runtime.armed_steps(name)
 
     @property
     def random(self) -> random.Random:
@@ -89,6 +90,10 @@ class SimEnv(Owner):
 
     def awaits(self, count: Callable[[], int]) -> None:
         """Nothing to do: messages that are under way are events of the loop."""
+
+    def step(self, name: str) -> None:
+        if name in self._armed:
+            self._runtime._strike(self, name)
 
     def ready(self) -> None:
         if not self.is_ready and self.condition is not Condition.DEAD:
@@ -139,6 +144,8 @@ class SimRuntime:
         """The latest incarnation of each actor, in the order of their launch."""
         self._disks: dict[str, MemoryDisk] = {}
         """Of actors that are not running, for their next incarnation."""
+        self._armed: dict[str, dict[str, list[asyncio.Future[None]]]] = {}
+        """By actor: the steps at which it is to crash, and who waits for that."""
         self._driver_envs: dict[str, SimEnv] = {}
         self._ready_waiters: dict[str, asyncio.Future[None]] = {}
         self.clock = self.env(DRIVER).clock
@@ -234,9 +241,9 @@ class SimRuntime:
             self._disks[env.name] = env.disk.hand_over()
             self._depart(env)
 
-    async def _wait_done(self, tasks: Sequence[asyncio.Task[Any]]) -> None:
+    async def _wait_done(self, ending: Sequence[asyncio.Task[Any]]) -> None:
         """Until all tasks are done, but no longer than an actor may take to stop."""
-        pending = [task for task in tasks if not task.done()]
+        pending = [task for task in ending if not task.done()]
         if not pending:
             return
         waiter: asyncio.Future[None] = self.loop.create_future()
@@ -258,14 +265,43 @@ class SimRuntime:
         await waiter
         timer.cancel()
 
-    async def crash(self, name: str) -> None:
+    async def crash(self, name: str, step: str | None = None) -> None:
         env = self._running(name)
-        if env is None:
-            return
-        self._log(name, "actor.crashed", {})
-        stream = random_streams.random_stream(self.seed, "disk", name, env.incarnation)
-        self._disks[name] = crashes.crash(self.loop, self.network, env, env.peer, env.disk, stream)
+        if step is not None:
+            await self._crash_at(name, step)
+        elif env is not None:
+            self._crash(env, {})
+
+    def _crash(self, env: SimEnv, data: Mapping[str, Any]) -> None:
+        self._log(env.name, "actor.crashed", data)
+        stream = random_streams.random_stream(self.seed, "disk", env.name, env.incarnation)
+        self._disks[env.name] = crashes.crash(self.loop, self.network, env, env.peer, env.disk, stream)
         self._depart(env)
+
+    def armed_steps(self, name: str) -> dict[str, list[asyncio.Future[None]]]:
+        return self._armed.setdefault(name, {})
+
+    async def _crash_at(self, name: str, step: str) -> None:
+        armed = self.armed_steps(name)
+        struck: asyncio.Future[None] = self.loop.create_future()
+        armed.setdefault(step, []).append(struck)
+        try:
+            await struck
+        finally:
+            waiting = armed.get(step, [])
+            if struck in waiting:
+                waiting.remove(struck)
+                if not waiting:
+                    del armed[step]
+
+    def _strike(self, env: SimEnv, step: str) -> NoReturn:
+        """The actor has come to a step at which it is to crash. One that is dead only unwinds."""
+        if env.condition is not Condition.DEAD:
+            struck = env._armed.pop(step)
+            self._crash(env, {"step": step})
+            for waiter in struck:
+                tasks.wake(waiter)
+        raise asyncio.CancelledError(f"{env.name} has crashed {step}")
 
     async def restart(self, name: str, spec: ActorSpec | None = None) -> None:
         env = self._envs[name]

@@ -67,6 +67,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         self.name = name
         self.segment = segments.Segment(directory / "logs" / f"{name}-{os.getpid()}-{time.time_ns()}.segment")
         self.host = hosts.Host(asyncio.get_running_loop(), self.segment.append, self._failed)
+        self.host.on_strike = self._crash
         self._housed: set[str] = set()
         """All actors that ever were started here."""
         self._errors: dict[str, str] = {}
@@ -129,22 +130,27 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         return cell_pb2.Empty()
 
     async def Stop(self, request: cell_pb2.StopRequest, context: Any) -> cell_pb2.Empty:
-        names = [name for name in request.actors if name in self.host.residents]
-        if request.crash and names and self._housed.issubset(names):
-            # No other actor lives here, not even one that is down: end the process.
-            os.kill(os.getpid(), signal.SIGKILL)
-        for name in names:
+        for name in request.actors:
             if name not in self.host.residents:
-                continue  # it failed while others were stopped
+                continue  # it crashed or failed meanwhile
             if request.crash:
-                self.host.crash(name)
+                self._crash(name)
             else:
                 await self.host.stop(name)
         return cell_pb2.Empty()
 
+    def _crash(self, name: str) -> None:
+        if self._housed == {name}:
+            # No other actor lives here, not even one that is down: end the process.
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.host.crash(name)
+
     async def Inject(self, request: cell_pb2.Fault, context: Any) -> cell_pb2.Empty:
-        partition = request.partition
-        self.host.partition(request.id, partition.a, partition.b, one_way=partition.one_way)
+        if request.HasField("step"):
+            self.host.arm(request.id, request.step.actor, request.step.step)
+        else:
+            partition = request.partition
+            self.host.partition(request.id, partition.a, partition.b, one_way=partition.one_way)
         return cell_pb2.Empty()
 
     async def Heal(self, request: cell_pb2.HealRequest, context: Any) -> cell_pb2.Empty:

@@ -12,7 +12,7 @@ import random
 import traceback
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import grpc
 import grpc.aio
@@ -53,8 +53,12 @@ class Host:
         self.addresses: dict[str, tuple[str, int]] = {}
         """Target and incarnation of every actor of the run that is up."""
         self.residents: dict[str, Resident] = {}
+        self.on_strike: Callable[[str], None] = self.crash
+        """Ends an actor that has come to a step at which it is to crash."""
         self.outside: set[str] = set()
         """Targets of processes that are not actors, such as a real etcd."""
+        self._armed: dict[str, dict[str, str]] = {}
+        """By actor: the steps at which it is to crash, and the faults that say so."""
 
     # What the driver tells
 
@@ -70,7 +74,17 @@ class Host:
         for resident in self.residents.values():
             resident.calls.reconsider()
 
+    def arm(self, fault: str, name: str, step: str) -> None:
+        """The actor is to crash at that step, until ``heal(fault)``."""
+        self.armed_steps(name)[step] = fault
+
+    def armed_steps(self, name: str) -> dict[str, str]:
+        return self._armed.setdefault(name, {})
+
     def heal(self, fault: str) -> None:
+        for steps in self._armed.values():
+            for step in [step for step, armed in steps.items() if armed == fault]:
+                del steps[step]
         self.network.heal(fault)
 
     # Actors
@@ -121,8 +135,18 @@ class Host:
     def crash(self, name: str) -> None:
         """Drop the actor without running any of its clean-up. Raises KeyError."""
         resident = self.residents[name]
-        resident.log("actor.crashed", {})
+        if not resident.struck:
+            resident.log("actor.crashed", {})
         self._drop(resident)
+
+    def strike(self, resident: Resident, step: str) -> NoReturn:
+        """The actor has come to a step at which it is to crash. One that is gone already only unwinds."""
+        if not resident.gone:
+            del self._armed[resident.name][step]
+            resident.log("actor.crashed", {"step": step})
+            resident.struck = True
+            self.on_strike(resident.name)
+        raise asyncio.CancelledError(f"{resident.name} has crashed {step}")
 
     def failed(self, resident: Resident, what: str, error: BaseException) -> None:
         text = (
@@ -171,6 +195,8 @@ class Resident:
         self.name = name
         self.incarnation = incarnation
         self.gone = False
+        self.struck = False
+        """It came to a step at which it was to crash, and has logged that."""
         self.clock = wall_clocks.WallClock(host.clock, self._timer_failed)
         self.server = servers.Server(name, self.spawn, host.loop, self.handler_failed)
         self.peer = networks.Peer(name, self.server)
@@ -188,6 +214,7 @@ class Resident:
         self._random: random.Random | None = None
         self._disk: files.ActorDisk | None = None
         self._awaited: list[Callable[[], int]] = []
+        self._armed = host.armed_steps(name)
 
     # The Env of the actor
 
@@ -230,6 +257,10 @@ class Resident:
 
     def awaits(self, count: Callable[[], int]) -> None:
         self._awaited.append(count)
+
+    def step(self, name: str) -> None:
+        if name in self._armed:
+            self._host.strike(self, name)
 
     def ready(self) -> None:
         if not self.is_ready.done():

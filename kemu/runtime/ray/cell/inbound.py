@@ -128,6 +128,8 @@ class InboundCalls:
                     response = None
                 else:
                     response = await result
+                if actor.gone:
+                    raise asyncio.CancelledError  # its code went on after its crash
                 if actor.partitions.active:
                     await actor.partitions.passage(actor.name, caller)
                 await guarded.began()
@@ -173,7 +175,9 @@ class InboundCalls:
     def _sever(self, task: asyncio.Task[Any], why: str) -> None:
         if task not in self._severed:
             self._severed[task] = why
-            task.cancel()
+            # One that brings about the actor's end itself (``Env.step``) is cancelled by that.
+            if task is not asyncio.current_task():
+                task.cancel()
 
     def close(self, why: str) -> None:
         """End all calls with UNAVAILABLE."""

@@ -125,6 +125,10 @@ class WallTimer:
         self._clock.forget(self)
         try:
             self._callback(*self._args)
+        except asyncio.CancelledError:
+            if not self._clock.dropped:
+                raise
+            # The actor has crashed at a step.
         except Exception as error:
             self._clock.fail(error)
 
@@ -145,7 +149,7 @@ class WallClock:
         self.fail = fail
         self.pending = 0
         """Timers set that are not background ones."""
-        self._dropped = False
+        self.dropped = False
         self._timers: dict[WallTimer, None] = {}
         self.now_ns = shared.now_ns
         self.started = shared.started
@@ -171,7 +175,7 @@ class WallClock:
     def call_at_ns(
         self, when_ns: int, callback: Callable[..., object], *args: object, background: bool = False
     ) -> WallTimer:
-        if self._dropped:
+        if self.dropped:
             raise asyncio.CancelledError("the actor of this clock is no more")
         timer = WallTimer(self, when_ns, callback, args, background)
         self._timers[timer] = None
@@ -188,6 +192,6 @@ class WallClock:
 
     def drop(self) -> None:
         """The actor is gone: none of its timers fires, and it can set no other."""
-        self._dropped = True
+        self.dropped = True
         for timer in list(self._timers):
             timer.cancel()

@@ -22,7 +22,8 @@ from kemu.runtime.rpc import ends
 _UNDECIDED = ("store.txn", "store.compacted", "watch.events", "client.")
 """Events that housekeeping causes too: they do not show that the run is busy."""
 
-_ENDINGS = ("actor.stopped", "actor.crashed", "actor.failed")
+_CRASHED = "actor.crashed"
+_ENDINGS = ("actor.stopped", _CRASHED, "actor.failed")
 
 STALL_S = 0.3
 """Real time without a sign of life after which a cell, or the driver, counts as stalled. Cells give one every 0.1 s."""
@@ -36,6 +37,8 @@ _DRIVER: merges.Source = (1 << 30, 1)
 class EventStreams:
     def __init__(self, sink: LogSink, now_ns: Callable[[], int], fail: Callable[[BaseException], None]) -> None:
         """``now_ns``: virtual time of the driver. ``fail`` is called with ActorFailed."""
+        self.on_strike: Callable[[str, str], None] = lambda actor, step: None
+        """Told of an actor that has crashed at a step, as it was to."""
         self.busy_at = time.monotonic()
         """When an actor last decided something, or had a timer that keeps the run alive; real (monotonic) time."""
         self._merger = merges.LogMerger(sink)
@@ -51,6 +54,8 @@ class EventStreams:
     def log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """An event of the driver's own actors, or something that it found out about others."""
         self._merger.append(_DRIVER, time_ns, actor, kind, data)
+        if kind == _CRASHED and "step" in data:
+            self.on_strike(actor, data["step"])
         if not kind.startswith(_UNDECIDED):
             self.busy_at = time.monotonic()
 
@@ -89,6 +94,8 @@ class EventStreams:
                 alive[actor] = None
             elif kind in _ENDINGS:
                 alive.pop(actor, None)
+                if kind == _CRASHED and "step" in data:
+                    self.on_strike(actor, data["step"])
                 if kind == "actor.failed":
                     self._fail(ActorFailed(data["error"]))
         return [kind for _, kind, _ in added]

@@ -18,6 +18,7 @@ from typing import Any
 import grpc.aio
 
 from kemu.errors import SimulationError
+from kemu.runtime import tasks
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray.cell import hosts
 from kemu.runtime.ray.driver import cells, clusters, events, plans
@@ -73,6 +74,9 @@ class Fleet:
         self._faults: dict[str, cell_pb2.Fault] = {}
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._is_ending = False
+        self._armed: dict[tuple[str, str], list[asyncio.Future[None]]] = {}
+        """Actors that are to crash and the step at which: who waits for that."""
+        streams.on_strike = self._struck
         self.configure_host()
 
     def configure_host(self) -> None:
@@ -140,6 +144,8 @@ class Fleet:
             remote.up.clear()
             while not remote.up.is_set():
                 if await self._has_died(remote):
+                    for name in self._events.recover(remote):
+                        self._on_crash(name)
                     if remote.actors:  # otherwise it died as it was told
                         deaths = [*deaths, time.monotonic()][-_MOST_DEATHS:]
                         if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _DEATHS_WITHIN_S:
@@ -170,9 +176,7 @@ class Fleet:
             await asyncio.sleep(TICK_S)
 
     async def _replace(self, remote: RemoteCell) -> None:
-        """Its process has died: take what it left behind, and wait for the next one."""
-        for name in self._events.recover(remote):
-            self._on_crash(name)
+        """Its process has died: wait for the next one."""
         for name in remote.actors:
             self._addresses.pop(name, None)
         await self.configure_all()
@@ -306,6 +310,47 @@ class Fleet:
                 if remote.incarnation == process:
                     remote.up.clear()  # with the process
             remote.forget([name])
+
+    async def crash_at(self, name: str, step: str) -> None:
+        """Crash an actor when it comes to that step. Returns when that has happened; cancelled before, it does not."""
+        remote = self.cell_of(name)
+        message = cell_pb2.Fault(id=f"{name} {step}", step=cell_pb2.Fault.Step(actor=name, step=step))
+        struck: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting = self._armed.setdefault((name, step), [])
+        waiting.append(struck)
+        self._faults[message.id] = message
+        if remote is None:
+            self._host.arm(message.id, name, step)
+        try:
+            # While its process is away or paused, it is told when it is back.
+            if remote is not None and remote.connected and not remote.paused:
+                with contextlib.suppress(grpc.aio.AioRpcError):
+                    await remote.inject(message)
+            await struck
+        finally:
+            if not struck.done() or struck.cancelled():
+                waiting.remove(struck)
+                if not waiting:
+                    del self._armed[name, step]
+                    del self._faults[message.id]
+                    self._host.heal(message.id)
+                    if remote is not None:
+                        self.spawn(self._disarm(remote, message.id), f"disarming {message.id}")
+
+    async def _disarm(self, remote: RemoteCell, fault: str) -> None:
+        if remote.connected and not remote.paused:
+            with contextlib.suppress(grpc.aio.AioRpcError):
+                await remote.heal(fault)
+
+    def _struck(self, name: str, step: str) -> None:
+        """A cell has crashed an actor at a step, and may have died with it."""
+        self._faults.pop(f"{name} {step}", None)
+        remote = self.cell_of(name)
+        if remote is not None:
+            remote.actors.pop(name, None)
+            remote.forget([name])
+        for waiter in self._armed.pop((name, step), []):
+            tasks.wake(waiter)
 
     async def resume(self, remote: RemoteCell) -> None:
         remote.resume()

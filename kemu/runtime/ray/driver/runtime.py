@@ -257,12 +257,13 @@ class RayRuntime:
         for name in names:
             await self._host.stop(name)
 
-    async def crash(self, name: str) -> None:
+    async def crash(self, name: str, step: str | None = None) -> None:
         """See ``runtimes.Runtime``. An actor that has a cell to itself is ended by SIGKILL of the process."""
-        if not self._is_running(name):
+        if step is not None:
+            await self._fleet.crash_at(name, step)
+        elif not self._is_running(name):
             return
-        remote = self._fleet.cell_of(name)
-        if remote is None:
+        elif (remote := self._fleet.cell_of(name)) is None:
             self._host.crash(name)
         else:
             await self._fleet.crash(remote, name)
