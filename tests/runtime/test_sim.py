@@ -9,7 +9,7 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import grpc
@@ -333,6 +333,114 @@ def test_many_actors_are_stopped_together() -> None:
     assert len(record.of("tidy.up")) == len(record.of("actor.stopped")) == 300
     stopped = [name for _, name, kind, _ in record.events if kind == "actor.stopped"]
     assert stopped == [f"tidy/{number}" for number in reversed(range(300))]
+
+
+# Stop, crash and restart at the same time
+
+
+def ending(meanwhile: Callable[[SimRuntime], Coroutine[Any, Any, None]]) -> tuple[Recorder, int]:
+    """Stop an actor that takes 3 s to clean up, and do something else 1 s later; how long the stop took in all."""
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> int:
+        stop = runtime.env("user").spawn(runtime.stop("tidy"), "stop")
+        await runtime.clock.sleep(1)
+        await meanwhile(runtime)
+        await stop
+        return runtime.clock.now_ns()
+
+    return record, sim(main, actors=[spec("tidy", Tidy)], sink=record)
+
+
+def lives(record: Recorder) -> list[str]:
+    return [kind for _, name, kind, _ in record.events if name == "tidy"]
+
+
+def test_a_crash_ends_a_stop() -> None:
+    async def crash(runtime: SimRuntime) -> None:
+        await runtime.crash("tidy")
+
+    record, now_ns = ending(crash)
+    assert now_ns == S
+    assert lives(record) == ["actor.started", "actor.crashed"]
+
+
+def test_a_restart_after_a_crash_ends_a_stop_and_is_not_undone_by_it() -> None:
+    async def crash_and_restart(runtime: SimRuntime) -> None:
+        await runtime.crash("tidy")
+        await runtime.restart("tidy")
+        await runtime.clock.sleep(100)
+        with pytest.raises(ValueError, match="is running"):
+            await runtime.restart("tidy")
+
+    record, _ = ending(crash_and_restart)
+    assert lives(record) == ["actor.started", "actor.crashed", "actor.started"]
+
+
+def test_two_stops_are_one_and_both_wait() -> None:
+    async def stop(runtime: SimRuntime) -> None:
+        await runtime.stop("tidy")
+        assert runtime.clock.now_ns() == 3 * S
+
+    record, now_ns = ending(stop)
+    assert now_ns == 3 * S
+    assert lives(record) == ["actor.started", "tidy.up", "actor.stopped"]
+
+
+def test_no_restart_during_a_stop() -> None:
+    async def restart(runtime: SimRuntime) -> None:
+        with pytest.raises(ValueError, match="is running"):
+            await runtime.restart("tidy")
+
+    _, now_ns = ending(restart)
+    assert now_ns == 3 * S
+
+
+def test_who_gives_up_a_stop_leaves_nothing_half_stopped() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        stop = runtime.env("user").spawn(runtime.stop("tidy"), "stop")
+        await runtime.clock.sleep(1)
+        stop.cancel()
+        await runtime.clock.sleep(1)
+        await runtime.restart("tidy")
+        assert runtime._envs["tidy"].disk.list() == []
+
+    sim(main, actors=[spec("tidy", Tidy)], sink=record)
+    assert lives(record)[:3] == ["actor.started", "actor.stopped", "actor.started"]
+
+
+def test_one_crash_does_not_hold_up_the_end_of_a_run() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        runtime.env("user").spawn(runtime.shutdown(), "shutdown")
+        await runtime.clock.sleep(1)
+        await runtime.crash("tidy/1")
+        await runtime.shutdown()
+        assert runtime.clock.now_ns() == 3 * S
+
+    sim(main, actors=[spec(f"tidy/{number}", Tidy) for number in range(3)], sink=record)
+    assert [name for _, name, kind, _ in record.events if kind == "actor.stopped"] == ["tidy/2", "tidy/0"]
+
+
+@pytest.mark.parametrize("how", ["stop", "crash"])
+def test_a_paused_actor_can_be_stopped_and_crashed(how: str) -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.pause("tidy")
+        await runtime.clock.sleep(1)
+        await getattr(runtime, how)("tidy")
+        await runtime.resume("tidy")
+        await runtime.clock.sleep(10)
+        await runtime.restart("tidy")
+        await runtime.clock.sleep(1)
+
+    sim(main, actors=[spec("tidy", Tidy)], sink=record)
+    ended = ["tidy.up", "actor.stopped"] if how == "stop" else ["actor.crashed"]
+    assert lives(record)[: len(ended) + 2] == ["actor.started", *ended, "actor.started"]
 
 
 def test_ctrl_c_ends_the_run_at_once() -> None:

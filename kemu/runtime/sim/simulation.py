@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import random
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -38,7 +39,7 @@ class SimEnv(Owner):
     """One incarnation of an actor: its ``env.Env``, and what the runtime knows of it."""
 
     __slots__ = ("_armed", "_channels", "_random", "_runtime", "clock", "context", "disk", "incarnation", "is_ready",
-                 "main", "peer", "server")  # fmt: skip
+                 "main", "peer", "server", "stopped")  # fmt: skip
 
     def __init__(self, runtime: SimRuntime, name: str, incarnation: int, disk: MemoryDisk) -> None:
         super().__init__(name)
@@ -53,6 +54,8 @@ class SimEnv(Owner):
         self.peer = Peer(name, self.server)
         self.main: asyncio.Task[Any] | None = None
         self.is_ready = False
+        self.stopped: asyncio.Future[None] | None = None
+        """Set while it stops; done when it has, or has crashed instead."""
         self._channels: dict[str, MemoryChannel] = {}
         self._random: random.Random | None = None
         self._armed = runtime.armed_steps(name)
@@ -221,49 +224,69 @@ class SimRuntime:
         await self._stop([env for env in reversed(self._envs.values()) if isinstance(env, SimEnv)])
 
     async def _stop(self, envs: Sequence[SimEnv]) -> None:
-        for env in envs:
+        """Whoever crashes meanwhile is not waited for. If the caller is cancelled they end at once."""
+        mine = [env for env in envs if env.stopped is None]
+        for env in mine:
+            env.stopped = self.loop.create_future()
             if env.condition is Condition.PAUSED:
                 self.loop.resume(env)
-        mains = [env.main for env in envs if env.main is not None]
-        for main in mains:
-            main.cancel()
-        await self._wait_done(mains)
+        try:
+            for env in mine:
+                if env.main is not None:
+                    env.main.cancel()
+            await self._wait_done({env: [env.main] for env in mine if env.main is not None})
+            others = {}
+            for env in mine:
+                self.network.leave(env.peer)
+                others[env] = env.live_tasks()
+            for left in others.values():
+                for task in left:
+                    task.cancel()
+            await self._wait_done(others)
+        finally:
+            for env in mine:
+                if self._envs[env.name] is env:
+                    self._end(env)
         for env in envs:
-            self.network.leave(env.peer)
-        others = [task for env in envs for task in env.live_tasks()]
-        for task in others:
-            task.cancel()
-        await self._wait_done(others)
-        for env in envs:
-            self._log(env.name, "actor.stopped", {})
-            env.peer.gone = True
-            self.loop.bury(env)
-            self._disks[env.name] = env.disk.hand_over()
-            self._depart(env)
+            if env.stopped is not None and not env.stopped.done():
+                await asyncio.shield(env.stopped)
 
-    async def _wait_done(self, ending: Sequence[asyncio.Task[Any]]) -> None:
-        """Until all tasks are done, but no longer than an actor may take to stop."""
-        pending = [task for task in ending if not task.done()]
+    def _end(self, env: SimEnv) -> None:
+        """It has stopped."""
+        self.network.leave(env.peer)
+        self._log(env.name, "actor.stopped", {})
+        env.peer.gone = True
+        self.loop.bury(env)
+        self._disks[env.name] = env.disk.hand_over()
+        self._depart(env)
+
+    async def _wait_done(self, ending: Mapping[SimEnv, Sequence[asyncio.Task[Any]]]) -> None:
+        """Until all tasks are done, or their actors have crashed, but no longer than an actor may take to stop."""
+        pending = {task: None for tasks_of in ending.values() for task in tasks_of if not task.done()}
         if not pending:
             return
-        waiter: asyncio.Future[None] = self.loop.create_future()
-        left = len(pending)
+        over: asyncio.Future[None] = self.loop.create_future()
 
-        def one_done(_: object) -> None:
-            nonlocal left
-            left -= 1
-            if left == 0 and not waiter.done():
-                waiter.set_result(None)
+        def done(task: asyncio.Task[Any]) -> None:
+            pending.pop(task, None)
+            if not pending:
+                tasks.wake(over)
 
-        def give_up() -> None:
-            if not waiter.done():
-                waiter.set_result(None)
+        def crashed(tasks_of: Sequence[asyncio.Task[Any]], _: object) -> None:
+            for task in tasks_of:
+                done(task)
 
-        for task in pending:
-            task.add_done_callback(one_done)
-        timer = self.loop.call_later(STOP_TIMEOUT_S, give_up)
-        await waiter
-        timer.cancel()
+        for env, tasks_of in ending.items():
+            for task in tasks_of:
+                if task in pending:
+                    task.add_done_callback(done)
+            if env.stopped is not None:
+                env.stopped.add_done_callback(functools.partial(crashed, tasks_of))
+        timer = self.loop.call_later(STOP_TIMEOUT_S, tasks.wake, over)
+        try:
+            await over
+        finally:
+            timer.cancel()
 
     async def crash(self, name: str, step: str | None = None) -> None:
         env = self._running(name)
@@ -327,6 +350,8 @@ class SimRuntime:
 
     def _depart(self, env: SimEnv) -> None:
         self._envs[env.name] = Departed(env.incarnation, env.is_ready)
+        if env.stopped is not None:
+            tasks.wake(env.stopped)
 
     # Faults
 
