@@ -42,12 +42,16 @@ class ApiError(KemuError):
     grpc_code: ClassVar[str] = "UNKNOWN"
     """Name of the ``grpc.StatusCode`` member."""
 
-    def __init__(self, message: str, *, kind: str = "", name: str = "", causes: Sequence[Cause] = ()) -> None:
+    def __init__(
+        self, message: str, *, kind: str = "", name: str = "", causes: Sequence[Cause] = (), retry_after_s: int = 0
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.kind = kind
         self.name = name
         self.causes = tuple(causes)
+        self.retry_after_s = retry_after_s
+        """Not 0: nothing was done, and the same request may be sent again after so many seconds (Retry-After)."""
 
 
 class BadRequest(ApiError):

@@ -2,6 +2,7 @@
 
     server       the actor: wires the modules below
     service      what arrives: unary calls, Session and Watch streams
+    flows        how many requests are served at the same time, and who waits
     verbs        one request: carried out, and noted in the run log
     registry/    what a request does
         registry     create, update, patch, delete, bind
@@ -19,6 +20,7 @@
     expiry       removes Event objects after their time
     selections   what a list or watch selects, and which index serves it
     storage      the part of the etcd API that an API server needs
+    deadlines    how long the store may take to answer
     errors       refusals, in Kubernetes' words
 
 The server keeps no state of its own: several may run against one store, each with its own, perhaps stale, watch cache.

@@ -103,8 +103,10 @@ def of_store(error: grpc.aio.AioRpcError) -> ApiError:
 def status_of(error: ApiError) -> meta_v1_pb2.Status:
     """The ``metav1.Status`` of a refusal."""
     status = meta_v1_pb2.Status(status="Failure", message=error.message, reason=error.reason, code=error.code)
-    if error.kind or error.name or error.causes:
+    if error.kind or error.name or error.causes or error.retry_after_s:
         details = status.details
+        if error.retry_after_s:
+            details.retryAfterSeconds = error.retry_after_s
         if error.name:
             details.name = error.name
         if error.kind:
@@ -123,7 +125,7 @@ def grpc_code(error: ApiError) -> grpc.StatusCode:
 
 
 def trailing_metadata(error: ApiError) -> tuple[tuple[str, bytes], ...]:
-    """``google.rpc.Status`` with the reason, the fields that are wrong, and the whole ``metav1.Status``."""
+    """``google.rpc.Status`` with the reason, the fields that are wrong, when to try again, and the metav1 Status."""
     status = status_pb2.Status(code=grpc_code(error).value[0], message=error.message)
     info = error_details_pb2.ErrorInfo(reason=error.reason, domain=DOMAIN)
     for key, value in (("kind", error.kind), ("name", error.name)):
@@ -135,6 +137,10 @@ def trailing_metadata(error: ApiError) -> tuple[tuple[str, bytes], ...]:
         for cause in error.causes:
             request.field_violations.add(field=cause.field, description=cause.message, reason=cause.reason)
         details.append(_any(request))
+    if error.retry_after_s:
+        retry = error_details_pb2.RetryInfo()
+        retry.retry_delay.seconds = error.retry_after_s
+        details.append(_any(retry))
     details.append(_any(status_of(error)))
     status.details.extend(details)
     return ((DETAILS_KEY, status.SerializeToString(deterministic=True)),)

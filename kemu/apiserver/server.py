@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.apiserver import admission
+from kemu.apiserver import admission, flows
 from kemu.apiserver.expiry import Expiry
 from kemu.apiserver.registry.capacity import CapacityCheck
 from kemu.apiserver.registry.reads import Reader
@@ -22,6 +22,7 @@ from kemu.apiserver.watch.fanout import Fanout, Stream
 from kemu.apiserver.watch.feed import Feed
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.objects.validation import kinds
+from kemu.runtime import distributions
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2_grpc
 
@@ -37,6 +38,9 @@ DEFAULTS: dict[str, Any] = {
     "event_ttl_s": 3600.0,  # how long Event objects are kept; 0: for ever
     "window_events": 10_000,  # past changes of each kind that a watch can resume from
     "backlog_events": 10_000,  # events that may wait for a watcher that does not read
+    "seats": flows.SEATS,  # requests that are served at the same time
+    "queue_limit": flows.QUEUE_LIMIT,  # requests of one client that may wait for a seat
+    "service_time": None,  # how long a request keeps its seat: seconds or a distribution of them; None: no time
 }
 """The configuration, and what holds where it says nothing."""
 
@@ -56,7 +60,7 @@ class ApiServer:
         self._env = env
         self._settings = settings
         channel = env.dial(settings["store"])
-        self.storage = Storage(channel, env.step)
+        self.storage = Storage(env, channel)
         self.cache = WatchCache(settings["window_events"])
         self.feed = Feed(env, channel, self.storage, self.cache, settings["cache_lag_s"], settings["record_store"])
         self.fanout = Fanout(self.cache, settings["backlog_events"], self._log_cut)
@@ -66,7 +70,18 @@ class ApiServer:
         self.registry = Registry(env, self.storage, self.cache, chain, settings["ablate"], capacity)
         reader = Reader(self.storage, self.cache, self.feed, self.registry.unix_now_ns)
         requests = Requests(env, self.registry, reader)
-        self._service = Service(env, requests, self.storage, self.cache, self.feed, self.fanout)
+        self._service_time = _service_time(settings["service_time"])
+        self._service = Service(
+            env,
+            requests,
+            self.storage,
+            self.cache,
+            self.feed,
+            self.fanout,
+            seats=settings["seats"],
+            queue_limit=settings["queue_limit"],
+            service_time=self._service_time,
+        )
         env.serve(api_pb2_grpc.add_ApiServicer_to_server, self._service)
 
     async def run(self) -> None:
@@ -124,6 +139,13 @@ class ApiServer:
 
     def _log_cut(self, stream: Stream) -> None:
         self._env.log("api.watch_cut", {"by": stream.by, "reason": "slow"})
+
+
+def _service_time(description: Any) -> distributions.Distribution | None:
+    if description is None:
+        return None
+    time = distributions.parse(description)
+    return None if time.constant == 0 else time
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,13 +10,14 @@ from typing import Any
 import grpc
 
 from kemu import errors as kemu_errors
-from kemu.apiserver import errors, selections
+from kemu.apiserver import errors, flows, selections
 from kemu.apiserver.registry import reads
 from kemu.apiserver.storage import Storage
 from kemu.apiserver.verbs import Answer, Requests
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.apiserver.watch.fanout import BYTES_PER_MESSAGE, Fanout, Stream, Watcher
 from kemu.apiserver.watch.feed import Feed
+from kemu.runtime.distributions import Distribution
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2, api_pb2_grpc
 
@@ -25,19 +26,16 @@ EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
 ACTOR_KEY = "kemu-actor"
 """Metadata key under which a caller says its name."""
 
-MAX_IN_FLIGHT = 600
-"""Calls of Sessions that are served at the same time; others queue up, first come, first served. kube-apiserver's
-default (--max-requests-inflight and --max-mutating-requests-inflight together)."""
-
 
 class Replies:
     """What is on its way back on one Session: the replies of one tick of the event loop go in one message."""
 
-    __slots__ = ("_bytes", "_current", "_full", "_waiter", "in_flight")
+    __slots__ = ("_bytes", "_current", "_full", "_reader", "_waiter", "in_flight")
 
     def __init__(self) -> None:
         self.in_flight = 0
         """Calls that have no reply yet."""
+        self._reader: asyncio.Future[None] | None = None
         self._bytes = 0
         self._current: Any = None
         self._full: deque[Any] = deque()
@@ -58,6 +56,12 @@ class Replies:
         reply.id = call_id
         reply.error = errors.encode(error)
         self._sized(len(reply.error))
+
+    async def room(self) -> None:
+        """Wait until so few calls are under way that more may be read."""
+        while self.in_flight > flows.UNDER_WAY_LIMIT:
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
 
     def wake(self) -> None:
         waiter = self._waiter
@@ -80,6 +84,9 @@ class Replies:
 
     def _next(self) -> Any:
         self.in_flight -= 1
+        if self._reader is not None and self.in_flight <= flows.UNDER_WAY_LIMIT:
+            self._reader.set_result(None)
+            self._reader = None
         if self._current is None:
             self._current = api_pb2.SessionResponse()
             self.wake()
@@ -96,8 +103,20 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
     """No call is served before :meth:`open`."""
 
     def __init__(
-        self, env: Env, requests: Requests, storage: Storage, cache: WatchCache, feed: Feed, fanout: Fanout
+        self,
+        env: Env,
+        requests: Requests,
+        storage: Storage,
+        cache: WatchCache,
+        feed: Feed,
+        fanout: Fanout,
+        *,
+        seats: int = flows.SEATS,
+        queue_limit: int = flows.QUEUE_LIMIT,
+        service_time: Distribution | None = None,
     ) -> None:
+        self.service_time = service_time
+        """How long a request keeps its seat before it is carried out, in seconds; None: no time."""
         self._env = env
         self._requests = requests
         self._storage = storage
@@ -105,9 +124,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         self._feed = feed
         self._fanout = fanout
         self._is_open = asyncio.Event()
-        self._serving = 0
-        self._queue: deque[tuple[api_pb2.Call, str, Replies]] = deque()
-        """Calls that wait because MAX_IN_FLIGHT are being served."""
+        self._flows = flows.Flows(env, seats, queue_limit, self._expired)
+        """What waits in it for a seat: calls of Sessions with their client and Replies."""
 
     def open(self) -> None:
         """The watch cache is filled."""
@@ -147,8 +165,19 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     async def _answer(self, verb: str, request: Any, context: Any) -> Any:
         await self._is_open.wait()
+        by = _caller(context)
         try:
-            return await self._requests.answer(verb, request, _caller(context))
+            try:
+                await self._flows.seat(by)
+            except kemu_errors.TooManyRequests as error:
+                self._log_throttled(by, verb, error)
+                raise
+            try:
+                if self.service_time is not None:
+                    await self._work(self.service_time)
+                return await self._requests.answer(verb, request, by)
+            finally:
+                self._go_on()
         except kemu_errors.ApiError as error:
             await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
 
@@ -161,39 +190,63 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         writer = spawn(_until_gone(replies.write(context.write)), f"replies to {by}")
         try:
             while True:
+                if replies.in_flight > flows.UNDER_WAY_LIMIT:
+                    await replies.room()
                 batch = await context.read()
                 if batch is EOF:
                     break
                 for call in batch.calls[:]:
                     replies.in_flight += 1
-                    if self._serving < MAX_IN_FLIGHT:
-                        self._serving += 1
-                        spawn(self._serve(call, by, replies), "call")
-                    else:
-                        self._queue.append((call, by, replies))
+                    try:
+                        if self._flows.enter(by, (call, by, replies)):
+                            spawn(self._serve(call, by, replies), "call")
+                    except kemu_errors.TooManyRequests as error:
+                        self._refuse(call, by, replies, error)
             # The client will ask nothing more: answer what it has asked.
             replies.in_flight -= 1
             replies.wake()
             await writer
         finally:
             writer.cancel()
+            self._flows.forget(by, lambda work: isinstance(work, tuple) and work[2] is replies)
 
     async def _serve(self, call: api_pb2.Call, by: str, replies: Replies) -> None:
         """Serve a call, then those that have queued up, as long as there are any."""
-        queue = self._queue
         while True:
             verb = call.WhichOneof("request")
             request = getattr(call, verb) if verb is not None else None
             try:
+                if self.service_time is not None:
+                    await self._work(self.service_time)
                 answer = await self._requests.answer(verb, request, by)
             except kemu_errors.ApiError as error:
                 replies.add_error(call.id, error)
             else:
                 replies.add(call.id, answer)
-            if not queue:
-                break
-            call, by, replies = queue.popleft()
-        self._serving -= 1
+            following = self._flows.leave()
+            if following is None:
+                return
+            call, by, replies = following
+
+    async def _work(self, time: Distribution) -> None:
+        await self._env.clock.sleep(time.draw(self._env.random))
+
+    def _go_on(self) -> None:
+        """A unary call is over: its seat goes to the next one."""
+        following = self._flows.leave()
+        if following is not None:
+            self._env.spawn(self._serve(*following), "call")
+
+    def _expired(self, waiting: flows.Waiting, error: kemu_errors.TooManyRequests) -> None:
+        call, by, replies = waiting.work
+        self._refuse(call, by, replies, error)
+
+    def _refuse(self, call: api_pb2.Call, by: str, replies: Replies, error: kemu_errors.TooManyRequests) -> None:
+        self._log_throttled(by, call.WhichOneof("request") or "", error)
+        replies.add_error(call.id, error)
+
+    def _log_throttled(self, by: str, verb: str, error: kemu_errors.TooManyRequests) -> None:
+        self._env.log("api.throttled", {"by": by, "verb": verb, "retry_after_s": error.retry_after_s})
 
     # --- Watch -------------------------------------------------------------------------------------------------------
 

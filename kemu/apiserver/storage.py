@@ -6,15 +6,15 @@ revision is the resource version. Knows nothing of kinds; :mod:`kemu.apiserver.w
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import grpc
 
 from kemu.apiserver import errors
+from kemu.apiserver.deadlines import Deadlines
 from kemu.errors import Compacted
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
-from kemu.runtime.env import Channel
+from kemu.runtime.env import Channel, Env
 
 _VERSION_TAGS = tuple(b"\x0a%c\x32%c" % (length + 2, length) for length in range(21))
 """What stands before a resource version of so many digits: tag and length of `metadata` and of `resourceVersion`."""
@@ -54,14 +54,14 @@ class Entry:
 
 
 class Storage:
-    """Methods raise :class:`kemu.errors.ServiceUnavailable` when the store cannot be reached (the outcome is unknown),
-    and a plain :class:`kemu.errors.ApiError` when it refuses the request."""
+    """Methods raise :class:`kemu.errors.ServiceUnavailable` when the store cannot be reached or does not answer in time
+    (the outcome is unknown), and a plain :class:`kemu.errors.ApiError` when it refuses the request."""
 
-    __slots__ = ("_kv", "_step")
+    __slots__ = ("_answer", "_kv", "_step")
 
-    def __init__(self, channel: Channel, step: Callable[[str], None]) -> None:
-        """``step``: ``Env.step``."""
-        self._step = step
+    def __init__(self, env: Env, channel: Channel) -> None:
+        self._step = env.step
+        self._answer = Deadlines(env).answer
         self._kv = rpc_pb2_grpc.KVStub(channel)  # type: ignore[no-untyped-call]
 
     async def read(self, key: bytes) -> Entry | None:
@@ -75,7 +75,7 @@ class Storage:
         """A ``RangeResponse``, by key. ``revision`` 0: now. Raises :class:`kemu.errors.Compacted`."""
         request = rpc_pb2.RangeRequest(key=start, range_end=end, limit=limit, revision=revision)
         try:
-            return await self._kv.Range(request)
+            return await self._answer(self._kv.Range(request))
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.OUT_OF_RANGE:
                 raise Compacted(revision) from None
@@ -85,7 +85,7 @@ class Storage:
         """The revision of the store now."""
         request = rpc_pb2.RangeRequest(key=b"\0", count_only=True)
         try:
-            response = await self._kv.Range(request)
+            response = await self._answer(self._kv.Range(request))
         except grpc.aio.AioRpcError as error:
             raise errors.of_store(error) from None
         return int(response.header.revision)
@@ -118,7 +118,7 @@ class Storage:
             put.value = key
         txn.failure.add().request_range.key = key
         try:
-            response = await self._kv.Txn(txn)
+            response = await self._answer(self._kv.Txn(txn))
         except grpc.aio.AioRpcError as error:
             raise errors.of_store(error) from None
         if response.succeeded:
@@ -131,7 +131,7 @@ class Storage:
     async def compact(self, revision: int) -> None:
         """Compact the store at ``revision``. It is no error if that has been done already."""
         try:
-            await self._kv.Compact(rpc_pb2.CompactionRequest(revision=revision))
+            await self._answer(self._kv.Compact(rpc_pb2.CompactionRequest(revision=revision)))
         except grpc.aio.AioRpcError as error:
             if error.code() is not grpc.StatusCode.OUT_OF_RANGE:
                 raise errors.of_store(error) from None

@@ -8,8 +8,8 @@ COUNTERS = (
     "pods_created", "pods_bound", "pods_running", "pods_succeeded", "pods_failed", "pods_deleted", "preemptions",
     "evictions", "oom_kills", "eviction_returns", "preemption_returns", "condition_changes", "reclaims", "nominations",
     "nominations_cleared", "admissions", "admissions_rejected", "bind_conflicts", "bind_errors", "scheduling_attempts",
-    "attempts_unschedulable", "write_conflicts", "requests_refused", "faults", "search_evaluations",
-    "searches_given_up",
+    "attempts_unschedulable", "write_conflicts", "requests_refused", "requests_throttled", "faults",
+    "search_evaluations", "searches_given_up",
 )  # fmt: skip
 
 

@@ -95,6 +95,7 @@ class History:
             "machine.off": self._on_machine_off,
             "machine.on": self._on_machine_on,
             "api.refused": self._on_refused,
+            "api.throttled": self._on_throttled,
             "user.refused": self._on_user_refused,
             "chaos.begin": self._on_fault,
             "chaos.hit": self._on_hit,
@@ -414,6 +415,9 @@ class History:
             self.never_created.setdefault(data["workload"], []).append((why, data["replaces"]))
         if len(self.denials) < MOST_DENIALS:
             self.denials.append((time_ns, data))
+
+    def _on_throttled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["requests_throttled"] += 1
 
     def _on_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["requests_refused"] += 1

@@ -51,7 +51,7 @@ class Client:
         request.resource.resource = resource.plural
         request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
         request.object = data
-        return await self._session.send(call.id, type(obj), True)
+        return await self._session.send(call, type(obj), True)
 
     async def update(self, obj: M) -> M:
         """Replaces the object; with a ``resourceVersion`` in it, only if it is still the current one (Conflict)."""
@@ -61,7 +61,7 @@ class Client:
         request.resource.resource = resource.plural
         request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
         request.object = data
-        return await self._session.send(call.id, type(obj), True)
+        return await self._session.send(call, type(obj), True)
 
     async def update_status(self, obj: M) -> M:
         """Like :meth:`update`, of the status subresource."""
@@ -71,7 +71,7 @@ class Client:
         request.resource.resource = resource.plural
         request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
         request.object = data
-        return await self._session.send(call.id, type(obj), True)
+        return await self._session.send(call, type(obj), True)
 
     async def patch(
         self,
@@ -89,7 +89,7 @@ class Client:
         call, request = self._patch_call(resource, name, namespace, subresource, uid)
         request.type = patch_type
         request.patch = data
-        return await self._session.send(call.id, message, True)
+        return await self._session.send(call, message, True)
 
     async def patch_message(
         self,
@@ -109,7 +109,7 @@ class Client:
         request.patch = patch
         if removed:
             request.removed = removed
-        return await self._session.send(call.id, message, True)
+        return await self._session.send(call, message, True)
 
     def _patch_call(self, resource: str, name: str, namespace: str, subresource: str, uid: str) -> tuple[Any, Any]:
         """A call of the growing batch and its patch request, which says what is to be patched but not yet how."""
@@ -148,7 +148,7 @@ class Client:
             request.preconditions.uid = uid
         if resource_version:
             request.preconditions.resource_version = resource_version
-        return await self._session.send(call.id, message, True)
+        return await self._session.send(call, message, True)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> core_v1_pb2.Pod:
         """Binds a pod to a node: once, Conflict after."""
@@ -158,7 +158,7 @@ class Client:
         request.name = name
         request.uid = uid
         request.node = node
-        return await self._session.send(call.id, core_v1_pb2.Pod, True)
+        return await self._session.send(call, core_v1_pb2.Pod, True)
 
     async def evict(
         self,
@@ -179,7 +179,7 @@ class Client:
             request.preconditions.uid = uid
         if resource_version:
             request.preconditions.resource_version = resource_version
-        return await self._session.send(call.id, core_v1_pb2.Pod, True)
+        return await self._session.send(call, core_v1_pb2.Pod, True)
 
     async def get(self, resource: str, name: str, namespace: str = "", resource_version: str = "") -> Any:
         """``resource_version``: "" for the newest state, "0" for whatever the API server's cache holds."""
@@ -190,7 +190,7 @@ class Client:
         request.resource.namespace = namespace
         request.name = name
         request.resource_version = resource_version
-        return await self._session.send(call.id, message, False)
+        return await self._session.send(call, message, False)
 
     async def list(
         self,
@@ -213,4 +213,4 @@ class Client:
         request.limit = limit
         request.resource_version = resource_version
         setattr(request, "continue", continue_token)
-        return await self._session.send_list(call.id, message)
+        return await self._session.send_list(call, message)

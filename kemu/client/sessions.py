@@ -2,7 +2,8 @@
 
 Requests issued in the same tick of the event loop leave in one message. When the connection breaks, requests that were
 under way fail with :class:`kemu.errors.ServiceUnavailable` (their outcome is unknown); requests made while it is away
-wait for the next attempt to connect and share its fate, so a caller that simply tries again cannot spin.
+wait for the next attempt to connect and share its fate, so a caller that simply tries again cannot spin. A request that
+an overloaded API server has refused with Retry-After is sent again after that time, as by client-go.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from google.protobuf.message import Message
 from kemu import errors
 from kemu.client import endpoints, streams
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
-from kemu.runtime.env import Env
+from kemu.runtime.env import SECOND_NS, Env
 from kemu.v1 import api_pb2
 
 M = TypeVar("M", bound=Message)
@@ -24,8 +25,15 @@ M = TypeVar("M", bound=Message)
 MAX_CALLS_PER_MESSAGE = 500
 """So that one message stays far below gRPC's limits however many pods are created in an instant."""
 
+MAX_RETRIES = 10
+"""How often a request is sent again because of Retry-After, as in client-go (``rest.NewRequest``)."""
+
 _HOUSEKEEPING = frozenset((coordination_v1_pb2.Lease, core_v1_pb2.Node, core_v1_pb2.Event))
 """Requests for these are under way in an idle cluster, too."""
+
+
+_Pending = tuple[asyncio.Future[Any], type[Message], bool, api_pb2.Call]
+"""Future, class of the objects in the answer, whether it changes the cluster, and the request itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,19 +53,29 @@ def error_of(status_bytes: bytes) -> errors.ApiError:
     details = status.details
     causes = [errors.Cause(cause.field, cause.reason, cause.message) for cause in details.causes]
     error_class = errors.API_ERRORS.get(status.reason, errors.ApiError)
-    return error_class(status.message, kind=details.kind, name=details.name, causes=causes)
+    return error_class(
+        status.message,
+        kind=details.kind,
+        name=details.name,
+        causes=causes,
+        retry_after_s=details.retryAfterSeconds,
+    )
 
 
 class Session:
     """Connects at the first request."""
 
-    __slots__ = ("_batches", "_env", "_in_flight", "_last_id", "_room", "_stream")
+    __slots__ = ("_batches", "_env", "_in_flight", "_last_id", "_postponed", "_retries", "_room", "_stream")
 
     def __init__(self, env: Env, servers: endpoints.Endpoints) -> None:
         self._env = env
         self._last_id = 0
-        self._in_flight: dict[int, tuple[asyncio.Future[Any], type[Message], bool]] = {}
-        """Future, class of the objects in the answer, and whether it changes the cluster; by id."""
+        self._in_flight: dict[int, _Pending] = {}
+        """By id."""
+        self._retries: dict[int, int] = {}
+        """By id: of requests in flight that were refused before, how often."""
+        self._postponed = 0
+        """Requests that wait for their next attempt."""
         self._batches: list[api_pb2.SessionRequest] = []
         """Not yet written, oldest first; the last one is still growing while it has ``_room``."""
         self._room = 0
@@ -75,22 +93,40 @@ class Session:
         call.id = self._last_id
         return call
 
-    def send(self, call_id: int, message: type[M], mutating: bool) -> asyncio.Future[M]:
+    def send(self, call: api_pb2.Call, message: type[M], mutating: bool) -> asyncio.Future[M]:
         """The answer to come: an object of class ``message``. ``mutating``: the request changes the cluster."""
         future = asyncio.get_running_loop().create_future()
-        self._in_flight[call_id] = (future, message, mutating)
+        self._in_flight[call.id] = (future, message, mutating, call)
         self._stream.wake()
         return future
 
-    def send_list(self, call_id: int, message: type[Message]) -> asyncio.Future[ListResult]:
+    def send_list(self, call: api_pb2.Call, message: type[Message]) -> asyncio.Future[ListResult]:
         """The answer to come: a list of objects of class ``message``."""
         future = asyncio.get_running_loop().create_future()
-        self._in_flight[call_id] = (future, message, False)
+        self._in_flight[call.id] = (future, message, False, call)
         self._stream.wake()
         return future
 
     def _awaited(self) -> int:
-        return sum(message not in _HOUSEKEEPING for _, message, _ in self._in_flight.values())
+        return self._postponed + sum(message not in _HOUSEKEEPING for _, message, _, _ in self._in_flight.values())
+
+    def _postpone(self, pending: _Pending, after_s: int, retries: int) -> None:
+        clock = self._env.clock
+        self._postponed += 1
+        clock.call_at_ns(clock.now_ns() + after_s * SECOND_NS, self._send_again, pending, retries)
+
+    def _send_again(self, pending: _Pending, retries: int) -> None:
+        self._postponed -= 1
+        future, message, mutating, refused = pending
+        if future.done():  # its caller was cancelled
+            return
+        call = self.next_call()
+        call_id = call.id
+        call.CopyFrom(refused)
+        call.id = call_id
+        self._in_flight[call_id] = (future, message, mutating, call)
+        self._retries[call_id] = retries
+        self._stream.wake()
 
     # --- called by the stream ----------------------------------------------------------------------------------------
 
@@ -116,7 +152,8 @@ class Session:
             pending = pop(reply.id, None)
             if pending is None:
                 continue
-            future, message, mutating = pending
+            future, message, mutating, _ = pending
+            retries = self._retries.pop(reply.id, 0) if self._retries else 0
             which = reply.WhichOneof("result")
             answer: Any
             if which == "object":
@@ -129,6 +166,9 @@ class Session:
                 answer = ListResult(items, page.resource_version, getattr(page, "continue"))
             else:
                 answer = error_of(reply.error)
+                if answer.retry_after_s and retries < MAX_RETRIES:
+                    self._postpone(pending, answer.retry_after_s, retries + 1)
+                    continue
             answers.append((future, answer))
         if revisions:
             self._env.log("client.acked", {"revs": revisions})
@@ -144,5 +184,6 @@ class Session:
         unsent = {call.id for batch in self._batches for call in batch.calls}
         for call_id in [call_id for call_id in self._in_flight if call_id not in unsent]:
             future = self._in_flight.pop(call_id)[0]
+            self._retries.pop(call_id, None)
             if not future.done():
                 future.set_exception(errors.ServiceUnavailable(f"the connection to {peer} was lost: {why}"))

@@ -35,7 +35,7 @@ class ControlPlane:
         """What the actors log, by kind."""
         self.removed: set[str] = set()
         """UIDs of the objects that the case itself has deleted."""
-        self._storage = Storage(self.env.dial("store"), self.env.step)
+        self._storage = Storage(self.env, self.env.dial("store"))
 
     def run(self, main: Callable[[], Coroutine[Any, Any, T]]) -> T:
         async def play() -> T:

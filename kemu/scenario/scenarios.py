@@ -233,6 +233,8 @@ class Scenario:
     schedulers: tuple[Scheduler, ...]
     extenders: tuple[Extender, ...]
     apiserver_replicas: int
+    apiserver_limits: Mapping[str, int]
+    """``seats`` and ``queue_limit``, where the scenario sets them."""
     cache_lag_s: float
     admission_plugins: tuple[str, ...]
     """Of those that are off by default."""

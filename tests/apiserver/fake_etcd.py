@@ -39,6 +39,8 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
         """Ranges over more than one key whose values were read."""
         self.is_mute = False
         """Watches send nothing."""
+        self.answers_after_s = 0.0
+        """Transactions are carried out at once and answered so much later."""
         INSTANCES.append(self)
         env.serve(rpc_pb2_grpc.add_KVServicer_to_server, self)
         env.serve(rpc_pb2_grpc.add_WatchServicer_to_server, self)
@@ -139,6 +141,8 @@ class Etcd(rpc_pb2_grpc.KVServicer, rpc_pb2_grpc.WatchServicer):
         if changes:
             self.change(changes)
         response.header.revision = self.revision
+        if self.answers_after_s:
+            await self.env.clock.sleep(self.answers_after_s)
         return response
 
     async def Compact(self, request: Any, context: Any) -> Any:

@@ -57,6 +57,14 @@ SPEC: dict[str, Key] = {
                 "replicas": Key(Whole(1, 100), "More than one: each has its own watch cache."),
                 "cacheLag": Key(DURATION, "How far the watch caches are behind."),
                 "eventTtl": Key(POSITIVE_DURATION, "How long Event objects are kept; 1h by default."),
+                "maxRequestsInFlight": Key(
+                    Whole(1, 100_000),
+                    "With maxMutatingRequestsInFlight: how many requests one serves at a time, 400 and 200 by default.",
+                ),
+                "maxMutatingRequestsInFlight": Key(Whole(0, 100_000), "See maxRequestsInFlight."),
+                "queueLengthLimit": Key(
+                    Whole(0, 100_000), "How many requests of one client may wait; more get 429 and try again later."
+                ),
                 "enableAdmissionPlugins": Key(
                     ListOf(Choice(admission.DEFAULT_OFF)), "Plugins that are off by default, as for kube-apiserver."
                 ),

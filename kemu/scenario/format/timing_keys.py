@@ -17,6 +17,7 @@ TIMES: dict[str, Key] = {
     "watchLatency": Key(TIME, "From API servers to watching clients."),
     "storeLatency": Key(TIME, "Between API servers and the store, one way."),
     "fsync": Key(TIME, "How long a disk takes to make what was written durable; 0 by default."),
+    "apiService": Key(TIME, "How long an API server works at a request; no time by default."),
     "schedulingCycle": Key(
         Cost(
             TIME,

@@ -268,6 +268,7 @@ class _Loading:
             schedulers=tuple(schedulers),
             extenders=tuple(extenders),
             apiserver_replicas=api.get("replicas", 1),
+            apiserver_limits=clusters.apiserver_limits(api),
             cache_lag_s=api.get("cacheLag", 0) / SECOND_NS,
             admission_plugins=tuple(api.get("enableAdmissionPlugins", ())),
             event_ttl_s=api.get("eventTtl", 3600 * SECOND_NS) / SECOND_NS,

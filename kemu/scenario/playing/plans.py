@@ -41,6 +41,8 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
         "cache_lag_s": scenario.cache_lag_s,
         "event_ttl_s": scenario.event_ttl_s,
         "admission": [*admission.DEFAULT_ON, *scenario.admission_plugins],
+        "service_time": scenario.timing.get("apiService"),
+        **scenario.apiserver_limits,
     }
     specs = []
     for n in range(scenario.apiserver_replicas):
