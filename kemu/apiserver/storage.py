@@ -14,10 +14,10 @@ from kemu.apiserver import errors
 from kemu.apiserver.deadlines import Deadlines
 from kemu.errors import Compacted
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.objects import wires
 from kemu.runtime.env import Channel, Env
 
-_VERSION_TAGS = tuple(b"\x0a%c\x32%c" % (length + 2, length) for length in range(21))
-"""What stands before a resource version of so many digits: tag and length of `metadata` and of `resourceVersion`."""
+_VERSION_TAGS = wires.VERSION_TAGS
 
 
 class Entry:
@@ -32,8 +32,7 @@ class Entry:
         self.key = key
         self.revision = revision
         self.size = len(value)
-        # The object as clients get it. Parsers merge a repeated message field into the first one, so the resource
-        # version is appended as a second piece of `metadata` (field 1; resourceVersion is field 6 of it).
+        # The object as clients get it: `wires.version_suffix`, written out here because every change passes through.
         digits = b"%d" % revision
         self.wire = b"".join((value, _VERSION_TAGS[len(digits)], digits))
         self.fields: tuple[str, ...] = ()

@@ -128,3 +128,39 @@ class Change:
     value: bytes | None
     """None: deleted."""
     previous: bytes | None
+
+
+@dataclass(slots=True)
+class WatchSession:
+    """One watch of an informer, from its list to its end; a list anew begins another one."""
+
+    actor: str
+    watch: str
+    """Its id at the client."""
+    resource: str
+    namespace: str
+    label_selector: str
+    field_selector: str
+    since: int
+    """Revision of the list."""
+    listed_ns: int
+    objects: int
+    digest: int | None
+    """Of the objects in the list; None: the client knew them without a list."""
+    revisions: list[int] = field(default_factory=list)
+    """Of the events that were delivered; without the bookmarks."""
+    types: list[str] = field(default_factory=list)
+    """A letter for each: A(DDED), M(ODIFIED), D(ELETED)."""
+    digests: list[int] = field(default_factory=list)
+    """CRC-32 of the bytes of each object."""
+    batches: list[tuple[int, int]] = field(default_factory=list)
+    """When events were delivered, and how many there had been before that."""
+    bookmarks: list[tuple[int, int]] = field(default_factory=list)
+    """Revision, and how many events had been delivered before it."""
+    ended_ns: int | None = None
+    reason: str = ""
+    """Why the watch ended; empty: its client did."""
+
+    @property
+    def selection(self) -> tuple[str, str, str, str]:
+        return self.resource, self.namespace, self.label_selector, self.field_selector

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.checks.facts import Change, Fact, Fault, NodeHistory, PodHistory, Return
+from kemu.checks.facts import Change, Fact, Fault, NodeHistory, PodHistory, Return, WatchSession
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta, pod_phases, quantities, requests
 
@@ -27,7 +27,7 @@ WORKLOAD_LABEL = "kemu.dev/workload"
 class History:
     """Feed it every event in order, then read its fields.
 
-    ``keep_changes`` keeps the store's changes (the checks on watches and acknowledged writes need them).
+    ``keep_changes`` keeps the store's changes and what watches delivered of them (the checks on watches need them).
     """
 
     def __init__(self, *, keep_changes: bool = True) -> None:
@@ -67,6 +67,12 @@ class History:
         """(time, revision) at which a store recovered."""
         self.gaps: list[str] = []
         """What of the run log is missing or out of order, as far as its writer knows: nothing can be judged then."""
+        self.undone: list[tuple[int, int, list[Change]]] = []
+        """The changes that a recovery has undone, oldest first: when, and the revision that was left."""
+        self.watches: list[WatchSession] = []
+        """In the order of their lists."""
+        self._open_watches: dict[str, dict[str, WatchSession]] = {}
+        """By client and id."""
         self._keep_changes = keep_changes
         self._uid_of_key: dict[str, str] = {}
         self._binders: dict[str, tuple[str, str]] = {}
@@ -103,6 +109,17 @@ class History:
             "log.missing": self._on_log_missing,
             "log.late": self._on_log_late,
         }
+        if keep_changes:
+            self._handlers |= {
+                "watch.listed": self._on_listed,
+                "watch.events": self._on_watch_events,
+                "watch.closed": self._on_watch_closed,
+                "actor.started": self._on_client_ended,
+                "actor.stopped": self._on_client_ended,
+                "actor.crashed": self._on_client_ended,
+                "actor.failed": self._on_client_ended,
+                "run.ended": self._on_run_ended,
+            }
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
@@ -150,6 +167,8 @@ class History:
         if revision >= self.revision or not self._keep_changes:
             return
         # Writes that were not in the journal are undone: their keys get their former values.
+        undone: list[Change] = []
+        self.undone.append((time_ns, revision, undone))
         while self.changes and self.changes[-1].revision > revision:
             change = self.changes.pop()
             if change.previous is None:
@@ -160,6 +179,8 @@ class History:
                 self._pod_changed(time_ns, change.key, change.previous)
             elif change.key.startswith(NODE_PREFIX):
                 self._node_changed(time_ns, change.key, change.previous)
+            undone.append(change)
+        undone.reverse()
         self.revision = revision
 
     def _pod_changed(self, time_ns: int, key: str, value: bytes | None) -> None:
@@ -291,6 +312,52 @@ class History:
         ):
             history.facts.append(Fact(time_ns, what, name, reason=taint[0], status=taint[1]))
         history.taints = taints
+
+    # --- watches -----------------------------------------------------------------------------------------------------
+
+    def _on_listed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        session = WatchSession(
+            actor, data["watch"], data["resource"], data["namespace"], data["label_selector"], data["field_selector"],
+            data["rev"], time_ns, data["objects"], data["digest"],
+        )  # fmt: skip
+        self.watches.append(session)
+        self._open_watches.setdefault(actor, {})[session.watch] = session
+
+    def _on_watch_events(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        session = self._open_watches.get(actor, {}).get(data["watch"])
+        if session is None:
+            return
+        revisions, types, digests = data["revs"], data["types"], data["digests"]
+        if "B" in types:
+            had = len(session.revisions)
+            kept: list[int] = []
+            for index, letter in enumerate(types):
+                if letter == "B":
+                    session.bookmarks.append((revisions[index], had + len(kept)))
+                else:
+                    kept.append(index)
+            if not kept:
+                return
+            revisions = [revisions[index] for index in kept]
+            types = [types[index] for index in kept]
+            digests = [digests[index] for index in kept]
+        session.batches.append((time_ns, len(session.revisions)))
+        session.revisions.extend(revisions)
+        session.types.extend(types)
+        session.digests.extend(digests)
+
+    def _on_watch_closed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        session = self._open_watches.get(actor, {}).pop(data["watch"], None)
+        if session is not None:
+            session.ended_ns, session.reason = time_ns, data["reason"]
+
+    def _on_client_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        for session in self._open_watches.pop(actor, {}).values():
+            session.ended_ns = time_ns
+
+    def _on_run_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """What follows is the shutdown: watches that are open now have not ended."""
+        self._open_watches.clear()
 
     # --- who and why -------------------------------------------------------------------------------------------------
 

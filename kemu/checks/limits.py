@@ -12,6 +12,7 @@ MAX_WAIT_NS = 300 * SECOND_NS
 MAX_OVERTAKEN = 100
 MAX_EVICTION_RETURNS = 3
 MAX_PREEMPTION_RETURNS = 3
+MAX_WATCH_DELAY_NS = 30 * SECOND_NS
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Limits:
     max_preemption_returns: int | None = None
     node_eviction_rate: float = 0.1
     """In nodes per second, the faster of the two that the node lifecycle controller knows."""
+    max_watch_delay_ns: int = MAX_WATCH_DELAY_NS
+    """From a change until a watch delivers it."""
 
 
 DEFAULT = Limits()

@@ -17,6 +17,7 @@ ALL: tuple[type[Check], ...] = (
     identities.NoNameRunsTwice,
     rates.NodeEvictionsKeepTheirRate,
     watches.WatchHasNoGaps,
+    watches.WatchEventsAreTrue,
     writes.AcknowledgedWritesSurvive,
     caches.CacheAgreesWithStore,
     waiting.NoPodStarves,

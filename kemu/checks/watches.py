@@ -1,174 +1,202 @@
-"""The check that watches deliver every event once, in order."""
+"""The checks that watches deliver every event once, in order and in time, and that what they deliver is true.
+
+:mod:`kemu.checks.deliveries` computes what should have come, :mod:`kemu.checks.outages` what may have held it back.
+"""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from bisect import bisect_right
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
-from google.protobuf.message import Message
-
-from kemu.checks.facts import Change
+from kemu.checks import deliveries
+from kemu.checks.deliveries import Deliveries, Line
+from kemu.checks.facts import WatchSession
 from kemu.checks.history import History
-from kemu.checks.results import Check, Result, counted, several
-from kemu.objects import resources, selectors
+from kemu.checks.limits import MAX_WATCH_DELAY_NS, Limits
+from kemu.checks.outages import Outages
+from kemu.checks.results import Check, Result, counted, seconds, several
 
-
-@dataclass(slots=True)
-class _Session:
-    """One watch from its list to its end."""
-
-    actor: str
-    watch: str
-    resource: str
-    namespace: str
-    label_selector: str
-    field_selector: str
-    since: int
-    revisions: list[int] = field(default_factory=list)
+_WORDS = {"A": "ADDED", "M": "MODIFIED", "D": "DELETED"}
 
 
 class WatchHasNoGaps(Check):
-    """Between the list that a watch began with and the last event that it delivered, nothing is missing or doubled.
+    """A watch delivers what happened after the list that it began with: nothing is missing, doubled, out of order or
+    outside its selectors, and nothing takes longer than ``max_delay_ns``.
 
-    What should have come is computed anew from the store's own history and the selectors of the watch.
+    The time of a fault that may hold events back does not count. When a run ends because nothing can happen any more,
+    every live watch must have reached the last change that concerns it. An informer whose watch the server has ended
+    must list again, within the same time.
     """
 
     id: ClassVar[str] = "watch-has-no-gaps"
-    kinds: ClassVar[tuple[str, ...]] = ("watch.listed", "watch.events", "watch.closed", "actor.started")
+    kinds: ClassVar[tuple[str, ...]] = (*Outages.kinds, "actor.failed", "watch.listed", "watch.closed", "run.ended")
 
-    def __init__(self) -> None:
-        self._open: dict[tuple[str, str], _Session] = {}
-        self._sessions: list[_Session] = []
+    @classmethod
+    def within(cls, limits: Limits) -> Self:
+        return cls(limits.max_watch_delay_ns)
+
+    def __init__(self, max_delay_ns: int = MAX_WATCH_DELAY_NS) -> None:
+        self._max_delay_ns = max_delay_ns
+        self._outages = Outages()
+        self._relisting: dict[tuple[str, str, str, str, str], int] = {}
+        """Since when informers have had no watch, by client and selection."""
+        self._selections: dict[tuple[str, str], tuple[str, str, str, str]] = {}
+        """By client and watch."""
+        self._end_ns: int | None = None
+        self._idle = False
 
     def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "actor.started":
-            for key in [key for key in self._open if key[0] == actor]:
-                del self._open[key]
-            return
-        key = (actor, data["watch"])
+        if self._end_ns is not None:
+            return  # the shutdown
         if kind == "watch.listed":
-            session = _Session(
-                actor, data["watch"], data["resource"], data["namespace"], data["label_selector"],
-                data["field_selector"], data["rev"],
-            )  # fmt: skip
-            self._open[key] = session
-            self._sessions.append(session)
-        elif kind == "watch.events":
-            if key in self._open:
-                self._open[key].revisions.extend(data["revs"])
+            selection = (data["resource"], data["namespace"], data["label_selector"], data["field_selector"])
+            self._selections[actor, data["watch"]] = selection
+            self._relisting.pop((actor, *selection), None)
+        elif kind == "watch.closed":
+            closed = self._selections.pop((actor, data["watch"]), None)
+            if closed is not None and data["reason"] != "stopped":
+                self._relisting[actor, *closed] = time_ns
+        elif kind == "run.ended":
+            self._end_ns, self._idle = time_ns, data["reason"] == "idle"
         else:
-            self._open.pop(key, None)
+            if kind.startswith("actor."):
+                for key in [key for key in self._relisting if key[0] == actor]:
+                    del self._relisting[key]
+            if kind in Outages.kinds:
+                self._outages.on_event(time_ns, actor, kind, data)
 
     def result(self, history: History) -> Result:
+        end_ns = history.now_ns if self._end_ns is None else self._end_ns
         findings: list[str] = []
         delivered = 0
-        changes: dict[str, list[Change]] = {}
-        for change in history.changes:
-            changes.setdefault(change.key.split("/", 3)[2], []).append(change)
-        expected: dict[tuple[str, str, str, str], list[int]] = {}
-        by_node = _revisions_by_node(changes.get("pods", []))
-        by_name: dict[str, dict[str, list[Change]]] = {}
-        for session in self._sessions:
-            got = session.revisions
-            delivered += len(got)
-            if not got:
+        lines = deliveries.lines(history)
+        for session in history.watches:
+            delivered += len(session.revisions)
+            found = _gaps(session, lines[0].of(session.selection))
+            if not found:
+                found = self._late(session, lines[0].of(session.selection), end_ns)
+            elif _follows_another(session, lines):
                 continue
-            who = f"{session.actor} ({session.watch})"
-            for earlier, later in itertools.pairwise(got):
-                if later <= earlier:
-                    findings.append(f"{who}: revision {later} came after {earlier}")
-            node = _only_node(session)
-            if node is not None:
-                wanted = by_node.get(node, [])
-            else:
-                signature = (session.resource, session.namespace, session.label_selector, session.field_selector)
-                if signature not in expected:
-                    some = changes.get(session.resource, [])
-                    if name := _only_name(session.field_selector):
-                        if session.resource not in by_name:
-                            by_name[session.resource] = _by_name(some)
-                        some = by_name[session.resource].get(name, [])
-                    expected[signature] = _matching(some, *signature)
-                wanted = expected[signature]
-            missing = {r for r in wanted if session.since < r <= got[-1]}.symmetric_difference(got)
-            if missing:
-                revision = min(missing)
-                what = "was missed" if revision not in got else "should not have come"
-                findings.append(f"{who}: revision {revision} {what}")
+            findings += [f"{session.actor} ({session.watch}): {text}" for text in found]
+        for (actor, resource, *_), since_ns in self._relisting.items():
+            if self._is_late(actor, since_ns, end_ns):
+                findings.append(f"{actor}: its watch of {resource} ended at {seconds(since_ns)}: it did not list again")
         if findings:
             return Result(self.id, False, several(findings))
-        if not delivered:
-            return Result(self.id, None, "no watch delivered an event")
+        if not history.watches:
+            return Result(self.id, None, "there were no watches")
         return Result(
-            self.id, True, f"{counted(len(self._sessions), 'watch', 'watches')}, {counted(delivered, 'event')}"
+            self.id, True, f"{counted(len(history.watches), 'watch', 'watches')}, {counted(delivered, 'event')}"
+        )
+
+    def _late(self, session: WatchSession, expected: Deliveries, end_ns: int) -> list[str]:
+        """What came too late, or had not come at the end; of a watch without gaps."""
+        first = bisect_right(expected.revisions, session.since)
+        made = expected.times_ns
+        for time_ns, index in session.batches:
+            since_ns = made[first + index]
+            if time_ns - since_ns > self._max_delay_ns and self._is_late(session.actor, since_ns, time_ns):
+                revision = session.revisions[index]
+                return [f"revision {revision} of {seconds(since_ns)} came only at {seconds(time_ns)}"]
+        missing = first + len(session.revisions)
+        if missing == len(made):
+            return []
+        what = f"revision {expected.revisions[missing]} of {seconds(made[missing])} never came"
+        since_ns = max(made[missing], session.listed_ns)
+        if session.ended_ns is not None:
+            late = self._is_late(session.actor, since_ns, session.ended_ns)
+            return [f"{what}, until the watch ended at {seconds(session.ended_ns)}"] if late else []
+        if self._idle and not self._outages.last_still(session.actor):
+            return [f"{what}, and nothing could happen any more"]
+        return [what] if self._is_late(session.actor, since_ns, end_ns) else []
+
+    def _is_late(self, client: str, since_ns: int, until_ns: int) -> bool:
+        return (
+            until_ns - since_ns > self._max_delay_ns
+            and self._outages.without(client, since_ns, until_ns) > self._max_delay_ns
         )
 
 
-def _only_node(session: _Session) -> str | None:
-    """The node of a kubelet's watch of pods; of those there are many, so they get an index."""
-    if session.resource != "pods" or session.namespace or session.label_selector:
-        return None
-    field_name, _, node = session.field_selector.partition("=")
-    return node if field_name == "spec.nodeName" and "," not in node and node else None
+class WatchEventsAreTrue(Check):
+    """Every event of a watch has the type and the bytes that the store's history gives it, and so have the objects of
+    the list that the watch began with."""
+
+    id: ClassVar[str] = "watch-events-are-true"
+
+    def result(self, history: History) -> Result:
+        findings: list[str] = []
+        events = objects = 0
+        lines = deliveries.lines(history)
+        for session in history.watches:
+            events += len(session.revisions)
+            objects += session.objects if session.digest is not None else 0
+            found = _untruths(session, lines[0].of(session.selection))
+            if found and not _follows_another(session, lines):
+                findings += [f"{session.actor} ({session.watch}): {text}" for text in found]
+        if findings:
+            return Result(self.id, False, several(findings))
+        if not events and not objects:
+            return Result(self.id, None, "no watch delivered anything")
+        return Result(self.id, True, f"{counted(events, 'event')}, {counted(objects, 'object')} in lists")
 
 
-def _only_name(field_selector: str) -> str:
-    """The name, if that is all that is asked for."""
-    field_name, _, name = field_selector.partition("=")
-    return name if field_name == "metadata.name" and "," not in name and not name.startswith("=") else ""
+def _follows_another(session: WatchSession, lines: list[Line]) -> bool:
+    """Whether the watch is in order on a line of history that the store lost while the watch went on."""
+    others = (line for line in lines[1:] if line.ended_ns is not None and line.ended_ns >= session.listed_ns)
+    expected = (line.of(session.selection) for line in others)
+    return any(not _gaps(session, each) and not _untruths(session, each) for each in expected)
 
 
-def _by_name(changes: list[Change]) -> dict[str, list[Change]]:
-    found: dict[str, list[Change]] = {}
-    for change in changes:
-        found.setdefault(change.key.rpartition("/")[2], []).append(change)
-    return found
-
-
-def _revisions_by_node(changes: list[Change]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    message: Any = resources.BY_PLURAL["pods"].message
-    node_of: dict[str, str] = {}
-    for change in changes:
-        before = node_of.get(change.key, "")
-        after = message.FromString(change.value).spec.nodeName if change.value is not None else ""
-        node_of[change.key] = after
-        if before:
-            found.setdefault(before, []).append(change.revision)
-        if after and after != before:
-            found.setdefault(after, []).append(change.revision)
-    return found
-
-
-def _matching(
-    changes: list[Change], resource: str, namespace: str, label_selector: str, field_selector: str
-) -> list[int]:
-    """Revisions at which an object matched before or after."""
-    if not label_selector and (name := _only_name(field_selector)):
-        # A kubelet's watch of its own node: of those there are many, and nothing has to be read for them.
-        end = f"/{name}"
-        prefix = f"/registry/{resource}/{namespace}/" if namespace else ""
-        return [change.revision for change in changes if change.key.endswith(end) and change.key.startswith(prefix)]
-    message = resources.BY_PLURAL[resource].message
-    matches: Callable[[Message], bool] | None = None
-    if label_selector or field_selector:
-        labels = selectors.parse_labels(label_selector)
-        fields = selectors.parse_fields(field_selector, resource)
-
-        def both(obj: Any) -> bool:
-            return labels.matches(obj.metadata.labels) and fields.matches(obj)
-
-        matches = both
+def _gaps(session: WatchSession, expected: Deliveries) -> list[str]:
+    """Between the list and the last event that was delivered."""
+    got = session.revisions
+    first = bisect_right(expected.revisions, session.since)
     found = []
-    matched: dict[str, bool] = {}
-    for change in changes:
-        if namespace and change.key.split("/")[3] != namespace:
-            continue
-        before = matched.get(change.key, False)
-        after = change.value is not None and (matches is None or matches(message.FromString(change.value)))
-        matched[change.key] = after
-        if before or after:
-            found.append(change.revision)
+    if expected.revisions[first : first + len(got)] != got:
+        for earlier, later in itertools.pairwise(got):
+            if later <= earlier:
+                found.append(f"revision {later} came after {earlier}")
+        last = bisect_right(expected.revisions, got[-1])
+        wrong = set(expected.revisions[first:last]).symmetric_difference(got)
+        if wrong:
+            revision = min(wrong)
+            found.append(f"revision {revision} {'was missed' if revision not in got else 'should not have come'}")
+        return found
+    for revision, count in session.bookmarks:
+        told = bisect_right(expected.revisions, revision) - first
+        if told > count:
+            missed = expected.revisions[first + count]
+            found.append(f"a bookmark says revision {revision}, but {missed} had not come")
+    return found
+
+
+def _untruths(session: WatchSession, expected: Deliveries) -> list[str]:
+    found = []
+    if session.digest is not None:
+        objects, digest = expected.listed(session.since)
+        if session.objects != objects:
+            listed = counted(session.objects, "object")
+            found.append(f"the list at revision {session.since} has {listed}, the store had {objects}")
+        elif session.digest != digest:
+            found.append(f"the list at revision {session.since} has other contents than the store had then")
+    got = session.revisions
+    first = bisect_right(expected.revisions, session.since)
+    here = slice(first, first + len(got))
+    if (
+        expected.types[here] == session.types
+        and expected.digests[here] == session.digests
+        and expected.revisions[here] == got
+    ):
+        return found
+    places = {revision: index for index, revision in enumerate(expected.revisions)}
+    for revision, kind, digest in zip(got, session.types, session.digests, strict=True):
+        index = places.get(revision)
+        if index is None:
+            continue  # watch-has-no-gaps tells of it
+        if kind != expected.types[index]:
+            found.append(f"revision {revision} came as {_WORDS[kind]}, but is {_WORDS[expected.types[index]]}")
+        elif digest != expected.digests[index]:
+            found.append(f"revision {revision} came with other contents than the store had")
     return found

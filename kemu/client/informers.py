@@ -12,6 +12,7 @@ and computes what has changed since.
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -26,6 +27,8 @@ PAGE = 500
 """Objects in one answer when a list is not served from the cache, as client-go's pager asks."""
 
 _ADDED, _MODIFIED, _DELETED, _BOOKMARK, _ERROR = range(5)
+_LETTERS = "AMDB"
+"""How the run log writes the types of events."""
 
 
 class Handler(Protocol):
@@ -66,6 +69,7 @@ class Informer:
     __slots__ = (
         "_backoff",
         "_client",
+        "_digests",
         "_handler",
         "_namespaced",
         "_on_batch_end",
@@ -73,6 +77,7 @@ class Informer:
         "_revisions",
         "_started",
         "_stopped",
+        "_types",
         "_version",
         "_waiters",
         "_watch_id",
@@ -112,6 +117,9 @@ class Informer:
         self._version = "0" if from_cache else ""
         self._watch_id = 0
         self._revisions: list[int] = []
+        """Of the events that are not in the log yet; beside them their types and the digests of their bytes."""
+        self._types: list[str] = []
+        self._digests: list[int] = []
         self._waiters: list[asyncio.Future[None]] | None = []
         """Of :meth:`synced`; None when it has."""
         self._backoff: streams.Backoff | None = None
@@ -139,7 +147,7 @@ class Informer:
         self._watch_id = self._client.watches.next_id()
         for obj in items:
             self.store[self._key(obj)] = obj
-        self._watch(revision)
+        self._watch(revision, len(items), None)
         self._set_synced()
 
     async def synced(self) -> None:
@@ -154,7 +162,7 @@ class Informer:
         """No more events. The store stays as it is."""
         if self._started and not self._stopped:
             self._stopped = True
-            self._log_revisions()
+            self._log_events()
             self._client.watches.stop(self._watch_id)
             self._client.env.log("watch.closed", {"watch": self.id, "reason": reason})
 
@@ -167,18 +175,18 @@ class Informer:
     async def _list(self) -> None:
         while True:
             try:
-                items, version = await retries.patiently(self._client.env, self._list_all)
+                items, version, digest = await retries.patiently(self._client.env, self._list_all)
                 break
             except errors.Gone:
                 self._version = ""  # the rest of the pages is forgotten
         if self._stopped:
             return
         self._backoff = None
-        self._watch(int(version))
+        self._watch(int(version), len(items), digest)
         self._replace(items)
         self._set_synced()
 
-    def _watch(self, revision: int) -> None:
+    def _watch(self, revision: int, objects: int, digest: int | None) -> None:
         """The store is about to hold the collection as of ``revision``: ask for what comes after."""
         self.revision = revision
         self._client.env.log(
@@ -190,6 +198,8 @@ class Informer:
                 "label_selector": self.label_selector,
                 "field_selector": self.field_selector,
                 "rev": revision,
+                "objects": objects,
+                "digest": digest,
             },
         )
         self._client.watches.start(self._watch_id, self)
@@ -200,12 +210,12 @@ class Informer:
             if not waiter.done():
                 waiter.set_result(None)
 
-    async def _list_all(self) -> tuple[list[Any], str]:
+    async def _list_all(self) -> tuple[list[Any], str, int]:
         client, limit = self._client, 0 if self._version == "0" else PAGE
         page = await client.list(
             self.resource, self.namespace, self.label_selector, self.field_selector, limit, self._version
         )
-        items, version = page.items, page.resource_version
+        items, version, digest = page.items, page.resource_version, page.digest
         while page.continue_token:
             page = await client.list(
                 self.resource,
@@ -216,7 +226,8 @@ class Informer:
                 continue_token=page.continue_token,
             )
             items += page.items
-        return items, version
+            digest = (digest + page.digest) & 0xFFFFFFFF
+        return items, version, digest
 
     def _replace(self, items: list[Any]) -> None:
         """Tell the handler how a new list differs from the store: what is gone first, then the rest in order."""
@@ -259,10 +270,14 @@ class Informer:
         if kind >= _BOOKMARK:
             if kind == _BOOKMARK:
                 self.revision = event.resource_version
+                if not self._note(kind, event.resource_version, 0):
+                    return False  # what came before it in this message will be logged with it
+                self._log_events()
             else:
                 self._on_error(event.error)
             return False
-        obj = self._parse(event.object)
+        data = event.object
+        obj = self._parse(data)
         metadata = obj.metadata  # type: ignore[attr-defined]
         key = f"{metadata.namespace}/{metadata.name}" if self._namespaced else metadata.name
         store = self.store
@@ -282,26 +297,40 @@ class Informer:
                     handler.on_add(obj)
                 else:
                     handler.on_update(old, obj)
+        return self._note(kind, revision, zlib.crc32(data))
+
+    def _note(self, kind: int, revision: int, digest: int) -> bool:
+        """For the log. Returns whether it is the first event since the log was told."""
         revisions = self._revisions
         revisions.append(revision)
+        self._types.append(_LETTERS[kind])
+        self._digests.append(digest)
         return len(revisions) == 1
 
     def end_batch(self) -> None:
-        self._log_revisions()
+        self._log_events()
         if self._on_batch_end is not None:
             self._on_batch_end()
 
-    def _log_revisions(self) -> None:
+    def _log_events(self) -> None:
         if self._revisions:
-            self._client.env.log("watch.events", {"watch": self.id, "revs": self._revisions})
-            self._revisions = []
+            self._client.env.log(
+                "watch.events",
+                {
+                    "watch": self.id,
+                    "revs": self._revisions,
+                    "types": "".join(self._types),
+                    "digests": self._digests,
+                },
+            )
+            self._revisions, self._types, self._digests = [], [], []
 
     def _on_error(self, status: bytes) -> None:
         error = sessions.error_of(status)
         watches = self._client.watches
         if isinstance(error, errors.Gone):
             watches.stop(self._watch_id, ended=True)
-            self._log_revisions()
+            self._log_events()
             self._client.env.log("watch.closed", {"watch": self.id, "reason": error.reason})
             self._version = ""
             self._spawn_list()

@@ -9,6 +9,7 @@ an overloaded API server has refused with Retry-After is sent again after that t
 from __future__ import annotations
 
 import asyncio
+import zlib
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -17,6 +18,7 @@ from google.protobuf.message import Message
 from kemu import errors
 from kemu.client import endpoints, streams
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.objects import wires
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.v1 import api_pb2
 
@@ -30,6 +32,9 @@ MAX_RETRIES = 10
 
 _HOUSEKEEPING = frozenset((coordination_v1_pb2.Lease, core_v1_pb2.Node, core_v1_pb2.Event))
 """Requests for these are under way in an idle cluster, too."""
+
+_STANDING = frozenset((coordination_v1_pb2.Lease, core_v1_pb2.Node))
+"""Reads show these with the heartbeats of the moment, if their kubelets state them."""
 
 
 _Pending = tuple[asyncio.Future[Any], type[Message], bool, api_pb2.Call]
@@ -45,6 +50,8 @@ class ListResult:
     """Of the collection: a watch continues from here."""
     continue_token: str = ""
     """Not empty: there is more; pass it to the next list."""
+    digest: int = 0
+    """Sum of the digests of the items (:mod:`kemu.objects.wires`), modulo 2³²: it does not depend on their order."""
 
 
 def error_of(status_bytes: bytes) -> errors.ApiError:
@@ -60,6 +67,19 @@ def error_of(status_bytes: bytes) -> errors.ApiError:
         causes=causes,
         retry_after_s=details.retryAfterSeconds,
     )
+
+
+def _digest(message: type[Message], listed: list[bytes], items: list[Any]) -> int:
+    if message in _STANDING:
+        total = sum(
+            wires.standing_digest(item.metadata.name, item.metadata.resourceVersion)
+            if wires.states_heartbeats(data)
+            else zlib.crc32(data)
+            for data, item in zip(listed, items, strict=True)
+        )
+    else:
+        total = sum(map(zlib.crc32, listed))
+    return total & 0xFFFFFFFF
 
 
 class Session:
@@ -162,8 +182,10 @@ class Session:
                     revisions.append(int(version))
             elif which == "list":
                 page, parse = reply.list, message.FromString
-                items = [parse(item) for item in page.items]
-                answer = ListResult(items, page.resource_version, getattr(page, "continue"))
+                listed = page.items[:]
+                items = [parse(item) for item in listed]
+                digest = _digest(message, listed, items)
+                answer = ListResult(items, page.resource_version, getattr(page, "continue"), digest)
             else:
                 answer = error_of(reply.error)
                 if answer.retry_after_s and retries < MAX_RETRIES:

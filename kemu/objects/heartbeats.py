@@ -137,7 +137,7 @@ def reported_ns(node: core_v1_pb2.Node, written: int, now: int, later: int = 0) 
 
 def show(message: type[Any], wire: bytes, now: int) -> bytes:
     """A serialised Lease or Node, changed as its heartbeats up to ``now`` would have changed it."""
-    if _MARK not in wire:
+    if MARK not in wire:
         return wire
     obj = message.FromString(wire)
     if message is core_v1_pb2.Node:
@@ -153,4 +153,5 @@ def show(message: type[Any], wire: bytes, now: int) -> bytes:
     return shown
 
 
-_MARK = ANNOTATION.encode()
+MARK = ANNOTATION.encode()
+"""What the bytes of an object that states its heartbeats contain."""

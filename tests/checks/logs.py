@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
+from kemu.objects import wires
 from kemu.runlog.frames import Event
 
 SECOND = 1_000_000_000
@@ -17,6 +19,9 @@ class Log:
         self.events: list[Event] = []
         self.revision = 0
         self.pods: dict[str, core_v1_pb2.Pod] = {}
+        self.wires: dict[tuple[str, int], bytes] = {}
+        """The bytes that clients get, by key and revision; of what was deleted, its last state."""
+        self._values: dict[str, bytes] = {}
 
     def add(self, seconds: float, actor: str, kind: str, **data: Any) -> None:
         self.events.append(Event(round(seconds * SECOND), actor, kind, data))
@@ -25,6 +30,9 @@ class Log:
         self.revision += 1
         op = 0 if value is not None else 1
         self.add(seconds, "store", "store.txn", rev=self.revision, changes=[[op, key, value, 1, 1]])
+        shown = value if value is not None else self._values[key]
+        self.wires[key, self.revision] = shown + wires.version_suffix(self.revision)
+        self._values[key] = shown
         return self.revision
 
     def node(self, seconds: float, name: str, cpu: str = "10", pods: str = "110") -> int:
@@ -96,9 +104,27 @@ class Log:
             ok=True,
         )  # fmt: skip
 
-    def listed(self, seconds: float, actor: str, revision: int, **selectors: str) -> None:
+    def listed(self, seconds: float, actor: str, revision: int, *held: tuple[str, int], **selectors: str) -> None:
+        """``held``: names of pods in the list, with the revisions of their last changes."""
         data = {"watch": "pods#1", "resource": "pods", "namespace": "", "label_selector": "", "field_selector": ""}
-        self.add(seconds, actor, "watch.listed", **{**data, **selectors}, rev=revision)
+        digest = sum(self.digest(name, at) for name, at in held) & 0xFFFFFFFF
+        self.add(
+            seconds, actor, "watch.listed", **{**data, **selectors}, rev=revision, objects=len(held), digest=digest
+        )
 
-    def heard(self, seconds: float, actor: str, *revisions: int) -> None:
-        self.add(seconds, actor, "watch.events", watch="pods#1", revs=list(revisions))
+    def heard(self, seconds: float, actor: str, *events: str) -> None:
+        """Events of pods as ``A1:a``: the type's letter, the revision, the name of the pod; ``B7`` is a bookmark."""
+        revisions, types, digests = [], "", []
+        for event in events:
+            number, _, name = event[1:].partition(":")
+            revisions.append(int(number))
+            types += event[0]
+            digests.append(self.digest(name, int(number)) if name else 0)
+        self.add(seconds, actor, "watch.events", watch="pods#1", revs=revisions, types=types, digests=digests)
+
+    def digest(self, name: str, revision: int) -> int:
+        """Of what the watches of a pod deliver."""
+        return zlib.crc32(self.wires.get((f"/registry/pods/default/{name}", revision), b"?"))
+
+    def ended(self, seconds: float, reason: str = "deadline") -> None:
+        self.add(seconds, "operator", "run.ended", reason=reason)

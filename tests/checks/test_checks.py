@@ -118,65 +118,6 @@ class TestPodBoundAtMostOnce:
         assert judged(log, "pod-bound-at-most-once").holds is True
 
 
-class TestWatchHasNoGaps:
-    def scene(self) -> tuple[Log, list[int]]:
-        log = Log()
-        log.listed(0, "scheduler/s/0", 0)
-        revisions = [log.pod(1, "a"), log.pod(2, "b"), log.node(2, "n1"), log.pod(3, "a", node="n1"), log.gone(4, "b")]
-        return log, revisions
-
-    def test_all_heard(self) -> None:
-        log, (a, b, _, bound, gone) = self.scene()
-        log.heard(5, "scheduler/s/0", a, b, bound)
-        log.heard(5, "scheduler/s/0", gone)
-        assert judged(log, "watch-has-no-gaps").holds is True
-
-    def test_one_missed(self) -> None:
-        log, (a, b, _, _, gone) = self.scene()
-        log.heard(5, "scheduler/s/0", a, b, gone)
-        result = judged(log, "watch-has-no-gaps")
-        assert result.holds is False
-        assert "revision 4 was missed" in result.detail
-
-    def test_one_doubled(self) -> None:
-        log, (a, b, _, bound, _) = self.scene()
-        log.heard(5, "scheduler/s/0", a, b, b, bound)
-        assert judged(log, "watch-has-no-gaps").holds is False
-
-    def test_one_that_does_not_match(self) -> None:
-        log, (a, b, node, _, _) = self.scene()
-        log.heard(5, "scheduler/s/0", a, b, node)
-        assert judged(log, "watch-has-no-gaps").holds is False
-
-    def test_what_comes_later_is_not_missing_yet(self) -> None:
-        log, (a, *_) = self.scene()
-        log.heard(5, "scheduler/s/0", a)
-        assert judged(log, "watch-has-no-gaps").holds is True
-
-    @pytest.mark.parametrize("selector", ["spec.nodeName=n1", "spec.nodeName=n1,status.phase!=Failed"])
-    def test_a_kubelet_hears_of_its_own_pods_from_their_binding_on(self, selector: str) -> None:
-        log = Log()
-        log.listed(0, "kubelet/n1", 0, field_selector=selector)
-        log.pod(1, "a")
-        bound = log.pod(2, "a", node="n1")
-        log.pod(2, "b", node="n2")
-        running = log.pod(3, "a", phase="Running")
-        gone = log.gone(4, "a")
-        log.heard(5, "kubelet/n1", bound, running, gone)
-        assert judged(log, "watch-has-no-gaps").holds is True
-        log.events.pop()
-        log.heard(5, "kubelet/n1", bound, gone)
-        assert judged(log, "watch-has-no-gaps").holds is False
-
-    def test_a_new_list_begins_anew(self) -> None:
-        log, (a, b, _, _, gone) = self.scene()
-        log.heard(5, "scheduler/s/0", a, b)
-        log.add(6, "scheduler/s/0", "watch.closed", watch="pods#1", reason="Expired")
-        log.listed(7, "scheduler/s/0", 4)
-        log.heard(8, "scheduler/s/0", gone)
-        assert judged(log, "watch-has-no-gaps").holds is True
-
-
 class TestAcknowledgedWritesSurvive:
     def test_a_crash_that_loses_nothing(self) -> None:
         log = Log()

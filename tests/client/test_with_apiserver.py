@@ -9,7 +9,7 @@ import pytest
 
 from kemu import errors
 from kemu.checks.history import History
-from kemu.checks.watches import WatchHasNoGaps
+from kemu.checks.watches import WatchEventsAreTrue, WatchHasNoGaps
 from kemu.checks.writes import AcknowledgedWritesSurvive
 from kemu.client import clients, informers
 from kemu.runtime.env import ActorSpec
@@ -40,7 +40,7 @@ class Cluster:
         return outcome
 
     def _check(self) -> None:
-        for check in (WatchHasNoGaps(), AcknowledgedWritesSurvive()):
+        for check in (WatchHasNoGaps(), WatchEventsAreTrue(), AcknowledgedWritesSurvive()):
             history = History()
             for ns, actor, kind, data in self.recorder.events:
                 history.feed(ns, actor, kind, data)

@@ -140,6 +140,18 @@ SPEC: dict[str, Key] = {
                     ),
                     "Limits of the checks no-eviction-loop and no-preemption-loop.",
                 ),
+                "watches": Key(
+                    Record(
+                        {
+                            "maxDelay": Key(
+                                POSITIVE_DURATION,
+                                "No watch may deliver a change later; the time of faults that hold events back is not "
+                                "counted. 30s by default.",
+                            ),
+                        }
+                    ),
+                    "Limits of the check watch-has-no-gaps.",
+                ),
                 "disable": Key(ListOf(Text()), "Ids of checks that do not count."),
             }
         ),

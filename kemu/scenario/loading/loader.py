@@ -18,7 +18,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu import errors
-from kemu.checks.limits import Limits
+from kemu.checks.limits import MAX_WATCH_DELAY_NS, Limits
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import expectations, scenarios
@@ -458,6 +458,7 @@ class _Loading:
             max_overtaken=starvation.get("maxOvertaken"),
             max_eviction_returns=loops.get("evictions"),
             max_preemption_returns=loops.get("preemptions"),
+            max_watch_delay_ns=checks.get("watches", {}).get("maxDelay", MAX_WATCH_DELAY_NS),
         )
         return scenarios.Checks(limits, tuple(disabled))
 
