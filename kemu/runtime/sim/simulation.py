@@ -159,7 +159,13 @@ class SimRuntime:
         if time.constant == 0:
             return None
         stream = random_streams.random_stream(self.seed, "fsync", name, incarnation)
-        return lambda: clock.sleep(max(0.0, time.draw(stream)))
+
+        async def pace() -> None:
+            # During set-up the clock stands still: nothing would ever be durable.
+            if self.master.running:
+                await clock.sleep(max(0.0, time.draw(stream)))
+
+        return pace
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
         guards.install()
