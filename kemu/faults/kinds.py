@@ -172,7 +172,6 @@ _ALL = (
             streams="stay in order: a message waits for the one before it",
             keepalives="are answered in time",
         ),
-        built=False,
         not_on_ray=_NOT_BUILT_ON_RAY,
     ),
     Kind(
@@ -184,7 +183,6 @@ _ALL = (
             streams="queue, too; writers stop when the flow-control window is full",
             keepalives="are answered in time",
         ),
-        built=False,
         not_on_ray=_NOT_BUILT_ON_RAY,
     ),
     Kind(
@@ -196,18 +194,21 @@ _ALL = (
             streams="stall as a whole; nothing is lost in the middle of one",
             keepalives="share the fate of the messages: too long a stall resets the connection",
         ),
-        built=False,
         not_on_ray=_NOT_BUILT_ON_RAY,
     ),
     Kind(
         "duplicate",
         "A request whose outcome the client does not know yet is sent again; its first answer counts.",
-        (_FROM, _TO, Parameter("probability", Form.SHARE, "Of each request.", required=True)),
+        (
+            _FROM,
+            _TO,
+            Parameter("probability", Form.SHARE, "Of each request.", required=True),
+            Parameter("after", Form.TIME, "How much later it is sent again; 0s by default.", default=0.0),
+        ),
         Effects(
             requests="reach the server twice, and it carries out both",
             streams="of requests in batches: a batch comes twice; other streams are not concerned",
         ),
-        built=False,
         not_on_ray=_NOT_BUILT_ON_RAY,
     ),
     Kind(
@@ -220,7 +221,6 @@ _ALL = (
             keepalives="none needed",
         ),
         lasts=False,
-        built=False,
         not_on_ray=_NOT_BUILT_ON_RAY,
     ),
     Kind(
@@ -233,7 +233,6 @@ _ALL = (
             keepalives="get no answer: each end finds out by itself",
         ),
         lasts=False,
-        built=False,
         not_on_ray=_NOT_BUILT_ON_RAY,
     ),
     Kind(

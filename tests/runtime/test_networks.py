@@ -254,3 +254,177 @@ def test_partitions_overlap_and_touch_only_those_named() -> None:
             await runtime.partition("one", [], [])
 
     sim(main, actors=[ECHO])
+
+
+# Flow control ---------------------------------------------------------------------------------------------------------
+
+
+class Reader(api_pb2_grpc.ApiServicer):
+    """Reads a Session as fast as it can, and logs how much has come."""
+
+    def __init__(self, env: Any, config: Any) -> None:
+        self.env = env
+        env.serve(api_pb2_grpc.add_ApiServicer_to_server, self)
+
+    async def run(self) -> None:
+        self.env.ready()
+
+    async def Session(self, requests: Any, context: Any) -> None:
+        async for message in requests:
+            self.env.log("read", {"bytes": message.ByteSize()})
+
+
+READER = ActorSpec("apiserver/0", f"{__name__}:Reader")
+CHUNK = 256 * 1024
+
+
+def chunk() -> api_pb2.SessionRequest:
+    return api_pb2.SessionRequest(calls=[api_pb2.Call(get=api_pb2.GetRequest(name="x" * CHUNK))])
+
+
+def test_a_window_update_takes_as_long_as_a_message() -> None:
+    """A writer whose window is full waits for a whole round trip, however fast the reader is."""
+
+    async def main(runtime: SimRuntime) -> None:
+        stream = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0")).Session()
+        written = []
+        for _ in range(12):
+            await stream.write(chunk())
+            written.append(runtime.clock.now_ns() // MS)
+        assert written[:3] == [0, 0, 0]
+        assert all(when_ms % 200 == 0 for when_ms in written)
+        assert 400 <= written[-1] <= 1000
+
+    sim(main, actors=[READER], timing={"apiLatency": 0.1})
+
+
+def test_a_window_does_not_open_across_a_partition() -> None:
+    """What the reader has taken is no news for the writer while the way back is cut."""
+
+    async def main(runtime: SimRuntime) -> None:
+        stream = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0")).Session()
+        await stream.write(chunk())
+        await runtime.clock.sleep(1)
+        await runtime.partition("cut", ["apiserver/0"], ["user"], one_way=True)
+        begun_ns = runtime.clock.now_ns()
+        runtime.clock.call_at_ns(begun_ns + 3 * S, lambda: runtime.faults.end("cut"))
+        for _ in range(6):
+            await stream.write(chunk())
+        assert runtime.clock.now_ns() - begun_ns >= 3 * S
+
+    sim(main, actors=[READER])
+
+
+# Who may send ---------------------------------------------------------------------------------------------------------
+
+
+class Mourner(api_pb2_grpc.ApiServicer):
+    """Sends a request in its clean-up, by a connection that it has and by a new one."""
+
+    def __init__(self, env: Any, config: Any) -> None:
+        self.env = env
+
+    async def run(self) -> None:
+        self.env.ready()
+        self.env.spawn(self.work(), "work")
+        await asyncio.Event().wait()
+
+    async def work(self) -> None:
+        stub = api_pb2_grpc.ApiStub(self.env.dial("apiserver/0"))
+        await stub.Get(api_pb2.GetRequest(name="alive"))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for target in ("apiserver/0", "apiserver/1"):
+                other = api_pb2_grpc.ApiStub(self.env.dial(target))
+                try:
+                    await other.Get(api_pb2.GetRequest(name=f"dead to {target}"))
+                except grpc.aio.AioRpcError as error:
+                    self.env.log("mourner.refused", {"code": error.code().name})
+
+
+@pytest.mark.parametrize("how", ["stop", "crash"])
+def test_who_has_left_the_network_sends_nothing(how: str) -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.clock.sleep(1)
+        await (runtime.stop("mourner") if how == "stop" else runtime.crash("mourner"))
+        assert runtime.clock.now_ns() < 3 * S, "its clean-up ends"
+        await runtime.clock.sleep(10)
+
+    actors = [ECHO, ActorSpec("apiserver/1", ECHO.factory), ActorSpec("mourner", f"{__name__}:Mourner")]
+    sim(main, actors=actors, sink=record)
+    assert [data["name"] for data in record.of("echo.get")] == ["alive"]
+    if how == "stop":
+        assert record.of("mourner.refused") == [{"code": "UNAVAILABLE"}] * 2
+
+
+# Machines without power -----------------------------------------------------------------------------------------------
+
+
+def power_off(runtime: SimRuntime, name: str) -> None:
+    """As a crash of the machine does it."""
+    env = runtime._running(name)
+    assert env is not None
+    env.peer.gone = True
+    runtime.network.leave(env.peer, silently=True)
+    runtime.loop.bury(env)
+    runtime._disks[name] = env.disk.hand_over()
+    runtime._depart(env)
+
+
+def test_nobody_resets_the_connections_of_a_machine_without_power() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        clock = runtime.clock
+        user = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
+        await runtime.launch([talker("talker", count=100)])
+        await runtime.begin()
+        slow = user.Get(api_pb2.GetRequest(name="slow"))
+        await clock.sleep(2.5)
+        power_off(runtime, "apiserver/0")
+        with pytest.raises(grpc.aio.AioRpcError, match="keepalive watchdog timeout"):
+            await slow
+        assert clock.now_ns() == int(7.5 * S)
+        with pytest.raises(grpc.aio.AioRpcError, match="connection timed out"):
+            await user.Get(api_pb2.GetRequest())
+        assert clock.now_ns() == int(12.5 * S), "nobody refuses a connection either"
+        await runtime.restart("apiserver/0")
+        assert (await user.Get(api_pb2.GetRequest(name="x"))).object == b"x"
+
+    sim(main, actors=[ECHO], sink=record, begin=False)
+    assert times(record, "talker.lost") == [int(7.5 * S)]
+
+
+def test_a_machine_that_has_booted_resets_what_it_does_not_know() -> None:
+    record = Recorder()
+
+    async def main(runtime: SimRuntime) -> None:
+        await runtime.launch([talker("talker", count=100)])
+        await runtime.begin()
+        await runtime.clock.sleep(2.5)
+        power_off(runtime, "apiserver/0")
+        await runtime.clock.sleep(1)
+        await runtime.restart("apiserver/0")
+        await runtime.clock.sleep(10)
+
+    sim(main, actors=[ECHO], sink=record, begin=False)
+    assert record.of("talker.lost") == [{"code": "UNAVAILABLE", "details": "apiserver/0: connection reset by peer"}]
+    assert times(record, "talker.lost") == [4 * S + 2 * MS], "with what it sends next"
+
+
+def test_keepalive_pings_from_time_to_time() -> None:
+    """A cut shows after the next ping and the patience with it, not at once."""
+
+    async def main(runtime: SimRuntime) -> None:
+        stub = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
+        call = stub.Get(api_pb2.GetRequest(name="slow"))
+        await runtime.clock.sleep(12)
+        await runtime.partition("cut", ["user"], ["apiserver/0"])
+        with pytest.raises(grpc.aio.AioRpcError, match="keepalive"):
+            await call
+        assert runtime.clock.now_ns() == 23 * S
+
+    sim(main, actors=[ECHO], timing={"keepaliveTime": 10, "keepaliveTimeout": 3})

@@ -458,6 +458,8 @@ class _StreamRequest(Call):
 
 
 class UnaryUnaryCall(_UnaryResponse):
+    is_repeatable = True
+
     __slots__ = ()
 
     def __init__(self, multi: MultiCallable, request: Any, timeout: float | None, metadata: Metadata | None) -> None:

@@ -18,6 +18,9 @@ import grpc
 WINDOW_BYTES = 1 << 20
 """Flow-control window: how many bytes one direction of a stream may hold unread before its writer waits."""
 
+WINDOW_UPDATE_BYTES = WINDOW_BYTES // 2
+"""A reader tells the writer after so many bytes, not after each message; HTTP/2 implementations do the same."""
+
 NO_METADATA: tuple[tuple[str, str | bytes], ...] = ()
 EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
 """What a reader gets after the last message of a half-closed stream."""
@@ -55,7 +58,8 @@ class End:
 
     is_client: ClassVar[bool] = False
 
-    __slots__ = ("eof", "inbox", "last_ns", "latency", "link", "loop", "partner", "unread", "waiter", "window_waiter")
+    __slots__ = ("eof", "inbox", "last_ns", "latency", "link", "loop", "partner", "taken", "unread", "waiter",
+                 "window_waiter")  # fmt: skip
 
     def __init__(self, link: Link, loop: asyncio.AbstractEventLoop) -> None:
         self.link = link
@@ -68,7 +72,9 @@ class End:
         self.eof = False
         """The other end has half-closed the stream: it writes no more."""
         self.unread = 0
-        """Bytes sent from here that the other end's reader has not taken yet."""
+        """Bytes sent from here of which the other end has not said yet that its reader has taken them."""
+        self.taken = 0
+        """Bytes that the reader here has taken and the other end has not been told of."""
         self.window_waiter: asyncio.Future[None] | None = None
         self.latency: Any = None
         """For the wire: of what this end sends."""
@@ -118,12 +124,23 @@ class End:
                 raise
             if data is EOF:
                 return EOF
+        self.taken += len(data)
+        if self.taken >= WINDOW_UPDATE_BYTES:
+            self._update_window()
+        return data
+
+    def _update_window(self) -> None:
+        """Tell the other end what has been read; that takes as long as any message."""
         partner = self.partner
         if partner is not None:
-            partner.unread -= len(data)
-            if partner.window_waiter is not None:
-                partner.open_window()
-        return data
+            taken, self.taken = self.taken, 0
+            self.link.send(self, partner.receive_window_update, taken)
+
+    def receive_window_update(self, taken: int) -> None:
+        """The other end's reader has taken so many bytes more."""
+        self.unread -= taken
+        if self.window_waiter is not None:
+            self.open_window()
 
     async def wait_for_window(self) -> None:
         """Wait until the other end has read enough, or the call is over."""
@@ -148,6 +165,8 @@ class ClientEnd(End):
     """The client's end, as the server and the connection see it."""
 
     is_client = True
+    is_repeatable: ClassVar[bool] = False
+    """One request and one response: a client library may send the request again when it does not know its outcome."""
 
     __slots__ = ("deadline", "metadata", "method", "request", "status")
 

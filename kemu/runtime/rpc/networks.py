@@ -1,9 +1,10 @@
-"""Peers of one process, the connections between them, and what partitions and crashes do to those.
+"""Peers of one process, the connections between them, and what faults do to those.
 
 Connections are TCP-like. What one end of a call sends arrives in order; different calls may overtake each other. A
 partition holds messages back. If it heals in time they arrive late, as after retransmission; otherwise keepalive breaks
 the connection at both ends, and what was held back is lost. When an actor dies, its peers learn of it behind what it
-had sent, or from keepalive where a partition is in the way. Messages in flight when a partition begins still arrive.
+had sent, or from keepalive where a partition is in the way. If its machine loses power, nobody resets its connections:
+only keepalive tells. Messages in flight when a fault begins still arrive. ``impairments`` makes messages late.
 
 Both runtimes use this. They differ in the :class:`Wire`, which says when a message arrives: the simulation draws
 latencies (``sim.wires``), a cell delivers in the next turn of its event loop (:class:`LoopWire`).
@@ -15,9 +16,11 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from kemu.runtime.env import Timer
-from kemu.runtime.rpc.ends import Acceptor, ClientEnd, Deliver, End, Link, ServerEnd
+from kemu.runtime.env import SECOND_NS, Timer
+from kemu.runtime.rpc.ends import Acceptor, ClientEnd, Deliver, End, Link, ServerEnd, Status
+from kemu.runtime.rpc.impairments import Impairment, Impairments, Lane
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S, Partitions
+from kemu.runtime.rpc.repeats import RepeatedCall
 
 OnLost = Callable[[str, str], None]
 """Told that a connection broke: survivor and peer."""
@@ -27,6 +30,11 @@ OnStruck = Callable[[str, str, str], None]
 
 Held = tuple[End, Deliver, Any]
 """A message that was sent into a partition: the arguments of ``Link.send``."""
+
+BATCHES = "/Session"
+"""Ending of the streaming methods whose every message is a batch of requests, answered by id."""
+HEADER_BYTES = 100
+"""About what a message takes on the wire beside its content."""
 
 
 class Wire(Protocol):
@@ -40,6 +48,10 @@ class Wire(Protocol):
         """Have ``deliver(payload)`` called at the other end, behind what ``end`` sent before."""
         ...
 
+    def carry_later(self, seconds: float, end: End, deliver: Deliver, payload: Any) -> None:
+        """The same for a message that sets out so much later."""
+        ...
+
     def post_behind(self, senders: Iterable[End], callback: Callable[..., object], *args: object) -> None:
         """Call back one way later, behind everything that the senders have sent."""
         ...
@@ -50,6 +62,10 @@ class Wire(Protocol):
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
         """Call back after that time of the event loop."""
+        ...
+
+    def now_s(self) -> float:
+        """The event loop's time."""
         ...
 
 
@@ -65,10 +81,25 @@ class LoopWire:
         pass
 
     def carry(self, end: End, deliver: Deliver, payload: Any) -> None:
+        if end.last_ns:
+            # An impairment is over, but messages that it made late may still be under way.
+            if end.last_ns > self._loop.time() * SECOND_NS:
+                self.carry_later(0.0, end, deliver, payload)
+                return
+            end.last_ns = 0
         self._loop.call_soon(deliver, payload)
 
+    def carry_later(self, seconds: float, end: End, deliver: Deliver, payload: Any) -> None:
+        # Timers of the same instant may fire in any order: a microsecond apart they cannot.
+        end.last_ns = max(end.last_ns + 1000, round((self._loop.time() + seconds) * SECOND_NS))
+        self._loop.call_at(end.last_ns / SECOND_NS, deliver, payload)
+
     def post_behind(self, senders: Iterable[End], callback: Callable[..., object], *args: object) -> None:
-        self._loop.call_soon(callback, *args)
+        last_s = max((sender.last_ns for sender in senders), default=0) / SECOND_NS
+        if last_s > self._loop.time():
+            self._loop.call_at(last_s, self._loop.call_soon, callback, *args)
+        else:
+            self._loop.call_soon(callback, *args)
 
     def post_round_trip(self, callback: Callable[..., object], *args: object) -> None:
         self._loop.call_soon(callback, *args)
@@ -76,17 +107,22 @@ class LoopWire:
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
         return self._loop.call_later(seconds, callback)
 
+    def now_s(self) -> float:
+        return self._loop.time()
+
 
 class Peer:
     """An actor in the network, for one incarnation."""
 
-    __slots__ = ("gone", "links", "name", "server")
+    __slots__ = ("gone", "has_left", "links", "name", "server")
 
     def __init__(self, name: str, server: Acceptor) -> None:
         self.name = name
         self.server = server
         self.gone = False
         """None of its code runs any more: it notices nothing."""
+        self.has_left = False
+        """It has no connections any more; its code may still clean up."""
         self.links: dict[PartitionedLink, None] = {}
         """Of both directions, oldest first."""
 
@@ -103,26 +139,42 @@ class Network:
     ) -> None:
         """``wire_to`` makes the wire of a connection to a server, given its name."""
         self.partitions = Partitions(keepalive_timeout_s)
+        self.impairments = Impairments()
         self.wire_to = wire_to
         self.on_lost = on_lost
         self.on_struck = on_struck or _unheard
         self._peers: dict[str, Peer] = {}
+        self._dark: dict[str, list[PartitionedLink]] = {}
+        """By name, the actors whose machines have no power, and the connections that their peers still believe in."""
 
     def join(self, peer: Peer) -> None:
         self._peers[peer.name] = peer
+        for link in self._dark.pop(peer.name, ()):
+            link.answer_with_reset()
 
-    def leave(self, peer: Peer) -> None:
-        """The actor stopped or crashed; its peers will notice. Its name is free for a successor."""
+    def leave(self, peer: Peer, *, silently: bool = False) -> None:
+        """The actor stopped or crashed; its peers will notice. Its name is free for a successor.
+
+        ``silently``: its machine has lost power, so that nothing resets its connections or refuses new ones.
+        """
         peer.server.close()
+        peer.has_left = True
         if self._peers.get(peer.name) is peer:
             del self._peers[peer.name]
-        for link in list(peer.links):
-            link.lost_by(peer)
+        links = list(peer.links)
+        if silently:
+            self._dark[peer.name] = links
+        for link in links:
+            if silently:
+                link.mute()
+            else:
+                link.lost_by(peer)
         peer.links.clear()
 
     def connect(self, client: Peer, target: str) -> PartitionedLink:
         """A connection to the server of that name, or to nobody."""
-        server = self._peers.get(target)
+        # One that has left may still be at its clean-up, but nobody hears it.
+        server = None if client.has_left else self._peers.get(target)
         link = PartitionedLink(self, client, target, server)
         if client.gone:
             link.broken = True
@@ -131,21 +183,62 @@ class Network:
         if server is not None:
             server.links[link] = None
         link.set_cut(*self._cuts(link))
-        link.connected = server is not None and not link.is_cut()
+        if target in self._dark:
+            link.mute()
+        if self.impairments:
+            link.set_lanes(self.impairments)
+        link.connected = server is not None and not link.is_blocked()
         return link
+
+    # Faults
 
     def partition(self, fault: str, a: Iterable[str], b: Iterable[str], one_way: bool) -> None:
         self.partitions.add(fault, a, b, one_way)
         self._reconsider()
 
-    def heal(self, fault: str) -> None:
-        self.partitions.remove(fault)
+    def impair(self, impairment: Impairment) -> None:
+        self.impairments.add(impairment)
         self._reconsider()
+
+    def heal(self, fault: str) -> None:
+        """End a partition or an impairment."""
+        self.partitions.remove(fault)
+        self.impairments.remove(fault)
+        self._reconsider()
+
+    def reset(self, fault: str, a: Iterable[str], b: Iterable[str]) -> None:
+        """Reset the connections between the two groups."""
+        for link in self._between(fault, a, b):
+            link.reset()
+
+    def mute(self, fault: str, a: Iterable[str], b: Iterable[str]) -> None:
+        """Have the connections between the two groups go silent."""
+        for link in self._between(fault, a, b):
+            link.mute()
+
+    def _between(self, fault: str, a: Iterable[str], b: Iterable[str]) -> list[PartitionedLink]:
+        one, other = frozenset(a), frozenset(b)
+        found = [
+            link
+            for link in self._links()
+            if not link.broken
+            and (
+                (link.client.name in one and link.target in other) or (link.client.name in other and link.target in one)
+            )
+        ]
+        for link in found:
+            self.on_struck(fault, link.client.name, link.target)
+        return found
+
+    def _links(self) -> list[PartitionedLink]:
+        """Each once, in the order in which their clients joined."""
+        return [link for peer in self._peers.values() for link in peer.links if link.client is peer]
 
     def _reconsider(self) -> None:
         for peer in list(self._peers.values()):
             for link in list(peer.links):
                 link.set_cut(*self._cuts(link))
+                link.set_lanes(self.impairments)
 
     def _cuts(self, link: PartitionedLink) -> tuple[bool, bool]:
         """Whether its requests and its responses are cut."""
@@ -153,11 +246,25 @@ class Network:
         return self.partitions.cut(client, target), self.partitions.cut(target, client)
 
 
+class Way:
+    """One direction of a connection, and what is in the way there."""
+
+    __slots__ = ("held", "lane", "muted")
+
+    def __init__(self) -> None:
+        self.held: list[Held] | None = None
+        """What was sent into a partition; None while there is none."""
+        self.lane: Lane | None = None
+        """None while nothing is impaired."""
+        self.muted = False
+        """What is sent goes into the void."""
+
+
 class PartitionedLink(Link):
     """A connection between two peers."""
 
-    __slots__ = ("_held_requests", "_held_responses", "_keepalive", "_lost_by", "_network", "_server_peer", "_wire",
-                 "client", "target")  # fmt: skip
+    __slots__ = ("_client_to_be_told", "_keepalive", "_network", "_opened_s", "_requests", "_responses",
+                 "_server_peer", "_server_to_be_told", "_stranger", "_wire", "client", "target")  # fmt: skip
 
     def __init__(self, network: Network, client: Peer, target: str, server: Peer | None) -> None:
         self._wire = network.wire_to(target)
@@ -167,13 +274,16 @@ class PartitionedLink(Link):
         self.target = target
         self._server_peer = server
         """None: there is no actor by that name."""
-        self._held_requests: list[Held] | None = None
-        """What the client has sent into a partition; None while that direction is open."""
-        self._held_responses: list[Held] | None = None
+        self._requests = Way()
+        self._responses = Way()
+        self._opened_s = self._wire.now_s()
         self._keepalive: Timer | None = None
-        """Runs while either direction is cut."""
-        self._lost_by: Peer | None = None
-        """The side that died, until the other one notices."""
+        """Runs while a direction is cut or muted."""
+        self._client_to_be_told = ""
+        """What broke the connection, until the client hears of it."""
+        self._server_to_be_told = False
+        self._stranger = False
+        """The machine at the other end has booted since: it answers with a reset."""
 
     # Messages
 
@@ -184,62 +294,119 @@ class PartitionedLink(Link):
         self.calls[call] = None
         if self.server is not None:
             self.send(call, self.server.accept, call)
-        elif not self.is_cut():
+        elif not self.is_blocked():
             self._refuse()
 
     def attach(self, context: ServerEnd) -> None:
         self.contexts[context] = None
         self._wire.add(context)
 
-    def _hold(self, end: End, deliver: Deliver, payload: Any) -> None:
-        """``send`` while a direction is cut."""
-        held = self._held_requests if end.is_client else self._held_responses
-        if held is None:
-            self._wire.carry(end, deliver, payload)
+    def _steer(self, end: End, deliver: Deliver, payload: Any) -> None:
+        """``send`` while anything is in the way of either direction."""
+        way = self._requests if end.is_client else self._responses
+        if way.muted:
+            if self._stranger:
+                self._break()
+                self._wire.post_round_trip(self._hear_of_reset)
+        elif way.held is not None:
+            way.held.append((end, deliver, payload))
+            source, target = self._ends_of(way)
+            self._network.on_struck(self._network.partitions.cutting(source, target), source, target)
+        elif way.lane is not None:
+            self._pass(way, way.lane, end, deliver, payload)
         else:
-            held.append((end, deliver, payload))
-            source, target = self.client.name, self.target
-            if not end.is_client:
-                source, target = target, source
-            network = self._network
-            network.on_struck(network.partitions.cutting(source, target), source, target)
+            self._wire.carry(end, deliver, payload)
+
+    def _pass(self, way: Way, lane: Lane, end: End, deliver: Deliver, payload: Any) -> None:
+        """Send along an impaired direction."""
+        source, target = self._ends_of(way)
+
+        def struck(fault: str) -> None:
+            self._network.on_struck(fault, source, target)
+
+        patience_s = self._network.partitions.keepalive_timeout_s
+        wait_s = lane.wait_s(self._wire.now_s(), _size(payload), patience_s, struck)
+        if wait_s < 0:
+            way.muted = True
+            self._settle()
+            return
+        self._wire.carry_later(wait_s, end, deliver, payload)
+        if not isinstance(end, ClientEnd):
+            return
+        if end is payload and end.is_repeatable:
+            for again_s in lane.repeats(struck):
+                self._wire.carry_later(wait_s + again_s, end, deliver, RepeatedCall(end))
+        elif isinstance(payload, bytes) and end.method.endswith(BATCHES):
+            for again_s in lane.repeats(struck):
+                end.unread += len(payload)
+                self._wire.carry_later(wait_s + again_s, end, deliver, payload)
+
+    def _ends_of(self, way: Way) -> tuple[str, str]:
+        """Who sends there, and who receives."""
+        client, server = self.client.name, self.target
+        return (client, server) if way is self._requests else (server, client)
 
     def _break(self) -> None:
         self.broken = True
         self.send = _discard
 
-    # Partitions
+    # What is in the way
 
-    def is_cut(self) -> bool:
-        return self._held_requests is not None or self._held_responses is not None
+    def is_blocked(self) -> bool:
+        """Whether messages do not get through in one direction at least."""
+        one, other = self._requests, self._responses
+        return one.held is not None or other.held is not None or one.muted or other.muted
 
     def set_cut(self, requests: bool, responses: bool) -> None:
         """Close or open each direction."""
         released: list[Held] = []
-        if requests != (self._held_requests is not None):
-            released += self._held_requests or ()
-            self._held_requests = [] if requests else None
-        if responses != (self._held_responses is not None):
-            released += self._held_responses or ()
-            self._held_responses = [] if responses else None
-        if self.is_cut():
+        for way, cut in ((self._requests, requests), (self._responses, responses)):
+            if cut != (way.held is not None):
+                released += way.held or ()
+                way.held = [] if cut else None
+        self._settle()
+        for end, deliver, payload in released:
+            self.send(end, deliver, payload)
+        self._announce_loss()
+
+    def set_lanes(self, impairments: Impairments) -> None:
+        for way in (self._requests, self._responses):
+            way.lane = impairments.lane(*self._ends_of(way), way.lane)
+        self._settle()
+
+    def mute(self) -> None:
+        """Both directions go silent: nobody hears anything, and nobody is told."""
+        if self.broken:
+            return
+        self._requests.muted = self._responses.muted = True
+        self._settle()
+
+    def answer_with_reset(self) -> None:
+        """The machine at the other end of a muted connection is up again, and does not know it."""
+        self._stranger = True
+
+    def _settle(self) -> None:
+        """Choose how to send, and whether keepalive has a reason to give up."""
+        blocked = self.is_blocked()
+        if not self.broken:
+            clear = not blocked and self._requests.lane is None and self._responses.lane is None
+            self.send = self._wire.carry if clear else self._steer
+        if blocked:
             if self._keepalive is None:
-                timeout_s = self._network.partitions.keepalive_timeout_s
-                self._keepalive = self._wire.call_later(timeout_s, self._keepalive_failed)
-            if not self.broken:
-                self.send = self._hold
+                self._keepalive = self._wire.call_later(self._keepalive_s(), self._keepalive_failed)
         elif self._keepalive is not None:
             self._keepalive.cancel()
             self._keepalive = None
-            if not self.broken:
-                self.send = self._wire.carry
             self.connected = self.server is not None
             if self.server is None:
                 self._refuse()
-        for end, deliver, payload in released:
-            self.send(end, deliver, payload)
-        if self._lost_by is not None:
-            self._announce_loss()
+
+    def _keepalive_s(self) -> float:
+        """From now until keepalive gives up: the time to the next ping, and the patience with it."""
+        partitions = self._network.partitions
+        every_s = partitions.keepalive_time_s
+        to_ping_s = every_s - (self._wire.now_s() - self._opened_s) % every_s if every_s else 0.0
+        return to_ping_s + partitions.keepalive_timeout_s
 
     def _keepalive_failed(self) -> None:
         self._keepalive = None
@@ -252,20 +419,33 @@ class PartitionedLink(Link):
     def lost_by(self, dead: Peer) -> None:
         """One side died. The other notices later, or never if it has died too."""
         self._break()
-        self._lost_by = dead
+        if dead is self.client:
+            self._server_to_be_told = True
+        else:
+            self._client_to_be_told = "connection reset by peer"
+        self._announce_loss()
+
+    def reset(self) -> None:
+        """Something between the two has reset the connection: both notice."""
+        self._break()
+        self._server_to_be_told = True
+        self._client_to_be_told = "connection reset by peer"
         self._announce_loss()
 
     def _announce_loss(self) -> None:
-        """Tell the survivor, unless a partition is in the way: then keepalive will."""
-        client_died = self._lost_by is self.client
-        if (self._held_requests if client_died else self._held_responses) is not None:
-            return
-        self._lost_by = None
-        if client_died:
+        """Tell who is left, unless something is in the way: then keepalive will."""
+        if self._server_to_be_told and _is_open(self._requests):
+            self._server_to_be_told = False
             self._wire.post_behind(self.calls, self._server_notices)
-        else:
+        if self._client_to_be_told and _is_open(self._responses):
+            what, self._client_to_be_told = self._client_to_be_told, ""
             senders = (call.partner for call in self.calls if call.partner is not None)
-            self._wire.post_behind(senders, self._client_notices, "connection reset by peer")
+            self._wire.post_behind(senders, self._client_notices, what)
+
+    def _hear_of_reset(self) -> None:
+        """Whoever is left has sent to a machine that does not know the connection."""
+        self._client_notices("connection reset by peer")
+        self._server_notices()
 
     def _refuse(self) -> None:
         """Nobody listens: the client learns of it after a round trip."""
@@ -290,9 +470,24 @@ class PartitionedLink(Link):
             self.break_server()
 
 
-def _unheard(fault: str, source: str, target: str) -> None:
-    """``on_struck`` where nobody asks."""
+def _is_open(way: Way) -> bool:
+    return way.held is None and not way.muted
+
+
+def _size(payload: Any) -> int:
+    """About how many bytes a message takes."""
+    if isinstance(payload, bytes):
+        return HEADER_BYTES + len(payload)
+    if isinstance(payload, ClientEnd):
+        return HEADER_BYTES + len(payload.request)
+    if isinstance(payload, Status) and payload.response is not None:
+        return HEADER_BYTES + len(payload.response)
+    return HEADER_BYTES
 
 
 def _discard(end: End, deliver: Deliver, payload: Any) -> None:
     """``send`` of a broken connection."""
+
+
+def _unheard(fault: str, source: str, target: str) -> None:
+    """``on_struck`` where nobody asks."""

@@ -31,7 +31,9 @@ class Partitions:
         self.active = False
         """Whether there are any; most of the time this is all that is asked."""
         self.keepalive_timeout_s = keepalive_timeout_s
-        """How long a connection lasts while it is cut, in the event loop's seconds."""
+        """How long keepalive waits for the answer to its ping, in the event loop's seconds."""
+        self.keepalive_time_s = 0.0
+        """From one ping to the next; 0: it is always waiting for an answer."""
         self._partitions: dict[str, Partition] = {}
         self._changed = asyncio.Event()
 

@@ -6,9 +6,12 @@ not among them: ``simulation`` carries them out at once.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kemu.runtime import random_streams
+from kemu.runtime.rpc import impairments
 from kemu.runtime.rpc.networks import Network
 
 End = Callable[[], object]
@@ -20,11 +23,15 @@ Begin = Callable[[str, Mapping[str, Any]], End | None]
 class Faults:
     """Those in force, by their ids."""
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: Network, seed: int) -> None:
         self._network = network
+        self._seed = seed
         self._ends: dict[str, End] = {}
         self._begin: dict[str, Begin] = {
             "partition": self._partition,
+            "reset": self._reset,
+            "halfOpen": self._half_open,
+            **{what: self._impairment(what) for what in impairments.KINDS},
         }
         """By the name of the kind."""
 
@@ -48,3 +55,19 @@ class Faults:
         a, b = parameters["between"]
         self._network.partition(fault, a, b, parameters["oneWay"])
         return lambda: self._network.heal(fault)
+
+    def _impairment(self, what: str) -> Begin:
+        def begin(fault: str, parameters: Mapping[str, Any]) -> End:
+            def stream(source: str, target: str) -> random.Random:
+                return random_streams.random_stream(self._seed, "fault", fault, source, target)
+
+            self._network.impair(impairments.impairment(fault, what, parameters, stream))
+            return lambda: self._network.heal(fault)
+
+        return begin
+
+    def _reset(self, fault: str, parameters: Mapping[str, Any]) -> None:
+        self._network.reset(fault, *parameters["between"])
+
+    def _half_open(self, fault: str, parameters: Mapping[str, Any]) -> None:
+        self._network.mute(fault, *parameters["between"])

@@ -141,7 +141,8 @@ class SimRuntime:
         wires = SimWires(self.loop, seed, timing or {})
         self.hits = Hits(lambda kind, data: self._log(CHAOS, kind, data))
         self.network = Network(wires.to, self._connection_lost, wires.keepalive_timeout_s, self.hits.strike)
-        self.faults = Faults(self.network)
+        self.network.partitions.keepalive_time_s = wires.keepalive_time_s
+        self.faults = Faults(self.network, seed)
         self._specs: dict[str, ActorSpec] = {}
         self._envs: dict[str, SimEnv | Departed] = {}
         """The latest incarnation of each actor, in the order of their launch."""

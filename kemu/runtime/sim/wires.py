@@ -77,6 +77,11 @@ class SimWire:
         else:
             bucket.append((deliver, (payload,), None))
 
+    def carry_later(self, seconds: float, end: End, deliver: Deliver, payload: Any) -> None:
+        when_ns = self._loop.now_ns + end.latency.next_ns() + round(seconds * SECOND_NS)
+        when_ns = end.last_ns = max(when_ns, end.last_ns)
+        self._loop.post(when_ns, deliver, (payload,))
+
     def post_behind(self, senders: Iterable[End], callback: Callable[..., object], *args: object) -> None:
         when_ns = self._loop.now_ns + self._latency.next_ns()
         for sender in senders:
@@ -89,13 +94,17 @@ class SimWire:
     def call_later(self, seconds: float, callback: Callable[[], object]) -> LoopTimer:
         return self._loop.set_timer(self._loop.now_ns + round(seconds * SECOND_NS), callback, (), None)
 
+    def now_s(self) -> float:
+        return self._loop.now_ns / SECOND_NS
+
 
 class SimWires:
     """The wires of a run. Times in ``timing`` are seconds or distributions of seconds:
 
     ``apiLatency`` (client to API server and back), ``watchLatency`` (API server's watch messages to a client),
     ``storeLatency`` (API server and store), ``otherLatency`` (all other connections),
-    ``keepaliveTimeout`` (when a cut connection breaks).
+    ``keepaliveTime`` (from one keepalive ping to the next; 0: there is always one under way), ``keepaliveTimeout`` (how
+    long its answer may take until the connection breaks).
     """
 
     def __init__(self, loop: VirtualLoop, seed: int, timing: Mapping[str, Any]) -> None:
@@ -109,6 +118,7 @@ class SimWires:
         self._store = SimWire(loop, store, store)
         other = latency("otherLatency")
         self._other = SimWire(loop, other, other)
+        self.keepalive_time_s = float(timing.get("keepaliveTime", 0.0))
         self.keepalive_timeout_s = float(timing.get("keepaliveTimeout", DEFAULT_KEEPALIVE_TIMEOUT_S))
 
     def to(self, target: str) -> SimWire:

@@ -1,0 +1,34 @@
+"""A unary request that is sent again: the server sees another call, and nobody waits for its answer."""
+
+from __future__ import annotations
+
+from kemu.runtime.rpc.ends import ClientEnd, Status
+
+
+class RepeatedCall(ClientEnd):
+    """The client's end of the repetition. The answer of the first call counts, so this one's goes nowhere."""
+
+    __slots__ = ()
+
+    def __init__(self, first: ClientEnd) -> None:
+        super().__init__(first.link, first.loop)
+        self.method = first.method
+        self.metadata = first.metadata
+        self.request = first.request
+        self.status = None
+        self.deadline = first.deadline
+
+    def cancel(self) -> bool:
+        return False
+
+    def started(self) -> None:
+        pass
+
+    def receive_initial_metadata(self, metadata: tuple[tuple[str, str | bytes], ...]) -> None:
+        pass
+
+    def receive_status(self, status: Status) -> None:
+        self.status = status
+
+    def connection_lost(self, status: Status) -> None:
+        self.status = status

@@ -1,0 +1,294 @@
+"""What each fault does to what is under way, as the table of kinds says it: the same tests for both runtimes.
+
+A kind that Ray cannot do is skipped there with the reason from the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import grpc
+import pytest
+
+from kemu.faults.kinds import KINDS
+from kemu.runtime.runtimes import Runtime
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder
+from kemu.v1 import api_pb2, api_pb2_grpc
+from tests.runtime.world import ECHO, talker
+
+S = 1_000_000_000
+SERVER, TALKER = "apiserver/0", "talker/0"
+SPEED = 5.0
+KEEPALIVE_S = 5.0
+
+TESTED: dict[str, None] = {}
+
+T = TypeVar("T")
+Test = TypeVar("Test", bound=Callable[..., None])
+
+
+def about(what: str) -> Callable[[Test], Test]:
+    """The kind that a test is about."""
+    TESTED[what] = None
+
+    def mark(test: Test) -> Test:
+        return pytest.mark.about(what)(test)  # type: ignore[no-any-return]
+
+    return mark
+
+
+class World:
+    """One run with a server that echoes and, from the start, a talker that says a number each second."""
+
+    def __init__(self, runtime: Runtime, record: Recorder, slack_s: float) -> None:
+        self.runtime = runtime
+        self.record = record
+        self.slack_s = slack_s
+        """How much later than in virtual time things may happen."""
+
+    def play(self, main: Callable[[World], Coroutine[Any, Any, None]], count: int = 15) -> None:
+        async def drive() -> None:
+            await self.runtime.launch([ECHO])
+            await self.runtime.launch([talker(TALKER, count=count)])
+            await self.runtime.begin()
+            await main(self)
+            await self.runtime.shutdown()
+
+        self.runtime.run(drive())
+
+    async def until_s(self, seconds: float) -> None:
+        await self.runtime.clock.sleep_until_ns(round(seconds * S))
+
+    async def inject(self, what: str, **parameters: Any) -> None:
+        given = {"from_": "from"}
+        await self.runtime.inject("f", what, {given.get(key, key): value for key, value in parameters.items()})
+
+    async def get(self, name: str = "x") -> str:
+        """A unary call of the user's."""
+        stub = api_pb2_grpc.ApiStub(self.runtime.env("user").dial(SERVER))
+        return (await stub.Get(api_pb2.GetRequest(name=name))).object.decode()
+
+    def of(self, kind: str) -> list[Mapping[str, Any]]:
+        return self.record.of(kind)
+
+    def at_s(self, kind: str) -> list[float]:
+        return [now_ns / S for now_ns, _, what, _ in self.record.events if what == kind]
+
+    def numbers(self, kind: str) -> list[int]:
+        return [number for data in self.of(kind) for number in data["ids"]]
+
+    def is_about(self, seconds: float, expected_s: float) -> bool:
+        return expected_s - 0.01 - self.slack_s <= seconds <= expected_s + 0.05 + self.slack_s
+
+
+@pytest.fixture(scope="module")
+def local_ray() -> Iterator[Any]:
+    from kemu.runtime.ray.driver.clusters import RayCluster
+
+    with RayCluster(workers=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=["sim", pytest.param("ray", marks=pytest.mark.ray)])
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
+    what = request.node.get_closest_marker("about").args[0]
+    record = Recorder()
+    if request.param == "sim":
+        return World(SimRuntime(1, record), record, 0.0)
+    if KINDS[what].not_on_ray:
+        pytest.skip(f"{what} on Ray: {KINDS[what].not_on_ray}")
+    from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
+    from kemu.runtime.ray.driver.runtime import RayRuntime
+
+    request.getfixturevalue("local_ray")
+    cells = (
+        CellPlan("servers", ("apiserver/*",)),
+        CellPlan("talkers", ("talker/*",)),
+        CellPlan(DRIVER_CELL, ("*",)),
+    )
+    runtime = RayRuntime(1, record, directory=tmp_path, speed=SPEED, cells=cells)
+    return World(runtime, record, 0.5 * SPEED)
+
+
+def test_every_kind_that_both_runtimes_can_do_is_tested_here() -> None:
+    both = [kind.name for kind in KINDS.values() if kind.built and not kind.not_on_ray]
+    assert [name for name in both if name not in TESTED] == []
+
+
+# Crashes and partitions -----------------------------------------------------------------------------------------------
+
+
+@about("crash")
+def test_a_crash_resets_the_connections_of_the_dead(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.until_s(2.5)
+        await world.runtime.crash(SERVER)
+        await world.until_s(4.5)
+        await world.runtime.restart(SERVER)
+        await world.until_s(10)
+        assert await world.get() == "x"
+
+    world.play(main)
+    assert [data["code"] for data in world.of("talker.lost")] == ["UNAVAILABLE"]
+    assert world.is_about(world.at_s("talker.lost")[0], 2.5)
+    assert world.numbers("talker.heard") == [0, 1]
+    assert world.of("echo.cancelled") == [], "no code of the dead runs any more"
+
+
+@about("partition")
+def test_a_short_partition_only_delays(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.until_s(2.5)
+        await world.inject("partition", between=[[TALKER], [SERVER]], oneWay=False)
+        await world.until_s(5.5)
+        await world.runtime.heal("f")
+        await world.until_s(20)
+
+    world.play(main)
+    assert world.numbers("echo.session") == world.numbers("talker.heard") == list(range(15))
+    assert not [second for second in world.at_s("echo.session") if 2.6 + world.slack_s < second < 5.5]
+
+
+@about("partition")
+def test_a_long_partition_breaks_connections_at_both_ends(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.until_s(2.5)
+        await world.inject("partition", between=[[TALKER], [SERVER]], oneWay=False)
+        await world.until_s(20)
+        await world.runtime.heal("f")
+
+    world.play(main)
+    assert world.numbers("talker.heard") == [0, 1]
+    assert [data["code"] for data in world.of("talker.lost")] == ["UNAVAILABLE"]
+    assert world.is_about(world.at_s("talker.lost")[0], 2.5 + KEEPALIVE_S)
+    assert world.is_about(world.at_s("echo.cancelled")[0], 2.5 + KEEPALIVE_S)
+
+
+# Late messages --------------------------------------------------------------------------------------------------------
+
+
+@about("delay")
+def test_a_delay_makes_one_direction_late_and_keeps_its_order(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.until_s(2.5)
+        await world.inject("delay", from_=[TALKER], to=[SERVER], by={"uniform": {"min": 1.0, "max": 3.0}})
+        await world.until_s(12.5)
+        await world.runtime.heal("f")
+        await world.until_s(20)
+
+    world.play(main)
+    assert world.numbers("echo.session") == world.numbers("talker.heard") == list(range(15))
+    reached, answered = world.at_s("echo.session"), world.at_s("talker.heard")
+    late = [second - (number + 1) for number, second in enumerate(reached)][2:11]
+    assert all(second > 0.99 for second in late)
+    assert all(after - before < 0.1 + world.slack_s for before, after in zip(reached, answered, strict=True))
+    assert world.of("net.connection_lost") == []
+
+
+@about("bandwidth")
+def test_a_connection_carries_so_many_bytes_a_second(world: World) -> None:
+    seen: list[float] = []
+
+    async def main(world: World) -> None:
+        await world.until_s(1)
+        await world.inject("bandwidth", from_=["user"], to=[SERVER], bytesPerSecond=10_000.0)
+        for _ in range(2):
+            assert await world.get("x" * 20_000) == "x" * 20_000
+            seen.append(world.runtime.clock.now_ns() / S)
+
+    world.play(main)
+    assert world.is_about(seen[0], 3)
+    assert world.is_about(seen[1] - seen[0], 2)
+
+
+@about("drop")
+def test_loss_is_a_stall_and_never_a_gap(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.until_s(0.5)
+        await world.inject("drop", **{"from_": [TALKER], "to": [SERVER]}, probability=0.4)
+        await world.until_s(12.5)
+        await world.runtime.heal("f")
+        await world.until_s(30)
+
+    world.play(main)
+    numbers = world.numbers("echo.session")
+    assert numbers == list(range(len(numbers)))
+    late = [second - (number + 1) for number, second in enumerate(world.at_s("echo.session"))]
+    assert max(late) > 0.19, "retransmission takes 200 ms at least"
+    if not world.of("talker.lost"):
+        assert world.numbers("talker.heard") == list(range(15))
+
+
+@about("drop")
+def test_when_nothing_comes_through_the_connection_is_reset(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.until_s(2.5)
+        await world.inject("drop", from_=[TALKER], to=[SERVER], probability=1.0)
+        await world.until_s(20)
+
+    world.play(main)
+    assert world.numbers("talker.heard") == world.numbers("echo.session") == [0, 1]
+    assert [data["code"] for data in world.of("talker.lost")] == ["UNAVAILABLE"]
+    assert world.is_about(world.at_s("talker.lost")[0], 3 + KEEPALIVE_S)
+    assert world.is_about(world.at_s("echo.cancelled")[0], 3 + KEEPALIVE_S)
+
+
+# Requests that come twice ---------------------------------------------------------------------------------------------
+
+
+@about("duplicate")
+def test_a_request_comes_twice_and_its_first_answer_counts(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.until_s(2.5)
+        await world.inject("duplicate", from_=["user", TALKER], to=[SERVER], probability=1.0, after=0.0)
+        assert await world.get("once") == "once"
+        await world.until_s(4.5)
+        await world.runtime.heal("f")
+        assert await world.get("again") == "again"
+        await world.until_s(20)
+
+    world.play(main)
+    assert [data["name"] for data in world.of("echo.get")] == ["once", "once", "again"]
+    assert world.numbers("echo.session") == [0, 1, 2, 2, 3, 3, *range(4, 15)]
+
+
+# Connections that break without a crash -------------------------------------------------------------------------------
+
+
+@about("reset")
+def test_a_reset_breaks_connections_and_nothing_else(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.until_s(2.5)
+        await world.inject("reset", between=[[TALKER], [SERVER]])
+        await world.until_s(4)
+        assert await world.get() == "x"
+        with pytest.raises(ValueError, match="in force"):
+            await world.runtime.heal("f")
+
+    world.play(main)
+    assert [data["code"] for data in world.of("talker.lost")] == ["UNAVAILABLE"]
+    assert world.is_about(world.at_s("talker.lost")[0], 2.5)
+    assert world.is_about(world.at_s("echo.cancelled")[0], 2.5)
+    assert world.of("actor.crashed") == []
+
+
+@about("halfOpen")
+def test_a_half_open_connection_is_found_by_keepalive_alone(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.get("before")
+        await world.until_s(2.5)
+        await world.inject("halfOpen", between=[[TALKER, "user"], [SERVER]])
+        with pytest.raises(grpc.aio.AioRpcError) as info:
+            await world.get("void")
+        assert info.value.code() is grpc.StatusCode.UNAVAILABLE
+        assert await world.get("after") == "after", "a new connection works"
+        await world.until_s(12)
+
+    world.play(main)
+    assert [data["name"] for data in world.of("echo.get")] == ["before", "after"]
+    assert world.numbers("echo.session") == world.numbers("talker.heard") == [0, 1]
+    assert world.is_about(world.at_s("talker.lost")[0], 2.5 + KEEPALIVE_S)
+    assert world.is_about(world.at_s("echo.cancelled")[0], 2.5 + KEEPALIVE_S)
