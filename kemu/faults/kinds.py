@@ -98,6 +98,10 @@ class Kind:
     """False: its keys are known, but the scenario is refused."""
     not_on_ray: str = ""
     """Why Ray cannot do it; empty: it can."""
+    begins: str = ""
+    """What a story says when it begins; ``{from}`` and so on stand for its parameters."""
+    ends: str = ""
+    """And when it ends."""
 
     def parameter(self, name: str) -> Parameter:
         return next(one for one in self.parameters if one.name == name)
@@ -150,6 +154,8 @@ _ALL = (
             streams="wait, likewise; nothing is lost in the middle of one",
             keepalives="get no answer: both ends break the connection after timing.keepaliveTimeout",
         ),
+        begins="{between[0]} cannot reach {between[1]}",
+        ends="{between[0]} and {between[1]} can talk again",
     ),
     Kind(
         "pause",
@@ -162,6 +168,8 @@ _ALL = (
             timers="that came due fire when it goes on",
         ),
         built=False,
+        begins="{actor} stands still",
+        ends="{actor} goes on",
     ),
     Kind(
         "delay",
@@ -173,6 +181,8 @@ _ALL = (
             keepalives="are answered in time",
         ),
         not_on_ray=_NOT_BUILT_ON_RAY,
+        begins="what {from} sends to {to} comes late",
+        ends="what {from} sends to {to} comes in time again",
     ),
     Kind(
         "bandwidth",
@@ -184,6 +194,8 @@ _ALL = (
             keepalives="are answered in time",
         ),
         not_on_ray=_NOT_BUILT_ON_RAY,
+        begins="{from} can send {bytesPerSecond} bytes a second to {to}",
+        ends="{from} can send as fast as it likes to {to} again",
     ),
     Kind(
         "drop",
@@ -195,6 +207,8 @@ _ALL = (
             keepalives="share the fate of the messages: too long a stall resets the connection",
         ),
         not_on_ray=_NOT_BUILT_ON_RAY,
+        begins="packets from {from} to {to} are lost",
+        ends="packets from {from} to {to} come through again",
     ),
     Kind(
         "duplicate",
@@ -210,6 +224,8 @@ _ALL = (
             streams="of requests in batches: a batch comes twice; other streams are not concerned",
         ),
         not_on_ray=_NOT_BUILT_ON_RAY,
+        begins="requests of {from} to {to} come twice",
+        ends="requests of {from} to {to} come once again",
     ),
     Kind(
         "reset",
@@ -222,6 +238,7 @@ _ALL = (
         ),
         lasts=False,
         not_on_ray=_NOT_BUILT_ON_RAY,
+        begins="the connections between {between[0]} and {between[1]} are reset",
     ),
     Kind(
         "halfOpen",
@@ -234,6 +251,7 @@ _ALL = (
         ),
         lasts=False,
         not_on_ray=_NOT_BUILT_ON_RAY,
+        begins="the connections between {between[0]} and {between[1]} go silent",
     ),
     Kind(
         "clockSkew",
@@ -248,6 +266,8 @@ _ALL = (
         Effects(timers="by the actor's own clock come early or late; times that it writes are wrong"),
         built=False,
         not_on_ray=_NOT_BUILT_ON_RAY,
+        begins="the clock of {actor} is {by} s ahead, with a drift of {drift}",
+        ends="the clock of {actor} is right again",
     ),
     Kind(
         "diskFull",
@@ -256,6 +276,8 @@ _ALL = (
         Effects(requests="that need the disk fail", disks="take no more bytes; what stands there stays readable"),
         built=False,
         not_on_ray=_NOT_BUILT_ON_RAY,
+        begins="the disk of {actor} is full",
+        ends="the disk of {actor} has room again",
     ),
     Kind(
         "slowDisk",
@@ -264,6 +286,8 @@ _ALL = (
         Effects(requests="that need the disk wait", disks="keep everything"),
         built=False,
         not_on_ray=_NOT_BUILT_ON_RAY,
+        begins="the disk of {actor} is slow",
+        ends="the disk of {actor} is fast again",
     ),
     Kind(
         "tornWrite",
@@ -277,6 +301,7 @@ _ALL = (
         ),
         built=False,
         not_on_ray=_NOT_BUILT_ON_RAY,
+        begins="{actor} is to crash in the middle of a write",
     ),
     Kind(
         "staleReads",
@@ -288,6 +313,8 @@ _ALL = (
         Effects(requests="that the watch cache answers see old objects", streams="of watches get their events late"),
         built=False,
         not_on_ray=_NOT_BUILT_ON_RAY,
+        begins="{apiServer} answers from the past",
+        ends="{apiServer} is up to date again",
     ),
     Kind(
         "cutWatches",
@@ -302,6 +329,7 @@ _ALL = (
         lasts=False,
         built=False,
         not_on_ray=_NOT_BUILT_ON_RAY,
+        begins="the watches of {of} end",
     ),
 )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from kemu.checks.facts import Fact, Fault, NodeHistory, PodHistory
 from kemu.checks.history import History
+from kemu.faults.kinds import KINDS
 from kemu.objects import quantities
 
 
@@ -64,7 +65,7 @@ def _of_faults(faults: Sequence[Fault]) -> list[Line]:
             if fault.end_ns is not None:
                 ended.setdefault(fault.end_ns, []).append(fault)
         else:
-            lines += _of_partition(fault)
+            lines += _of_fault(fault)
     endings = ("is started again", "are started again")
     for groups, verbs, tone in ((begun, ("crashes", "crash"), "bad"), (ended, endings, "good")):
         for time_ns, group in groups.items():
@@ -78,13 +79,27 @@ def _of_faults(faults: Sequence[Fault]) -> list[Line]:
     return lines
 
 
-def _of_partition(fault: Fault) -> list[Line]:
-    a, b = (_some(side) for side in fault.data["between"])
-    begin = f"{a} cannot reach {b}" + ("" if fault.data["oneWay"] else ", nor the other way")
-    lines = [Line(fault.begin_ns, "chaos", begin, "", "bad", 4)]
-    if fault.end_ns is not None:
-        lines.append(Line(fault.end_ns, "chaos", f"{a} and {b} can talk again", "", "good", 4))
+def _of_fault(fault: Fault) -> list[Line]:
+    """When it begins, with whom it hit, and when it ends."""
+    kind = KINDS.get(fault.what)
+    if kind is None:
+        return []  # of a newer kemu
+    values = {name: _plain(value) for name, value in fault.data.items()}
+    begins = kind.begins.format_map(values)
+    if fault.what == "partition" and not fault.data["oneWay"]:
+        begins += ", nor the other way"
+    hit = [f"{actor} → {peer}" if peer else actor for actor, peer in fault.hits]
+    lines = [Line(fault.begin_ns, "chaos", begins, f"hit {_some(hit)}", "bad", 4)]
+    if fault.end_ns is not None and kind.ends:
+        lines.append(Line(fault.end_ns, "chaos", kind.ends.format_map(values), "", "good", 4))
     return lines
+
+
+def _plain(value: Any) -> Any:
+    """A parameter of a fault in words: names in a row, two sides one by one."""
+    if isinstance(value, list):
+        return [_plain(side) for side in value] if value and isinstance(value[0], list) else _some(value)
+    return f"{value:g}" if isinstance(value, float) else value
 
 
 def _of_denial(time_ns: int, data: Mapping[str, Any]) -> Line:

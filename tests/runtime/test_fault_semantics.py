@@ -208,7 +208,7 @@ def test_a_connection_carries_so_many_bytes_a_second(world: World) -> None:
 def test_loss_is_a_stall_and_never_a_gap(world: World) -> None:
     async def main(world: World) -> None:
         await world.until_s(0.5)
-        await world.inject("drop", **{"from_": [TALKER], "to": [SERVER]}, probability=0.4)
+        await world.inject("drop", from_=[TALKER], to=[SERVER], probability=0.4)
         await world.until_s(12.5)
         await world.runtime.heal("f")
         await world.until_s(30)

@@ -10,6 +10,7 @@ import yaml
 
 from kemu.errors import KemuError, Problem
 from kemu.faults.kinds import KINDS, Kind
+from kemu.report import stories
 from kemu.scenario.format import documents, fault_keys, shapes
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
@@ -104,3 +105,41 @@ def test_a_fault_that_ray_cannot_do_is_refused_there(tmp_path: Path, monkeypatch
     scenario = load("chaos: [{at: 1s, id: cut, partition: {between: [store, apiserver/0]}}]")
     with pytest.raises(KemuError, match="cut: partition needs --runtime sim: no wires"):
         runner.run(scenario, runner.Options(out=tmp_path, runtime="ray"))
+
+
+def test_the_story_tells_each_fault_and_whom_it_hit(tmp_path: Path) -> None:
+    """Every kind of the network in one run, one of them without effect."""
+    scenario = load(
+        """
+        duration: 1m
+        timing: {keepaliveTimeout: 3s, keepaliveTime: 10s}
+        workloads:
+        - {name: w, start: 1s, arrivals: {every: 1s, count: 40}, pods: {spec: {containers: [{name: main}]}}}
+        chaos:
+        - {at: 10s, for: 5s, delay: {from: apiserver/*, to: scheduler/*, by: {uniform: {min: 100ms, max: 2s}}}}
+        - {at: 10s, for: 5s, drop: {from: kubelet/*, to: apiserver/*, probability: 40%}}
+        - {at: 10s, for: 5s, duplicate: {from: scheduler/*, to: apiserver/*, probability: 1}}
+        - {at: 20s, for: 5s, bandwidth: {from: apiserver/0, to: [kubelet/*, scheduler/*], bytesPerSecond: 10k}}
+        - {at: 30s, reset: {between: [scheduler/*, apiserver/*]}}
+        - {at: 35s, halfOpen: {between: [kubelet/*, apiserver/*]}}
+        - {at: 35s, for: 1s, delay: {from: scheduler/*, to: kubelet/*, by: 1s}}
+        expect: [{pods: {workload: w}, all: {running: {}}}]
+        """
+    )
+    result = runner.run(scenario, runner.Options(out=tmp_path))
+    assert result.verdict["verdict"] == "holds"
+    assert {what: found["hit"] for what, found in result.verdict["faults"].items()} == {
+        "delay": 1, "drop": 1, "duplicate": 1, "bandwidth": 2, "reset": 1, "halfOpen": 1,
+    }  # fmt: skip
+    lines, _ = stories.tell(result.history, 10_000)
+    told = {line.what: line.why for line in lines if line.who == "chaos"}
+    scheduler = "scheduler/default-scheduler/0"
+    assert told[f"what apiserver/0 sends to {scheduler} comes late"] == f"hit apiserver/0 → {scheduler}"
+    assert told[f"what apiserver/0 sends to {scheduler} comes in time again"] == ""
+    assert told["packets from kubelet/node-1 to apiserver/0 are lost"] == "hit kubelet/node-1 → apiserver/0"
+    assert told[f"requests of {scheduler} to apiserver/0 come twice"] == f"hit {scheduler} → apiserver/0"
+    assert told[f"the connections between {scheduler} and apiserver/0 are reset"] == f"hit {scheduler} → apiserver/0"
+    assert (
+        told["the connections between kubelet/node-1 and apiserver/0 go silent"] == "hit kubelet/node-1 → apiserver/0"
+    )
+    assert told[f"what {scheduler} sends to kubelet/node-1 comes late"] == "hit nobody"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kemu.scenario.format.distribution_keys import TIME, Cost
 from kemu.scenario.format.documents import Path
-from kemu.scenario.format.shapes import INVALID, Choice, Key, Record, Report
+from kemu.scenario.format.shapes import INVALID, POSITIVE_SECONDS, SECONDS, Choice, Key, Record, Report
 
 PRESET = "preset"
 
@@ -18,6 +18,12 @@ TIMES: dict[str, Key] = {
     "storeLatency": Key(TIME, "Between API servers and the store, one way."),
     "fsync": Key(TIME, "How long a disk takes to make what was written durable; 0 by default."),
     "apiService": Key(TIME, "How long an API server works at a request; no time by default."),
+    "keepaliveTime": Key(
+        SECONDS, "From one keepalive ping on a connection to the next; 0, the default: there is always one under way."
+    ),
+    "keepaliveTimeout": Key(
+        POSITIVE_SECONDS, "How long its answer may take until the connection breaks; 5s by default."
+    ),
     "schedulingCycle": Key(
         Cost(
             TIME,
