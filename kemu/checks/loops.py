@@ -1,13 +1,16 @@
-"""Checks for loops: pods evicted from a node where their predecessors were evicted, and mutual preemption.
+"""Detectors of loops: pods evicted where their predecessors were evicted, and preemption that leads nowhere.
 
-A workload here is a controller, a workload of the scenario, or a pod that comes back under its own name
-(:attr:`kemu.checks.facts.PodHistory.owner`).
+An owner here is a controller, a workload of the scenario, or a pod that comes back under its own name
+(:attr:`kemu.checks.facts.PodHistory.owner`); a line is a pod with those that took its place, one after the other
+(:mod:`kemu.checks.lineages`).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from kemu.checks import lineages
 from kemu.checks.facts import Return
 from kemu.checks.history import History
 from kemu.checks.limits import DEFAULT, MAX_EVICTION_RETURNS, MAX_PREEMPTION_RETURNS, Limits
@@ -45,7 +48,12 @@ class NoEvictionLoop(Check):
 
 
 class NoPreemptionLoop(Check):
-    """No two workloads preempt each other in turn, more often than allowed (``checks: loops: {preemptions}``)."""
+    """Preemption comes to an end: nothing in it repeats more often than allowed (``checks: loops: {preemptions}``).
+
+    Three things are counted, each without its first time: two owners preempt each other in turn; one line preempts
+    another (also one-sided, when the preemptor loses the room that it made and preempts the victim's successor);
+    a line is preempted on one node, by whomever.
+    """
 
     id: ClassVar[str] = "no-preemption-loop"
     detector: ClassVar[bool] = True
@@ -66,9 +74,59 @@ class NoPreemptionLoop(Check):
     def result(self, history: History) -> Result:
         if not history.counts["scheduling_attempts"]:
             return Result(self.id, None, "no pod had to be scheduled")
-        return _judged(
-            self.id, history.preemption_returns, self._most, "preempted in turn by", "preempted what had preempted it"
+        if not history.victims:
+            return Result(self.id, True, "nobody was preempted")
+        how, nobody = "preempted in turn by", "preempted what had preempted it"
+        mutual = _judged(self.id, history.preemption_returns, self._most, how, nobody)
+        findings = [] if mutual.holds else [mutual.detail]
+        pairs, places = _repeats(history)
+        found = [repeat for repeat in pairs if repeat.times > self._most]
+        told = {repeat.line for repeat in found}
+        found += [repeat for repeat in places if repeat.times > self._most and repeat.line not in told]
+        findings += [str(repeat) for repeat in sorted(found, key=lambda repeat: -repeat.times)]
+        if findings:
+            return Result(self.id, False, several(findings))
+        most = max((repeat.times for repeat in (*pairs, *places)), default=0)
+        counts = (
+            f"{counted(len(history.victims), 'preemption')}, {counted(history.counts['preemption_returns'], 'return')}"
         )
+        return Result(self.id, True, f"{counts}; at most {counted(most, 'repetition')} for one line of pods")
+
+
+@dataclass(slots=True)
+class _Repeat:
+    """What happened to a line of pods again."""
+
+    line: str
+    """The first pod of the line, ``namespace/name``."""
+    what: str
+    times: int = -1
+    """Without the first time."""
+    last_ns: int = 0
+
+    def __str__(self) -> str:
+        again = f"{self.what} {counted(self.times, 'more time')}, the last at {seconds(self.last_ns)}"
+        return f"{self.line}, with the pods that took its place, was {again}"
+
+
+def _repeats(history: History) -> tuple[list[_Repeat], list[_Repeat]]:
+    """By pair of preemptor and victim, and by victim and node."""
+    first = lineages.founders(history)
+    pairs: dict[tuple[str, str], _Repeat] = {}
+    places: dict[tuple[str, str], _Repeat] = {}
+    for time_ns, victim_uid, preemptor_uid in history.victims:
+        victim, preemptor = first.get(victim_uid), first.get(preemptor_uid)
+        if victim is None:
+            continue
+        node = history.pods[victim_uid].node
+        if node:
+            place = places.setdefault((victim.uid, node), _Repeat(victim.key, f"preempted on {node}"))
+            place.times, place.last_ns = place.times + 1, time_ns
+        if preemptor is not None:
+            what = f"preempted for {preemptor.key} or its successors"
+            pair = pairs.setdefault((preemptor.uid, victim.uid), _Repeat(victim.key, what))
+            pair.times, pair.last_ns = pair.times + 1, time_ns
+    return list(pairs.values()), list(places.values())
 
 
 def _judged(check: str, found: list[Return], most: int, how: str, nobody: str) -> Result:

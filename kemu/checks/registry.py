@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from kemu.checks import caches, identities, limits, loops, nodes, rates, waiting, watches, writes
+from kemu.checks import caches, identities, limits, loops, nodes, priorities, rates, waiting, watches, writes
 from kemu.checks.history import History
 from kemu.checks.results import Check, Result
 from kemu.runlog.frames import Event
@@ -20,6 +20,8 @@ ALL: tuple[type[Check], ...] = (
     watches.WatchEventsAreTrue,
     writes.AcknowledgedWritesSurvive,
     caches.CacheAgreesWithStore,
+    priorities.PreemptorsOutrankVictims,
+    priorities.NoPriorityInversion,
     waiting.NoPodStarves,
     loops.NoEvictionLoop,
     loops.NoPreemptionLoop,

@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from kemu.checks import lineages
 from kemu.checks.facts import PodHistory
 from kemu.checks.history import History
 from kemu.checks.limits import DEFAULT, MAX_OVERTAKEN, MAX_WAIT_NS, Limits
@@ -23,6 +24,8 @@ class Wait:
     bound: bool
     overtaken: int
     """Pods created later, of the same or lower priority, that were bound while this one waited."""
+    before: int = 0
+    """How many pods whose place it takes are counted in."""
 
 
 def waits(history: History) -> list[Wait]:
@@ -119,7 +122,8 @@ def describe(group: list[Wait]) -> dict[str, float | int]:
 class NoPodStarves(Check):
     """No pod waits longer, or is overtaken more often, than the scenario allows (``checks: starvation``).
 
-    A scenario that sets one of the two limits asks for that one only.
+    A scenario that sets one of the two limits asks for that one only. A pod that takes the place of another inherits
+    how long that one had waited and how often it was overtaken: its work is still not done.
     """
 
     id: ClassVar[str] = "no-pod-starves"
@@ -142,13 +146,14 @@ class NoPodStarves(Check):
         found = waits(history)
         if not found:
             return Result(self.id, None, "no pod had to be scheduled")
+        found = _with_those_before(history, found)
         findings = []
         for wait in sorted(found, key=lambda wait: -wait.seconds):
             if self._max_wait_ns is not None and wait.seconds * 1e9 > self._max_wait_ns:
                 state = "before it was bound" if wait.bound else "and was never bound"
-                findings.append(f"{wait.pod.key} (priority {wait.pod.priority}) waited {wait.seconds:.3f} s {state}")
+                findings.append(f"{_named(wait)} waited {wait.seconds:.3f} s {state}")
         findings.extend(
-            f"{wait.pod.key} (priority {wait.pod.priority}) was overtaken {counted(wait.overtaken, 'time')}"
+            f"{_named(wait)} was overtaken {counted(wait.overtaken, 'time')}"
             for wait in sorted(found, key=lambda wait: -wait.overtaken)
             if self._max_overtaken is not None and wait.overtaken > self._max_overtaken
         )
@@ -156,3 +161,21 @@ class NoPodStarves(Check):
             return Result(self.id, False, several(findings))
         worst = max(found, key=lambda wait: wait.seconds)
         return Result(self.id, True, f"longest wait {worst.seconds:.3f} s ({worst.pod.key})")
+
+
+def _named(wait: Wait) -> str:
+    line = f", with {counted(wait.before, 'predecessor')}" if wait.before else ""
+    return f"{wait.pod.key} (priority {wait.pod.priority}{line})"
+
+
+def _with_those_before(history: History, found: list[Wait]) -> list[Wait]:
+    """The latest wait of each line of pods, with what its predecessors waited."""
+    before = lineages.predecessors(history)
+    by_uid: dict[str, Wait] = {}
+    for wait in found:
+        former = by_uid.pop(before[wait.pod.uid].uid, None) if wait.pod.uid in before else None
+        if former is not None:
+            seconds, overtaken = wait.seconds + former.seconds, wait.overtaken + former.overtaken
+            wait = Wait(wait.pod, seconds, wait.bound, overtaken, former.before + 1)
+        by_uid[wait.pod.uid] = wait
+    return list(by_uid.values())

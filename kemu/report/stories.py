@@ -199,7 +199,8 @@ def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
         preemptor = history.pod(fact.by)
         why = f"makes room for {by}"
         if preemptor is not None:
-            why += f" (priority {preemptor.priority} > {pod.priority})"
+            sign = ">" if preemptor.priority > pod.priority else "against"
+            why += f" (priority {preemptor.priority} {sign} {pod.priority})"
         phrase = f"{name} is preempted on {fact.node}"
         if fact.reason == "rejected":
             phrase = f"{name} is turned away from {fact.node} while it waits for its permit"

@@ -74,7 +74,10 @@ class TestPreemptions:
             for name, workload in zip(names, (preemptor, victim), strict=True):
                 log.pod(number * 10, name, node="n1", labels={WORKLOAD_LABEL: workload})
             log.victim(number * 10 + 1, names[1], names[0], "n1")
-        log.add(99, "scheduler/default-scheduler/0", "sched.attempt", pod="x", uid="x", result="scheduled", message="")
+        log.add(
+            99, "scheduler/default-scheduler/0", "sched.attempt",
+            pod="x", uid="x", start=0, node="", result="scheduled", message="",
+        )  # fmt: skip
         return log
 
     def test_two_that_preempt_each_other_in_turn(self) -> None:
@@ -84,11 +87,44 @@ class TestPreemptions:
         assert results["no-preemption-loop"].holds is False
         assert "workload/a was preempted in turn by workload/b 2 times" in results["no-preemption-loop"].detail
 
-    def test_one_that_preempts_another_again_and_again_is_no_circle(self) -> None:
+    def test_one_workload_that_preempts_another_again_and_again_is_no_circle(self) -> None:
+        """Each time another pod, for another pod: both workloads have many."""
         log = self.play(("a", "b"), ("a", "b"), ("c", "a"), ("a", "b"))
         history, results = judge(log, max_preemption_returns=0)
         assert history.counts["preemption_returns"] == 0
         assert results["no-preemption-loop"].holds is True
+
+    def chain(self, times: int, *, nodes: int = 1, preemptors: str = "a") -> Log:
+        """b-0, b-1 …, each in the place of the one before it, are preempted one after the other."""
+        log = self.play()
+        for number in range(times):
+            victim, preemptor, node = f"b-{number}", f"{preemptors}-{number}", f"n{number % nodes}"
+            for name in (victim, preemptor):
+                log.pod(number * 10, name, node=node if name == victim else "")
+            log.victim(number * 10 + 1, victim, preemptor, node)
+            for name in (victim, *([preemptor] if preemptors == "a" else [])):
+                workload = name.partition("-")[0]
+                log.add(
+                    number * 10 + 2, "user", "user.pod",
+                    pod=f"default/{workload}-{number + 1}", uid=f"uid-{workload}-{number + 1}", workload=workload,
+                    n=number + 1, replaces=f"default/{name}",
+                )  # fmt: skip
+        return log
+
+    def test_one_that_preempts_the_successors_of_its_victim(self) -> None:
+        log = self.chain(5, nodes=5)
+        assert judge(log, max_preemption_returns=4)[1]["no-preemption-loop"].holds is True
+        found = judge(log, max_preemption_returns=3)[1]["no-preemption-loop"]
+        assert found.holds is False
+        assert "default/b-0, with the pods that took its place, was preempted for default/a-0" in found.detail
+        assert "4 more times, the last at 41.000 s" in found.detail
+
+    def test_a_line_of_pods_that_is_preempted_on_one_node_by_whomever(self) -> None:
+        assert judge(self.chain(5, preemptors="c"), max_preemption_returns=4)[1]["no-preemption-loop"].holds is True
+        found = judge(self.chain(5, preemptors="c"), max_preemption_returns=3)[1]["no-preemption-loop"]
+        assert "was preempted on n0 4 more times" in found.detail
+        elsewhere = self.chain(5, nodes=5, preemptors="c")
+        assert judge(elsewhere, max_preemption_returns=0)[1]["no-preemption-loop"].holds is True
 
 
 class TestNoNameRunsTwice:

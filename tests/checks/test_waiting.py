@@ -5,9 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kemu.checks import waiting
+from kemu.checks import registry, waiting
 from kemu.checks.history import History
-from tests.checks.logs import Log
+from kemu.checks.limits import Limits
+from kemu.checks.results import Result
+from tests.checks.logs import SECOND, Log
 
 PODS = st.lists(
     st.tuples(st.integers(0, 20), st.one_of(st.none(), st.integers(1, 20)), st.integers(0, 2)), min_size=1, max_size=30
@@ -66,3 +68,28 @@ def test_a_summary_goes_from_high_to_low_priority() -> None:
     assert summary["2"] == {
         "pods": 1, "unbound": 1, "p50_s": 10.0, "p99_s": 10.0, "max_s": 10.0, "overtaken_p99": 1, "overtaken_max": 1,
     }  # fmt: skip
+
+
+def test_a_pod_inherits_what_its_predecessor_waited() -> None:
+    """web-0 waits 40 s and is lost; web-1 takes its place and waits 30 s; each is overtaken once."""
+    log = Log()
+    log.pod(0, "web-0", priority=1)
+    log.pod(10, "x")
+    log.pod(20, "x", node="n1")
+    log.pod(40, "web-0", node="n1")
+    log.gone(50, "web-0")
+    log.add(50, "user", "user.pod", pod="default/web-1", uid="uid-web-1", workload="", n=1, replaces="default/web-0")
+    log.pod(50, "web-1", priority=1)
+    log.pod(60, "y")
+    log.pod(70, "y", node="n1")
+    log.pod(80, "web-1", node="n1")
+
+    def asked(**limits: int) -> Result:
+        _, results = registry.judge(log.events, within=Limits(**limits))
+        return next(result for result in results if result.id == "no-pod-starves")
+
+    assert asked(max_wait_ns=70 * SECOND).holds is True
+    found = asked(max_wait_ns=69 * SECOND)
+    assert (found.holds, "web-1 (priority 1, with 1 predecessor) waited 70.000 s" in found.detail) == (False, True)
+    assert asked(max_overtaken=2).holds is True
+    assert asked(max_overtaken=1).holds is False

@@ -308,6 +308,19 @@ def schedulers(checked: Any, configs: Mapping[int, Any]) -> list[scenarios.Sched
     return found
 
 
+def has_its_own_queue(scheduler: scenarios.Scheduler) -> bool:
+    """Whether anything but Kubernetes' own plugins decides which of its pods is tried, and where one fits."""
+    if scheduler.policy.get("queue", "priority") != "priority":
+        return True
+    profiles = scheduler.config.get("profiles") if isinstance(scheduler.config, Mapping) else None
+    points = ("queueSort", "preEnqueue", "multiPoint", "filter")
+    return any(
+        point in profile.get("plugins", {})
+        for profile in (profiles if isinstance(profiles, list) else [])
+        for point in points
+    )
+
+
 def extenders(
     checked: Any, schedulers: list[scenarios.Scheduler], path: Path, report: Report
 ) -> list[scenarios.Extender]:

@@ -32,6 +32,7 @@ import kemu
 from kemu.checks import registry, waiting
 from kemu.checks.counters import COUNTERS, counts
 from kemu.checks.history import History
+from kemu.checks.limits import Limits
 from kemu.checks.results import Result
 from kemu.errors import ActorFailed, KemuError, ScenarioError, SimulationError
 from kemu.faults.hits import CHAOS
@@ -41,7 +42,7 @@ from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario import verdicts
 from kemu.scenario.expectations import Comparison, Expectation
-from kemu.scenario.loading import clusters, controllers, loader
+from kemu.scenario.loading import clusters, controllers, loader, references
 from kemu.scenario.playing import plans, workloads
 from kemu.scenario.playing.faults import Chaos
 from kemu.scenario.playing.heartbeats import Heartbeats
@@ -316,11 +317,7 @@ def judge(scenario: Scenario, folder: Path, end: End) -> tuple[dict[str, Any], H
         history, checks = registry.judge(
             reader,
             disabled=scenario.checks.disabled,
-            within=dataclasses.replace(
-                scenario.checks.limits,
-                node_eviction_rate=controllers.node_eviction_rate(scenario),
-                max_watch_delay_ns=_max_watch_delay_ns(scenario, reader.header),
-            ),
+            within=_limits(scenario, reader.header),
         )
     history.now_ns = max(history.now_ns, end.now_ns)
     outcome = verdicts.Outcome(
@@ -347,6 +344,23 @@ def judge(scenario: Scenario, folder: Path, end: End) -> tuple[dict[str, Any], H
         "waiting": waiting.summary(waiting.waits(history)),
     }
     return data, history
+
+
+def _limits(scenario: Scenario, header: Mapping[str, Any]) -> Limits:
+    """What the scenario asks of the checks, and what they have to know of it."""
+    schedulers = scenario.schedulers
+    return dataclasses.replace(
+        scenario.checks.limits,
+        node_eviction_rate=controllers.node_eviction_rate(scenario),
+        max_watch_delay_ns=_max_watch_delay_ns(scenario, header),
+        rank_by_qos=tuple(
+            name
+            for scheduler in schedulers
+            if scheduler.policy.get("victimOrder") == "qos"
+            for name in references.profile_names(scheduler)
+        ),
+        own_queues=any(clusters.has_its_own_queue(scheduler) for scheduler in schedulers),
+    )
 
 
 def meant(scenario: Scenario, end_ns: int) -> dict[str, int]:
