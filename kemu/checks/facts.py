@@ -17,7 +17,7 @@ class Fact:
     time_ns: int
     what: str
     """``created unschedulable nominated nominationCleared bound rejected running preempted evicted oomKilled
-    terminating finished deleted``; of a node ``added condition tainted untainted removed``."""
+    terminating ended finished deleted``; of a node ``added condition tainted untainted removed``."""
     node: str = ""
     by: str = ""
     """``preempted``: the preemptor, ``namespace/name``. ``bound``, ``unschedulable``: the scheduler,

@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.checks.facts import Change, Fact, Fault, NodeHistory, PodHistory, Return, WatchSession
+from kemu.checks import sessions
+from kemu.checks.facts import Change, Fact, Fault, NodeHistory, PodHistory, Return
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta, pod_phases, quantities, requests
 
@@ -20,6 +21,8 @@ NODE_PREFIX = "/registry/nodes/"
 EVICTED = "Evicted"
 """The reason in the status of a pod that its kubelet has evicted."""
 MOST_DENIALS = 100
+MIRROR = "kubernetes.io/config.mirror"
+"""Annotation of a mirror pod: the UID of the static pod that it stands for."""
 WORKLOAD_LABEL = "kemu.dev/workload"
 """On the pods of a scenario's workload."""
 
@@ -69,10 +72,9 @@ class History:
         """What of the run log is missing or out of order, as far as its writer knows: nothing can be judged then."""
         self.undone: list[tuple[int, int, list[Change]]] = []
         """The changes that a recovery has undone, oldest first: when, and the revision that was left."""
-        self.watches: list[WatchSession] = []
+        self._sessions = sessions.Sessions()
+        self.watches = self._sessions.all
         """In the order of their lists."""
-        self._open_watches: dict[str, dict[str, WatchSession]] = {}
-        """By client and id."""
         self._keep_changes = keep_changes
         self._uid_of_key: dict[str, str] = {}
         self._binders: dict[str, tuple[str, str]] = {}
@@ -81,6 +83,10 @@ class History:
         """Of pods that the store has not told of yet: UID → the pod whose place it takes."""
         self.never_created: dict[str, list[tuple[str, str]]] = {}
         """Pods of a workload that were refused: by workload, why, and whose place they would have taken."""
+        self._mirrored: dict[str, str] = {}
+        """UIDs of mirror pods by those of their static pods."""
+        self._taken: dict[str, dict[str, None]] = {}
+        """UIDs of the pods that each node's kubelet has taken and whose containers have not ended, by node."""
         self._shut_down: dict[str, None] = {}
         """Nodes whose machines are shut down."""
         self._handlers = {
@@ -92,6 +98,9 @@ class History:
             "rescheduler.victim": self._on_victim,
             "sched.bind": self._on_bind,
             "kubelet.admit": self._on_admit,
+            "kubelet.running": self._on_running,
+            "kubelet.terminated": self._on_ended,
+            "kubelet.finished": self._on_ended,
             "kubelet.preempting": self._on_preempting,
             "kubelet.oom_killed": self._on_oom_killed,
             "kubelet.collected": self._on_collected,
@@ -100,6 +109,8 @@ class History:
             "api.request": self._on_request,
             "machine.off": self._on_machine_off,
             "machine.on": self._on_machine_on,
+            "actor.stopped": self._on_stopped,
+            "run.ended": self._on_run_ended,
             "api.refused": self._on_refused,
             "api.throttled": self._on_throttled,
             "user.refused": self._on_user_refused,
@@ -110,16 +121,7 @@ class History:
             "log.late": self._on_log_late,
         }
         if keep_changes:
-            self._handlers |= {
-                "watch.listed": self._on_listed,
-                "watch.events": self._on_watch_events,
-                "watch.closed": self._on_watch_closed,
-                "actor.started": self._on_client_ended,
-                "actor.stopped": self._on_client_ended,
-                "actor.crashed": self._on_client_ended,
-                "actor.failed": self._on_client_ended,
-                "run.ended": self._on_run_ended,
-            }
+            self._handlers |= self._sessions.handlers
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
@@ -251,6 +253,8 @@ class History:
         history.replaces = self._replaced.pop(metadata.uid, "")
         history.facts.append(Fact(time_ns, "created"))
         self.pods[metadata.uid] = history
+        if MIRROR in metadata.annotations:
+            self._mirrored[metadata.annotations[MIRROR]] = metadata.uid
         self.names.setdefault(key, []).append(metadata.uid)
         self.counts["pods_created"] += 1
         return history
@@ -312,52 +316,6 @@ class History:
         ):
             history.facts.append(Fact(time_ns, what, name, reason=taint[0], status=taint[1]))
         history.taints = taints
-
-    # --- watches -----------------------------------------------------------------------------------------------------
-
-    def _on_listed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        session = WatchSession(
-            actor, data["watch"], data["resource"], data["namespace"], data["label_selector"], data["field_selector"],
-            data["rev"], time_ns, data["objects"], data["digest"],
-        )  # fmt: skip
-        self.watches.append(session)
-        self._open_watches.setdefault(actor, {})[session.watch] = session
-
-    def _on_watch_events(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        session = self._open_watches.get(actor, {}).get(data["watch"])
-        if session is None:
-            return
-        revisions, types, digests = data["revs"], data["types"], data["digests"]
-        if "B" in types:
-            had = len(session.revisions)
-            kept: list[int] = []
-            for index, letter in enumerate(types):
-                if letter == "B":
-                    session.bookmarks.append((revisions[index], had + len(kept)))
-                else:
-                    kept.append(index)
-            if not kept:
-                return
-            revisions = [revisions[index] for index in kept]
-            types = [types[index] for index in kept]
-            digests = [digests[index] for index in kept]
-        session.batches.append((time_ns, len(session.revisions)))
-        session.revisions.extend(revisions)
-        session.types.extend(types)
-        session.digests.extend(digests)
-
-    def _on_watch_closed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        session = self._open_watches.get(actor, {}).pop(data["watch"], None)
-        if session is not None:
-            session.ended_ns, session.reason = time_ns, data["reason"]
-
-    def _on_client_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        for session in self._open_watches.pop(actor, {}).values():
-            session.ended_ns = time_ns
-
-    def _on_run_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
-        """What follows is the shutdown: watches that are open now have not ended."""
-        self._open_watches.clear()
 
     # --- who and why -------------------------------------------------------------------------------------------------
 
@@ -421,12 +379,40 @@ class History:
     def _on_admit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if data["ok"]:
             self.counts["admissions"] += 1
+            self._on_running(time_ns, actor, data)
             return
         self.counts["admissions_rejected"] += 1
         history = self.pods.get(data["uid"])
         if history is not None:
             fact = Fact(time_ns, "rejected", data["node"], reason=data["reason"], message=data["message"])
             history.facts.append(fact)
+
+    def _on_running(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self._taken.setdefault(data["node"], {})[data["uid"]] = None
+
+    def _on_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """Its containers have, whatever has become of the object."""
+        uid, node = data["uid"], data["node"]
+        self._taken.get(node, {}).pop(uid, None)
+        history = self.pods.get(self._mirrored.get(uid, uid))
+        if history is not None:
+            history.facts.append(Fact(time_ns, "ended", node))
+
+    def _on_stopped(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self._sessions.client_ended(time_ns, actor)
+        who, _, node = actor.partition("/")
+        if who == "kubelet":  # The machine has been removed.
+            self._on_machine_ended(time_ns, node)
+
+    def _on_run_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """What follows is the shutdown, which ends no containers."""
+        self._taken.clear()
+        self._sessions.run_ended()
+
+    def _on_machine_ended(self, time_ns: int, node: str) -> None:
+        """With everything that ran on it."""
+        for uid in list(self._taken.get(node, ())):
+            self._on_ended(time_ns, "", {"uid": uid, "node": node})
 
     def _on_oom_killed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["oom_kills"] += 1
@@ -458,6 +444,7 @@ class History:
             history.replaces = replaced
 
     def _on_machine_off(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self._on_machine_ended(time_ns, data["node"])
         if data["why"] == "shutdown":
             self._shut_down[data["node"]] = None
             self.shutdowns.append((time_ns, data["node"], True))

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from kemu.checks.history import POD_PREFIX, History
+from kemu.checks.history import MIRROR, POD_PREFIX, History
 from kemu.checks.results import Check, Result, counted, seconds, several
 from kemu.k8s import core_v1_pb2
-
-MIRROR = "kubernetes.io/config.mirror"
-"""Annotation of mirror pods."""
 
 
 class NoNameRunsTwice(Check):

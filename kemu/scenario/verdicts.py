@@ -72,6 +72,7 @@ _PHRASES = {
     "evicted": "evicted",
     "oomKilled": "OOM-killed",
     "terminating": "terminating",
+    "ended": "ended",
     "finished": "finished",
     "deleted": "gone",
     "added": "added",
@@ -201,7 +202,7 @@ def _tell(fact: Fact) -> str:
         text = f"evicted{f' from {fact.node}' if fact.node else ''}: {fact.reason}"
     elif fact.what == "rejected":
         text = f"rejected by {fact.node}: {fact.reason}"
-    elif fact.node and fact.what in ("bound", "nominated", "running", "oomKilled"):
+    elif fact.node and fact.what in ("bound", "nominated", "running", "ended", "oomKilled"):
         text += f" {'to' if fact.what in ('bound', 'nominated') else 'on'} {fact.node}"
     if fact.by:
         text += f" by {fact.by.removeprefix('default/')}"

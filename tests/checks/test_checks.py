@@ -43,22 +43,6 @@ class TestNoNodeOvercommitted:
         log.admit(2, "b", "n1", reason="OutOfcpu")
         assert judged(log, "no-node-overcommitted").holds is True
 
-    @pytest.mark.parametrize("end", ["terminated", "gone", "Succeeded", "Failed"])
-    def test_room_is_free_once_a_pod_has_ended(self, end: str) -> None:
-        log = Log()
-        log.node(0, "n1")
-        log.pod(1, "a", cpu="6", node="n1")
-        log.admit(2, "a", "n1")
-        if end == "terminated":
-            log.terminated(3, "a", "n1")
-        elif end == "gone":
-            log.gone(3, "a")
-        else:
-            log.pod(3, "a", phase=end)
-        log.pod(4, "b", cpu="6", node="n1")
-        log.admit(5, "b", "n1")
-        assert judged(log, "no-node-overcommitted").holds is True
-
     def test_a_pod_that_still_shuts_down_uses_its_room(self) -> None:
         log = Log()
         log.node(0, "n1")

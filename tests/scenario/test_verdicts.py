@@ -133,6 +133,39 @@ def pressure() -> Log:
     return log
 
 
+@pytest.mark.parametrize("how", ["kubelet.terminated", "kubelet.finished", "machine.off", "actor.stopped"])
+def test_a_pod_has_ended_when_its_containers_have(how: str) -> None:
+    """Not when the object says so or is gone; with its machine, whether that goes off or is removed."""
+    log = Log()
+    log.node(0, "n1")
+    log.pod(0, "a", node="n1")
+    log.admit(1, "a", "n1")
+    log.pod(2, "a", phase="Running")
+    log.gone(3, "a")
+    assert ask(log, pod("a", "ended"))[0] is False
+    log.add(4, "kubelet/n1", how, pod="default/a", uid="uid-a", node="n1", why="crash")
+    assert ask(log, pod("a", "ended", node="n1", after=4, before=4)) == (True, "ended on n1 at 4.000 s")
+
+
+def test_the_shutdown_of_a_run_ends_no_pod() -> None:
+    log = Log()
+    log.pod(0, "a", node="n1")
+    log.admit(1, "a", "n1")
+    log.ended(2)
+    log.add(2, "kubelet/n1", "actor.stopped")
+    assert ask(log, pod("a", "ended", never=True))[0] is True
+
+
+def test_a_static_pod_ends_under_the_name_of_its_mirror() -> None:
+    log = Log()
+    log.pod(0, "a", node="n1")
+    log.pods["a"].metadata.annotations["kubernetes.io/config.mirror"] = "uid-static"
+    log.pods["a"].metadata.uid = "uid-mirror"
+    log.pod(1, "a")
+    log.add(2, "kubelet/n1", "kubelet.terminated", pod="default/a", uid="uid-static", node="n1")
+    assert ask(log, pod("a", "ended"))[0] is True
+
+
 def node(what: str, **fields: object) -> NodeIs:
     return NodeIs("n1", pod("", what, **fields).statement)
 

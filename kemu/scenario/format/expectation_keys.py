@@ -52,6 +52,10 @@ FACTS: dict[str, Key] = {
     "running": _fact("Its containers ran.", _AT_NODE),
     "preempted": _fact("A scheduler deleted it to make room.", {"by": Key(POD_REFERENCE, "For which pod.")}),
     "terminating": _fact("It began to terminate.", _AT_NODE),
+    "ended": _fact(
+        "Its containers have ended: its room is free, though the object may still be there, or be gone already.",
+        _AT_NODE,
+    ),
     "finished": _fact(
         "Its containers ended by themselves, or it was rejected.",
         {"phase": Key(Choice(pod_phases.TERMINAL), "How.")},

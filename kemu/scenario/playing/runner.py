@@ -139,7 +139,8 @@ class Recorder:
 _MAY_DECIDE = frozenset(
     (
         "store.txn", "sched.attempt", "sched.victim", "sched.bind", "rescheduler.victim",
-        "kubelet.admit", "kubelet.oom_killed", "kubelet.preempting",
+        "kubelet.admit", "kubelet.oom_killed", "kubelet.preempting", "kubelet.terminated", "kubelet.finished",
+        "machine.off", "actor.stopped",
     )
 )  # fmt: skip
 
