@@ -146,6 +146,7 @@ class JournalCorrupt(StoreError):
         super().__init__(f"{file}: offset {offset}: {what}")
         self.file = file
         self.offset = offset
+        self.what = what
 
 
 @dataclass(frozen=True)

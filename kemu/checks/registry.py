@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from kemu.checks import caches, identities, limits, loops, nodes, priorities, rates, waiting, watches, writes
+from kemu.checks import caches, identities, journals, limits, loops, nodes, priorities, rates, waiting, watches, writes
 from kemu.checks.history import History
 from kemu.checks.results import Check, Result
 from kemu.runlog.frames import Event
@@ -19,6 +19,7 @@ ALL: tuple[type[Check], ...] = (
     watches.WatchHasNoGaps,
     watches.WatchEventsAreTrue,
     writes.AcknowledgedWritesSurvive,
+    journals.JournalIsIntact,
     caches.CacheAgreesWithStore,
     priorities.PreemptorsOutrankVictims,
     priorities.NoPriorityInversion,

@@ -271,10 +271,14 @@ _ALL = (
     ),
     Kind(
         "diskFull",
-        "Writes to an actor's disk fail.",
+        "An actor's disk takes no more bytes.",
         (_ACTOR,),
-        Effects(requests="that need the disk fail", disks="take no more bytes; what stands there stays readable"),
-        built=False,
+        Effects(
+            requests="that the store would have to journal are refused; they have not been carried out",
+            streams="stay open",
+            disks="refuse what is appended or written (ENOSPC), after what fits into the last block of a file; all "
+            "that stands there can be read",
+        ),
         not_on_ray=_NOT_BUILT_ON_RAY,
         begins="the disk of {actor} is full",
         ends="the disk of {actor} has room again",
@@ -283,8 +287,23 @@ _ALL = (
         "slowDisk",
         "An actor's disk takes its time.",
         (_ACTOR, Parameter("fsync", Form.TIME, "How long each fsync takes.", required=True)),
-        Effects(requests="that need the disk wait", disks="keep everything"),
-        built=False,
+        Effects(
+            requests="that change something, and reads of what is not durable yet, wait for the fsync",
+            streams="of watches get events after the fsync",
+            disks="keep what was fsynced; an fsync that has begun counts when it ends",
+        ),
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "failingFsync",
+        "An fsync fails, and what it should have written is dropped: the next one succeeds and writes nothing of it.",
+        (_ACTOR,),
+        Effects(
+            requests="that wait for the fsync end as in a crash: the store ends itself, and is started again after 1 s",
+            streams="break as in a crash",
+            timers="of the store never fire again",
+            disks="lose what was appended since the last fsync that succeeded, at the next crash",
+        ),
         not_on_ray=_NOT_BUILT_ON_RAY,
         begins="the disk of {actor} is slow",
         ends="the disk of {actor} is fast again",
@@ -297,9 +316,47 @@ _ALL = (
             requests="end as in a crash",
             streams="break as in a crash",
             timers="of the actor never fire again",
-            disks="keep a part of what was written last",
+            disks="keep what was fsynced and a part of what is written",
         ),
-        built=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "bitRot",
+        "One bit of what an actor's disk has fsynced flips, in a file and at a place chosen by the seed.",
+        (_ACTOR,),
+        Effects(disks="have a wrong byte; the store finds it when it reads its journal, at its next start"),
+        lasts=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "lostSectors",
+        "Sectors of 512 bytes that an actor's disk has fsynced read as zeros, in a file and at a place chosen by the "
+        "seed.",
+        (_ACTOR, Parameter("sectors", Form.NUMBER, "How many, one after the other.", default=1.0)),
+        Effects(disks="have zeros there; the store finds them when it reads its journal, at its next start"),
+        lasts=False,
+        not_on_ray=_NOT_BUILT_ON_RAY,
+    ),
+    Kind(
+        "lostRenames",
+        "Files that an actor writes aside and renames into place are not in the directory after a crash.",
+        (_ACTOR,),
+        Effects(
+            disks="at a crash have the former file, or none, for the last of those that were renamed or removed since "
+            "the fault began; how many, the seed decides"
+        ),
+        not_on_ray="what a process has renamed stays renamed when it dies; only a loss of power takes it back",
+    ),
+    Kind(
+        "restore",
+        "An actor is stopped, its disk replaced by a backup, and started again.",
+        (_ACTOR, Parameter("age", Form.SECONDS, "How old the backup is.", required=True)),
+        Effects(
+            requests="end as in a crash",
+            streams="break as in a crash; watches that resume from a revision which does not exist yet hear nothing",
+            timers="of the actor never fire again",
+            disks="have what they had that long ago: what was acknowledged since is gone",
+        ),
         not_on_ray=_NOT_BUILT_ON_RAY,
         begins="{actor} is to crash in the middle of a write",
     ),

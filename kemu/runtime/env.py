@@ -25,7 +25,7 @@ import asyncio
 import random
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
@@ -172,6 +172,13 @@ class Env(Protocol):
         :mod:`kemu.faults.kinds`).
 
         If a crash is armed for this step the actor dies here, and this raises ``asyncio.CancelledError``.
+        """
+        ...
+
+    def exit(self, why: str) -> NoReturn:
+        """End the actor, as a process that gives up: like a crash, but it says why. A supervisor starts it again.
+
+        Raises ``asyncio.CancelledError``.
         """
         ...
 

@@ -17,6 +17,9 @@ T = TypeVar("T")
 STOP_TIMEOUT_S = 60.0
 """Virtual time that an actor has for its clean-up when it is stopped."""
 
+SUPERVISOR_DELAY_S = 1.0
+"""Virtual time after which an actor that has ended itself is started again."""
+
 Ending = Literal["deadline", "stopped", "idle"]
 """Why ``run_until`` returned: the deadline has come, it was told to stop, or the run is idle."""
 

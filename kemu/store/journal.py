@@ -46,6 +46,8 @@ _SNAPSHOT_MAGIC = b"kemu-snapshot/1\n"
 _FRAME = struct.Struct("<II")
 _SECTOR_BYTES = 512
 _ENTRIES_IN_FRAME = 1_000
+_PROBE = "probe"
+_PROBE_BYTES = 64 << 10
 
 Record = tuple[int, Sequence[bytes | None] | None]
 """A revision and its changes: keys and values in turn, None as the value of a deleted key. Changes None: the store
@@ -133,6 +135,15 @@ class Journal:
         segment = _Segment(first, len(_SEGMENT_MAGIC))
         self._disk.write(segment.name, _SEGMENT_MAGIC)
         self._segments.append(segment)
+
+    def has_room(self) -> bool:
+        """Whether something can be written."""
+        try:
+            self._disk.write(_PROBE, bytes(_PROBE_BYTES))
+            self._disk.remove(_PROBE)
+        except OSError:
+            return False
+        return True
 
     def obsolete_bytes(self, revision: int) -> int:
         """Size of the segments that a snapshot at that revision would replace."""

@@ -251,6 +251,44 @@ class KeySpace:
             surplus_bytes -= sum(entry.size() for entry, _ in changes)
         return revision if revision > self.compact_revision else 0
 
+    def revert(self, revision: int) -> None:
+        """Undo everything after that revision, which must not be older than the compacted one."""
+        assert not self._open
+        assert revision >= self.compact_revision
+        while self.revision > revision:
+            for entry, _ in reversed(self._changes.pop(self.revision, ())):
+                self._undo(entry)
+            self.revision -= 1
+
+    def _undo(self, entry: Entry) -> None:
+        """``entry``: the last change that a key has seen."""
+        key = entry.key
+        past = self._past.get(key)
+        if entry.value is None:
+            assert past is not None
+            past.pop()
+            previous: Entry | None = past.pop()
+            assert previous is not None
+            self._dead_keys.remove(key)
+            self._live_keys.add(key)
+            self.live_bytes += len(key) + len(previous.value or b"")
+        else:
+            previous = past.pop() if past and entry.version > 1 else None
+            self.live_bytes -= len(entry.value)
+            if previous is not None:
+                self.live_bytes += len(previous.value or b"")
+            else:
+                self.live_bytes -= len(key)
+                del self._live[key]
+                self._live_keys.remove(key)
+                if past:
+                    self._dead_keys.add(key)
+        if previous is not None:
+            self._live[key] = previous
+        if past is not None and not past:
+            del self._past[key]
+        self.history_bytes -= entry.size()
+
     # Recovery
 
     def load(self, revision: int, entries: Iterable[Entry], changes: Iterable[Entry]) -> None:

@@ -61,6 +61,15 @@ _invalid_sort_option = _invalid("invalid sort option")
 _too_large = _invalid("request is too large")
 
 
+NO_SPACE = (grpc.StatusCode.RESOURCE_EXHAUSTED, "etcdserver: mvcc: database space exceeded")
+"""To writes, as long as the alarm NOSPACE is raised."""
+
+
+def corrupt(what: object) -> tuple[grpc.StatusCode, str]:
+    """To everything, when the alarm CORRUPT is raised."""
+    return grpc.StatusCode.DATA_LOSS, f"etcdserver: corrupt cluster: {what}"
+
+
 def _lease_not_found() -> RequestError:
     return RequestError(grpc.StatusCode.NOT_FOUND, "etcdserver: requested lease not found")
 

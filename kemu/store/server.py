@@ -8,18 +8,30 @@ Group commit: a transaction is carried out when it arrives. Everything that arri
 journaled by one append and one fsync, and only then acknowledged and shown to watchers; meanwhile other requests are
 carried out, for the next one. No response is sent before the state behind it is durable, so a client can never have
 read something that is lost later. ``fsync: always`` appends and fsyncs each transaction alone; ``none`` never fsyncs.
+
+When the disk fails:
+
+* No room: what could not be journaled is taken back, its clients are refused, and the alarm NOSPACE is raised: writes
+  are refused, reads and watches go on. etcd raises it when its database reaches a quota, until somebody disarms it;
+  this store looks every second whether there is room again.
+* A failed fsync: nobody knows what is on the disk, and another fsync would succeed without writing it. The process ends
+  (``Env.exit``), as etcd's does, and the next one recovers what there is.
+* A journal that is damaged in a way that no crash explains: the alarm CORRUPT. The store answers nothing but where the
+  damage is, until its disk is restored.
 """
 
 from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
+import errno
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import grpc
 
-from kemu.errors import StoreError
+from kemu.errors import JournalCorrupt, StoreError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Env
 from kemu.runtime.rpc.ends import EOF
@@ -35,8 +47,15 @@ PROGRESS_NOTIFY_S = 600
 """As etcd's."""
 
 
+LOOK_FOR_ROOM_S = 1.0
+
+
+class NoSpace(StoreError):
+    """The disk is full: what the request did, or saw, was taken back."""
+
+
 class Store:
-    """Recovers when it is made. Raises JournalCorrupt, and ValueError for a setting that it does not know."""
+    """Recovers when it is made. Raises ValueError for a setting that it does not know."""
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         settings = dict(config)
@@ -51,12 +70,22 @@ class Store:
         if settings:
             raise ValueError(f"the store has no setting {', '.join(sorted(settings))}")
         self._journal = journal.Journal(env.disk, self._fsync, self._segment_bytes)
-        self._recover()
+        self.no_space = False
+        """The alarm NOSPACE."""
+        self.corrupt: JournalCorrupt | None = None
+        """The alarm CORRUPT."""
+        try:
+            self._recover()
+        except JournalCorrupt as error:
+            self.corrupt = error
+            env.log("store.corrupt", {"file": error.file, "offset": error.offset, "what": error.what})
+        except OSError as error:
+            env.exit(f"cannot recover: {error.strerror}")
         header = rpc_pb2.ResponseHeader(cluster_id=CLUSTER_ID, member_id=MEMBER_ID, raft_term=1)
         self.requests = operations.Requests(self.space, header)
         self.hub = watches.Hub(self.space, header)
-        self._compactions: list[journal.Record] = []
-        """Not journaled yet."""
+        self._compactions: list[tuple[int, asyncio.Future[None] | None]] = []
+        """Revisions, not journaled yet, and who waits for that."""
         self._unanswered: collections.deque[tuple[int, asyncio.Future[None]]] = collections.deque()
         """Requests whose response is based on a revision that is not durable yet, by revision."""
         self._work = asyncio.Event()
@@ -102,8 +131,13 @@ class Store:
             data = {"rev": space.revision, "replayed": len(recovery.records), "torn_bytes": recovery.torn_bytes}
             self.env.log("store.recovered", data)
 
+    async def check_intact(self, context: Any) -> None:
+        """Refuses everything when the alarm CORRUPT is raised."""
+        if self.corrupt is not None:
+            await context.abort(*operations.corrupt(self.corrupt))
+
     async def settled(self) -> None:
-        """Wait until everything done so far is durable. If that fails, the actor ends with OSError."""
+        """Wait until everything done so far is durable. Raises :class:`NoSpace` if it was taken back instead."""
         revision = self.space.revision
         if self.hub.published == revision and not self._compactions:
             return
@@ -115,7 +149,7 @@ class Store:
     async def _flush(self) -> None:
         """Journal everything done since the last time (``always``: one transaction), then tell clients and watchers.
 
-        One at a time. Raises OSError.
+        One at a time.
         """
         space, hub = self.space, self.hub
         first, last = hub.published + 1, space.revision
@@ -136,30 +170,79 @@ class Store:
                 )  # fmt: skip
             records.append((revision, flat))
             events.append({"rev": revision, "changes": changes})
-        compactions = self._compactions
+        # A new list in any case: what is added during the fsync belongs to the next flush.
+        compactions, self._compactions = self._compactions, []
         if compactions:
-            self._compactions = []
-            records += compactions
+            records += [(revision, None) for revision, _ in compactions]
         # The run log first: if the store is killed in between, the log has a transaction that the recovered store
         # lacks, and ``store.recovered`` says so. The other way round the log would lack what clients can see.
         env = self.env
         for event in events:
             env.log("store.txn", event)
         if records:
-            self._journal.append(records)
-            await self._journal.sync()
-            await self._journal.roll(last + 1)
+            try:
+                self._journal.append(records)
+            except OSError as error:
+                self._compactions = compactions + self._compactions
+                self._take_back(error, first - 1)
+                return
+            env.step("after-append")
+            await self._make_durable()
+            env.step("after-fsync")
+            await self._roll(last + 1)
         for revision, _ in compactions:
             env.log("store.compacted", {"rev": revision})
         hub.publish(last)
+        if records:
+            env.step("after-publish")
         unanswered = self._unanswered
         while unanswered and unanswered[0][0] <= last:
             durable = unanswered.popleft()[1]
             if not durable.done():
                 durable.set_result(None)
+        for _, waiter in compactions:
+            if waiter is not None and not waiter.done():
+                waiter.set_result(None)
         if compactions:
             self._write_snapshot_if_worthwhile()
         self._bound_history()
+
+    async def _make_durable(self) -> None:
+        try:
+            await self._journal.sync()
+        except OSError as error:
+            self.env.exit(f"fsync failed: {error.strerror}")
+
+    async def _roll(self, next_revision: int) -> None:
+        """Without room for a new segment the journal goes on in the old one."""
+        try:
+            await self._journal.roll(next_revision)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                self.env.exit(f"cannot begin a segment: {error.strerror}")
+
+    def _take_back(self, error: OSError, revision: int) -> None:
+        """What comes after that revision could not be appended."""
+        if error.errno != errno.ENOSPC:
+            self.env.exit(f"cannot append: {error.strerror}")
+        self.space.revert(revision)
+        self.env.log("store.recovered", {"rev": revision, "replayed": 0, "torn_bytes": 0})
+        unanswered, self._unanswered = self._unanswered, collections.deque()
+        for _, durable in unanswered:
+            if not durable.done():
+                durable.set_exception(NoSpace())
+        if not self.no_space:
+            self.no_space = True
+            self.env.log("store.alarm", {"alarm": "NOSPACE", "raised": True})
+            self.env.spawn(self._wait_for_room(), "wait for room")
+
+    async def _wait_for_room(self) -> None:
+        while self.no_space:
+            await self.env.clock.sleep(LOOK_FOR_ROOM_S, background=True)
+            if self._journal.has_room():
+                self.no_space = False
+                self.env.log("store.alarm", {"alarm": "NOSPACE", "raised": False})
+                self._work.set()
 
     async def compact(self, request: Any) -> Any:
         """Of the KV service. What is not durable yet must not be compacted."""
@@ -167,11 +250,10 @@ class Store:
             await self.settled()
         response = self.requests.compact(request)
         if request.revision > 0:
-            record = (request.revision, None)
-            self._compactions.append(record)
-            # The first time may be the end of a flush that had begun before.
-            while record in self._compactions:
-                await self.settled()
+            journaled = asyncio.get_running_loop().create_future()
+            self._compactions.append((request.revision, journaled))
+            self._work.set()
+            await journaled
         return response
 
     def _bound_history(self) -> None:
@@ -192,7 +274,12 @@ class Store:
         revision = space.compact_revision
         if self._journal.obsolete_bytes(revision) >= max(self._segment_bytes, space.live_bytes):
             changes = [entry for entry, _ in space.changes(revision)]
-            self._journal.write_snapshot(journal.Snapshot(revision, space.state(), changes))
+            try:
+                self._journal.write_snapshot(journal.Snapshot(revision, space.state(), changes))
+            except OSError as error:
+                # Without room there is no snapshot, and the journal keeps its segments.
+                if error.errno != errno.ENOSPC:
+                    self.env.exit(f"cannot write a snapshot: {error.strerror}")
 
 
 class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
@@ -200,30 +287,43 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
         self._store = store
 
     async def Range(self, request: Any, context: Any) -> Any:
-        return await self._answer(self._store.requests.range, request, context)
+        while True:
+            with contextlib.suppress(NoSpace):  # what it saw was taken back: look again
+                return await self._answer(self._store.requests.range, request, context)
 
     async def Put(self, request: Any, context: Any) -> Any:
-        return await self._answer(self._store.requests.put, request, context)
+        return await self._write(self._store.requests.put, request, context)
 
     async def DeleteRange(self, request: Any, context: Any) -> Any:
-        return await self._answer(self._store.requests.delete_range, request, context)
+        return await self._write(self._store.requests.delete_range, request, context)
 
     async def Txn(self, request: Any, context: Any) -> Any:
-        return await self._answer(self._store.requests.txn, request, context)
+        return await self._write(self._store.requests.txn, request, context)
 
     async def Compact(self, request: Any, context: Any) -> Any:
         store = self._store
+        await store.check_intact(context)
         try:
             response = await store.compact(request)
+        except NoSpace:
+            response = await context.abort(*operations.NO_SPACE)
         except StoreError as error:
             await store.settled()
             response = await context.abort(*operations.refusal(error))
-        else:
-            await store.settled()
         return response
+
+    async def _write(self, do: Callable[[Any], Any], request: Any, context: Any) -> Any:
+        if self._store.no_space:
+            await context.abort(*operations.NO_SPACE)
+        try:
+            return await self._answer(do, request, context)
+        except NoSpace:
+            return await context.abort(*operations.NO_SPACE)
 
     async def _answer(self, do: Callable[[Any], Any], request: Any, context: Any) -> Any:
         store = self._store
+        if store.corrupt is not None:
+            await store.check_intact(context)
         try:
             response = do(request)
         except StoreError as error:
@@ -241,7 +341,9 @@ class _Maintenance(rpc_pb2_grpc.MaintenanceServicer):  # type: ignore[misc]
 
     async def Status(self, request: Any, context: Any) -> Any:
         store = self._store
-        await store.settled()
+        await store.check_intact(context)
+        with contextlib.suppress(NoSpace):
+            await store.settled()
         space = store.space
         response = rpc_pb2.StatusResponse(
             version=VERSION,
@@ -259,6 +361,7 @@ class _Watch(rpc_pb2_grpc.WatchServicer):  # type: ignore[misc]
 
     async def Watch(self, request_iterator: Any, context: Any) -> None:
         store = self._store
+        await store.check_intact(context)
         hub = store.hub
         stream = hub.open()
         reader = store.env.spawn(self._read(stream, context), "watch requests")

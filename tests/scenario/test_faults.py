@@ -28,6 +28,11 @@ clockSkew: {actor: controller/node-lifecycle, by: -30s, drift: 0.01}
 diskFull: {actor: store}
 slowDisk: {actor: store, fsync: 2s}
 tornWrite: {actor: store}
+failingFsync: {actor: store}
+bitRot: {actor: store}
+lostSectors: {actor: store, sectors: 8}
+lostRenames: {actor: kubelet/*}
+restore: {actor: store, age: 20s}
 staleReads: {apiServer: apiserver/1, by: 20s}
 cutWatches: {of: scheduler/*, compacted: true}
 reset: {between: [kubelet/*, apiserver/*], share: 50%}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import grpc
 
@@ -61,6 +61,9 @@ class StoreEnv:
 
     def step(self, name: str) -> None:
         """No crash is armed here."""
+
+    def exit(self, why: str) -> NoReturn:
+        raise AssertionError(why)
 
     def ready(self) -> None:
         self.is_ready.set()

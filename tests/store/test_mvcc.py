@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -105,6 +105,48 @@ def test_compaction_gives_memory_back() -> None:
     assert len(space._dead_keys) == 0
     assert len(space._live_keys) == 1
     assert space.live_bytes == len(b"stays") + 1
+
+
+CHANGES = st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.sampled_from([b"", b"one", None])), max_size=3)
+
+
+def change(space: KeySpace, transactions: list[list[tuple[bytes, bytes | None]]]) -> None:
+    for changes in transactions:
+        for key, value in changes:
+            if value is None:
+                space.delete(key)
+            else:
+                space.put(key, value)
+        space.commit()
+
+
+@given(st.lists(CHANGES, max_size=8), st.lists(CHANGES, max_size=8), st.integers(1, 20))
+def test_reverted_it_is_as_if_it_had_never_been(
+    before: list[list[tuple[bytes, bytes | None]]], after: list[list[tuple[bytes, bytes | None]]], compacted: int
+) -> None:
+    def space() -> KeySpace:
+        made = KeySpace()
+        change(made, before)
+        return made
+
+    def told(of: KeySpace) -> object:
+        state = {name: getattr(of, name) for name in ("revision", "compact_revision", "live_bytes", "history_bytes")}
+        history = {key: [seen(entry) for entry in past] for key, past in of._past.items()}
+        names = [keys.between(b"\0", FOREVER) for keys in (of._live_keys, of._dead_keys)]
+        changes = [seen(entry) for revision in of._changes for entry, _ in of.changes(revision)]
+        return state, history, names, changes, {key: seen(entry) for key, entry in of._live.items()}
+
+    expected, reverted = space(), space()
+    change(reverted, after)
+    # What is compacted meanwhile stays compacted.
+    if compacted <= expected.revision:
+        expected.compact(compacted)
+        reverted.compact(compacted)
+    reverted.revert(expected.revision)
+    assert told(reverted) == told(expected)
+    change(reverted, after)
+    change(expected, after)
+    assert told(reverted) == told(expected)
 
 
 def test_excess_names_the_revision_that_leaves_as_much_as_wanted() -> None:

@@ -11,10 +11,10 @@ from typing import Any
 import grpc
 import pytest
 
-from kemu.errors import JournalCorrupt
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.ray.cell.files import FileDisk
 from kemu.runtime.sim.disks import MemoryDisk
+from kemu.store import server
 from kemu.store.server import Store
 from tests.store import store_env
 from tests.store.store_env import StoreEnv
@@ -36,6 +36,11 @@ class CountingDisk(MemoryDisk):
             raise OSError(28, "No space left on device")
         self.appends += 1
         super().append(name, data)
+
+    def write(self, name: str, data: bytes) -> None:
+        if self.full:
+            raise OSError(28, "No space left on device")
+        super().write(name, data)
 
     def fsync(self, name: str) -> None:
         self.fsyncs += 1
@@ -98,18 +103,30 @@ async def test_nothing_is_told_before_it_is_durable(fsync: str) -> None:
     await env.close()
 
 
-async def test_a_journal_that_cannot_be_written_ends_the_store() -> None:
+async def test_without_room_writes_are_refused_and_reads_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "LOOK_FOR_ROOM_S", 0.01)
     disk = CountingDisk()
     env = StoreEnv(disk)
-    await store_env.start(env)
+    store = await store_env.start(env)
     await put(env, "a")
+    kv = rpc_pb2_grpc.KVStub(env.channel())
     disk.full = True
-    unanswered = asyncio.ensure_future(put(env, "b"))
-    done, _ = await asyncio.wait([unanswered], timeout=0.05)
-    assert not done
-    with pytest.raises(OSError, match="No space"):
-        await env.close()
-    unanswered.cancel()
+    # The second is refused because the alarm is raised.
+    for _ in range(2):
+        with pytest.raises(grpc.aio.AioRpcError, match="etcdserver: mvcc: database space exceeded") as refused:
+            await put(env, "b")
+        assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        response = await kv.Range(rpc_pb2.RangeRequest(key=b"\0", range_end=b"\0"))
+        assert [(pair.key, response.header.revision) for pair in response.kvs] == [(b"a", 2)]
+    disk.full = False
+    await asyncio.sleep(0.05)
+    await put(env, "c")
+    assert [alarm["raised"] for alarm in env.logged("store.alarm")] == [True, False]
+    assert store.space.revision == 3
+    await env.close()
+    again = StoreEnv(disk)
+    assert [entry.key for entry in (await store_env.start(again)).space.range(b"\0", b"\0")[0]] == [b"a", b"c"]
+    await again.close()
 
 
 async def test_the_run_log_has_each_revision_once() -> None:
@@ -246,9 +263,21 @@ async def test_a_damaged_journal_is_refused() -> None:
     content = bytearray(env.disk.read(name))
     content[30] ^= 1
     env.disk.write(name, bytes(content))
-    with pytest.raises(JournalCorrupt, match=f"^{name}: offset 15: ") as caught:
-        Store(StoreEnv(env.disk), {})  # type: ignore[arg-type]
-    assert (caught.value.file, caught.value.offset) == (name, 15)
+    damaged = StoreEnv(env.disk)
+    await store_env.start(damaged)
+    (alarm,) = damaged.logged("store.corrupt")
+    assert (alarm["file"], alarm["offset"]) == (name, 15)
+    kv = rpc_pb2_grpc.KVStub(damaged.channel())
+    for call in (
+        kv.Range(rpc_pb2.RangeRequest(key=b"k1")),
+        kv.Put(rpc_pb2.PutRequest(key=b"k1")),
+        kv.Compact(rpc_pb2.CompactionRequest(revision=2)),
+        rpc_pb2_grpc.WatchStub(damaged.channel()).Watch().read(),
+    ):
+        with pytest.raises(grpc.aio.AioRpcError, match=f"{name}: offset 15: ") as refused:
+            await call
+        assert refused.value.code() is grpc.StatusCode.DATA_LOSS
+    await damaged.close()
 
 
 async def test_history_snapshots_and_journal_stay_bounded() -> None:

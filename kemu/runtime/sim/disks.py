@@ -1,8 +1,9 @@
 """Disks in memory, and what a crash does to them. Implements ``env.Disk``; ``ray.cell.files`` has real files.
 
-A crash keeps everything that was fsynced. Of what was appended after that, the seed decides how much survives from the
-front: nothing, all, or torn at any byte. A file that was never fsynced may be missing altogether. Truncating, renaming
-and removing are durable at once.
+A crash keeps everything that was fsynced. Of what was appended after that, the seed decides how much survives: nothing,
+all, a part from the front, torn at any byte, or all but some sectors of the last write, because drives write sectors in
+any order. A file that was never fsynced may be missing altogether. Truncating, renaming and removing are
+durable at once, unless a fault says otherwise (``kemu.faults.disks``).
 """
 
 from __future__ import annotations
@@ -11,30 +12,47 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 
+from kemu.faults.disks import SECTOR_BYTES, DiskFaults, rotten, victim_file, without_sectors
 from kemu.runtime import file_names
 
 
 class _File:
-    __slots__ = ("content", "durable", "synced")
+    __slots__ = ("content", "durable", "last", "lost", "synced")
 
-    def __init__(self) -> None:
-        self.content = bytearray()
-        self.synced = 0
+    def __init__(self, content: bytes = b"", synced: int = 0, durable: bool = False) -> None:
+        self.content = bytearray(content)
+        self.synced = synced
         """How many bytes survive a crash, from the front."""
-        self.durable = False
+        self.durable = durable
         """The file itself survives."""
+        self.last = 0
+        """Where the last append began."""
+        self.lost: list[tuple[int, int]] = []
+        """From where to where a failed fsync has dropped what was to be written: no later one writes it."""
+
+    def append(self, data: bytes) -> None:
+        """A part of a write, which the medium has."""
+        self.content += data
+        self.synced = len(self.content)
+        self.durable = True
 
 
 class MemoryDisk:
     """The disk of one incarnation of an actor; ``crash()`` makes that of the next."""
 
-    __slots__ = ("_files", "_gone", "pace")
+    __slots__ = ("_files", "_gone", "_undo", "faults", "sleep", "usual_s")
 
     def __init__(self) -> None:
         self._files: dict[str, _File] = {}
         self._gone = False
-        self.pace: Callable[[], Awaitable[None]] | None = None
-        """Waits as long as an fsync takes; None: it takes no time."""
+        self._undo: list[tuple[str, _File | None]] = []
+        """Renames and removals that a crash may take back: names, and the files that they had, oldest first."""
+        self.usual_s: Callable[[], float] | None = None
+        """Draws how long an fsync takes; None: no time."""
+        self.sleep: Callable[[float], Awaitable[None]] | None = None
+        """By the clock of the actor."""
+        self.faults: DiskFaults | None = None
+        """Those in force, if there are any."""
 
     def list(self) -> list[str]:
         return sorted(self._open())
@@ -47,14 +65,19 @@ class MemoryDisk:
         file = files.get(name)
         if file is None:
             file = files[file_names.check(name)] = _File()
+        if self.faults is not None:
+            self.faults.before_append(len(file.content), data, file.append)
+        file.last = len(file.content)
         file.content += data
 
     def write(self, name: str, data: bytes) -> None:
-        file = _File()
-        file.content += data
-        file.synced = len(data)
-        file.durable = True
-        self._open()[file_names.check(name)] = file
+        files = self._open()
+        file_names.check(name)
+        if self.faults is not None:
+            self.faults.before_write()
+            if self.faults.loses_renames():
+                self._undo.append((name, files.get(name)))
+        files[name] = _File(data, len(data), True)
 
     def truncate(self, name: str, size: int) -> None:
         file = self._file(name)
@@ -62,49 +85,126 @@ class MemoryDisk:
             raise ValueError(f"{name}: cannot truncate {len(file.content)} bytes to {size}")
         del file.content[size:]
         file.synced = min(file.synced, size)
+        file.lost = [(first, min(last, size)) for first, last in file.lost if first < size]
 
     def fsync(self, name: str) -> None:
         file = self._file(name)
+        self._check_fsync(file)
         file.synced = len(file.content)
         file.durable = True
 
     async def sync(self, name: str) -> None:
-        pace = self.pace
-        if pace is None:
+        seconds = None if self.faults is None else self.faults.fsync_s()
+        if seconds is None and self.usual_s is not None:
+            seconds = self.usual_s()
+        if not seconds or self.sleep is None:
             self.fsync(name)
             return
         file = self._file(name)
         size = len(file.content)
-        await pace()
+        await self.sleep(seconds)
         self._open()
+        self._check_fsync(file)
         file.synced = max(file.synced, min(size, len(file.content)))
         file.durable = True
 
+    def _check_fsync(self, file: _File) -> None:
+        if self.faults is not None:
+            try:
+                self.faults.before_fsync()
+            except OSError:
+                # As Linux does: the pages count as clean, so that another fsync succeeds and writes nothing.
+                if file.synced < len(file.content):
+                    file.lost.append((file.synced, len(file.content)))
+                raise
+
     def remove(self, name: str) -> None:
-        self._file(name)
+        file = self._file(name)
+        if self.faults is not None and self.faults.loses_renames():
+            self._undo.append((name, file))
         del self._files[name]
+
+    # What the runtime does to it
+
+    def settle(self) -> None:
+        """Renames and removals are durable from now on."""
+        self._undo.clear()
+
+    def rot(self, stream: random.Random) -> bool:
+        """Flip a bit of what is durable. Returns whether there was one."""
+        return self._damage(stream, lambda durable: rotten(durable, stream))
+
+    def lose_sectors(self, count: int, stream: random.Random) -> bool:
+        """Zero sectors of what is durable. Returns whether there was something."""
+        return self._damage(stream, lambda durable: without_sectors(durable, count, stream))
+
+    def _damage(self, stream: random.Random, damage: Callable[[bytes], bytes]) -> bool:
+        name = victim_file({name: self._files[name].synced for name in self.list()}, stream)
+        if name is None:
+            return False
+        file = self._files[name]
+        file.content[: file.synced] = damage(bytes(file.content[: file.synced]))
+        return True
+
+    def backup(self) -> MemoryDisk:
+        """A copy of what can be read, durable in all its parts."""
+        copy = MemoryDisk()
+        copy._files = {name: _File(self.read(name), len(self._files[name].content), True) for name in self.list()}
+        return copy
 
     def crash(self, stream: random.Random) -> MemoryDisk:
         """The disk as it is found after a crash. This one can no longer be used."""
         survivor = MemoryDisk()
+        survivor.faults = self.faults
+        self._take_back(stream)
         for name in self.list():
             file = self._files[name]
+            for first, last in file.lost:
+                if last <= file.synced:
+                    file.content[first:last] = bytes(last - first)
+                else:
+                    del file.content[first:]
+            file.lost.clear()
             unsynced = len(file.content) - file.synced
             if unsynced or not file.durable:
-                fate = stream.choice(("lost", "kept", "torn"))
-                keep = {"lost": 0, "kept": unsynced, "torn": stream.randint(0, unsynced)}[fate]
+                fate = stream.choice(("lost", "kept", "torn", "holes"))
                 if fate == "lost" and not file.durable:
                     continue
-                del file.content[file.synced + keep :]
+                if fate == "holes":
+                    self._punch(file, stream)
+                else:
+                    keep = {"lost": 0, "kept": unsynced, "torn": stream.randint(0, unsynced)}[fate]
+                    del file.content[file.synced + keep :]
             file.synced = len(file.content)
             file.durable = True
             survivor._files[name] = file
         self.close()
         return survivor
 
+    def _punch(self, file: _File, stream: random.Random) -> None:
+        """Some sectors of the last write were never written."""
+        content = file.content
+        start = max(file.synced, file.last)
+        for first in range(start - start % SECTOR_BYTES, len(content), SECTOR_BYTES):
+            if stream.random() < 0.5:
+                begin, end = max(first, start), min(first + SECTOR_BYTES, len(content))
+                content[begin:end] = bytes(end - begin)
+
+    def _take_back(self, stream: random.Random) -> None:
+        if self._undo:
+            kept = stream.randrange(len(self._undo))
+            for name, file in reversed(self._undo[kept:]):
+                if file is None:
+                    self._files.pop(name, None)
+                else:
+                    self._files[name] = file
+            self._undo.clear()
+
     def hand_over(self) -> MemoryDisk:
         """The disk for the next incarnation after an orderly stop: nothing is lost."""
         survivor = MemoryDisk()
+        survivor.faults = self.faults
+        survivor._undo = self._undo
         survivor._files = self._open()
         self.close()
         return survivor

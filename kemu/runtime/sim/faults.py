@@ -35,6 +35,10 @@ class Faults:
         }
         """By the name of the kind."""
 
+    def add(self, begins: Mapping[str, Begin]) -> None:
+        """More kinds, by their names."""
+        self._begin.update(begins)
+
     def begin(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
         """Raises ValueError for an id that is in force, and for a kind that nobody carries out."""
         if fault in self._ends:

@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import functools
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from kemu import errors
@@ -21,9 +21,10 @@ from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink
 from kemu.runtime.rpc.clients import MemoryChannel
 from kemu.runtime.rpc.networks import Network, Peer
 from kemu.runtime.rpc.servers import Server
-from kemu.runtime.runtimes import STOP_TIMEOUT_S, Ending, resolve
+from kemu.runtime.runtimes import STOP_TIMEOUT_S, SUPERVISOR_DELAY_S, Ending, resolve
 from kemu.runtime.sim import crashes, guards
 from kemu.runtime.sim.clocks import MasterClock, VirtualClock
+from kemu.runtime.sim.disk_faults import DiskFaultKinds
 from kemu.runtime.sim.disks import MemoryDisk
 from kemu.runtime.sim.faults import Faults
 from kemu.runtime.sim.loops import VirtualLoop
@@ -49,7 +50,8 @@ class SimEnv(Owner):
         self.context.run(OWNER.set, self)
         self.clock = VirtualClock(runtime.master, self.context)
         self.disk = disk
-        disk.pace = runtime.pace_of(self.clock, name, incarnation)
+        disk.sleep = self.clock.sleep
+        disk.usual_s = runtime.fsync_time_of(name, incarnation)
         self.server = Server(name, self._spawn_handler, runtime.loop, self._handler_failed)
         self.peer = Peer(name, self.server)
         self.main: asyncio.Task[Any] | None = None
@@ -98,6 +100,9 @@ class SimEnv(Owner):
         if name in self._armed:
             self._runtime._strike(self, name)
 
+    def exit(self, why: str) -> NoReturn:
+        self._runtime._exit(self, why)
+
     def ready(self) -> None:
         if not self.is_ready and self.condition is not Condition.DEAD:
             self.is_ready = True
@@ -143,30 +148,28 @@ class SimRuntime:
         self.network = Network(wires.to, self._connection_lost, wires.keepalive_timeout_s, self.hits.strike)
         self.network.partitions.keepalive_time_s = wires.keepalive_time_s
         self.faults = Faults(self.network, seed)
+        self.faults.add(DiskFaultKinds(self).begins)
         self._specs: dict[str, ActorSpec] = {}
         self._envs: dict[str, SimEnv | Departed] = {}
         """The latest incarnation of each actor, in the order of their launch."""
         self._disks: dict[str, MemoryDisk] = {}
         """Of actors that are not running, for their next incarnation."""
+        self._exited: dict[str, None] = {}
+        """Actors that have ended themselves and are to be started again."""
         self._armed: dict[str, dict[str, list[asyncio.Future[None]]]] = {}
         """By actor: the steps at which it is to crash, and who waits for that."""
         self._driver_envs: dict[str, SimEnv] = {}
         self._ready_waiters: dict[str, asyncio.Future[None]] = {}
         self.clock = self.env(DRIVER).clock
 
-    def pace_of(self, clock: VirtualClock, name: str, incarnation: int) -> Callable[[], Awaitable[None]] | None:
-        """Waits as long as an fsync of that actor takes; None: they take no time."""
+    def fsync_time_of(self, name: str, incarnation: int) -> Callable[[], float] | None:
+        """Draws the seconds that an fsync of that actor takes; None: they take no time."""
         time = self._fsync_time
         if time.constant == 0:
             return None
         stream = random_streams.random_stream(self.seed, "fsync", name, incarnation)
-
-        async def pace() -> None:
-            # During set-up the clock stands still: nothing would ever be durable.
-            if self.master.running:
-                await clock.sleep(max(0.0, time.draw(stream)))
-
-        return pace
+        # During set-up the clock stands still: nothing would ever be durable.
+        return lambda: time.draw(stream) if self.master.running else 0.0
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
         guards.install()
@@ -207,6 +210,10 @@ class SimRuntime:
             actor: Actor = env.context.run(factory, env, spec.config)
         except Exception as error:
             raise self._failure(env, f"its factory {spec.factory}", error) from error
+        except asyncio.CancelledError:
+            if env.condition is not Condition.DEAD:
+                raise
+            return  # it has ended itself
         self.network.join(env.peer)
         env.main = env.spawn(actor.run(), "run")
 
@@ -301,6 +308,8 @@ class SimRuntime:
             await self._crash_at(name, step)
         elif env is not None:
             self._crash(env, {})
+        else:
+            self._exited.pop(name, None)
 
     def _crash(self, env: SimEnv, data: Mapping[str, Any]) -> None:
         self._log(env.name, "actor.crashed", data)
@@ -327,16 +336,38 @@ class SimRuntime:
     def _strike(self, env: SimEnv, step: str) -> NoReturn:
         """The actor has come to a step at which it is to crash. One that is dead only unwinds."""
         if env.condition is not Condition.DEAD:
-            struck = env._armed.pop(step)
+            struck = env._armed.pop(step, [])
             self._crash(env, {"step": step})
             for waiter in struck:
                 tasks.wake(waiter)
         raise asyncio.CancelledError(f"{env.name} has crashed {step}")
 
+    def crash_now(self, name: str, step: str) -> NoReturn:
+        """For what the runtime itself does on behalf of the actor's code."""
+        env = self._running(name)
+        assert env is not None
+        self._strike(env, step)
+
+    def _exit(self, env: SimEnv, why: str) -> NoReturn:
+        if env.condition is not Condition.DEAD:
+            self._log(env.name, "actor.exited", {"why": why})
+            self._crash(env, {})
+            self._exited[env.name] = None
+            when_ns = self.clock.now_ns() + round(SUPERVISOR_DELAY_S * SECOND_NS)
+            self.clock.call_at_ns(when_ns, self._start_again, env.name, env.incarnation)
+        raise asyncio.CancelledError(f"{env.name} has ended: {why}")
+
+    def _start_again(self, name: str, incarnation: int) -> None:
+        env = self._envs[name]
+        if name in self._exited and isinstance(env, Departed) and env.incarnation == incarnation:
+            del self._exited[name]
+            self._start(self._specs[name], incarnation + 1, self._disks.pop(name))
+
     async def restart(self, name: str, spec: ActorSpec | None = None) -> None:
         env = self._envs[name]
         if isinstance(env, SimEnv):
             raise ValueError(f"{name} is running")
+        self._exited.pop(name, None)
         if spec is not None:
             self._specs[name] = spec
         self._start(self._specs[name], env.incarnation + 1, self._disks.pop(name))
@@ -350,6 +381,16 @@ class SimRuntime:
         env = self._running(name)
         if env is not None and env.condition is Condition.PAUSED:
             self.loop.resume(env)
+
+    def disk_of(self, name: str) -> MemoryDisk:
+        """Of the incarnation that runs, or of the next one."""
+        env = self._envs[name]
+        return env.disk if isinstance(env, SimEnv) else self._disks[name]
+
+    def put_disk(self, name: str, disk: MemoryDisk) -> None:
+        """In the place of that of an actor that does not run."""
+        self._disks[name].close()
+        self._disks[name] = disk
 
     def _running(self, name: str) -> SimEnv | None:
         env = self._envs[name]

@@ -12,6 +12,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kemu.faults.disks import MID_WRITE
 from kemu.faults.hits import CHAOS
 from kemu.faults.kinds import KINDS, Form
 from kemu.runtime import distributions
@@ -41,8 +42,10 @@ class Chaos:
         one goes on beside it."""
         clock = self._env.clock
         stream = random_stream(self._seed, "chaos", fault.id)
+        # A backup is made before it is needed.
+        lead_ns = round(fault.parameters["age"] * SECOND_NS) if fault.what == "restore" else 0
         if fault.at_ns is not None:
-            await clock.sleep_until_ns(fault.at_ns)
+            await clock.sleep_until_ns(max(0, fault.at_ns - lead_ns))
             await self._once(fault, fault.id, stream)
             return
         next_ns = fault.from_ns
@@ -54,7 +57,7 @@ class Chaos:
                 if fault.until_ns is not None and next_ns >= fault.until_ns:
                     break
                 # A recurring fault must not keep a run going for ever.
-                await clock.sleep_until_ns(next_ns, background=fault.until_ns is None)
+                await clock.sleep_until_ns(max(0, next_ns - lead_ns), background=fault.until_ns is None)
                 fault_id = f"{fault.id}-{len(begun)}"
                 begun.append(self._env.spawn(self._once(fault, fault_id, stream), fault_id))
             for task in begun:
@@ -68,6 +71,10 @@ class Chaos:
             await self._crash_machines(fault, fault_id, stream)
         elif fault.what == "crash":
             await self._crash(fault, fault_id, stream)
+        elif fault.what == "tornWrite":
+            await self._tear_write(fault, fault_id, stream)
+        elif fault.what == "restore":
+            await self._restore(fault, fault_id, stream)
         else:
             await self._inject(fault, fault_id, stream)
 
@@ -87,6 +94,35 @@ class Chaos:
                 del down[name]
                 await self._runtime.restart(name)
             self._log("chaos.end", {"id": fault_id})
+
+    async def _tear_write(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
+        """A crash at a step that the disk comes to, as it is told by ``inject``."""
+        (chosen,) = self._resolved(fault, stream).values()
+        for name in chosen:
+            self._log("chaos.begin", {"id": fault_id, "what": fault.what, "actor": [name]})
+            await self._runtime.inject(fault_id, fault.what, {"actor": [name]})
+            await self._runtime.crash(name, MID_WRITE)
+            self._machines.down[name] = None
+            await self._come_back(fault, fault_id, name)
+
+    async def _restore(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
+        (chosen,) = self._resolved(fault, stream).values()
+        for name in chosen:
+            await self._runtime.inject(fault_id, fault.what, {"actor": [name]})
+            await self._env.clock.sleep(fault.parameters["age"])
+            self._log("chaos.begin", {"id": fault_id, "what": fault.what, "actor": [name], **fault.parameters})
+            self._machines.down[name] = None
+            await self._runtime.crash(name)
+            await self._come_back(fault, fault_id, name)
+
+    async def _come_back(self, fault: Fault, fault_id: str, name: str) -> None:
+        """After its time: end the fault, and start the actor again."""
+        await self._env.clock.sleep((fault.for_ns or RESTART_AFTER_NS) / SECOND_NS)
+        hits = await self._runtime.heal(fault_id)
+        if name in self._machines.down and name in self._roster:
+            del self._machines.down[name]
+            await self._runtime.restart(name)
+        self._log("chaos.end", {"id": fault_id} if hits is None else {"id": fault_id, "hits": hits})
 
     async def _crash_machines(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
         machines = self._machines

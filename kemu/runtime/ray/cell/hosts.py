@@ -8,7 +8,9 @@ control service, ``inbound`` and ``channels`` connect its actors to those of oth
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import signal
 import traceback
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -55,6 +57,8 @@ class Host:
         self.residents: dict[str, Resident] = {}
         self.on_strike: Callable[[str], None] = self.crash
         """Ends an actor that has come to a step at which it is to crash."""
+        self.on_exit: Callable[[], None] = lambda: os.kill(os.getpid(), signal.SIGKILL)
+        """Ends the process of an actor that has ended itself."""
         self.outside: set[str] = set()
         """Targets of processes that are not actors, such as a real etcd."""
         self._armed: dict[str, dict[str, str]] = {}
@@ -110,6 +114,9 @@ class Host:
         resident.log("actor.started", {"incarnation": incarnation})
         try:
             actor = runtimes.resolve(spec.factory)(resident, spec.config)
+        except asyncio.CancelledError:
+            if not resident.gone:
+                raise
         except Exception as error:
             self.failed(resident, f"its factory {spec.factory}", error)
         else:
@@ -147,6 +154,15 @@ class Host:
             resident.struck = True
             self.on_strike(resident.name)
         raise asyncio.CancelledError(f"{resident.name} has crashed {step}")
+
+    def exit(self, resident: Resident, why: str) -> NoReturn:
+        """The actor ends itself: it hears and says nothing more, and after the supervisor's delay its process dies with
+        all that lives in it, and is replaced."""
+        if not resident.gone:
+            resident.log("actor.exited", {"why": why})
+            self._drop(resident)
+            self.loop.call_later(runtimes.SUPERVISOR_DELAY_S / self.clock.speed, self.on_exit)
+        raise asyncio.CancelledError(f"{resident.name} has ended: {why}")
 
     def failed(self, resident: Resident, what: str, error: BaseException) -> None:
         text = (
@@ -261,6 +277,9 @@ class Resident:
     def step(self, name: str) -> None:
         if name in self._armed:
             self._host.strike(self, name)
+
+    def exit(self, why: str) -> NoReturn:
+        self._host.exit(self, why)
 
     def ready(self) -> None:
         if not self.is_ready.done():
