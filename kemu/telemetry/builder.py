@@ -32,6 +32,7 @@ class SpanBuilder:
             **ApiEvents(self._drafts).handlers,
             **SchedulerEvents(self._drafts).handlers,
             **KubeletEvents(self._drafts).handlers,
+            **self._drafts.faults.handlers,
         }
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> Sequence[Span]:

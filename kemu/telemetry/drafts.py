@@ -7,9 +7,11 @@ Role: what the handlers of events (``api_events``, ``scheduler_events``, ``kubel
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kemu.telemetry import spans
+from kemu.telemetry.fault_events import FaultEvents
 from kemu.telemetry.spans import NODE, OPEN, AttributeValue, Link, Span
 
 SECOND_NS = 1_000_000_000
@@ -94,6 +96,7 @@ class Drafts:
         self._instant: dict[tuple[str, str, str], int] = {}
         """How many spans of (UID, kind, actor) ended in this instant."""
         self.sees_store = False
+        self.faults = FaultEvents()
 
     def move_to(self, time_ns: int) -> None:
         if time_ns > self.now_ns:
@@ -141,6 +144,7 @@ class Drafts:
             self._instant[key] = number + 1
             sequence = f"{actor} {end_ns} {number}"
         root = spans.root_id(uid)
+        struck = self.faults.during(self._concerned(kind, uid, actor), start_ns, end_ns)
         self._out.append(
             Span(
                 trace_id=spans.trace_id(uid),
@@ -156,10 +160,16 @@ class Drafts:
                 end_ns=self._epoch_ns + end_ns,
                 attributes=attributes,
                 links=tuple(links),
+                events=tuple(replace(event, time_ns=self._epoch_ns + event.time_ns) for event in struck),
                 ok=not error,
                 message=error,
             )
         )
+
+    def _concerned(self, kind: str, uid: str, actor: str) -> Sequence[str]:
+        """Whose faults bear on a span: those of its actor; on a root, those of the pod's kubelet and scheduler too."""
+        pod = self.pods.get(uid) if kind == spans.ROOT else None
+        return (actor,) if pod is None else (actor, f"kubelet/{pod.node}", pod.bound_by)
 
     def emit_stay(
         self,

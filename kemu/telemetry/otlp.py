@@ -20,7 +20,7 @@ import grpc
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceServiceStub
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceFlags
 
@@ -284,6 +284,7 @@ class _Sender:
                 )
                 for link in span.links
             ],
+            events=[Event(event.name, {"kemu.fault": event.fault}, event.time_ns) for event in span.events],
             status=_OK if span.ok else Status(StatusCode.ERROR, span.message),
             start_time=span.start_ns,
             # Jaeger takes a span without duration for a mistake.

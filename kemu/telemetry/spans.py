@@ -45,6 +45,18 @@ class Link:
     """Whose trace it leads to, ``namespace/name``."""
 
 
+@dataclass(frozen=True, slots=True)
+class SpanEvent:
+    """A fault that struck within a span."""
+
+    time_ns: int
+    """Virtual; in a span, Unix."""
+    name: str
+    """What it was: ``partition towards apiserver/0``."""
+    fault: str
+    """Its id."""
+
+
 @dataclass(slots=True)
 class Span:
     """One span. Times are Unix nanoseconds, in virtual time."""
@@ -68,6 +80,7 @@ class Span:
     end_ns: int
     attributes: dict[str, AttributeValue] = field(default_factory=dict)
     links: tuple[Link, ...] = ()
+    events: tuple[SpanEvent, ...] = ()
     ok: bool = True
     message: str = ""
     """Why it is not ok."""

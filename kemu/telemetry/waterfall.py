@@ -138,6 +138,7 @@ def render(trace: Trace, folder: str, width: int, *, ascii_only: bool = False) -
     layout = _layout(trace, rows, width, ascii_only)
     lines = [*_heading(trace, width), Text(), _axis(layout)]
     last = ""
+    told: dict[tuple[str, str], None] = {}
     for row in rows:
         lines.append(_line(row, layout))
         why = _why(row)
@@ -145,6 +146,12 @@ def render(trace: Trace, folder: str, width: int, *, ascii_only: bool = False) -
         if why and why != last:
             lines += _note(why, layout, width, bad=not row.span.ok)
         last = why or last
+        for event in row.span.events:
+            # The root has most of them; each is told once.
+            if (event.fault, event.name) not in told:
+                told[event.fault, event.name] = None
+                text = f"fault at {_seconds(event.time_ns)}: {event.name} ({event.fault})"
+                lines += _note(text, layout, width, bad=True)
     lines += _stories(trace, folder)
     return lines
 

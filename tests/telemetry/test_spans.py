@@ -360,3 +360,27 @@ def test_what_is_kept_does_not_grow_with_pods_that_are_gone(families: str, monke
             builder.feed(*event)
             sizes.append(kept(builder))
     assert max(sizes[len(sizes) // 2 :]) <= max(sizes[: len(sizes) // 4])
+
+
+def test_a_fault_is_an_event_on_the_spans_that_it_struck() -> None:
+    """On spans of the actors that it hit, while it bears on them, and on the roots of their pods."""
+    log = preemption()
+    log.add(3000, "chaos", "chaos.begin", id="early", what="drop")
+    log.events.append(
+        Event(3000 * MILLISECOND, "chaos", "chaos.hit", {"id": "early", "actor": KUBELET, "peer": "apiserver/0"})
+    )
+    log.add(4000, "chaos", "chaos.end", id="early", hits=1)
+    log.add(10000, "chaos", "chaos.begin", id="cut", what="partition")
+    log.events.append(
+        Event(10500 * MILLISECOND, "chaos", "chaos.hit", {"id": "cut", "actor": KUBELET, "peer": "apiserver/0"})
+    )
+    log.add(20000, "chaos", "chaos.end", id="cut", hits=7)
+    log.add(10000, "chaos", "chaos.begin", id="dead", what="crash", actors=["scheduler/other/0"])
+    found = spans_of(sorted(log.events, key=lambda event: event[0]), epoch_unix_s=EPOCH_UNIX_S)
+    a, c = of_pod(found, "a"), of_pod(found, "c")
+    cut = spans.SpanEvent(EPOCH_UNIX_S * 10**9 + 10_500 * MILLISECOND, "partition towards apiserver/0", "cut")
+    assert a["termination"].events == (cut,)
+    assert [event.fault for event in a["pod default/a"].events] == ["early", "cut"]
+    assert c["pod default/c"].events == (cut,)
+    assert c["attempt"].events == ()
+    assert c["running"].events == (), "it was over by then"
