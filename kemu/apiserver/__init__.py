@@ -17,6 +17,7 @@
         feed         the watch on the store that fills it
         cache        all objects by index, and a window of past events
         fanout       who is sent an event
+    faults       what goes wrong on demand: stale reads, watches that end, overload
     expiry       removes Event objects after their time
     selections   what a list or watch selects, and which index serves it
     storage      the part of the etcd API that an API server needs

@@ -11,6 +11,7 @@ from typing import Any
 from kemu import errors
 from kemu.apiserver import admission, flows
 from kemu.apiserver.expiry import Expiry
+from kemu.apiserver.faults import Faults
 from kemu.apiserver.registry.capacity import CapacityCheck
 from kemu.apiserver.registry.reads import Reader
 from kemu.apiserver.registry.registry import ABLATIONS, Registry
@@ -70,7 +71,6 @@ class ApiServer:
         self.registry = Registry(env, self.storage, self.cache, chain, settings["ablate"], capacity)
         reader = Reader(self.storage, self.cache, self.feed, self.registry.unix_now_ns)
         requests = Requests(env, self.registry, reader)
-        self._service_time = _service_time(settings["service_time"])
         self._service = Service(
             env,
             requests,
@@ -80,8 +80,12 @@ class ApiServer:
             self.fanout,
             seats=settings["seats"],
             queue_limit=settings["queue_limit"],
-            service_time=self._service_time,
         )
+        if settings["service_time"] is not None:
+            time = distributions.parse(settings["service_time"])
+            if time.constant != 0:
+                self._service.delays.append(lambda by: time.draw(env.random))
+        Faults(env, self._service, self.storage, self.cache, self.feed)
         env.serve(api_pb2_grpc.add_ApiServicer_to_server, self._service)
 
     async def run(self) -> None:
@@ -139,13 +143,6 @@ class ApiServer:
 
     def _log_cut(self, stream: Stream) -> None:
         self._env.log("api.watch_cut", {"by": stream.by, "reason": "slow"})
-
-
-def _service_time(description: Any) -> distributions.Distribution | None:
-    if description is None:
-        return None
-    time = distributions.parse(description)
-    return None if time.constant == 0 else time
 
 
 def _settings(config: Mapping[str, Any]) -> dict[str, Any]:

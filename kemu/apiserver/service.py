@@ -17,7 +17,6 @@ from kemu.apiserver.verbs import Answer, Requests
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.apiserver.watch.fanout import BYTES_PER_MESSAGE, Fanout, Stream, Watcher
 from kemu.apiserver.watch.feed import Feed
-from kemu.runtime.distributions import Distribution
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2, api_pb2_grpc
 
@@ -25,6 +24,10 @@ EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
 
 ACTOR_KEY = "kemu-actor"
 """Metadata key under which a caller says its name."""
+
+
+Delay = Callable[[str], float]
+"""From a client's name to seconds."""
 
 
 class Replies:
@@ -113,10 +116,11 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         *,
         seats: int = flows.SEATS,
         queue_limit: int = flows.QUEUE_LIMIT,
-        service_time: Distribution | None = None,
     ) -> None:
-        self.service_time = service_time
-        """How long a request keeps its seat before it is carried out, in seconds; None: no time."""
+        self.delays: list[Delay] = []
+        """Each says how many seconds a request of a client keeps its seat before it is carried out."""
+        self.streams: dict[Stream, asyncio.Task[Any]] = {}
+        """The Watch streams that are open, and who serves them."""
         self._env = env
         self._requests = requests
         self._storage = storage
@@ -173,8 +177,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 self._log_throttled(by, verb, error)
                 raise
             try:
-                if self.service_time is not None:
-                    await self._work(self.service_time)
+                if self.delays:
+                    await self._work(by)
                 return await self._requests.answer(verb, request, by)
             finally:
                 self._go_on()
@@ -216,8 +220,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             verb = call.WhichOneof("request")
             request = getattr(call, verb) if verb is not None else None
             try:
-                if self.service_time is not None:
-                    await self._work(self.service_time)
+                if self.delays:
+                    await self._work(by)
                 answer = await self._requests.answer(verb, request, by)
             except kemu_errors.ApiError as error:
                 replies.add_error(call.id, error)
@@ -228,8 +232,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 return
             call, by, replies = following
 
-    async def _work(self, time: Distribution) -> None:
-        await self._env.clock.sleep(time.draw(self._env.random))
+    async def _work(self, by: str) -> None:
+        await self._env.clock.sleep(sum(delay(by) for delay in self.delays))
 
     def _go_on(self) -> None:
         """A unary call is over: its seat goes to the next one."""
@@ -253,6 +257,9 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
     async def Watch(self, request_iterator: Any, context: Any) -> None:
         await self._is_open.wait()
         stream = Stream(_caller(context))
+        task = asyncio.current_task()
+        assert task is not None
+        self.streams[stream] = task
         writer = self._env.spawn(_until_gone(stream.write(context.write)), f"events to {stream.by}")
         try:
             while True:
@@ -268,9 +275,18 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                         self._fanout.stop(watcher)
             # The client will ask for no other watches, but still listens to those it has.
             await writer
+        except asyncio.CancelledError:
+            if stream in self.streams:
+                raise
+            task.uncancel()  # see cut
         finally:
+            self.streams.pop(stream, None)
             writer.cancel()
             self._fanout.stop_all(stream)
+
+    def cut(self, stream: Stream) -> None:
+        """End a Watch stream, as kube-apiserver does from time to time; its client may come again."""
+        self.streams.pop(stream).cancel()
 
     def _start_watch(self, stream: Stream, create: api_pb2.WatchCreate) -> None:
         start_ns = self._env.clock.now_ns()

@@ -96,6 +96,8 @@ class Kind:
     """False: it is over in an instant, and takes no ``for``."""
     built: bool = True
     """False: its keys are known, but the scenario is refused."""
+    carried_out_by: str = ""
+    """Actors carry it out themselves (``Env.on_fault``): those of this parameter, or with ``*`` all that can do it."""
     not_on_ray: str = ""
     """Why Ray cannot do it; empty: it can."""
     begins: str = ""
@@ -362,31 +364,54 @@ _ALL = (
     ),
     Kind(
         "staleReads",
-        "An API server answers from the past.",
+        "An API server answers from the past: its watch cache is behind.",
         (
             Parameter("apiServer", Form.API_SERVERS, "Which.", required=True),
             Parameter("by", Form.SECONDS, "How far its watch cache is behind.", required=True),
         ),
-        Effects(requests="that the watch cache answers see old objects", streams="of watches get their events late"),
-        built=False,
-        not_on_ray=_NOT_BUILT_ON_RAY,
+        Effects(
+            requests="at resourceVersion 0 see old objects; at a newer one they wait, and end with Timeout after 3 s; "
+            "consistent reads and writes are as ever",
+            streams="of watches get their events late; they catch up at once when it ends",
+        ),
+        carried_out_by="apiServer",
         begins="{apiServer} answers from the past",
         ends="{apiServer} is up to date again",
     ),
     Kind(
         "cutWatches",
-        "Watches end, and their clients have to resume them.",
+        "API servers end watches, and the clients have to resume them.",
         (
             Parameter("of", Form.ACTORS, "Whose watches.", required=True),
             Parameter(
                 "compacted", Form.SWITCH, "What they would resume from is gone: they have to list anew.", default=False
             ),
         ),
-        Effects(streams="of watches end; others stay"),
+        Effects(streams="of watches end at all API servers; with compacted, the store is compacted first"),
         lasts=False,
-        built=False,
-        not_on_ray=_NOT_BUILT_ON_RAY,
+        carried_out_by="*",
         begins="the watches of {of} end",
+    ),
+    Kind(
+        "slowApi",
+        "An API server works long at each request; what it cannot serve in time it refuses.",
+        (
+            Parameter("apiServer", Form.API_SERVERS, "Which.", required=True),
+            Parameter(
+                "by",
+                Form.TIME,
+                "How long each request keeps its seat, in addition to timing.apiService.",
+                required=True,
+            ),
+        ),
+        Effects(
+            requests="take longer and wait for seats; when too many wait, or too long, they end with TooManyRequests",
+            streams="of watches are exempt",
+            keepalives="are answered in time",
+        ),
+        carried_out_by="apiServer",
+        begins="{apiServer} is slow",
+        ends="{apiServer} is fast again",
     ),
 )
 

@@ -27,6 +27,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
+from kemu.faults.handlers import Handler
+
 SECOND_NS = 1_000_000_000
 MILLISECOND_NS = 1_000_000
 
@@ -179,6 +181,14 @@ class Env(Protocol):
         """End the actor, as a process that gives up: like a crash, but it says why. A supervisor starts it again.
 
         Raises ``asyncio.CancelledError``.
+        """
+        ...
+
+    def on_fault(self, what: str, handler: Handler) -> None:
+        """Say that the actor carries out faults of that kind itself: ``handler`` begins one, and returns what ends it.
+
+        Handlers are called between two steps of the event loop, and do not wait. Kinds: those of
+        :mod:`kemu.faults.kinds` with ``carried_out_by``.
         """
         ...
 

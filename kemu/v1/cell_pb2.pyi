@@ -69,7 +69,7 @@ class Empty(_message.Message):
     def __init__(self) -> None: ...
 
 class Fault(_message.Message):
-    __slots__ = ("id", "partition", "step")
+    __slots__ = ("id", "partition", "step", "by_actors")
     class Partition(_message.Message):
         __slots__ = ("a", "b", "one_way")
         A_FIELD_NUMBER: _ClassVar[int]
@@ -86,13 +86,22 @@ class Fault(_message.Message):
         actor: str
         step: str
         def __init__(self, actor: _Optional[str] = ..., step: _Optional[str] = ...) -> None: ...
+    class ByActors(_message.Message):
+        __slots__ = ("what", "parameters")
+        WHAT_FIELD_NUMBER: _ClassVar[int]
+        PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+        what: str
+        parameters: bytes
+        def __init__(self, what: _Optional[str] = ..., parameters: _Optional[bytes] = ...) -> None: ...
     ID_FIELD_NUMBER: _ClassVar[int]
     PARTITION_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
+    BY_ACTORS_FIELD_NUMBER: _ClassVar[int]
     id: str
     partition: Fault.Partition
     step: Fault.Step
-    def __init__(self, id: _Optional[str] = ..., partition: _Optional[_Union[Fault.Partition, _Mapping]] = ..., step: _Optional[_Union[Fault.Step, _Mapping]] = ...) -> None: ...
+    by_actors: Fault.ByActors
+    def __init__(self, id: _Optional[str] = ..., partition: _Optional[_Union[Fault.Partition, _Mapping]] = ..., step: _Optional[_Union[Fault.Step, _Mapping]] = ..., by_actors: _Optional[_Union[Fault.ByActors, _Mapping]] = ...) -> None: ...
 
 class HealRequest(_message.Message):
     __slots__ = ("id",)

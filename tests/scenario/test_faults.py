@@ -35,6 +35,7 @@ lostRenames: {actor: kubelet/*}
 restore: {actor: store, age: 20s}
 staleReads: {apiServer: apiserver/1, by: 20s}
 cutWatches: {of: scheduler/*, compacted: true}
+slowApi: {apiServer: apiserver/*, by: {exponential: {mean: 2s}}, all: true}
 reset: {between: [kubelet/*, apiserver/*], share: 50%}
 halfOpen: {between: [kubelet/*, apiserver/*]}
 crash: {actor: store, restart: false}

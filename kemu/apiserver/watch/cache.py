@@ -135,6 +135,13 @@ class Collection:
         self._unindex(old)
         return self._remember(Change(revision, None, old))
 
+    def forget_past(self, revision: int) -> None:
+        """Watches from before ``revision`` cannot be resumed any more."""
+        self.oldest = revision
+        self._revisions.clear()
+        self._changes.clear()
+        self._pasts.clear()
+
     def changes_after(self, revision: int, selection: Selection) -> list[Change]:
         """What happened after ``revision``, which must not be before :attr:`oldest`, at the selection's place of an
         index: changes of objects that had or got its value there.
@@ -263,6 +270,11 @@ class WatchCache:
         else:
             change, message = collection.put(Entry(key, pair.mod_revision, pair.value))
             self.on_change(collection, change, message)
+
+    def forget_past(self) -> None:
+        """Only watches that have seen everything can be resumed."""
+        for collection in self.collections.values():
+            collection.forget_past(self.revision)
 
     def advance(self, revision: int) -> None:
         """All changes up to ``revision`` have been applied."""

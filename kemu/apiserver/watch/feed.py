@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import grpc
@@ -19,7 +19,7 @@ from kemu.apiserver.watch.cache import WatchCache
 from kemu.errors import Compacted, ServiceUnavailable, StoreError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.objects import key_ranges, resources
-from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, Channel, Env
+from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, Channel, Env, Timer
 
 EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
 
@@ -39,8 +39,9 @@ class Feed:
     def __init__(
         self, env: Env, channel: Channel, storage: Storage, cache: WatchCache, lag_s: float, records: bool = False
     ) -> None:
-        self.lag_ns = int(lag_s * SECOND_NS)
-        """How long news from the store is held back."""
+        self._lag_ns = int(lag_s * SECOND_NS)
+        self.on_held: Callable[[], None] = lambda: None
+        """Told of each message that is held back."""
         self._records = records
         """Log what the store did, in place of a store that cannot: a real etcd."""
         self._env = env
@@ -50,8 +51,20 @@ class Feed:
         self._received = 0
         """Revision up to which everything has arrived, though perhaps not been applied."""
         self._held: deque[tuple[int, Any]] = deque()
-        """(when due, message), oldest first."""
+        """(when it came, message), oldest first."""
+        self._timer: Timer | None = None
+        """When the oldest one is due."""
         self._call: Any = None
+
+    @property
+    def lag_ns(self) -> int:
+        """How long news from the store is held back."""
+        return self._lag_ns
+
+    @lag_ns.setter
+    def lag_ns(self, lag_ns: int) -> None:
+        self._lag_ns = lag_ns
+        self._release()
 
     async def load(self) -> None:
         """List the whole store, once it can be reached."""
@@ -139,10 +152,11 @@ class Feed:
                 self._record(response.events)
         now_ns = self._env.clock.now_ns()
         # While the cluster is being set up the clock stands still, and everybody is up to date.
-        if self._held or (self.lag_ns and now_ns):
-            self._held.append((now_ns + self.lag_ns, response))
+        if self._held or (self._lag_ns and now_ns):
+            self._held.append((now_ns, response))
+            self.on_held()
             if len(self._held) == 1:
-                self._env.clock.call_at_ns(now_ns + self.lag_ns, self._release)
+                self._timer = self._env.clock.call_at_ns(now_ns + self._lag_ns, self._release)
         else:
             self._apply(response)
 
@@ -163,11 +177,14 @@ class Feed:
 
     def _release(self) -> None:
         """Apply what is due."""
-        clock, held = self._env.clock, self._held
-        while held and held[0][0] <= clock.now_ns():
+        clock, held, lag_ns = self._env.clock, self._held, self._lag_ns
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while held and held[0][0] + lag_ns <= clock.now_ns():
             self._apply(held.popleft()[1])
         if held:
-            clock.call_at_ns(held[0][0], self._release)
+            self._timer = clock.call_at_ns(held[0][0] + lag_ns, self._release)
 
     def _apply(self, response: Any) -> None:
         cache = self._cache

@@ -6,10 +6,13 @@ not among them: ``simulation`` carries them out at once.
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kemu.faults.handlers import Handlers
+from kemu.faults.kinds import KINDS, Kind
 from kemu.runtime import random_streams
 from kemu.runtime.rpc import impairments
 from kemu.runtime.rpc.networks import Network
@@ -23,8 +26,9 @@ Begin = Callable[[str, Mapping[str, Any]], End | None]
 class Faults:
     """Those in force, by their ids."""
 
-    def __init__(self, network: Network, seed: int) -> None:
+    def __init__(self, network: Network, handlers: Handlers, seed: int) -> None:
         self._network = network
+        self._handlers = handlers
         self._seed = seed
         self._ends: dict[str, End] = {}
         self._begin: dict[str, Begin] = {
@@ -32,6 +36,7 @@ class Faults:
             "reset": self._reset,
             "halfOpen": self._half_open,
             **{what: self._impairment(what) for what in impairments.KINDS},
+            **{kind.name: functools.partial(self._by_actors, kind) for kind in KINDS.values() if kind.carried_out_by},
         }
         """By the name of the kind."""
 
@@ -75,3 +80,7 @@ class Faults:
 
     def _half_open(self, fault: str, parameters: Mapping[str, Any]) -> None:
         self._network.mute(fault, *parameters["between"])
+
+    def _by_actors(self, kind: Kind, fault: str, parameters: Mapping[str, Any]) -> End | None:
+        self._handlers.begin(fault, kind.name, parameters)
+        return functools.partial(self._handlers.end, fault) if kind.lasts else None

@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from kemu import errors
+from kemu.faults.handlers import Handler, Handlers
 from kemu.faults.hits import CHAOS, Hits
 from kemu.runtime import distributions, random_streams, tasks
 from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink
@@ -103,6 +104,9 @@ class SimEnv(Owner):
     def exit(self, why: str) -> NoReturn:
         self._runtime._exit(self, why)
 
+    def on_fault(self, what: str, handler: Handler) -> None:
+        self._runtime.handlers.add(self.name, what, handler)
+
     def ready(self) -> None:
         if not self.is_ready and self.condition is not Condition.DEAD:
             self.is_ready = True
@@ -147,7 +151,10 @@ class SimRuntime:
         self.hits = Hits(lambda kind, data: self._log(CHAOS, kind, data))
         self.network = Network(wires.to, self._connection_lost, wires.keepalive_timeout_s, self.hits.strike)
         self.network.partitions.keepalive_time_s = wires.keepalive_time_s
-        self.faults = Faults(self.network, seed)
+        self.handlers = Handlers(
+            self.hits.strike, lambda fault, actor: random_streams.random_stream(seed, "fault", fault, actor)
+        )
+        self.faults = Faults(self.network, self.handlers, seed)
         self.faults.add(DiskFaultKinds(self).begins)
         self._specs: dict[str, ActorSpec] = {}
         self._envs: dict[str, SimEnv | Departed] = {}
@@ -397,6 +404,7 @@ class SimRuntime:
         return env if isinstance(env, SimEnv) else None
 
     def _depart(self, env: SimEnv) -> None:
+        self.handlers.remove(env.name)
         self._envs[env.name] = Departed(env.incarnation, env.is_ready)
         if env.stopped is not None:
             tasks.wake(env.stopped)

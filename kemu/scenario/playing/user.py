@@ -129,13 +129,17 @@ class User:
             await self._insist(lambda: self._client.update_status(created))
 
     async def _insist(self, request: Callable[[], Awaitable[T]]) -> T:
-        """Ask again while the API server, or the store behind it, is away."""
+        """Ask again while the API server, or the store behind it, is away or overloaded."""
         backoff = streams.Backoff(self._env, RETRY_INITIAL_S, RETRY_MAX_S)
         while True:
             try:
                 return await request()
             except errors.ServiceUnavailable:
-                await self._env.clock.sleep(backoff.next_s())
+                pass
+            except errors.TooManyRequests as error:
+                if not error.retry_after_s:
+                    raise
+            await self._env.clock.sleep(backoff.next_s())
 
     async def _create(self, message: M) -> M:
         """Create an object, also across the loss of the connection, when nobody knows whether it was created."""
@@ -143,6 +147,8 @@ class User:
             return await self._client.create(message)
         except errors.ServiceUnavailable:
             pass
+        except errors.TooManyRequests:
+            return await self._insist(lambda: self._client.create(message))
         plural, metadata = resources.of(message).plural, message.metadata  # type: ignore[attr-defined]
         while True:
             try:

@@ -148,6 +148,9 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
     async def Inject(self, request: cell_pb2.Fault, context: Any) -> cell_pb2.Empty:
         if request.HasField("step"):
             self.host.arm(request.id, request.step.actor, request.step.step)
+        elif request.HasField("by_actors"):
+            parameters = msgpack.unpackb(request.by_actors.parameters, strict_map_key=False)
+            self.host.handlers.begin(request.id, request.by_actors.what, parameters)
         else:
             partition = request.partition
             self.host.partition(request.id, partition.a, partition.b, one_way=partition.one_way)

@@ -20,6 +20,8 @@ import grpc
 import grpc.aio
 
 from kemu.errors import ActorFailed, SimulationError
+from kemu.faults.handlers import Handler, Handlers
+from kemu.faults.hits import CHAOS, Hits
 from kemu.runtime import file_names, random_streams, runtimes, tasks
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray.cell import channels, files, inbound, wall_clocks
@@ -61,6 +63,10 @@ class Host:
         """Ends the process of an actor that has ended itself."""
         self.outside: set[str] = set()
         """Targets of processes that are not actors, such as a real etcd."""
+        self.hits = Hits(lambda kind, data: self.log(self.clock.now_ns(), CHAOS, kind, data))
+        self.handlers = Handlers(
+            self.hits.strike, lambda fault, actor: random_streams.random_stream(self.seed, "fault", fault, actor)
+        )
         self._armed: dict[str, dict[str, str]] = {}
         """By actor: the steps at which it is to crash, and the faults that say so."""
 
@@ -89,6 +95,7 @@ class Host:
         for steps in self._armed.values():
             for step in [step for step, armed in steps.items() if armed == fault]:
                 del steps[step]
+        self.handlers.end(fault)
         self.network.heal(fault)
 
     # Actors
@@ -178,6 +185,7 @@ class Host:
 
     def _drop(self, resident: Resident) -> None:
         self.residents.pop(resident.name, None)
+        self.handlers.remove(resident.name)
         resident.drop()
         self.network.leave(resident.peer)
 
@@ -280,6 +288,9 @@ class Resident:
 
     def exit(self, why: str) -> NoReturn:
         self._host.exit(self, why)
+
+    def on_fault(self, what: str, handler: Handler) -> None:
+        self._host.handlers.add(self.name, what, handler)
 
     def ready(self) -> None:
         if not self.is_ready.done():

@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import grpc.aio
+import msgpack
 
 from kemu.errors import SimulationError
+from kemu.faults.kinds import Kind
 from kemu.runtime import tasks
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray.cell import hosts
@@ -357,7 +359,18 @@ class Fleet:
         if remote.up.is_set():  # otherwise it is told when it is
             await self._brief(remote)
 
-    # Partitions
+    # Faults
+
+    async def inject(self, fault: str, kind: Kind, parameters: Mapping[str, Any]) -> None:
+        """One that actors carry out themselves. Raises ValueError for a fault that is there."""
+        if fault in self._faults:
+            raise ValueError(f"a fault {fault!r} is in force already")
+        data: bytes = msgpack.packb(parameters)
+        message = cell_pb2.Fault(id=fault, by_actors=cell_pb2.Fault.ByActors(what=kind.name, parameters=data))
+        if kind.lasts:
+            self._faults[fault] = message
+        self._host.handlers.begin(fault, kind.name, parameters)
+        await self._tell_all(lambda remote: remote.inject(message))
 
     async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool) -> None:
         """Raises ValueError for a fault that is there."""

@@ -300,10 +300,14 @@ class RayRuntime:
     # Faults of the network
 
     async def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
-        if what != "partition":
-            raise ValueError(f"{what} is impossible on Ray: {kinds.KINDS[what].not_on_ray}")
-        a, b = parameters["between"]
-        await self.partition(fault, a, b, parameters["oneWay"])
+        kind = kinds.KINDS[what]
+        if kind.not_on_ray:
+            raise ValueError(f"{what} is impossible on Ray: {kind.not_on_ray}")
+        if kind.carried_out_by:
+            await self._fleet.inject(fault, kind, parameters)
+        else:
+            a, b = parameters["between"]
+            await self.partition(fault, a, b, parameters["oneWay"])
 
     async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool = False) -> None:
         await self._fleet.partition(fault, a, b, one_way)
