@@ -482,8 +482,9 @@ class History:
     def _on_fault(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["faults"] += 1
         fault = Fault(data["id"], data["what"], time_ns, data)
-        # A crash strikes at once.
-        fault.hits = {(who, ""): time_ns for key in ("actors", "nodes") for who in data.get(key, ())}
+        # A crash strikes at once, unless it waits for a step.
+        if "step" not in data:
+            fault.hits = {(who, ""): time_ns for key in ("actors", "nodes") for who in data.get(key, ())}
         self.faults.append(fault)
 
     def _on_hit(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 
@@ -22,6 +22,8 @@ class Form(enum.Enum):
     """Two of those; resolved, two lists of names."""
     NODES = enum.auto()
     """A node or a pattern; resolved, a list of the names of kubelets."""
+    ZONE = enum.auto()
+    """A zone; resolved, a list of the names of the kubelets of its nodes."""
     API_SERVERS = enum.auto()
     """As ACTORS, but of API servers only."""
     TIME = enum.auto()
@@ -40,7 +42,7 @@ class Form(enum.Enum):
     """A step of an actor's work: see STEPS."""
 
 
-OF_ACTORS = (Form.ACTORS, Form.SIDES, Form.NODES, Form.API_SERVERS)
+OF_ACTORS = (Form.ACTORS, Form.SIDES, Form.NODES, Form.ZONE, Form.API_SERVERS)
 """Forms that hold patterns."""
 
 STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -130,9 +132,17 @@ _ALL = (
                 "The machine of a node, with its kubelet and all its containers; or a pattern.",
                 alternative=True,
             ),
+            Parameter("zone", Form.ZONE, "All machines whose nodes are labelled with this zone.", alternative=True),
             Parameter("restart", Form.SWITCH, "Whether it comes back; true by default.", default=True),
-            Parameter("powerOff", Form.SWITCH, "Of a node: no connection is reset; only keepalive tells.", built=False),
-            Parameter("step", Form.STEP, "Of an actor: when it comes to this step next.", built=False),
+            Parameter(
+                "powerOff",
+                Form.SWITCH,
+                "Of machines: no connection is reset, and nobody refuses new ones; only keepalive tells.",
+                default=False,
+            ),
+            Parameter(
+                "step", Form.STEP, "Of an actor: it dies when it comes to this step next; for counts from then on."
+            ),
         ),
         Effects(
             requests="end with UNAVAILABLE behind what the dead actor had sent; whether they were carried out is open",
@@ -146,7 +156,8 @@ _ALL = (
         "partition",
         "Messages between two sides are held back; connections that stay cut for too long break.",
         (
-            _BETWEEN,
+            replace(_BETWEEN, required=False, alternative=True),
+            Parameter("zone", Form.ZONE, "Between the machines of this zone and everybody else.", alternative=True),
             Parameter(
                 "oneWay", Form.SWITCH, "Only messages from the first side to the second are held back.", default=False
             ),

@@ -134,7 +134,7 @@ def workload(rest: str, name: str = "w") -> str:
         ("chaos: [{crash: {actor: store}}]", "spec.chaos[0]", "either at or every"),
         ("chaos: [{at: 1s, crash: {actor: kubelet/x}}]", "spec.chaos[0].crash.actor", "no actor is called"),
         ("chaos: [{at: 1s, crash: {actor: me}}]", "spec.chaos[0].crash.actor", "not an actor"),
-        ("chaos: [{at: 1s, crash: {}}]", "spec.chaos[0].crash", "has no victim: one of actor or node"),
+        ("chaos: [{at: 1s, crash: {}}]", "spec.chaos[0].crash", "has no victim: one of actor, node or zone"),
         ("chaos: [{at: 1s, crash: {node: x}}]", "spec.chaos[0].crash.node", "no node with a kubelet is called x"),
         ("chaos: [{at: 1s, crash: {node: '*', actor: store}}]", "spec.chaos[0].crash.actor", "second victim beside node"),
         ("chaos: [{at: 1s, crash: {node: '*', share: 0%}}]", "spec.chaos[0].crash.share", "more than 0"),

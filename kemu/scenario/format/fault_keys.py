@@ -49,6 +49,7 @@ _SHAPES: Mapping[Form, Shape] = {
     Form.ACTORS: ListOr(_ACTOR),
     Form.SIDES: ListOf(ListOr(_ACTOR), 2),
     Form.NODES: ListOr(Text(r"[^\s/]+", "a node, or a pattern")),
+    Form.ZONE: Text(r"[^\s/]+", "a zone: what topology.kubernetes.io/zone says of a node"),
     Form.API_SERVERS: ListOr(Text(r"apiserver/[^\s]+", "an API server such as apiserver/0, or a pattern")),
     Form.TIME: TIME,
     Form.SECONDS: SECONDS,

@@ -9,7 +9,7 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kemu.faults.kinds import KINDS, OF_ACTORS, Form, Kind
+from kemu.faults.kinds import KINDS, OF_ACTORS, STEPS, Form, Kind
 from kemu.scenario import scenarios
 from kemu.scenario.arrivals import expected_repeats
 from kemu.scenario.format.documents import Path, nearest
@@ -25,11 +25,14 @@ _CHOICE = ("all", "count", "share")
 class FaultReader:
     """Makes the faults of ``chaos``, and reports what is wrong with them."""
 
-    def __init__(self, report: Report, duration_ns: int, actors: Sequence[str]) -> None:
-        """``actors``: the names of all that the scenario has or will have."""
+    def __init__(
+        self, report: Report, duration_ns: int, actors: Sequence[str], zones: Mapping[str, Sequence[str]]
+    ) -> None:
+        """``actors``: the names of all that the scenario has or will have. ``zones``: the kubelets of each zone."""
         self.report = report
         self.duration_ns = duration_ns
         self.actors = actors
+        self.zones = zones
 
     def read_all(self, checked: Sequence[Any], path: Path) -> tuple[scenarios.Fault, ...]:
         made = [self._read(index, item, (*path, index)) for index, item in enumerate(checked) if isinstance(item, dict)]
@@ -47,6 +50,8 @@ class FaultReader:
         for parameter in kind.parameters:
             if parameter.form in OF_ACTORS and parameter.name in detail:
                 actors[parameter.name] = self._groups(parameter.form, detail[parameter.name], (*where, parameter.name))
+        if kind.name == "crash":
+            self._check_crash(detail, actors, where)
         return scenarios.Fault(
             item.get("id", f"{kind.name}-{index}"),
             kind.name,
@@ -80,6 +85,8 @@ class FaultReader:
 
     def _groups(self, form: Form, value: Any, path: Path) -> tuple[tuple[str, ...], ...]:
         """Patterns of actors: one group, or the two sides."""
+        if form is Form.ZONE:
+            return (self._zone(value, path),)
         if form is not Form.SIDES:
             return (self._patterns(form, value, path),)
         if len(value) > 2:
@@ -87,6 +94,28 @@ class FaultReader:
         return tuple(
             self._patterns(form, side, (*path, number)) for number, side in enumerate(value[:2]) if side is not INVALID
         )
+
+    def _zone(self, zone: str, path: Path) -> tuple[str, ...]:
+        if zone not in self.zones:
+            self.report.add(path, f"no node is in a zone called {zone}", nearest(zone, self.zones))
+        return tuple(self.zones.get(zone, ()))
+
+    def _check_crash(
+        self, detail: Mapping[str, Any], actors: Mapping[str, tuple[tuple[str, ...], ...]], path: Path
+    ) -> None:
+        """Whether the victim can die in that manner."""
+        if detail.get("powerOff") and "actor" in detail:
+            self.report.add((*path, "powerOff"), "belongs to node and zone, not to actor", key=True)
+        step = detail.get("step")
+        if step in (None, INVALID):
+            return
+        if "actor" not in detail:
+            self.report.add((*path, "step"), "belongs to actor", key=True)
+        for pattern in actors.get("actor", ((),))[0]:
+            kind = pattern.partition("/")[0]
+            if step not in STEPS.get(kind, ()):
+                steps = ", ".join(STEPS.get(kind, ())) or "none"
+                self.report.add((*path, "step"), f"{pattern} has no such step; its steps: {steps}")
 
     def _patterns(self, form: Form, value: Sequence[Any], path: Path) -> tuple[str, ...]:
         patterns = []
@@ -112,7 +141,7 @@ class FaultReader:
         said = [key for key in _CHOICE if detail.get(key)]
         for key in said[1:]:
             self.report.add((*path, key), f"cannot stand beside {said[0]}", key=True)
-        if detail.get("all"):
+        if detail.get("all") or "zone" in detail:
             return scenarios.VictimCount(share=1.0)
         return scenarios.VictimCount(detail.get("count", 1), detail.get("share"))
 

@@ -30,6 +30,7 @@ from kemu.scenario.loading import clusters, controllers, faults, manifests, matr
 Variant = Mapping[str, Any]
 """Path below spec → value."""
 
+_ZONE = "topology.kubernetes.io/zone"
 MAX_VARIANTS = 1000
 
 
@@ -248,7 +249,10 @@ class _Loading:
             raw_workloads=_names(raw.get("workloads")),
             stated=[*self._stated, *_created(raw.get("events"))],
         )
-        chaos = faults.FaultReader(report, last_ns, names.actors).read_all(spec.get("chaos", []), ("spec", "chaos"))
+        zones = _zones(nodes, timeline.events)
+        chaos = faults.FaultReader(report, last_ns, names.actors, zones).read_all(
+            spec.get("chaos", []), ("spec", "chaos")
+        )
         self._check_names(raw, declared, names, timeline)
         expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
         until = self._until(spec, raw, names, last_ns)
@@ -527,6 +531,16 @@ def _names(items: Any) -> list[str]:
         for item in (items if isinstance(items, list) else [])
         if isinstance(item, dict) and isinstance(item.get("name"), str)
     ]
+
+
+def _zones(nodes: Sequence[scenarios.Node], events: Sequence[scenarios.Event]) -> dict[str, list[str]]:
+    """The kubelets of each zone, also of nodes that are added later."""
+    zones: dict[str, list[str]] = {}
+    for node in (*nodes, *(node for event in events for node in event.nodes)):
+        zone = node.message.metadata.labels.get(_ZONE)
+        if zone:
+            zones.setdefault(zone, []).append(f"kubelet/{node.name}")
+    return zones
 
 
 def _created(items: Any) -> Iterator[tuple[str, str, str]]:

@@ -67,8 +67,10 @@ class Chaos:
                 task.cancel()
 
     async def _once(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
-        if fault.what == "crash" and "node" in fault.actors:
+        if fault.what == "crash" and "actor" not in fault.actors:
             await self._crash_machines(fault, fault_id, stream)
+        elif "step" in fault.parameters:
+            await self._crash_at_step(fault, fault_id, stream)
         elif fault.what == "crash":
             await self._crash(fault, fault_id, stream)
         elif fault.what == "tornWrite":
@@ -85,10 +87,14 @@ class Chaos:
             down[name] = None
             self._log("chaos.begin", {"id": fault_id, "what": "crash", "actors": [name]})
             await self._runtime.crash(name)
+        await self._restart_later(fault, fault_id, chosen)
+
+    async def _restart_later(self, fault: Fault, fault_id: str, names: Sequence[str]) -> None:
+        down = self._machines.down
         if not fault.parameters["restart"]:
             return
         await self._env.clock.sleep((fault.for_ns or RESTART_AFTER_NS) / SECOND_NS)
-        for name in chosen:
+        for name in names:
             # It may have been removed meanwhile, or even replaced; or its machine has gone off, or on again.
             if name in down and name in self._roster and not self._machines.is_off(name.removeprefix(PREFIX)):
                 del down[name]
@@ -124,21 +130,52 @@ class Chaos:
             await self._runtime.restart(name)
         self._log("chaos.end", {"id": fault_id} if hits is None else {"id": fault_id, "hits": hits})
 
+    async def _crash_at_step(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
+        chosen = self._choose(fault.actors["actor"][0], fault.choice, stream)
+        armed = [self._env.spawn(self._strike(fault, fault_id, name), f"{fault_id} {name}") for name in chosen]
+        try:
+            for task in armed:
+                await task
+        finally:
+            for task in armed:
+                task.cancel()
+
+    async def _strike(self, fault: Fault, fault_id: str, name: str) -> None:
+        """Wait until the actor comes to the step; it may never do."""
+        step = fault.parameters["step"]
+        self._log("chaos.begin", {"id": fault_id, "what": "crash", "actors": [name], "step": step})
+        await self._runtime.crash(name, step)
+        self._machines.down[name] = None
+        self._log("chaos.hit", {"id": fault_id, "actor": name})
+        await self._restart_later(fault, fault_id, [name])
+
     async def _crash_machines(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
         machines = self._machines
+        ((patterns,),) = fault.actors.values()
+        kubelets = self._choose(patterns, fault.choice, stream)
+        victims = [node for node in (kubelet.removeprefix(PREFIX) for kubelet in kubelets) if not machines.is_off(node)]
+        silently = fault.parameters["powerOff"] and bool(victims)
+        if silently:
+            # What has no power neither resets its connections nor refuses new ones.
+            between = self._apart([PREFIX + node for node in victims])
+            await self._runtime.inject(fault_id, "partition", {"between": between, "oneWay": False})
         chosen = []
-        for kubelet in self._choose(fault.actors["node"][0], fault.choice, stream):
-            node = kubelet.removeprefix(PREFIX)
-            if not machines.is_off(node):
-                self._log("chaos.begin", {"id": fault_id, "what": "crash", "nodes": [node]})
-                if await machines.switch_off(node, "crash"):
-                    chosen.append(node)
+        for node in victims:
+            self._log("chaos.begin", {"id": fault_id, "what": "crash", "nodes": [node]})
+            if await machines.switch_off(node, "crash"):
+                chosen.append(node)
         if not fault.parameters["restart"]:
             return
         await self._env.clock.sleep((fault.for_ns or RESTART_AFTER_NS) / SECOND_NS)
+        if silently:
+            await self._runtime.heal(fault_id)
         for node in chosen:
             await machines.switch_on(node)
             self._log("chaos.end", {"id": fault_id})
+
+    def _apart(self, group: Sequence[str]) -> list[list[str]]:
+        """These actors, and all others."""
+        return [sorted(group), sorted(name for name in self._roster if name not in group)]
 
     async def _inject(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
         parameters = {**self._resolved(fault, stream), **fault.parameters}
@@ -154,6 +191,8 @@ class Chaos:
     def _resolved(self, fault: Fault, stream: random.Random) -> dict[str, Any]:
         """The actors of each parameter by their names."""
         resolved: dict[str, Any] = {}
+        if "zone" in fault.actors:
+            return {"between": self._apart(self._choose(fault.actors["zone"][0], fault.choice, stream))}
         for name, groups in fault.actors.items():
             chosen = [sorted(self._choose(patterns, fault.choice, stream)) for patterns in groups]
             two_sides = KINDS[fault.what].parameter(name).form is Form.SIDES
