@@ -9,7 +9,7 @@ COUNTERS = (
     "evictions", "oom_kills", "eviction_returns", "preemption_returns", "condition_changes", "reclaims", "nominations",
     "nominations_cleared", "admissions", "admissions_rejected", "bind_conflicts", "bind_errors", "scheduling_attempts",
     "attempts_unschedulable", "write_conflicts", "requests_refused", "requests_throttled", "faults",
-    "search_evaluations", "searches_given_up",
+    "search_evaluations", "searches_given_up", "budget_violations",
 )  # fmt: skip
 
 

@@ -6,7 +6,20 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from kemu.checks import caches, identities, journals, limits, loops, nodes, priorities, rates, waiting, watches, writes
+from kemu.checks import (
+    budgets,
+    caches,
+    identities,
+    journals,
+    limits,
+    loops,
+    nodes,
+    priorities,
+    rates,
+    waiting,
+    watches,
+    writes,
+)
 from kemu.checks.history import History
 from kemu.checks.results import Check, Result
 from kemu.runlog.frames import Event
@@ -21,6 +34,7 @@ ALL: tuple[type[Check], ...] = (
     writes.AcknowledgedWritesSurvive,
     journals.JournalIsIntact,
     caches.CacheAgreesWithStore,
+    budgets.VoluntaryEvictionsRespectBudgets,
     priorities.PreemptorsOutrankVictims,
     priorities.NoPriorityInversion,
     waiting.NoPodStarves,
