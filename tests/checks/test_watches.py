@@ -146,6 +146,7 @@ class TestInTime:
             ({"what": "pause", "actors": [ACTOR]}, True),
             ({"what": "crash", "actors": ["apiserver/0"]}, True),
             ({"what": "crash", "actors": ["kubelet/n1"]}, False),
+            ({"what": "crash", "actors": [ACTOR]}, False),
             ({"what": "crash", "nodes": ["n1"]}, False),
             ({"what": "something new"}, True),
         ],

@@ -392,8 +392,11 @@ def _all_faults(results: Sequence[RunResult]) -> dict[str, dict[str, Any]]:
 
 
 def _max_watch_delay_ns(scenario: Scenario, header: Mapping[str, Any]) -> int:
-    """Beyond what the scenario itself makes late. On Ray the machine may be busy for a few seconds of real time."""
-    lag_ns = int(scenario.cache_lag_s * SECOND_NS)
+    """Beyond what the scenario itself makes late: caches that lag, and keepalive that takes its time to notice a dead
+    connection. On Ray the machine may be busy for a few seconds of real time."""
+    timing = scenario.timing
+    keepalive_s = timing.get("keepaliveTime", 0.0) + timing.get("keepaliveTimeout", 0.0)
+    lag_ns = int((scenario.cache_lag_s + keepalive_s) * SECOND_NS)
     busy_ns = int(BUSY_S * header.get("speed", 0) * SECOND_NS)
     return lag_ns + max(scenario.checks.limits.max_watch_delay_ns, busy_ns)
 
