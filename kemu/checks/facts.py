@@ -16,8 +16,8 @@ class Fact:
 
     time_ns: int
     what: str
-    """``created unschedulable nominated nominationCleared bound rejected running preempted evicted oomKilled
-    terminating ended finished deleted``; of a node ``added condition tainted untainted removed``."""
+    """``created attempted scored unschedulable nominated nominationCleared bound rejected running preempted evicted
+    oomKilled terminating ended finished deleted``; of a node ``added condition tainted untainted removed``."""
     node: str = ""
     by: str = ""
     """``preempted``: the preemptor, ``namespace/name``. ``bound``, ``unschedulable``: the scheduler,
@@ -32,6 +32,8 @@ class Fact:
     """Further reasons for the same fact."""
     actor: str = ""
     """``preempted``: the actor that makes room."""
+    amount: int = 0
+    """``scored``: the weighted sum of the plugins' scores."""
 
 
 @dataclass(slots=True)
@@ -88,6 +90,23 @@ class NodeHistory:
     taints: dict[tuple[str, str], None] = field(default_factory=dict)
     """Key and effect, as they are now."""
     present: bool = False
+    allocatable: list[tuple[int, dict[str, int]]] = field(default_factory=list)
+    """Since when how much of each resource; nothing while the node is not there."""
+    written: tuple[str, ...] = ()
+    """What the Node says of it now, of the resources that are measured."""
+
+
+@dataclass(slots=True)
+class Refusal:
+    """Requests of one kind about one object that were refused for one reason."""
+
+    verb: str
+    resource: str
+    namespace: str
+    name: str
+    reason: str
+    first_ns: int
+    count: int = 0
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.checks import sessions
-from kemu.checks.facts import Change, Fact, Fault, NodeHistory, PodHistory, Return
+from kemu.checks.facts import Change, Fact, Fault, NodeHistory, PodHistory, Refusal, Return
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta, pod_phases, quantities, requests
 
@@ -23,6 +23,8 @@ EVICTED = "Evicted"
 MOST_DENIALS = 100
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a mirror pod: the UID of the static pod that it stands for."""
+MEASURED = ("cpu", "memory")
+"""The resources of which utilisation is told."""
 WORKLOAD_LABEL = "kemu.dev/workload"
 """On the pods of a scenario's workload."""
 
@@ -43,6 +45,8 @@ class History:
         self.counts: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         """Refused requests, as ``bind pods: Conflict``."""
+        self.refusals: dict[tuple[str, str, str, str, str], Refusal] = {}
+        """By verb, resource, namespace, name and reason."""
         self.denials: list[tuple[int, Mapping[str, Any]]] = []
         """The first of the user's requests that were refused: when, and ``user.refused``."""
         self.kinds: Counter[str] = Counter()
@@ -93,6 +97,7 @@ class History:
             "store.txn": self._on_txn,
             "store.recovered": self._on_recovered,
             "sched.attempt": self._on_attempt,
+            "sched.scores": self._on_scores,
             "sched.search": self._on_search,
             "sched.victim": self._on_victim,
             "rescheduler.victim": self._on_victim,
@@ -295,12 +300,19 @@ class History:
         if value is None:
             history.present = False
             history.conditions, history.taints = {}, {}
+            history.allocatable.append((time_ns, {}))
+            history.written = ()
             history.facts.append(Fact(time_ns, "removed", name))
             return
         node = core_v1_pb2.Node.FromString(value)
         if not history.present:
             history.present = True
             history.facts.append(Fact(time_ns, "added", name))
+        stated = node.status.allocatable
+        written = tuple(stated[name].string for name in MEASURED if name in stated)
+        if written != history.written:
+            history.written = written
+            history.allocatable.append((time_ns, requests.resource_list(stated)))
         for condition in node.status.conditions:
             known = history.conditions.get(condition.type)
             if known != condition.status:
@@ -322,13 +334,20 @@ class History:
     def _on_attempt(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["scheduling_attempts"] += 1
         history = self.pods.get(data["uid"])
+        by = actor.removeprefix("scheduler/")
         if history is not None:
             history.attempts += 1
+            history.facts.append(Fact(time_ns, "attempted", data["node"], by=by, reason=data["result"]))
         if data["result"] == "unschedulable":
             self.counts["attempts_unschedulable"] += 1
             if history is not None:
-                by = actor.removeprefix("scheduler/")
                 history.facts.append(Fact(time_ns, "unschedulable", by=by, message=data["message"]))
+
+    def _on_scores(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        history = self.pods.get(data["uid"])
+        if history is not None:
+            by = actor.removeprefix("scheduler/")
+            history.facts += [Fact(time_ns, "scored", node, by=by, amount=total) for node, total in data["totals"]]
 
     def _on_search(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["search_evaluations"] += data["evaluations"]
@@ -476,6 +495,11 @@ class History:
     def _on_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["requests_refused"] += 1
         self.refused[f"{data['verb']} {data['resource']}: {data['reason']}"] += 1
+        key = data["verb"], data["resource"], data["namespace"], data["name"], data["reason"]
+        refusal = self.refusals.get(key)
+        if refusal is None:
+            refusal = self.refusals[key] = Refusal(*key, first_ns=time_ns)
+        refusal.count += 1
         if data["reason"] == "Conflict":
             self.counts["write_conflicts"] += 1
 

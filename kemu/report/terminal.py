@@ -122,10 +122,23 @@ def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
         parts = ", ".join(f"{count} {escape(what)}" for what, count in list(refused.items())[:REFUSALS])
         more = f", {len(refused) - REFUSALS} more kinds" if len(refused) > REFUSALS else ""
         console.print(f"[dim]refused: {parts}{more}[/]", highlight=False)
+    costs = [
+        _cost(name, value) for name, value in verdict["costs"].items() if value and not name.startswith("refused.")
+    ]
+    if costs:
+        console.print("  ".join(costs), highlight=False)
     groups = verdict["waiting"]
     if sum(group["pods"] for group in groups.values()) > 1:
         console.print(waiting_table({"": groups}))
     console.print()
+
+
+def _cost(name: str, value: float) -> str:
+    """``utilisation cpu 34 %``, ``running p99 0.012 s``."""
+    words = name.removesuffix("_s").replace(".", " ").replace("_", " ")
+    if name.startswith("utilisation."):
+        return f"{words} [bold]{100 * value:.0f} %[/]"
+    return f"{words} [bold]{value:.3f} s[/]" if name.endswith("_s") else f"{words} [bold]{value:g}[/]"
 
 
 def waiting_table(by_variant: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Table:

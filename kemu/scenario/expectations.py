@@ -7,14 +7,18 @@ closed at both ends, and an end that is None is open.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.checks import counters
+from kemu.checks import costs, counters
+from kemu.objects import resources
+from kemu.scenario.format import paths
 
-METRICS = ("waiting.p50_s", "waiting.p99_s", "waiting.max_s", "overtaken.p99", "overtaken.max")
-"""What ``compare`` may look at besides the counters; all of them of the pods of one priority or of all."""
+METRICS = ("waiting.p50_s", "waiting.p99_s", "waiting.max_s", "overtaken.p99", "overtaken.max", *costs.COSTS)
+"""What ``metric`` and ``compare`` may look at besides the counters and ``refused.<reason>``."""
+BY_PRIORITY = ("waiting", "overtaken", "running")
+"""The families of metrics that are told of the pods of one priority, too."""
 
 COUNTERS = counters.COUNTERS
 
@@ -44,6 +48,8 @@ class Statement:
     """``waited``."""
     at_most_ns: int | None = None
     """``waited``."""
+    bounds: Bounds | None = None
+    """``scored``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +125,67 @@ class CheckIs:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricIs:
+    """``{metric: utilisation.cpu, atLeast: 0.6}``"""
+
+    metric: str
+    """One of METRICS, a counter, or ``refused.<reason>``."""
+    priority: int | None
+    bounds: Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedIs:
+    """``{refused: {kind: Pod, name: a, reason: Forbidden}}``; what is None is not asked for."""
+
+    kind: str | None
+    name: str | None
+    """``namespace/name``, or the name alone of an object without a namespace."""
+    reason: str | None
+    verb: str | None
+    bounds: Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class EventIs:
+    """``{event: {reason: Preempted, about: a}}``; what is None is not asked for."""
+
+    reason: str
+    about: str | None
+    """Name, or ``namespace/name``."""
+    kind: str | None
+    bounds: Bounds
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectIs:
+    """``{object: {kind: Pod, name: a}, field: spec.priority, equals: 1000}``, at the end of the run."""
+
+    kind: str
+    namespace: str
+    name: str
+    field: tuple[str | int, ...]
+    """Steps of its path; empty: the object as a whole."""
+    states_value: bool
+    equals: Any
+    bounds: Bounds
+    exists: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FaultIs:
+    """``{fault: the-store-dies, hit: true}``"""
+
+    fault: str
+    hit: bool
+
+
+@dataclass(frozen=True, slots=True)
 class InOrder:
-    """``{order: [{pod: c, bound: {}}, {pod: d, bound: {}}]}``: the first such fact of each, one before the next."""
+    """``{order: [{pod: c, bound: {}}, {pod: d, bound: {}}]}``: the first such fact of each, one before the next.
+
+    A step that stands there again means the next such fact.
+    """
 
     steps: tuple[PodIs, ...]
 
@@ -139,7 +204,20 @@ class Comparison:
     at_most: float | None
 
 
-Subject = PodIs | PodsAre | NodeIs | CounterIs | CheckIs | InOrder | Comparison
+Subject = (
+    PodIs
+    | PodsAre
+    | NodeIs
+    | CounterIs
+    | CheckIs
+    | MetricIs
+    | RefusedIs
+    | EventIs
+    | ObjectIs
+    | FaultIs
+    | InOrder
+    | Comparison
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +257,26 @@ def unique(expectation: Expectation, ids: dict[str, int]) -> Expectation:
 def cannot_end_a_run(expectation: Expectation) -> str:
     """Why this can not be ``until``; empty if it can."""
     subject = expectation.subject
-    if isinstance(subject, Comparison | CheckIs):
+    if isinstance(subject, Comparison | CheckIs | MetricIs | ObjectIs):
         return "must be something that happens during the run"
     if isinstance(subject, PodIs | PodsAre | NodeIs) and subject.statement.never:
         return "must be something that happens, not something that does not"
     return ""
+
+
+def speaks_of_scores(expectations: Iterable[Expectation]) -> bool:
+    """Whether schedulers have to log the scores of nodes, which they do not by themselves."""
+    return any(
+        statement.what == "scored"
+        for expectation in expectations
+        for statement in (
+            [expectation.subject.statement]
+            if isinstance(expectation.subject, PodIs | PodsAre)
+            else [step.statement for step in expectation.subject.steps]
+            if isinstance(expectation.subject, InOrder)
+            else []
+        )
+    )
 
 
 def _name(subject: Subject) -> str:
@@ -205,6 +298,17 @@ def _name(subject: Subject) -> str:
             words = [subject.counter]
         case CheckIs():
             words = [subject.check]
+        case MetricIs():
+            words = [subject.metric]
+        case RefusedIs():
+            name = (subject.name or "").removeprefix("default/")
+            words = ["refused", *filter(None, [subject.verb, name or subject.kind, subject.reason])]
+        case EventIs():
+            words = ["event", *filter(None, [subject.about, subject.reason])]
+        case ObjectIs():
+            words = [subject.kind, subject.name, *(str(step) for step in subject.field)]
+        case FaultIs():
+            words = [subject.fault, *(["hit"] if subject.hit else ["missed"])]
         case InOrder():
             words = ["order", *(step.pod.removeprefix("default/") for step in subject.steps)]
         case Comparison():
@@ -224,6 +328,17 @@ def _subject(checked: Mapping[str, Any]) -> Subject | None:
             return CounterIs(checked["counter"], _bounds(checked))
         if "check" in checked:
             return CheckIs(checked["check"], checked.get("holds", True))
+        if "metric" in checked:
+            return MetricIs(checked["metric"], checked.get("priority"), _bounds(checked))
+        if "refused" in checked:
+            return _refused(checked["refused"])
+        if "event" in checked:
+            event = checked["event"]
+            return EventIs(event["reason"], event.get("about"), event.get("kind"), _times(event))
+        if "object" in checked:
+            return _object(checked)
+        if "fault" in checked:
+            return FaultIs(checked["fault"], checked.get("hit", True))
         if "order" in checked:
             steps = (PodIs(full_name(step["pod"]), _statement(step)) for step in checked["order"])
             return InOrder(tuple(steps))
@@ -238,6 +353,24 @@ def _subject(checked: Mapping[str, Any]) -> Subject | None:
         )
     except (LookupError, AttributeError, TypeError, ValueError):
         return None  # a part of it was refused and reported
+
+
+def _refused(refused: Mapping[str, Any]) -> RefusedIs:
+    kind, name = refused.get("kind"), refused.get("name")
+    if name is not None and (kind is None or kind not in resources.BY_KIND or resources.BY_KIND[kind].namespaced):
+        name = full_name(name)
+    return RefusedIs(kind, name, refused.get("reason"), refused.get("verb"), _times(refused))
+
+
+def _object(checked: Mapping[str, Any]) -> ObjectIs:
+    target = checked["object"]
+    field = paths.parse(checked["field"], "spec.priority") if "field" in checked else ()
+    bounds = Bounds(None, checked.get("atLeast"), checked.get("atMost"))
+    namespace = target.get("namespace", "default")
+    return ObjectIs(
+        target["kind"], namespace, target["name"], field, "equals" in checked, checked.get("equals"), bounds,
+        checked.get("exists", True),
+    )  # fmt: skip
 
 
 def _pods(checked: Mapping[str, Any]) -> PodsAre:
@@ -293,6 +426,7 @@ def _without(checked: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 def _fact(what: str, detail: Mapping[str, Any], *, never: bool) -> Statement:
     by = detail.get("by")
+    bounds = _bounds(detail)
     return Statement(
         what,
         never,
@@ -302,7 +436,14 @@ def _fact(what: str, detail: Mapping[str, Any], *, never: bool) -> Statement:
         phase=detail.get("phase"),
         after_ns=detail.get("after"),
         before_ns=detail.get("before"),
+        bounds=None if bounds == Bounds() else bounds,
     )
+
+
+def _times(checked: Mapping[str, Any]) -> Bounds:
+    """How often; at least once where nothing is said."""
+    bounds = _bounds(checked)
+    return Bounds(at_least=1) if bounds == Bounds() else bounds
 
 
 def _bounds(checked: Mapping[str, Any]) -> Bounds:

@@ -6,11 +6,11 @@ early is None, never True.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.checks import waiting
 from kemu.checks.counters import counts
 from kemu.checks.facts import Fact, PodHistory
 from kemu.checks.history import History
@@ -18,16 +18,21 @@ from kemu.checks.results import Result, counted, seconds
 from kemu.k8s import meta_v1_pb2
 from kemu.objects import selectors
 from kemu.objects.conversion import convert
+from kemu.scenario import evidence
 from kemu.scenario.expectations import (
-    Bounds,
     CheckIs,
     Comparison,
     CounterIs,
+    EventIs,
     Expectation,
+    FaultIs,
     InOrder,
+    MetricIs,
     NodeIs,
+    ObjectIs,
     PodIs,
     PodsAre,
+    RefusedIs,
     Selection,
     Statement,
 )
@@ -62,6 +67,8 @@ _Answer = tuple[bool | None, str]
 
 _PHRASES = {
     "created": "created",
+    "attempted": "attempted",
+    "scored": "scored",
     "unschedulable": "found unschedulable",
     "nominated": "nominated",
     "nominationCleared": "stripped of its nomination",
@@ -99,6 +106,16 @@ def judge(expectation: Expectation, outcome: Outcome) -> Judgement:
             holds, detail = _check_is(subject, outcome)
         case InOrder():
             holds, detail = _in_order(subject, outcome)
+        case MetricIs():
+            holds, detail = evidence.metric_is(subject, outcome.history, finished=outcome.finished)
+        case RefusedIs():
+            holds, detail = evidence.refused_is(subject, outcome.history, finished=outcome.finished)
+        case EventIs():
+            holds, detail = evidence.event_is(subject, outcome.history, finished=outcome.finished)
+        case ObjectIs():
+            holds, detail = evidence.object_is(subject, outcome.history, finished=outcome.finished)
+        case FaultIs():
+            holds, detail = evidence.fault_is(subject, outcome.history, finished=outcome.finished)
         case Comparison():
             raise TypeError("comparisons are judged over all variants")
     return Judgement(expectation.id, expectation.text, holds, detail)
@@ -187,6 +204,8 @@ def _fits(fact: Fact, statement: Statement) -> bool:
         return False
     if statement.status is not None and fact.status != statement.status:
         return False
+    if statement.bounds is not None and not statement.bounds.allow(fact.amount):
+        return False
     return statement.phase is None or fact.reason == statement.phase
 
 
@@ -198,6 +217,10 @@ def _tell(fact: Fact) -> str:
         text = f"{fact.reason} became {fact.status}"
     elif fact.what in ("tainted", "untainted"):
         text = f"{'got' if fact.what == 'tainted' else 'lost'} the taint {fact.reason}:{fact.status}"
+    elif fact.what == "scored":
+        text = f"{fact.node} scored {fact.amount}"
+    elif fact.what == "attempted":
+        text = f"attempted ({fact.reason}{f', {fact.node}' if fact.node else ''})"
     elif fact.what == "evicted":
         text = f"evicted{f' from {fact.node}' if fact.node else ''}: {fact.reason}"
     elif fact.what == "rejected":
@@ -256,7 +279,7 @@ def _pods_are(subject: PodsAre, outcome: Outcome) -> _Answer:
         if yes:
             return False, detail
         return (None if unknown or not outcome.finished else True), detail
-    return _number(yes, subject.bounds, detail, may_grow=bool(unknown) or not outcome.finished)
+    return evidence.number(yes, subject.bounds, detail, may_grow=bool(unknown) or not outcome.finished)
 
 
 def _answers(subject: PodsAre, outcome: Outcome) -> list[tuple[str, _Answer]]:
@@ -279,22 +302,6 @@ def _answers(subject: PodsAre, outcome: Outcome) -> list[tuple[str, _Answer]]:
 
 def _never_created(statement: Statement, outcome: Outcome, why: str) -> _Answer:
     return (statement.never if _window_is_over(statement, outcome) else None), why
-
-
-def _number(value: float, bounds: Bounds, detail: str, *, may_grow: bool) -> _Answer:
-    """A number that can only grow is judged before the end as far as that allows."""
-    allowed = bounds.allow(value)
-    if not may_grow:
-        return allowed, detail
-    ceiling = min(
-        (limit for limit in (bounds.at_most, bounds.equals) if limit is not None),
-        default=None,
-    )
-    if ceiling is not None and value > ceiling:
-        return False, detail
-    if allowed and ceiling is None:
-        return True, detail
-    return None, detail
 
 
 def _select(selection: Selection, history: History) -> list[PodHistory]:
@@ -328,7 +335,7 @@ def _node_is(subject: NodeIs, outcome: Outcome) -> _Answer:
 
 def _counter_is(subject: CounterIs, outcome: Outcome) -> _Answer:
     value = counts(outcome.history)[subject.counter]
-    return _number(value, subject.bounds, f"{subject.counter} = {value}", may_grow=not outcome.finished)
+    return evidence.number(value, subject.bounds, f"{subject.counter} = {value}", may_grow=not outcome.finished)
 
 
 def _check_is(subject: CheckIs, outcome: Outcome) -> _Answer:
@@ -343,6 +350,7 @@ def _check_is(subject: CheckIs, outcome: Outcome) -> _Answer:
 def _in_order(subject: InOrder, outcome: Outcome) -> _Answer:
     told = []
     last_ns = -1
+    met: Counter[tuple[str, Statement]] = Counter()
     for step in subject.steps:
         facts = [
             fact
@@ -351,10 +359,12 @@ def _in_order(subject: InOrder, outcome: Outcome) -> _Answer:
             if fact.what == step.statement.what and _fits(fact, step.statement)
         ]
         name = step.pod.removeprefix("default/")
-        if not facts:
-            told.append(f"{name} never {_PHRASES[step.statement.what]}")
+        times = met[step.pod, step.statement]
+        met[step.pod, step.statement] += 1
+        if len(facts) <= times:
+            told.append(f"{name} never {_PHRASES[step.statement.what]}{' again' if times else ''}")
             return (False if outcome.finished else None), "; ".join(told)
-        fact = min(facts, key=lambda found: found.time_ns)
+        fact = sorted(facts, key=lambda found: found.time_ns)[times]
         told.append(f"{name} {_tell(fact)}")
         if fact.time_ns <= last_ns:
             return False, "; ".join(told)
@@ -363,18 +373,6 @@ def _in_order(subject: InOrder, outcome: Outcome) -> _Answer:
 
 
 # Comparisons --------------------------------------------------------------------------------------------------------
-
-
-def metric(history: History, name: str, priority: int | None) -> float | None:
-    """``waiting.p99_s`` and its like, or a counter; None where there is no pod of that priority."""
-    family, _, figure = name.partition(".")
-    if family not in ("waiting", "overtaken"):
-        return float(counts(history)[name])
-    group = [wait for wait in waiting.waits(history) if priority is None or wait.pod.priority == priority]
-    if not group:
-        return None
-    described = waiting.describe(group)
-    return float(described[figure if family == "waiting" else f"overtaken_{figure}"])
 
 
 def compare(

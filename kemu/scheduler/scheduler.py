@@ -1,7 +1,7 @@
 """The scheduler actor: informers in front of an :class:`~kemu.scheduler.loop.Engine`, a client behind it.
 
     config = {"name": "default-scheduler", "replica": 0, "apiserver": "apiserver/0",
-              "config": {}, "policy": {}, "timing": {}, "events": "notable"}
+              "config": {}, "policy": {}, "timing": {}, "events": "notable", "scores": false}
 
 ``config`` is a ``KubeSchedulerConfiguration`` (:mod:`kemu.scheduler.configuration.configurations`), ``policy`` the
 experiment switches (:mod:`kemu.scheduler.experiments.switches`), ``timing`` the cost model
@@ -21,6 +21,7 @@ from kemu.objects import pod_phases
 from kemu.runtime.env import Env
 from kemu.scheduler import feeds
 from kemu.scheduler.audits import Auditor
+from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.configuration import configurations
 from kemu.scheduler.configuration.timings import Timing
 from kemu.scheduler.experiments import avoided_nodes, switches
@@ -47,6 +48,9 @@ class Scheduler:
                 env, client, controller, str(config.get("replica", 0)), config.get("events", recorders.NOTABLE)
             ),
         )
+        if config.get("scores"):
+            for decider in self.engine.deciders.values():
+                decider.on_scores = self._log_scores
         # What pods are measured against is there before the pods are.
         watched: dict[str, informers.Handler] = dict(feeds.lookup_feeds(self.engine.cluster))
         watched["nodes"] = self.engine.node_feed
@@ -65,6 +69,9 @@ class Scheduler:
                 client, "pods", handler=self.engine.avoided, field_selector=avoided_nodes.ENDED_BADLY
             )
             self._informers.append(failed)
+
+    def _log_scores(self, pod: PodInfo, totals: list[tuple[str, int]]) -> None:
+        self._env.log("sched.scores", {"pod": pod.key, "uid": pod.uid, "totals": totals})
 
     async def run(self) -> None:
         for informer in self._informers:

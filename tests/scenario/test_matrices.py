@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kemu import errors
 from kemu.scenario.expectations import Comparison
-from kemu.scenario.format import documents
+from kemu.scenario.format import documents, paths
 from kemu.scenario.format.documents import Place
 from kemu.scenario.loading import loader, matrices
 from tests.scenario.texts import load, pod, problems
@@ -159,7 +159,7 @@ def test_what_was_put_is_there(steps: list[str], value: int) -> None:
     document = documents.Document("f", {"spec": {}}, {(): Place(1, 1, 1, 1)})
     path = ("spec", *steps)
     matrices.put(document, path, value, Place(3, 4, 5, 6))
-    assert matrices.get(document.data, path) == value
+    assert paths.get(document.data, path) == value
     assert document.place(path).line == 3
     assert matrices.matches(document.data, {".".join(steps): value})
     assert not matrices.matches(document.data, {".".join(steps): value + 1})

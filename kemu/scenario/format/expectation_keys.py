@@ -24,6 +24,7 @@ from kemu.scenario.format.shapes import (
     Whole,
 )
 
+VERBS = ("create", "update", "update_status", "patch", "delete", "bind", "evict", "get", "list", "watch")
 _PHASES = (pod_phases.PENDING, pod_phases.RUNNING, *pod_phases.TERMINAL, "Unknown")
 
 _WINDOW = {
@@ -39,6 +40,10 @@ def _fact(doc: str, keys: dict[str, Key] | None = None) -> Key:
 
 FACTS: dict[str, Key] = {
     "created": _fact("The pod was created."),
+    "attempted": _fact(
+        "A scheduler tried to place it, whatever came of it.",
+        {**_AT_NODE, "by": Key(Text(), "By which scheduler: <name> or <name>/<replica>.")},
+    ),
     "unschedulable": _fact(
         "An attempt to schedule it found no node.",
         {"by": Key(Text(), "By which scheduler: <name> or <name>/<replica>.")},
@@ -96,8 +101,18 @@ NODE_FACTS: dict[str, Key] = {
 }
 """What can happen to a node, at a time."""
 
+SCORED = _fact(
+    "A scheduler scored a node for it; a node that is the only feasible one gets no score.",
+    {
+        "node": Key(NAME, "Which node.", required=True),
+        "equals": Key(Whole(), "The weighted sum of the plugins' scores."),
+        "atLeast": Key(Whole(), "Not less."),
+        "atMost": Key(Whole(), "Not more."),
+    },
+)
 STATEMENTS: dict[str, Key] = {
     **FACTS,
+    "scored": SCORED,
     "never": Key(Record(choices=FACTS, noun="statement"), "The contrary: in this window it did not happen."),
     "neverBound": Key(Switch(), "It was not bound as long as the run lasted."),
     "phase": Key(Choice(_PHASES), "Its phase at the end."),
@@ -112,6 +127,11 @@ _BOUNDS = {
     "equals": Key(Number(), "Exactly."),
     "atLeast": Key(Number(), "Not less."),
     "atMost": Key(Number(), "Not more."),
+}
+_TIMES = {
+    "equals": Key(Whole(0), "Exactly so often."),
+    "atLeast": Key(Whole(0), "At least so often; once by default."),
+    "atMost": Key(Whole(0), "At most so often."),
 }
 _CONDITION = MapOf(Free(mapping=False))
 
@@ -138,6 +158,41 @@ EXPECTATION = Named(
             "node": Key(NAME, "A node."),
             "counter": Key(Text(), "A counter of the verdict."),
             "check": Key(Text(), "A check."),
+            "metric": Key(Text(), "A figure of the verdict: waiting.p99_s, utilisation.cpu, refused.Conflict, …"),
+            "refused": Key(
+                Record(
+                    {
+                        "kind": Key(Text(), "Of the object, such as Pod."),
+                        "name": Key(Text(), "Of the object; with its namespace where that is not default."),
+                        "reason": Key(Text(), "Such as Conflict, Forbidden, TooManyRequests."),
+                        "verb": Key(Choice(VERBS), "What was asked for."),
+                        **_TIMES,
+                    }
+                ),
+                "Requests that an API server refused.",
+            ),
+            "event": Key(
+                Record(
+                    {
+                        "reason": Key(Text(), "Such as Preempted.", required=True),
+                        "about": Key(Text(), "The object that it is about: its name, or namespace/name."),
+                        "kind": Key(Text(), "The kind of that object."),
+                        **_TIMES,
+                    }
+                ),
+                "Event objects that somebody wrote.",
+            ),
+            "object": Key(
+                Record(
+                    {
+                        "kind": Key(Text(), "Its kind, such as Pod.", required=True),
+                        "name": Key(Text(), "Its name.", required=True),
+                        "namespace": Key(NAME, "Its namespace; default by default."),
+                    }
+                ),
+                "An object as it is at the end.",
+            ),
+            "fault": Key(Text(), "A fault, by its id."),
             "order": Key(
                 ListOf(
                     Record(
@@ -186,6 +241,17 @@ EXPECTATION = Named(
                 noun="statement",
             ),
             "counter": Record(_BOUNDS),
+            "metric": Record({"priority": Key(Whole(), "Only pods of this priority."), **_BOUNDS}),
+            "object": Record(
+                {
+                    "field": Key(Text(), "Path of a field: spec.priority, metadata.labels[a.b/c]."),
+                    "equals": Key(Free(mapping=False), "Its value as in YAML."),
+                    "atLeast": Key(Number(), "Not less."),
+                    "atMost": Key(Number(), "Not more."),
+                    "exists": Key(Switch(), "Whether the object or, with field, that field is there."),
+                }
+            ),
+            "fault": Record({"hit": Key(Switch(), "Whether it struck anybody; true by default.")}),
             "check": Record({"holds": Key(Switch(), "false: the scenario shows that it is broken.")}),
         },
     ),

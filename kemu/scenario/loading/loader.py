@@ -253,6 +253,7 @@ class _Loading:
         chaos = faults.FaultReader(report, last_ns, names.actors, zones).read_all(
             spec.get("chaos", []), ("spec", "chaos")
         )
+        names.faults = [fault.id for fault in chaos]
         self._check_names(raw, declared, names, timeline)
         expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
         until = self._until(spec, raw, names, last_ns)

@@ -6,37 +6,17 @@ A path begins below ``spec``: ``schedulers[0].policy.queue``, ``nodes[0].labels[
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kemu.scenario.format.documents import Document, Path, Place, copy, nearest, path_text
-
-_STEP = re.compile(r"""\.?([A-Za-z0-9_-]+)|\[([0-9]+)\]|\[["']?([^\]"']+)["']?\]""")
+from kemu.scenario.format.paths import get, parse
 
 
 def parse_path(text: str) -> Path:
     """The path from the root of the document. Raises ValueError."""
-    steps: list[str | int] = []
-    end = 0
-    for step in _STEP.finditer(text):
-        if step.start() != end or (end == 0 and step[0].startswith(".")):
-            break
-        key, index, quoted = step.groups()
-        steps.append(int(index) if index is not None else key or quoted)
-        end = step.end()
-    if end != len(text) or not steps:
-        raise ValueError(f"{text!r} is not a path; write it as schedulers[0].policy.queue")
-    return tuple(steps) if steps[0] == "spec" else ("spec", *steps)
-
-
-def get(data: Any, path: Path) -> Any:
-    """The value at a path. Raises LookupError where it leads nowhere."""
-    for step in path:
-        if isinstance(step, int) != isinstance(data, list) or not isinstance(data, list | dict):
-            raise LookupError(step)
-        data = data[step]  # type: ignore[index]
-    return data
+    steps = parse(text, "schedulers[0].policy.queue")
+    return steps if steps[0] == "spec" else ("spec", *steps)
 
 
 def put(document: Document, path: Path, value: Any, place: Place) -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kemu.checks import registry
+from kemu.checks import costs, registry
 from kemu.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.objects import defaults, resources, selectors
 from kemu.objects.conversion import convert
@@ -43,6 +43,8 @@ class Names:
     ) -> None:
         self.workloads = {workload.name: workload for workload in workloads}
         self.workload_names = [*raw_workloads]
+        self.faults: list[str] = []
+        """Their ids; they are read when the names of the actors are known."""
         self.nodes = [node.name for node in nodes]
         self.pods: list[str] = []
         self.priority_classes = [*clusters.SYSTEM_PRIORITY_CLASSES, *priority_classes]
@@ -244,13 +246,40 @@ def check_expectation(
             inner = (*path, "order", index)
             _check_pod_name(step.pod, (*inner, "pod"), names, report)
             _check_statement(step.statement, inner, names, duration_ns, report)
+    elif isinstance(subject, expectations.MetricIs):
+        _check_bounds(subject.bounds, path, report)
+        _check_metric(subject.metric, subject.priority, path, report)
+    elif isinstance(subject, expectations.RefusedIs | expectations.EventIs):
+        if isinstance(subject, expectations.RefusedIs):
+            _check_kind(subject.kind, (*path, "refused", "kind"), report)
+    elif isinstance(subject, expectations.ObjectIs):
+        _check_kind(subject.kind, (*path, "object", "kind"), report)
+        if not subject.field and (subject.states_value or subject.bounds != expectations.Bounds()):
+            report.add(path, "needs field, the path of what is compared")
+        if subject.field and not subject.states_value and subject.bounds == expectations.Bounds() and subject.exists:
+            report.add(path, "needs equals, atLeast, atMost or exists")
+    elif isinstance(subject, expectations.FaultIs):
+        if subject.fault not in names.faults:
+            hint = nearest(subject.fault, names.faults) or "give the fault an id"
+            report.add((*path, "fault"), f"there is no fault {subject.fault}", hint)
     else:
-        known = (*expectations.METRICS, *expectations.COUNTERS)
-        if subject.metric not in known:
-            hint = nearest(subject.metric, known) or f"there are: {', '.join(known)}"
-            report.add((*path, "compare", "metric"), f"there is no metric {subject.metric}", hint)
+        _check_metric(subject.metric, subject.priority, (*path, "compare"), report)
         if subject.at_least is None and subject.at_most is None:
             report.add((*path, "compare"), "needs atLeast or atMost")
+
+
+def _check_metric(metric: str, priority: int | None, path: Path, report: Report) -> None:
+    known = (*expectations.METRICS, *expectations.COUNTERS)
+    if metric not in known and not metric.startswith(costs.REFUSED):
+        hint = nearest(metric, known) or f"there are: {', '.join(known)}, {costs.REFUSED}<reason>"
+        report.add((*path, "metric"), f"there is no metric {metric}", hint)
+    elif priority is not None and metric.partition(".")[0] not in expectations.BY_PRIORITY:
+        report.add((*path, "priority"), f"{metric} is not told by priority")
+
+
+def _check_kind(kind: str | None, path: Path, report: Report) -> None:
+    if kind is not None and kind not in resources.BY_KIND:
+        report.add(path, f"unknown kind {kind}", nearest(kind, resources.BY_KIND))
 
 
 def check_id(check: str, path: Path, report: Report) -> None:

@@ -16,10 +16,11 @@ from kemu.objects.fields import tables
 from kemu.scenario import scenarios
 from kemu.scenario.arrivals import expected_arrivals
 from kemu.scenario.expectations import full_name
+from kemu.scenario.format import paths
 from kemu.scenario.format.documents import Path, nearest
 from kemu.scenario.format.shapes import Report
 from kemu.scenario.format.values import duration_text
-from kemu.scenario.loading import clusters, manifests, matrices, openb
+from kemu.scenario.loading import clusters, manifests, openb
 from kemu.scenario.loading.manifests import Declared
 
 MAX_ARRIVALS = 1_000_000
@@ -216,7 +217,7 @@ class Timeline:
             )
         if count is not None and not any(key in checked for key in ("poisson", "ramp")):
             return scenarios.Arrivals("once", start_ns=start_ns, until_ns=until_ns, count=count)
-        written = matrices.get(self.report.document.data, path)
+        written = paths.get(self.report.document.data, path)
         if not any(key in written for key in ("poisson", "every", "ramp", "count")):
             self.report.add(path, "has no arrival process: one of poisson, every, ramp or count")
         return None
@@ -249,7 +250,7 @@ class Timeline:
             self.report.add(
                 (*path, "digest"), f"the files in {self.data_dir} are others: their digest is {read.trace.digest}"
             )
-        kubelet = matrices.get(self.report.document.data, (*path, "kubelet")) if "kubelet" in trace else {}
+        kubelet = paths.get(self.report.document.data, (*path, "kubelet")) if "kubelet" in trace else {}
         for name, template in read.nodes:
             self.trace_nodes.append(clusters.named(template, name, kubelet))
         self.trace_priority_classes |= openb.PRIORITY_CLASSES

@@ -11,6 +11,7 @@ from typing import Any
 
 from kemu.apiserver import admission
 from kemu.runtime.env import ActorSpec
+from kemu.scenario import expectations
 from kemu.scenario.format import controller_keys
 from kemu.scenario.loading.controllers import settles_ns
 from kemu.scenario.playing import machines
@@ -113,6 +114,8 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
                 "timing": dict(scenario.timing),
                 "events": scenario.event_objects,
             }
+            if expectations.speaks_of_scores((*scenario.expectations, *filter(None, [scenario.until]))):
+                config["scores"] = True
             specs.append(ActorSpec(f"scheduler/{scheduler.name}/{replica}", SCHEDULER_FACTORY, config))
     return specs
 

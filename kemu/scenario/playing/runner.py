@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import kemu
-from kemu.checks import registry, waiting
+from kemu.checks import costs, registry, waiting
 from kemu.checks.counters import COUNTERS, counts
 from kemu.checks.history import History
 from kemu.checks.limits import Limits
@@ -40,7 +40,7 @@ from kemu.faults.kinds import KINDS
 from kemu.runlog.frames import FILE_NAME, MAGIC, Reader, Writer
 from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
 from kemu.runtime.runtimes import Runtime
-from kemu.scenario import verdicts
+from kemu.scenario import evidence, verdicts
 from kemu.scenario.expectations import Comparison, Expectation
 from kemu.scenario.loading import clusters, controllers, loader, references
 from kemu.scenario.playing import plans, workloads
@@ -343,6 +343,7 @@ def judge(scenario: Scenario, folder: Path, end: End) -> tuple[dict[str, Any], H
         "faults": _faults(history),
         "refused": dict(history.refused.most_common()),
         "waiting": waiting.summary(waiting.waits(history)),
+        "costs": costs.summary(history),
     }
     return data, history
 
@@ -497,7 +498,7 @@ def _compare(scenario: Scenario, expectation: Expectation, results: Sequence[Run
     def side(condition: Mapping[str, Any]) -> tuple[str, float | None, bool]:
         (index,) = loader.select(scenario, condition)
         result = results[index]
-        value = verdicts.metric(result.history, subject.metric, subject.priority)
+        value = evidence.metric(result.history, subject.metric, subject.priority)
         return variant_name(condition), value, result.verdict["ended"] != "interrupted"
 
     return verdicts.compare(expectation, side(subject.of), side(subject.times_that_of))

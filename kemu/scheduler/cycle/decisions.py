@@ -11,7 +11,7 @@ The same code answers recorded cases (:mod:`kemu.conformance.scheduler.decisions
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -105,6 +105,8 @@ class Decider:
         self.least = profile.handle.policy.minFeasibleNodes
         self.batches = Batches(profile.signer, profile.handle) if profile.signer is not None else None
         """None: no result is reused."""
+        self.on_scores: Callable[[PodInfo, list[tuple[str, int]]], object] | None = None
+        """Told of the total score of each node that was compared, where somebody wants to know."""
 
     # Filter ---------------------------------------------------------------------------------------------------------
 
@@ -223,11 +225,17 @@ class Decider:
         if not self.is_clear(decision, rows):
             totals = self.totals(filtering, rows)
             self.choose(decision, rows, totals)
+            self.tell_scores(pod, rows, totals)
             if batches is not None:
                 batches.found(filtering.hint, decision.node, rows, totals)
         elif batches is not None and decision.node:
             batches.found(filtering.hint, decision.node)
         return decision
+
+    def tell_scores(self, pod: PodInfo, rows: IntArray, totals: IntArray) -> None:
+        if self.on_scores is not None:
+            nodes = [self.cluster.rows[row].name for row in rows.tolist()]
+            self.on_scores(pod, list(zip(nodes, totals.tolist(), strict=True)))
 
     def begin(self, pod: PodInfo) -> ScheduleResult:
         """PreFilter and Filter; they may end the attempt."""

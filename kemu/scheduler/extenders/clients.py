@@ -244,6 +244,7 @@ class Extenders:
         if not decider.is_clear(decision, rows):
             own = decider.totals(filtering, rows) if bare is None else decider.totals_of(filtering, rows, bare)
             totals = own + await self._prioritize(filtering, rows)
+            decider.tell_scores(pod, rows, totals)
             decider.choose(decision, rows, totals, by_lot=bool(self._concerned(pod, _prioritizes)))
         return decision
 
