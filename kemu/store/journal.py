@@ -295,10 +295,12 @@ def _damage(content: bytes, offset: int) -> str:
         marker = content[later + _FRAME.size]
         if (0x90 <= marker <= 0x9F or 0xDC <= marker <= 0xDD) and _payload_at(content, later) is not None:
             return f"the frame is damaged, but one that was written after it is intact (offset {later})"
+    if _has_empty_sector(content, offset):
+        return ""
     length, crc = _FRAME.unpack_from(content, offset)
     if start < len(content) and zlib.crc32(content[start:]) == crc:
         return f"the length of the frame is damaged: it says {length} and there are {len(content) - start} bytes"
-    if start + length > len(content) or _has_empty_sector(content, offset):
+    if start + length > len(content):
         return ""
     return "the frame is complete but its checksum is wrong"
 

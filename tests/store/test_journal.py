@@ -8,6 +8,7 @@ import struct
 import zlib
 from collections.abc import Sequence
 
+import msgpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -204,6 +205,24 @@ def test_a_frame_that_was_never_written_is_cut_off() -> None:
         recovery = Journal(torn).recover()
         assert plain(recovery.records) == flatten(batches[:1])
         assert recovery.torn_bytes == zeros
+
+
+def test_a_frame_whose_length_alone_was_not_written_is_cut_off() -> None:
+    """It stands at the end of a sector; the checksum and all that follows is in the next one, and right."""
+    disk = journaled(batches_of([1]), 100_000)
+    journal = Journal(disk, "batch", 100_000)
+    journal.recover()
+    name = disk.list()[0]
+    fill = 512 - 4 - len(disk.read(name)) - 8
+    pad = next(size for size in range(fill) if len(msgpack.packb([(3, [b"k", b"x" * size])])) == fill)
+    journal.append([(3, [b"k", b"x" * pad])])
+    assert len(disk.read(name)) == 508
+    journal.append([(4, [b"k", b"y" * 300])])
+    content = disk.read(name)
+    disk.write(name, content[:508] + bytes(4) + content[512:])
+    recovery = Journal(disk, "batch", 100_000).recover()
+    assert [number for number, _ in recovery.records] == [2, 3]
+    assert recovery.torn_bytes == len(content) - 508
 
 
 def test_a_frame_whose_sectors_were_written_out_of_order_is_cut_off() -> None:
