@@ -37,18 +37,22 @@ class ClockSetting(_message.Message):
     def __init__(self, epoch_unix_ns: _Optional[int] = ..., speed: _Optional[float] = ..., epoch_unix_s: _Optional[int] = ...) -> None: ...
 
 class ConfigureRequest(_message.Message):
-    __slots__ = ("clock", "addresses", "directory", "seed", "otlp")
+    __slots__ = ("clock", "addresses", "directory", "seed", "otlp", "keepalive_time_s", "keepalive_timeout_s")
     CLOCK_FIELD_NUMBER: _ClassVar[int]
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     DIRECTORY_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     OTLP_FIELD_NUMBER: _ClassVar[int]
+    KEEPALIVE_TIME_S_FIELD_NUMBER: _ClassVar[int]
+    KEEPALIVE_TIMEOUT_S_FIELD_NUMBER: _ClassVar[int]
     clock: ClockSetting
     addresses: _containers.RepeatedCompositeFieldContainer[Address]
     directory: str
     seed: int
     otlp: str
-    def __init__(self, clock: _Optional[_Union[ClockSetting, _Mapping]] = ..., addresses: _Optional[_Iterable[_Union[Address, _Mapping]]] = ..., directory: _Optional[str] = ..., seed: _Optional[int] = ..., otlp: _Optional[str] = ...) -> None: ...
+    keepalive_time_s: float
+    keepalive_timeout_s: float
+    def __init__(self, clock: _Optional[_Union[ClockSetting, _Mapping]] = ..., addresses: _Optional[_Iterable[_Union[Address, _Mapping]]] = ..., directory: _Optional[str] = ..., seed: _Optional[int] = ..., otlp: _Optional[str] = ..., keepalive_time_s: _Optional[float] = ..., keepalive_timeout_s: _Optional[float] = ...) -> None: ...
 
 class StartRequest(_message.Message):
     __slots__ = ("actors",)
@@ -69,16 +73,14 @@ class Empty(_message.Message):
     def __init__(self) -> None: ...
 
 class Fault(_message.Message):
-    __slots__ = ("id", "partition", "step", "by_actors")
-    class Partition(_message.Message):
-        __slots__ = ("a", "b", "one_way")
-        A_FIELD_NUMBER: _ClassVar[int]
-        B_FIELD_NUMBER: _ClassVar[int]
-        ONE_WAY_FIELD_NUMBER: _ClassVar[int]
-        a: _containers.RepeatedScalarFieldContainer[str]
-        b: _containers.RepeatedScalarFieldContainer[str]
-        one_way: bool
-        def __init__(self, a: _Optional[_Iterable[str]] = ..., b: _Optional[_Iterable[str]] = ..., one_way: _Optional[bool] = ...) -> None: ...
+    __slots__ = ("id", "kind", "step")
+    class Kind(_message.Message):
+        __slots__ = ("what", "parameters")
+        WHAT_FIELD_NUMBER: _ClassVar[int]
+        PARAMETERS_FIELD_NUMBER: _ClassVar[int]
+        what: str
+        parameters: bytes
+        def __init__(self, what: _Optional[str] = ..., parameters: _Optional[bytes] = ...) -> None: ...
     class Step(_message.Message):
         __slots__ = ("actor", "step")
         ACTOR_FIELD_NUMBER: _ClassVar[int]
@@ -86,28 +88,25 @@ class Fault(_message.Message):
         actor: str
         step: str
         def __init__(self, actor: _Optional[str] = ..., step: _Optional[str] = ...) -> None: ...
-    class ByActors(_message.Message):
-        __slots__ = ("what", "parameters")
-        WHAT_FIELD_NUMBER: _ClassVar[int]
-        PARAMETERS_FIELD_NUMBER: _ClassVar[int]
-        what: str
-        parameters: bytes
-        def __init__(self, what: _Optional[str] = ..., parameters: _Optional[bytes] = ...) -> None: ...
     ID_FIELD_NUMBER: _ClassVar[int]
-    PARTITION_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
-    BY_ACTORS_FIELD_NUMBER: _ClassVar[int]
     id: str
-    partition: Fault.Partition
+    kind: Fault.Kind
     step: Fault.Step
-    by_actors: Fault.ByActors
-    def __init__(self, id: _Optional[str] = ..., partition: _Optional[_Union[Fault.Partition, _Mapping]] = ..., step: _Optional[_Union[Fault.Step, _Mapping]] = ..., by_actors: _Optional[_Union[Fault.ByActors, _Mapping]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., kind: _Optional[_Union[Fault.Kind, _Mapping]] = ..., step: _Optional[_Union[Fault.Step, _Mapping]] = ...) -> None: ...
 
 class HealRequest(_message.Message):
     __slots__ = ("id",)
     ID_FIELD_NUMBER: _ClassVar[int]
     id: str
     def __init__(self, id: _Optional[str] = ...) -> None: ...
+
+class HealResponse(_message.Message):
+    __slots__ = ("hits",)
+    HITS_FIELD_NUMBER: _ClassVar[int]
+    hits: int
+    def __init__(self, hits: _Optional[int] = ...) -> None: ...
 
 class ActorState(_message.Message):
     __slots__ = ("name", "running", "error")

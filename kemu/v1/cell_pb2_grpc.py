@@ -57,7 +57,7 @@ class CellStub:
         self.Heal = channel.unary_unary(
                 '/kemu.v1.Cell/Heal',
                 request_serializer=kemu_dot_v1_dot_cell__pb2.HealRequest.SerializeToString,
-                response_deserializer=kemu_dot_v1_dot_cell__pb2.Empty.FromString,
+                response_deserializer=kemu_dot_v1_dot_cell__pb2.HealResponse.FromString,
                 _registered_method=True)
         self.Statistics = channel.unary_unary(
                 '/kemu.v1.Cell/Statistics',
@@ -154,7 +154,7 @@ def add_CellServicer_to_server(servicer, server):
             'Heal': grpc.unary_unary_rpc_method_handler(
                     servicer.Heal,
                     request_deserializer=kemu_dot_v1_dot_cell__pb2.HealRequest.FromString,
-                    response_serializer=kemu_dot_v1_dot_cell__pb2.Empty.SerializeToString,
+                    response_serializer=kemu_dot_v1_dot_cell__pb2.HealResponse.SerializeToString,
             ),
             'Statistics': grpc.unary_unary_rpc_method_handler(
                     servicer.Statistics,
@@ -306,7 +306,7 @@ class Cell:
             target,
             '/kemu.v1.Cell/Heal',
             kemu_dot_v1_dot_cell__pb2.HealRequest.SerializeToString,
-            kemu_dot_v1_dot_cell__pb2.Empty.FromString,
+            kemu_dot_v1_dot_cell__pb2.HealResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,10 +1,17 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
+import grpc
+import grpc.aio
 import pytest
 
+from kemu.runtime.ray.cell import control as cell
 from kemu.runtime.ray.driver.clusters import RayCluster
+from kemu.v1 import cell_pb2_grpc
+from tests.ray.pairs import Cells
 
 
 @pytest.fixture(scope="module")
@@ -12,3 +19,18 @@ def local_ray() -> Iterator[RayCluster]:
     """One Ray for all tests of a module; each of them has its own cells."""
     with RayCluster(workers=3) as cluster:
         yield cluster
+
+
+@pytest.fixture
+async def cells(tmp_path: Path) -> AsyncIterator[Cells]:
+    world = Cells()
+    async with contextlib.AsyncExitStack() as stack:
+        for number in range(2):
+            one = cell.Cell(f"cell-{number}", tmp_path)
+            server = await cell.start_server(one, "127.0.0.1")
+            stack.push_async_callback(server.stop, None)
+            stack.push_async_callback(one.host.close)
+            channel = await stack.enter_async_context(grpc.aio.insecure_channel(one.host.target))
+            world.cells.append(one)
+            world.controls.append(cell_pb2_grpc.CellStub(channel))
+        yield world

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import time
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -17,92 +15,16 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha.proto_reflection_descriptor_database import ProtoReflectionDescriptorDatabase
 
-from kemu.client import sessions
+from kemu.client import endpoints, sessions
 from kemu.errors import ServiceUnavailable
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2
 from kemu.runtime import file_names
-from kemu.runtime.env import SECOND_NS, ActorSpec
+from kemu.runtime.env import SECOND_NS
 from kemu.runtime.ray.cell import channels
-from kemu.runtime.ray.cell import control as cell
-from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2, cell_pb2_grpc
-from tests.ray.world import EOF, Events, spec
-
-
-class Cells:
-    """Two cells that know each other, and a connection to each as the driver has it."""
-
-    def __init__(self) -> None:
-        self.events = Events()
-        self.failures: list[str] = []
-        self.cells: list[cell.Cell] = []
-        self.controls: list[cell_pb2_grpc.CellStub] = []
-        self.addresses: dict[str, tuple[str, int]] = {}
-
-    async def start(self, number: int, *specs: ActorSpec) -> None:
-        for one in specs:
-            incarnation = self.addresses.get(one.name, ("", 0))[1] + 1
-            self.addresses[one.name] = (self.cells[number].host.target, incarnation)
-        await self.configure()
-        await self.controls[number].Start(
-            cell_pb2.StartRequest(
-                actors=[
-                    cell_pb2.ActorSpec(name=one.name, factory=one.factory, config=msgpack.packb(one.config))
-                    for one in specs
-                ]
-            )
-        )
-
-    async def configure(self, *, begun: bool = False, speed: float = 20.0) -> None:
-        for control, one in zip(self.controls, self.cells, strict=True):
-            await control.Configure(
-                cell_pb2.ConfigureRequest(
-                    clock=cell_pb2.ClockSetting(
-                        epoch_unix_ns=time.time_ns() if begun else 0, speed=speed, epoch_unix_s=1_700_000_000
-                    ),
-                    addresses=[
-                        cell_pb2.Address(name=name, target=target, incarnation=incarnation)
-                        for name, (target, incarnation) in self.addresses.items()
-                    ],
-                    directory=str(one.segment.path.parent.parent),
-                    seed=7,
-                )
-            )
-
-    def log(self, number: int) -> Events:
-        events = Events()
-        for payload in self.cells[number].segment.read(0, 1 << 30):
-            events(*msgpack.unpackb(payload))
-        return events
-
-    def stub(self, number: int, peer: str, caller: str = "test") -> api_pb2_grpc.ApiStub:
-        return api_pb2_grpc.ApiStub(self.cells[number].host.env(caller).dial(peer))
-
-
-@pytest.fixture
-async def cells(tmp_path: Path) -> AsyncIterator[Cells]:
-    world = Cells()
-    async with contextlib.AsyncExitStack() as stack:
-        for number in range(2):
-            one = cell.Cell(f"cell-{number}", tmp_path)
-            server = await cell.start_server(one, "127.0.0.1")
-            stack.push_async_callback(server.stop, None)
-            stack.push_async_callback(one.host.close)
-            channel = await stack.enter_async_context(grpc.aio.insecure_channel(one.host.target))
-            world.cells.append(one)
-            world.controls.append(cell_pb2_grpc.CellStub(channel))
-        yield world
-
-
-def get(name: str = "x") -> api_pb2.GetRequest:
-    return api_pb2.GetRequest(name=name)
-
-
-async def code_of(call: Any) -> grpc.StatusCode:
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await call
-    code: grpc.StatusCode = caught.value.code()
-    return code
+from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2
+from tests.ray.pairs import Cells, code_of, get
+from tests.ray.world import EOF, spec
 
 
 async def test_calls_find_their_actor_near_and_far(cells: Cells) -> None:
@@ -252,9 +174,7 @@ async def test_a_short_partition_only_delays(cells: Cells, caller: int) -> None:
     session = stub.Session()
     await session.write(api_pb2.SessionRequest(calls=[api_pb2.Call(id=1)]))
     await session.read()
-    fault = cell_pb2.Fault(id="cut", partition=cell_pb2.Fault.Partition(a=["test"], b=["echo/0"]))
-    for control in cells.controls:
-        await control.Inject(fault)
+    await cells.cut("cut", "test", "echo/0")
     late = asyncio.ensure_future(stub.Get(get()))
     await session.write(api_pb2.SessionRequest(calls=[api_pb2.Call(id=2)]))
     answer = asyncio.ensure_future(session.read())
@@ -276,19 +196,17 @@ async def test_a_long_partition_breaks_connections_on_both_sides(cells: Cells, c
     session = stub.Session()
     await session.write(api_pb2.SessionRequest(calls=[api_pb2.Call(id=1)]))
     await session.read()
-    fault = cell_pb2.Fault(id="cut", partition=cell_pb2.Fault.Partition(a=["echo/0"], b=["test", "others"]))
     # At speed 50 a busy machine is behind by half a virtual second at any time: so from before the cut.
     before_ns = cells.cells[0].host.clock.now_ns()
-    for control in cells.controls:
-        await control.Inject(fault)
+    await cells.cut("cut", "echo/0", "test")
     assert await code_of(session.read()) is grpc.StatusCode.UNAVAILABLE
     assert cells.cells[0].host.clock.now_ns() - before_ns >= 4.5 * SECOND_NS
     assert await code_of(stub.Get(get())) is grpc.StatusCode.UNAVAILABLE
     async with asyncio.timeout(30):
         while not (  # noqa: ASYNC110
-            cells.log(0).of("echo.cancelled", "echo/0") == [{}]
-            and {"peer": "test"} in cells.log(0).of("net.connection_lost", "echo/0")
-            and {"peer": "echo/0"} in cells.log(caller).of("net.connection_lost", "test")
+            cells.log(0).of("echo.over", "echo/0") == [{}]
+            and {"peer": "test"} in cells.logged("net.connection_lost", "echo/0")
+            and {"peer": "echo/0"} in cells.logged("net.connection_lost", "test")
         ):
             await asyncio.sleep(0.01)
     # Everybody else gets through, and after healing so does the other.
@@ -305,8 +223,7 @@ async def test_within_a_cell_keepalive_tells_of_a_crash_behind_a_partition(cells
     session = cells.stub(0, "echo/0").Session()
     await session.write(api_pb2.SessionRequest(calls=[api_pb2.Call(id=1)]))
     await session.read()
-    fault = cell_pb2.Fault(id="cut", partition=cell_pb2.Fault.Partition(a=["echo/0"], b=["test"]))
-    await cells.controls[0].Inject(fault)
+    await cells.cut("cut", "echo/0", "test")
     before_ns = cells.cells[0].host.clock.now_ns()
     cells.cells[0].host.crash("echo/0")
     assert await code_of(session.read()) is grpc.StatusCode.UNAVAILABLE
@@ -333,9 +250,7 @@ async def test_connections_to_targets_that_are_gone_are_closed_in_a_while(monkey
 async def test_a_one_way_partition_loses_the_answer_of_what_was_done(cells: Cells, caller: int) -> None:
     await cells.start(0, spec("echo/0", "Echo"))
     await cells.configure(begun=True, speed=50)
-    fault = cell_pb2.Fault(id="cut", partition=cell_pb2.Fault.Partition(a=["echo/0"], b=["test"], one_way=True))
-    for control in cells.controls:
-        await control.Inject(fault)
+    await cells.cut("cut", "echo/0", "test", one_way=True)
     assert await code_of(cells.stub(caller, "echo/0").Get(get("done"))) is grpc.StatusCode.UNAVAILABLE
     assert cells.log(0).of("echo.get") == [{"name": "done"}]
 
@@ -357,10 +272,10 @@ async def test_who_waits_for_an_answer_is_not_idle(cells: Cells) -> None:
     await cells.start(0, neighbour, spec("silent", "Silent"))
     host = cells.cells[1].host
     env = host.env("test")
-    session = sessions.Session(env, api_pb2_grpc.ApiStub(env.dial("silent")).Session, "silent")
+    session = sessions.Session(env, endpoints.Endpoints(env, "silent"))
 
     async def ask(message: type[Any], heard: int) -> asyncio.Future[Any]:
-        answer = session.send(session.next_call().id, message, True)
+        answer = session.send(session.next_call(), message, True)
         async with asyncio.timeout(30):
             while len(cells.log(0).of("silent.heard")) < heard:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)

@@ -23,6 +23,9 @@ class Context:
     def invocation_metadata(self) -> tuple[()]:
         return ()
 
+    async def read(self) -> Any:
+        raise NotImplementedError
+
     async def write(self, message: Any) -> None:
         self.writing = True
         self.began.set()

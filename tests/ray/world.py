@@ -56,7 +56,15 @@ class Echo(api_pb2_grpc.ApiServicer):
     async def Get(self, request: api_pb2.GetRequest, context: Any) -> api_pb2.ObjectResponse:
         self.env.log("echo.get", {"name": request.name})
         if request.name == "slow":
-            await self.env.clock.sleep(3600)
+            try:
+                await self.env.clock.sleep(3600)
+            finally:
+                self.env.log("echo.over", {})
+        if request.name == "late":
+            await self.env.clock.sleep(self.config["late_s"])
+        if request.name == "refused":
+            await self.env.clock.sleep(self.config["late_s"])
+            await context.abort(grpc.StatusCode.NOT_FOUND, "no such thing")
         if request.name == "bug":
             raise LookupError("a bug in the servicer")
         caller = dict(context.invocation_metadata()).get("kemu-actor", "")
@@ -72,6 +80,9 @@ class Echo(api_pb2_grpc.ApiServicer):
         except asyncio.CancelledError:
             self.env.log("echo.cancelled", {})
             raise
+        finally:
+            # Of a caller that has gone away, gRPC tells by a cancellation or by the end of the stream, as it happens.
+            self.env.log("echo.over", {})
 
 
 class Keeper(rpc_pb2_grpc.KVServicer):

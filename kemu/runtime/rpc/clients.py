@@ -59,6 +59,10 @@ class MemoryChannel:
             link = self._link = self._connect()
         return link
 
+    def is_blocked(self) -> bool:
+        """Whether its connection lasts although messages do not get through."""
+        return self._link is not None and not self._link.broken and self._link.is_blocked()
+
     def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> MultiCallable:
         return MultiCallable(self, UnaryUnaryCall, method, *args, **kwargs)
 

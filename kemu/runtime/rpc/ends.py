@@ -252,6 +252,10 @@ class Link(abc.ABC):
     def attach(self, context: ServerEnd) -> None:
         """The server has accepted a call: add its end to ``contexts``."""
 
+    @abc.abstractmethod
+    def is_blocked(self) -> bool:
+        """Whether messages do not get through in one direction at least."""
+
     def break_client(self, details: str) -> None:
         """End all calls of the client with UNAVAILABLE."""
         status = Status(grpc.StatusCode.UNAVAILABLE, details)

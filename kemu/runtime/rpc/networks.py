@@ -61,21 +61,23 @@ class Wire(Protocol):
         ...
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
-        """Call back after that time of the event loop."""
+        """Call back after that time."""
         ...
 
     def now_s(self) -> float:
-        """The event loop's time."""
+        """The time, from some moment on."""
         ...
 
 
 class LoopWire:
     """Within one process, on an ordinary event loop: everything arrives in the next turn of the loop."""
 
-    __slots__ = ("_loop",)
+    __slots__ = ("_loop", "_speed")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, speed: Callable[[], float]) -> None:
+        """``speed``: how many of the seconds that callers mean pass in one of the loop."""
         self._loop = loop
+        self._speed = speed
 
     def add(self, end: ClientEnd | ServerEnd) -> None:
         pass
@@ -91,7 +93,7 @@ class LoopWire:
 
     def carry_later(self, seconds: float, end: End, deliver: Deliver, payload: Any) -> None:
         # Timers of the same instant may fire in any order: a microsecond apart they cannot.
-        end.last_ns = max(end.last_ns + 1000, round((self._loop.time() + seconds) * SECOND_NS))
+        end.last_ns = max(end.last_ns + 1000, round((self._loop.time() + seconds / self._speed()) * SECOND_NS))
         self._loop.call_at(end.last_ns / SECOND_NS, deliver, payload)
 
     def post_behind(self, senders: Iterable[End], callback: Callable[..., object], *args: object) -> None:
@@ -105,10 +107,10 @@ class LoopWire:
         self._loop.call_soon(callback, *args)
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
-        return self._loop.call_later(seconds, callback)
+        return self._loop.call_later(seconds / self._speed(), callback)
 
     def now_s(self) -> float:
-        return self._loop.time()
+        return self._loop.time() * self._speed()
 
 
 class Peer:

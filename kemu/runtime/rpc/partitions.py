@@ -1,12 +1,11 @@
 """Partitions: which traffic between actors is cut.
 
 The simulation and each cell keep the partitions that are in force; ``networks`` holds messages back on its connections
-accordingly, and a cell does so for calls from other cells (``ray.cell.inbound``).
+accordingly.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -35,20 +34,14 @@ class Partitions:
         self.keepalive_time_s = 0.0
         """From one ping to the next; 0: it is always waiting for an answer."""
         self._partitions: dict[str, Partition] = {}
-        self._changed = asyncio.Event()
 
     def add(self, fault: str, a: Iterable[str], b: Iterable[str], one_way: bool) -> None:
         self._partitions[fault] = Partition(frozenset(a), frozenset(b), one_way)
-        self._announce()
+        self.active = bool(self._partitions)
 
     def remove(self, fault: str) -> None:
         self._partitions.pop(fault, None)
-        self._announce()
-
-    def _announce(self) -> None:
         self.active = bool(self._partitions)
-        self._changed.set()
-        self._changed = asyncio.Event()
 
     def cut(self, source: str, target: str) -> bool:
         """Whether messages from ``source`` to ``target`` are held back."""
@@ -57,12 +50,3 @@ class Partitions:
     def cutting(self, source: str, target: str) -> str:
         """The fault that holds back messages from ``source`` to ``target``: the oldest one; empty: none."""
         return next((fault for fault, partition in self._partitions.items() if partition.cuts(source, target)), "")
-
-    def between(self, one: str, other: str) -> bool:
-        """Whether either direction is cut."""
-        return self.cut(one, other) or self.cut(other, one)
-
-    async def passage(self, source: str, target: str) -> None:
-        """Wait until messages get through."""
-        while self.cut(source, target):
-            await self._changed.wait()

@@ -11,8 +11,8 @@ from typing import Any, NoReturn, Protocol
 from kemu.faults.disks import MID_WRITE, DiskFaults
 from kemu.faults.hits import Hits
 from kemu.runtime import distributions, random_streams
+from kemu.runtime.rpc.network_faults import Begin, End
 from kemu.runtime.sim.disks import MemoryDisk
-from kemu.runtime.sim.faults import Begin, End
 
 
 class World(Protocol):

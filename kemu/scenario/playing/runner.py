@@ -265,6 +265,7 @@ def _runtime(
         speed=speed,
         epoch_unix_s=epoch_unix_s,
         otlp=options.otlp,
+        timing=scenario.timing,
         **options.ray,
     )
 

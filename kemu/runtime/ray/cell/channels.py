@@ -1,7 +1,8 @@
 """Dialling out of a cell: the channel that an actor gets for a peer by name.
 
 Where the peer lives is looked up at each call, so a channel survives restarts of its peer, also on other ports. Actors
-of the same cell are called in memory (``rpc.clients``); all calls from one cell to another share one gRPC connection.
+of the same cell are called in memory (``rpc.clients``); all calls from one cell to another share one gRPC connection
+(``far_calls``).
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any, Protocol
 import grpc
 import grpc.aio
 
-from kemu.runtime.ray.cell.inbound import CALLER, TO
+from kemu.runtime.ray.cell import far_calls
+from kemu.runtime.ray.cell.relays import CALLER, TO
 from kemu.runtime.rpc import clients
 
 _KEEPALIVE_TIME_MS, _KEEPALIVE_TIMEOUT_MS = 10_000, 5_000
@@ -109,6 +111,10 @@ class Dialler(Protocol):
         """For peers in this cell, and to be refused by those that are nowhere."""
         ...
 
+    def route(self, peer: str) -> far_calls.Route:
+        """The way to a peer in another cell."""
+        ...
+
     def opened(self, call: Any, peer: str) -> None:
         """A stream over the network has begun."""
         ...
@@ -142,7 +148,7 @@ class ActorChannel:
 class PeerMethod:
     """One method of a peer. Keeps the multicallable of the channel below as long as the peer stays where it is."""
 
-    __slots__ = ("_args", "_channel", "_is_stream", "_kind", "_kwargs", "_method", "_plain", "_way")
+    __slots__ = ("_args", "_channel", "_is_stream", "_kind", "_kwargs", "_method", "_plain", "_route", "_shell", "_way")
 
     def __init__(
         self, channel: ActorChannel, kind: str, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -150,11 +156,13 @@ class PeerMethod:
         self._channel = channel
         self._kind = kind
         self._is_stream = kind != "unary_unary"
+        self._shell = far_calls.FarStream if kind.endswith("stream") else far_calls.FarUnary
         self._method = method
         self._args = args
         self._kwargs = kwargs
         self._way: Any = None
         self._plain: Any = None
+        self._route: far_calls.Route | None = None
 
     def __call__(
         self, request: Any = None, *, timeout: float | None = None, metadata: Any = None, **others: Any
@@ -164,15 +172,40 @@ class PeerMethod:
         dialler = channel.dialler
         if timeout is not None:
             others["timeout"] = dialler.real_seconds(timeout)
-        remote = dialler.remote(channel.peer)
-        way: Any = dialler.nearby(channel.peer) if remote is None else remote
+        way: Any = dialler.remote(channel.peer)
+        route = None
+        if way is not None:
+            route = self._route
+            if route is None:
+                route = self._route = dialler.route(channel.peer)
+            if route.is_detour and route.takes_detour():
+                route = None
+        if route is None:
+            way = dialler.nearby(channel.peer)
         if way is not self._way:
-            self._plain = getattr(way, self._kind)(self._method, *self._args, **self._kwargs)
+            self._plain = getattr(way, self._kind)(self._method, *self._args, **self._taken(way))
             self._way = way
-        if remote is None:
+        if route is None:
             return self._plain(request, metadata=metadata, **others)
         metadata = channel.metadata if metadata is None else (*channel.metadata, *metadata)
         call = self._plain(request, metadata=metadata, **others)
         if self._is_stream:
             dialler.opened(call, channel.peer)
-        return call
+        return self._shell(route, self, call)
+
+    def near(self, channel: clients.MemoryChannel) -> Any:
+        """See ``far_calls.Method``."""
+        if self._kind.startswith("stream"):
+            return getattr(channel, self._kind)(self._method, *self._args, **self._kwargs)()
+        kwargs = {**self._kwargs, "request_serializer": None}
+        return getattr(channel, self._kind)(self._method, *self._args, **kwargs)(b"")
+
+    def _taken(self, way: Any) -> dict[str, Any]:
+        """Arguments for the channel below. A relay writes requests that are bytes already."""
+        serialize = self._kwargs.get("request_serializer")
+        if isinstance(way, clients.MemoryChannel) or serialize is None or not self._kind.startswith("stream"):
+            return self._kwargs
+        return {
+            **self._kwargs,
+            "request_serializer": lambda request: request if type(request) is bytes else serialize(request),
+        }

@@ -90,6 +90,8 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
             seed=request.seed,
             directory=Path(request.directory),
             addresses={address.name: (address.target, address.incarnation) for address in request.addresses},
+            keepalive_time_s=request.keepalive_time_s,
+            keepalive_timeout_s=request.keepalive_timeout_s,
         )
         clock = request.clock
         self.host.clock.configure(epoch_unix_ns=clock.epoch_unix_ns, speed=clock.speed, epoch_unix_s=clock.epoch_unix_s)
@@ -148,17 +150,14 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
     async def Inject(self, request: cell_pb2.Fault, context: Any) -> cell_pb2.Empty:
         if request.HasField("step"):
             self.host.arm(request.id, request.step.actor, request.step.step)
-        elif request.HasField("by_actors"):
-            parameters = msgpack.unpackb(request.by_actors.parameters, strict_map_key=False)
-            self.host.handlers.begin(request.id, request.by_actors.what, parameters)
         else:
-            partition = request.partition
-            self.host.partition(request.id, partition.a, partition.b, one_way=partition.one_way)
+            self.host.inject(
+                request.id, request.kind.what, msgpack.unpackb(request.kind.parameters, strict_map_key=False)
+            )
         return cell_pb2.Empty()
 
-    async def Heal(self, request: cell_pb2.HealRequest, context: Any) -> cell_pb2.Empty:
-        self.host.heal(request.id)
-        return cell_pb2.Empty()
+    async def Heal(self, request: cell_pb2.HealRequest, context: Any) -> cell_pb2.HealResponse:
+        return cell_pb2.HealResponse(hits=self.host.heal(request.id))
 
     async def Statistics(self, request: cell_pb2.Empty, context: Any) -> cell_pb2.StatisticsResponse:
         states = [cell_pb2.ActorState(name=name, running=True) for name in sorted(self.host.residents)]

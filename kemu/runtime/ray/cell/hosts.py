@@ -22,10 +22,12 @@ import grpc.aio
 from kemu.errors import ActorFailed, SimulationError
 from kemu.faults.handlers import Handler, Handlers
 from kemu.faults.hits import CHAOS, Hits
+from kemu.faults.kinds import KINDS
 from kemu.runtime import file_names, random_streams, runtimes, tasks
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
-from kemu.runtime.ray.cell import channels, files, inbound, wall_clocks
-from kemu.runtime.rpc import clients, networks, partitions, servers
+from kemu.runtime.ray.cell import channels, far_calls, files, inbound, relays, wall_clocks
+from kemu.runtime.rpc import clients, network_faults, networks, servers
+from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 
 OnFailure = Callable[[str, str], None]
 """Told of an actor that failed: its name, and a text with the traceback."""
@@ -47,7 +49,7 @@ class Host:
         self.log = log
         self.on_failure = on_failure
         self.clock = wall_clocks.DilatedClock()
-        wire = networks.LoopWire(loop)
+        wire = networks.LoopWire(loop, lambda: self.clock.speed)
         self.network = networks.Network(lambda target: wire, self._connection_lost)
         self.connections = channels.Connections()
         self.seed = 0
@@ -67,22 +69,75 @@ class Host:
         self.handlers = Handlers(
             self.hits.strike, lambda fault, actor: random_streams.random_stream(self.seed, "fault", fault, actor)
         )
+        self.network.on_struck = self.hits.strike
+        self._begin = network_faults.beginnings(self.network, lambda: self.seed)
+        self._faults: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
+        """Faults of the network that are in force, and the actors between which they are."""
+        self._ends: dict[str, network_faults.End] = {}
+        self._relays: dict[str, relays.Relay] = {}
+        """By actor of another cell."""
         self._armed: dict[str, dict[str, str]] = {}
         """By actor: the steps at which it is to crash, and the faults that say so."""
 
     # What the driver tells
 
-    def configure(self, *, seed: int, directory: Path, addresses: Mapping[str, tuple[str, int]]) -> None:
+    def configure(
+        self,
+        *,
+        seed: int,
+        directory: Path,
+        addresses: Mapping[str, tuple[str, int]],
+        keepalive_time_s: float = 0.0,
+        keepalive_timeout_s: float = DEFAULT_KEEPALIVE_TIMEOUT_S,
+    ) -> None:
+        self.network.partitions.keepalive_time_s = keepalive_time_s
+        self.network.partitions.keepalive_timeout_s = keepalive_timeout_s
         self.seed = seed
         self.directory = directory
         self.addresses = dict(addresses)
         self.connections.retain({target for target, _ in self.addresses.values()} | self.outside)
 
-    def partition(self, fault: str, a: Iterable[str], b: Iterable[str], *, one_way: bool) -> None:
-        self.network.partitions.keepalive_timeout_s = partitions.DEFAULT_KEEPALIVE_TIMEOUT_S / self.clock.speed
-        self.network.partition(fault, a, b, one_way)
+    def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
+        """Begin a fault of a kind that actors carry out, or of the network."""
+        if KINDS[what].carried_out_by:
+            self.handlers.begin(fault, what, parameters)
+            return
+        one, other = network_faults.sides(what, parameters)
+        # Calls take the detour before the fault begins: what is on its way already arrives.
         for resident in self.residents.values():
-            resident.calls.reconsider()
+            for route in resident.routes.values():
+                if _is_between(one, other, resident.name, route.peer):
+                    self.detour(route)
+        end = self._begin[what](fault, parameters)
+        if end is not None:
+            self._faults[fault] = (one, other)
+            self._ends[fault] = end
+
+    def is_concerned(self, one: str, other: str) -> bool:
+        """Whether a fault is in force between the two."""
+        return any(_is_between(*between, one, other) for between in self._faults.values())
+
+    def detour(self, route: far_calls.Route) -> None:
+        self.relay(route.peer)
+        route.move()
+
+    def relay(self, name: str) -> relays.Relay:
+        """What stands here for an actor of another cell."""
+        relay = self._relays.get(name)
+        if relay is None:
+            relay = self._relays[name] = relays.Relay(name, lambda: self.channel_to(name), self._connection_lost)
+            self.network.join(networks.Peer(name, relay))
+        return relay
+
+    def channel_to(self, name: str) -> grpc.aio.Channel | None:
+        """The connection to the cell of an actor; None: it lives in this one, or nobody knows where."""
+        if name in self.residents:
+            return None
+        address = self.addresses.get(name)
+        # The driver serves nobody: its own actors reach each other in memory, and all others are refused.
+        if address is None or address[0] in ("", self.target):
+            return None
+        return self.connections.to(address[0])
 
     def arm(self, fault: str, name: str, step: str) -> None:
         """The actor is to crash at that step, until ``heal(fault)``."""
@@ -91,12 +146,17 @@ class Host:
     def armed_steps(self, name: str) -> dict[str, str]:
         return self._armed.setdefault(name, {})
 
-    def heal(self, fault: str) -> None:
+    def heal(self, fault: str) -> int:
+        """End a fault. Returns how often it has struck here."""
         for steps in self._armed.values():
             for step in [step for step, armed in steps.items() if armed == fault]:
                 del steps[step]
         self.handlers.end(fault)
-        self.network.heal(fault)
+        self._faults.pop(fault, None)
+        end = self._ends.pop(fault, None)
+        if end is not None:
+            end()
+        return self.hits.of(fault)
 
     # Actors
 
@@ -198,6 +258,9 @@ class Host:
         resident = self.residents.get(survivor)
         if resident is not None:
             resident.lost(peer)
+        elif survivor in self._relays and survivor in self.addresses:
+            # It is in another cell, where gRPC tells it no more than that its callers are gone.
+            self.log(self.clock.now_ns(), survivor, "net.connection_lost", {"peer": peer})
 
     @property
     def pending(self) -> int:
@@ -209,6 +272,10 @@ class Host:
         for resident in list(self.residents.values()):
             self._drop(resident)
         await self.connections.close()
+
+
+def _is_between(one: frozenset[str], other: frozenset[str], a: str, b: str) -> bool:
+    return (a in one and b in other) or (a in other and b in one)
 
 
 class Resident:
@@ -233,6 +300,8 @@ class Resident:
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._streams: dict[Any, str] = {}
         """Open streams to other cells, and to whom."""
+        self.routes: dict[str, far_calls.Route] = {}
+        """To peers in other cells."""
         self._channels: dict[str, channels.ActorChannel] = {}
         self._nearby: dict[str, clients.MemoryChannel] = {}
         self._random: random.Random | None = None
@@ -300,17 +369,13 @@ class Resident:
 
     def remote(self, peer: str) -> grpc.aio.Channel | None:
         host = self._host
-        if self.gone or peer in host.residents:
+        if self.gone:
             return None
         if peer.startswith(OUTSIDE):
             target = peer.removeprefix(ETCD).removeprefix(PLAIN)
             host.outside.add(target)
             return host.connections.to(target)
-        address = host.addresses.get(peer)
-        # The driver serves nobody: its own actors reach each other in memory, and all others are refused.
-        if address is None or address[0] in ("", host.target):
-            return None
-        return host.connections.to(address[0])
+        return host.channel_to(peer)
 
     def nearby(self, peer: str) -> clients.MemoryChannel:
         if self.gone:
@@ -319,9 +384,27 @@ class Resident:
         if channel is None:
             host = self._host
             channel = self._nearby[peer] = clients.MemoryChannel(
-                lambda: host.network.connect(self.peer, peer), host.loop, ((inbound.CALLER, self.name),)
+                lambda: host.network.connect(self.peer, peer), host.loop, ((relays.CALLER, self.name),)
             )
         return channel
+
+    def route(self, peer: str) -> far_calls.Route:
+        route = self.routes.get(peer)
+        if route is None:
+            route = self.routes[peer] = far_calls.Route(self, peer)
+            if self._host.is_concerned(self.name, peer):
+                self._host.detour(route)
+        return route
+
+    def needs_detour(self, route: far_calls.Route) -> bool:
+        """Whether it still does: a connection that a fault has left silent is used until keepalive gives it up."""
+        return self._host.is_concerned(self.name, route.peer) or self.nearby(route.peer).is_blocked()
+
+    def relay(self, peer: str) -> relays.Relay:
+        return self._host.relay(peer)
+
+    def forget_stream(self, call: Any) -> None:
+        self._streams.pop(call, None)
 
     def opened(self, call: Any, peer: str) -> None:
         self._streams[call] = peer
@@ -336,21 +419,14 @@ class Resident:
             self.spawn(self._note_lost_stream(call, peer), "note a lost stream")
 
     async def _note_lost_stream(self, call: Any, peer: str) -> None:
-        if await call.code() is grpc.StatusCode.UNAVAILABLE:
-            # gRPC has one code for both, but a peer that could not be reached at all was not lost.
-            details = await call.details() or ""
-            if not any(text in details for text in ("failed to connect", "does not run here", "refused")):
-                self.lost(peer)
+        if relays.tells_loss(await call.code(), await call.details() or ""):
+            self.lost(peer)
 
     # For its callers and timers
 
     @property
     def pending(self) -> int:
         return self.clock.pending + sum(count() for count in self._awaited)
-
-    @property
-    def partitions(self) -> partitions.Partitions:
-        return self._host.network.partitions
 
     def lost(self, peer: str) -> None:
         self.log("net.connection_lost", {"peer": peer})

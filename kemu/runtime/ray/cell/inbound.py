@@ -2,7 +2,7 @@
 
 A cell has one gRPC server for all of its actors. A call says in its metadata which actor it is for (``kemu-to``) and
 who calls (``kemu-actor``); without the former it goes to the only actor of the cell that offers the method, so that
-grpcurl works without any of this.
+grpcurl works without any of this. Faults of the network are no matter here: they act in the caller's cell (``relays``).
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from typing import Any, NoReturn, Protocol
 import grpc
 import grpc.aio
 
-from kemu.runtime.rpc.ends import RequestIterator
-from kemu.runtime.rpc.partitions import Partitions
+from kemu.runtime.ray.cell.relays import TO
+from kemu.runtime.rpc.ends import EOF, RequestIterator
 
-TO = "kemu-to"
-CALLER = "kemu-actor"
+_CANCELLATION_S = 0.005
 
 Behaviour = Callable[[Any, Any], Any]
 RpcMethodHandler = Any
@@ -53,9 +52,6 @@ class Receiver(Protocol):
     def offered(self) -> Offered: ...
 
     @property
-    def partitions(self) -> Partitions: ...
-
-    @property
     def gone(self) -> bool:
         """The actor was dropped: nothing that its code still does has an effect."""
         ...
@@ -64,24 +60,19 @@ class Receiver(Protocol):
         """A handler raised an unexpected exception."""
         ...
 
-    def lost(self, peer: str) -> None:
-        """A connection from that actor broke."""
-        ...
-
 
 class InboundCalls:
     """The calls from other cells that one actor is serving."""
 
     def __init__(self, actor: Receiver) -> None:
         self._actor = actor
-        self._running: dict[asyncio.Task[Any], str] = {}
-        """With the caller's name."""
+        self._running: dict[asyncio.Task[Any], None] = {}
         self._severed: dict[asyncio.Task[Any], str] = {}
         """With the reason."""
         self._handlers: dict[str, RpcMethodHandler] = {}
 
     def handler(self, method: str) -> RpcMethodHandler | None:
-        """For the gRPC server: the actor's own, wrapped so that partitions and the actor's end have their effect."""
+        """For the gRPC server: the actor's own, wrapped so that the actor's end has its effect."""
         handler = self._handlers.get(method)
         if handler is None:
             plain = self._actor.offered.handlers.get(method)
@@ -109,18 +100,14 @@ class InboundCalls:
         actor = self._actor
 
         async def answer(request: Any, context: Any) -> Any:
-            caller = _from_metadata(context.invocation_metadata(), CALLER) or ""
             if actor.gone:
                 # It went between the arrival of the call and now.
                 await context.abort(grpc.StatusCode.UNAVAILABLE, f"{actor.name} does not run here")
             task = asyncio.current_task()
             assert task is not None
-            self._running[task] = caller
-            guarded = PartitionedContext(context, actor, caller)
+            self._running[task] = None
+            guarded = GuardedContext(context, actor)
             try:
-                if actor.partitions.active:
-                    self._watch_cut(task, caller)
-                    await actor.partitions.passage(caller, actor.name)
                 result = behaviour(RequestIterator(guarded) if request_streaming else request, guarded)
                 if hasattr(result, "__aiter__"):
                     async for message in result:
@@ -130,8 +117,6 @@ class InboundCalls:
                     response = await result
                 if actor.gone:
                     raise asyncio.CancelledError  # its code went on after its crash
-                if actor.partitions.active:
-                    await actor.partitions.passage(actor.name, caller)
                 await guarded.began()
                 return response
             except asyncio.CancelledError:
@@ -156,22 +141,6 @@ class InboundCalls:
 
         return answer
 
-    def _watch_cut(self, task: asyncio.Task[Any], caller: str) -> None:
-        partitions = self._actor.partitions
-        if partitions.between(caller, self._actor.name):
-            asyncio.get_running_loop().call_later(partitions.keepalive_timeout_s, self._keepalive_failed, task)
-
-    def reconsider(self) -> None:
-        """A partition has begun: check the calls after the keepalive timeout."""
-        for task, caller in self._running.items():
-            self._watch_cut(task, caller)
-
-    def _keepalive_failed(self, task: asyncio.Task[Any]) -> None:
-        caller = self._running.get(task)
-        if caller is not None and self._actor.partitions.between(caller, self._actor.name):
-            self._actor.lost(caller)
-            self._sever(task, f"{self._actor.name}: keepalive watchdog timeout")
-
     def _sever(self, task: asyncio.Task[Any], why: str) -> None:
         if task not in self._severed:
             self._severed[task] = why
@@ -185,29 +154,25 @@ class InboundCalls:
             self._sever(task, why)
 
 
-class PartitionedContext:
-    """The ``context`` of a call from another cell: gRPC's own, but partitions hold its messages back."""
+class GuardedContext:
+    """The ``context`` of a call from another cell: gRPC's own, but an actor that is gone says nothing more."""
 
-    __slots__ = ("_actor", "_caller", "_context", "_first_write")
+    __slots__ = ("_actor", "_context", "_first_write")
 
-    def __init__(self, context: Any, actor: Receiver, caller: str) -> None:
+    def __init__(self, context: Any, actor: Receiver) -> None:
         self._first_write: asyncio.Task[None] | None = None
         self._context = context
         self._actor = actor
-        self._caller = caller
 
     async def read(self) -> Any:
         message = await self._context.read()
-        actor = self._actor
-        if actor.partitions.active:
-            await actor.partitions.passage(self._caller, actor.name)
+        if message is EOF:
+            # gRPC ends the stream of requests of a call that was cancelled, too, and cancels its handler in a moment.
+            await asyncio.sleep(_CANCELLATION_S)
         return message
 
     async def write(self, message: Any) -> None:
-        actor = self._actor
-        if actor.partitions.active:
-            await actor.partitions.passage(actor.name, self._caller)
-        if actor.gone:
+        if self._actor.gone:
             raise asyncio.CancelledError
         if self._first_write is None:
             # The response headers go out with the first write. gRPC notes that after the write: if that is cancelled,

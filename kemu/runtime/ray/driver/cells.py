@@ -222,9 +222,11 @@ class RemoteCell:
         self.faults.add(fault.id)
         await self._stub.Inject(fault, timeout=_STATEMENT_TIMEOUT_S)
 
-    async def heal(self, fault: str) -> None:
-        await self._stub.Heal(cell_pb2.HealRequest(id=fault), timeout=_STATEMENT_TIMEOUT_S)
+    async def heal(self, fault: str) -> int:
+        """Returns how often the fault has struck there."""
+        response = await self._stub.Heal(cell_pb2.HealRequest(id=fault), timeout=_STATEMENT_TIMEOUT_S)
         self.faults.discard(fault)
+        return int(response.hits)
 
     async def statistics(self) -> cell_pb2.StatisticsResponse:
         response: cell_pb2.StatisticsResponse = await self._stub.Statistics(

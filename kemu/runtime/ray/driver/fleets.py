@@ -19,7 +19,7 @@ import grpc.aio
 import msgpack
 
 from kemu.errors import SimulationError
-from kemu.faults.kinds import Kind
+from kemu.faults import kinds
 from kemu.runtime import tasks
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray.cell import hosts
@@ -45,6 +45,8 @@ class Settings:
     ray_address: str | None
     interface: str | None
     start_timeout_s: float
+    keepalive_time_s: float
+    keepalive_timeout_s: float
 
 
 class Fleet:
@@ -84,7 +86,13 @@ class Fleet:
     def configure_host(self) -> None:
         """Tell the driver's own actors who lives where, and what time it is."""
         settings = self._settings
-        self._host.configure(seed=settings.seed, directory=settings.directory, addresses=self._addresses)
+        self._host.configure(
+            seed=settings.seed,
+            directory=settings.directory,
+            addresses=self._addresses,
+            keepalive_time_s=settings.keepalive_time_s,
+            keepalive_timeout_s=settings.keepalive_timeout_s,
+        )
         self._host.clock.configure(
             epoch_unix_ns=self.epoch_unix_ns, speed=settings.speed, epoch_unix_s=settings.epoch_unix_s
         )
@@ -241,6 +249,8 @@ class Fleet:
                 directory=str(settings.directory),
                 seed=settings.seed,
                 otlp=settings.otlp,
+                keepalive_time_s=settings.keepalive_time_s,
+                keepalive_timeout_s=settings.keepalive_timeout_s,
             )
             await remote.configure(request)
 
@@ -361,33 +371,29 @@ class Fleet:
 
     # Faults
 
-    async def inject(self, fault: str, kind: Kind, parameters: Mapping[str, Any]) -> None:
-        """One that actors carry out themselves. Raises ValueError for a fault that is there."""
+    async def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
+        """Raises ValueError for a fault that is in force."""
         if fault in self._faults:
             raise ValueError(f"a fault {fault!r} is in force already")
-        data: bytes = msgpack.packb(parameters)
-        message = cell_pb2.Fault(id=fault, by_actors=cell_pb2.Fault.ByActors(what=kind.name, parameters=data))
-        if kind.lasts:
+        kind = cell_pb2.Fault.Kind(what=what, parameters=msgpack.packb(dict(parameters)))
+        message = cell_pb2.Fault(id=fault, kind=kind)
+        if kinds.KINDS[what].lasts:
             self._faults[fault] = message
-        self._host.handlers.begin(fault, kind.name, parameters)
+        self._host.inject(fault, what, parameters)
         await self._tell_all(lambda remote: remote.inject(message))
 
-    async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool) -> None:
-        """Raises ValueError for a fault that is there."""
-        if fault in self._faults:
-            raise ValueError(f"partition {fault!r} is there already")
-        message = cell_pb2.Fault(id=fault, partition=cell_pb2.Fault.Partition(a=a, b=b, one_way=one_way))
-        self._faults[fault] = message
-        self._host.partition(fault, a, b, one_way=one_way)
-        await self._tell_all(lambda remote: remote.inject(message))
-
-    async def heal(self, fault: str) -> None:
-        """Raises ValueError for a fault that is not there."""
+    async def heal(self, fault: str) -> int:
+        """Returns how often it has struck. Raises ValueError for a fault that is not in force."""
         if fault not in self._faults:
-            raise ValueError(f"there is no partition {fault!r}")
+            raise ValueError(f"no fault {fault!r} is in force")
         del self._faults[fault]
-        self._host.heal(fault)
-        await self._tell_all(lambda remote: remote.heal(fault))
+        hits = [self._host.heal(fault)]
+
+        async def heal(remote: RemoteCell) -> None:
+            hits.append(await remote.heal(fault))
+
+        await self._tell_all(heal)
+        return sum(hits)
 
     # The end
 

@@ -24,6 +24,7 @@ from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray.cell import control, hosts, wall_clocks
 from kemu.runtime.ray.driver import events, fleets, plans, traces
 from kemu.runtime.ray.driver.cells import RemoteCell
+from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.runtimes import Ending
 from kemu.telemetry.exports import ExportReport
 
@@ -56,6 +57,7 @@ class RayRuntime:
         epoch_unix_s: int | None = None,
         otlp: str = "",
         start_timeout_s: float = 120.0,
+        timing: Mapping[str, Any] | None = None,
     ) -> None:
         """``directory``: for disks and, while it runs, event segments; the same path is used on every machine.
         ``speed``: virtual seconds in each real one. ``cells``: see ``plans``. ``ray_address``: a cluster to join,
@@ -64,7 +66,8 @@ class RayRuntime:
         served there is neither encrypted nor guarded by a password. ``epoch_unix_s``: what virtual time 0 is in
         timestamps; None: now.
         ``otlp``: where to send traces while it runs, ``host:port``; raises KemuError when nobody answers there.
-        ``start_timeout_s``: real time for Ray to find a place for a cell.
+        ``start_timeout_s``: real time for Ray to find a place for a cell. ``timing``: of the scenario; what counts here
+        is ``keepaliveTime`` and ``keepaliveTimeout`` of the connections between actors, in virtual seconds.
         """
         if speed <= 0:
             raise ValueError(f"speed must be positive: {speed}")
@@ -88,6 +91,8 @@ class RayRuntime:
             ray_address=ray_address,
             interface=interface,
             start_timeout_s=start_timeout_s,
+            keepalive_time_s=float((timing or {}).get("keepaliveTime", 0.0)),
+            keepalive_timeout_s=float((timing or {}).get("keepaliveTimeout", DEFAULT_KEEPALIVE_TIMEOUT_S)),
         )
         self._fleet = fleets.Fleet(
             settings, self._placement, self._host, self._events, on_crash=self._actor_died, fail=self._fail
@@ -300,17 +305,12 @@ class RayRuntime:
     # Faults of the network
 
     async def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
-        kind = kinds.KINDS[what]
-        if kind.not_on_ray:
-            raise ValueError(f"{what} is impossible on Ray: {kind.not_on_ray}")
-        if kind.carried_out_by:
-            await self._fleet.inject(fault, kind, parameters)
-        else:
-            a, b = parameters["between"]
-            await self.partition(fault, a, b, parameters["oneWay"])
+        if kinds.KINDS[what].not_on_ray:
+            raise ValueError(f"{what} is impossible on Ray: {kinds.KINDS[what].not_on_ray}")
+        await self._fleet.inject(fault, what, parameters)
 
     async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool = False) -> None:
-        await self._fleet.partition(fault, a, b, one_way)
+        await self.inject(fault, "partition", {"between": [list(a), list(b)], "oneWay": one_way})
 
-    async def heal(self, fault: str) -> None:
-        await self._fleet.heal(fault)
+    async def heal(self, fault: str) -> int:
+        return await self._fleet.heal(fault)
