@@ -17,6 +17,7 @@ from typing import Any
 
 from kemu.cli import catalog, exits
 from kemu.errors import KemuError
+from kemu.faults.kinds import KINDS
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -158,7 +159,7 @@ def _next_commands(
         data = f" --data {shlex.quote(str(options.data))}" if options.data else ""
         data += "".join(f" --set {shlex.quote(item)}" for item in options.set)
         commands.append((f"{kemu} run {name}{data} --seed {verdict['seed'] + 1}", "the same with other luck"))
-        if not options.data:
+        if not options.data and all(not KINDS[what].not_on_ray for what in verdict.get("faults", {})):
             commands.append((f"{kemu} run {name}{data} --runtime ray --speed 20", "the same for real, on Ray"))
     return commands
 

@@ -127,6 +127,11 @@ def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
     ]
     if costs:
         console.print("  ".join(costs), highlight=False)
+    faults = ", ".join(
+        f"{found['count']} {what} (hit {found['hit'] or 'nobody'})" for what, found in verdict.get("faults", {}).items()
+    )
+    if faults:
+        console.print(f"[dim]faults: {faults}[/]", highlight=False)
     groups = verdict["waiting"]
     if sum(group["pods"] for group in groups.values()) > 1:
         console.print(waiting_table({"": groups}))

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kemu.faults.kinds import KINDS
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder, sim
@@ -194,16 +195,29 @@ def test_a_crash_behind_a_partition_is_noticed_by_keepalive_or_after_healing() -
     sim(main, actors=[ECHO])
 
 
+IN_FORCE: dict[str, dict[str, Any]] = {
+    "partition": {"oneWay": False},
+    "one-way partition": {"oneWay": True},
+    "delay": {"by": {"exponential": {"mean": 0.5}}},
+    "drop": {"probability": 0.4},
+    "bandwidth": {"bytesPerSecond": 300.0},
+    "reset": {},
+    "halfOpen": {},
+}
+
+
 @given(
     seed=st.integers(0, 1000),
-    faults=st.lists(st.tuples(st.floats(0, 6), st.floats(0, 7), st.booleans(), st.booleans()), max_size=6),
+    faults=st.lists(
+        st.tuples(st.floats(0, 6), st.floats(0, 7), st.sampled_from(sorted(IN_FORCE)), st.booleans()), max_size=6
+    ),
     crash_at=st.none() | st.floats(0, 30),
 )
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=120)
 def test_a_stream_never_has_a_gap(
-    seed: int, faults: list[tuple[float, float, bool, bool]], crash_at: float | None
+    seed: int, faults: list[tuple[float, float, str, bool]], crash_at: float | None
 ) -> None:
-    """Whatever is cut, and whoever dies: each side has heard the beginning of what the other one said."""
+    """Whatever happens to the connection, and whoever dies: each side has heard the beginning of what was said."""
     record = Recorder()
 
     async def main(runtime: SimRuntime) -> None:
@@ -211,12 +225,18 @@ def test_a_stream_never_has_a_gap(
         await runtime.begin()
         if crash_at is not None:
             runtime.env("chaos").spawn(crash(runtime, crash_at), "crash")
-        for number, (before, lasts, one_way, swap) in enumerate(faults):
+        for number, (before, lasts, what, swap) in enumerate(faults):
             await runtime.clock.sleep(before)
-            sides = (["apiserver/0"], ["talker"]) if swap else (["talker"], ["apiserver/0"])
-            await runtime.partition(f"cut {number}", *sides, one_way=one_way)
-            await runtime.clock.sleep(lasts)
-            await runtime.heal(f"cut {number}")
+            sides = [["apiserver/0"], ["talker"]] if swap else [["talker"], ["apiserver/0"]]
+            parameters = {**IN_FORCE[what], "between": sides, "from": sides[0], "to": sides[1]}
+            kind = KINDS[what.removeprefix("one-way ")]
+            await runtime.inject(f"fault {number}", kind.name, parameters)
+            if kind.lasts:
+                # Some faults overlap the next one.
+                runtime.clock.call_at_ns(
+                    runtime.clock.now_ns() + round(lasts * S), lambda fault=f"fault {number}": runtime.faults.end(fault)
+                )
+            await runtime.clock.sleep(lasts / 2)
         assert await runtime.run_until(1000 * S, until_idle=True) == "idle"
 
     async def crash(runtime: SimRuntime, after_s: float) -> None:
@@ -360,59 +380,7 @@ def test_who_has_left_the_network_sends_nothing(how: str) -> None:
         assert record.of("mourner.refused") == [{"code": "UNAVAILABLE"}] * 2
 
 
-# Machines without power -----------------------------------------------------------------------------------------------
-
-
-def power_off(runtime: SimRuntime, name: str) -> None:
-    """As a crash of the machine does it."""
-    env = runtime._running(name)
-    assert env is not None
-    env.peer.gone = True
-    runtime.network.leave(env.peer, silently=True)
-    runtime.loop.bury(env)
-    runtime._disks[name] = env.disk.hand_over()
-    runtime._depart(env)
-
-
-def test_nobody_resets_the_connections_of_a_machine_without_power() -> None:
-    record = Recorder()
-
-    async def main(runtime: SimRuntime) -> None:
-        clock = runtime.clock
-        user = api_pb2_grpc.ApiStub(runtime.env("user").dial("apiserver/0"))
-        await runtime.launch([talker("talker", count=100)])
-        await runtime.begin()
-        slow = user.Get(api_pb2.GetRequest(name="slow"))
-        await clock.sleep(2.5)
-        power_off(runtime, "apiserver/0")
-        with pytest.raises(grpc.aio.AioRpcError, match="keepalive watchdog timeout"):
-            await slow
-        assert clock.now_ns() == int(7.5 * S)
-        with pytest.raises(grpc.aio.AioRpcError, match="connection timed out"):
-            await user.Get(api_pb2.GetRequest())
-        assert clock.now_ns() == int(12.5 * S), "nobody refuses a connection either"
-        await runtime.restart("apiserver/0")
-        assert (await user.Get(api_pb2.GetRequest(name="x"))).object == b"x"
-
-    sim(main, actors=[ECHO], sink=record, begin=False)
-    assert times(record, "talker.lost") == [int(7.5 * S)]
-
-
-def test_a_machine_that_has_booted_resets_what_it_does_not_know() -> None:
-    record = Recorder()
-
-    async def main(runtime: SimRuntime) -> None:
-        await runtime.launch([talker("talker", count=100)])
-        await runtime.begin()
-        await runtime.clock.sleep(2.5)
-        power_off(runtime, "apiserver/0")
-        await runtime.clock.sleep(1)
-        await runtime.restart("apiserver/0")
-        await runtime.clock.sleep(10)
-
-    sim(main, actors=[ECHO], sink=record, begin=False)
-    assert record.of("talker.lost") == [{"code": "UNAVAILABLE", "details": "apiserver/0: connection reset by peer"}]
-    assert times(record, "talker.lost") == [4 * S + 2 * MS], "with what it sends next"
+# Keepalive ------------------------------------------------------------------------------------------------------------
 
 
 def test_keepalive_pings_from_time_to_time() -> None:

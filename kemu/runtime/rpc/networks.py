@@ -3,8 +3,8 @@
 Connections are TCP-like. What one end of a call sends arrives in order; different calls may overtake each other. A
 partition holds messages back. If it heals in time they arrive late, as after retransmission; otherwise keepalive breaks
 the connection at both ends, and what was held back is lost. When an actor dies, its peers learn of it behind what it
-had sent, or from keepalive where a partition is in the way. If its machine loses power, nobody resets its connections:
-only keepalive tells. Messages in flight when a fault begins still arrive. ``impairments`` makes messages late.
+had sent, or from keepalive where a partition is in the way. A half-open connection is silent for good: only keepalive
+tells. Messages in flight when a fault begins still arrive. ``impairments`` makes messages late.
 
 Both runtimes use this. They differ in the :class:`Wire`, which says when a message arrives: the simulation draws
 latencies (``sim.wires``), a cell delivers in the next turn of its event loop (:class:`LoopWire`).
@@ -146,31 +146,18 @@ class Network:
         self.on_lost = on_lost
         self.on_struck = on_struck or _unheard
         self._peers: dict[str, Peer] = {}
-        self._dark: dict[str, list[PartitionedLink]] = {}
-        """By name, the actors whose machines have no power, and the connections that their peers still believe in."""
 
     def join(self, peer: Peer) -> None:
         self._peers[peer.name] = peer
-        for link in self._dark.pop(peer.name, ()):
-            link.answer_with_reset()
 
-    def leave(self, peer: Peer, *, silently: bool = False) -> None:
-        """The actor stopped or crashed; its peers will notice. Its name is free for a successor.
-
-        ``silently``: its machine has lost power, so that nothing resets its connections or refuses new ones.
-        """
+    def leave(self, peer: Peer) -> None:
+        """The actor stopped or crashed; its peers will notice. Its name is free for a successor."""
         peer.server.close()
         peer.has_left = True
         if self._peers.get(peer.name) is peer:
             del self._peers[peer.name]
-        links = list(peer.links)
-        if silently:
-            self._dark[peer.name] = links
-        for link in links:
-            if silently:
-                link.mute()
-            else:
-                link.lost_by(peer)
+        for link in list(peer.links):
+            link.lost_by(peer)
         peer.links.clear()
 
     def connect(self, client: Peer, target: str) -> PartitionedLink:
@@ -185,8 +172,6 @@ class Network:
         if server is not None:
             server.links[link] = None
         link.set_cut(*self._cuts(link))
-        if target in self._dark:
-            link.mute()
         if self.impairments:
             link.set_lanes(self.impairments)
         link.connected = server is not None and not link.is_blocked()
@@ -266,7 +251,7 @@ class PartitionedLink(Link):
     """A connection between two peers."""
 
     __slots__ = ("_client_to_be_told", "_keepalive", "_network", "_opened_s", "_requests", "_responses",
-                 "_server_peer", "_server_to_be_told", "_stranger", "_wire", "client", "target")  # fmt: skip
+                 "_server_peer", "_server_to_be_told", "_wire", "client", "target")  # fmt: skip
 
     def __init__(self, network: Network, client: Peer, target: str, server: Peer | None) -> None:
         self._wire = network.wire_to(target)
@@ -284,8 +269,6 @@ class PartitionedLink(Link):
         self._client_to_be_told = ""
         """What broke the connection, until the client hears of it."""
         self._server_to_be_told = False
-        self._stranger = False
-        """The machine at the other end has booted since: it answers with a reset."""
 
     # Messages
 
@@ -307,10 +290,8 @@ class PartitionedLink(Link):
         """``send`` while anything is in the way of either direction."""
         way = self._requests if end.is_client else self._responses
         if way.muted:
-            if self._stranger:
-                self._break()
-                self._wire.post_round_trip(self._hear_of_reset)
-        elif way.held is not None:
+            return
+        if way.held is not None:
             way.held.append((end, deliver, payload))
             source, target = self._ends_of(way)
             self._network.on_struck(self._network.partitions.cutting(source, target), source, target)
@@ -383,10 +364,6 @@ class PartitionedLink(Link):
         self._requests.muted = self._responses.muted = True
         self._settle()
 
-    def answer_with_reset(self) -> None:
-        """The machine at the other end of a muted connection is up again, and does not know it."""
-        self._stranger = True
-
     def _settle(self) -> None:
         """Choose how to send, and whether keepalive has a reason to give up."""
         blocked = self.is_blocked()
@@ -443,11 +420,6 @@ class PartitionedLink(Link):
             what, self._client_to_be_told = self._client_to_be_told, ""
             senders = (call.partner for call in self.calls if call.partner is not None)
             self._wire.post_behind(senders, self._client_notices, what)
-
-    def _hear_of_reset(self) -> None:
-        """Whoever is left has sent to a machine that does not know the connection."""
-        self._client_notices("connection reset by peer")
-        self._server_notices()
 
     def _refuse(self) -> None:
         """Nobody listens: the client learns of it after a round trip."""
