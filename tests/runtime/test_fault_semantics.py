@@ -17,7 +17,7 @@ from kemu.runtime.runtimes import Runtime
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder
 from kemu.v1 import api_pb2, api_pb2_grpc
-from tests.runtime.world import ECHO, talker
+from tests.runtime.world import ECHO, PATIENT, talker
 
 S = 1_000_000_000
 SERVER, TALKER = "apiserver/0", "talker/0"
@@ -254,6 +254,45 @@ def test_a_request_comes_twice_and_its_first_answer_counts(world: World) -> None
     world.play(main)
     assert [data["name"] for data in world.of("echo.get")] == ["once", "once", "again"]
     assert world.numbers("echo.session") == [0, 1, 2, 2, 3, 3, *range(4, 15)]
+
+
+# What actors carry out themselves -------------------------------------------------------------------------------------
+
+
+CARRIED_OUT = {
+    "staleReads": {"apiServer": ["apiserver/1"], "by": 3.0},
+    "cutWatches": {"of": ["talker/0"], "compacted": True},
+    "slowApi": {"apiServer": ["apiserver/1"], "by": {"exponential": {"mean": 2.0}}},
+}
+"""What they do is tested with the API server; here, that they reach it and leave it."""
+
+
+@about("staleReads")
+@about("cutWatches")
+@about("slowApi")
+def test_actors_hear_of_the_faults_that_they_carry_out(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.runtime.launch([PATIENT])
+        for what, parameters in CARRIED_OUT.items():
+            await world.runtime.inject(what, what, parameters)
+        await world.until_s(4)
+        await world.runtime.crash("apiserver/1")
+        await world.until_s(6)
+        await world.runtime.restart("apiserver/1")
+        await world.until_s(20)
+        for what in CARRIED_OUT:
+            if KINDS[what].lasts:
+                await world.runtime.heal(what)
+        await world.until_s(24)
+
+    world.play(main)
+    begun = world.of("patient.begins")
+    assert {data["what"]: data["parameters"] for data in begun} == CARRIED_OUT
+    lasting = [what for what in CARRIED_OUT if KINDS[what].lasts]
+    assert [data["id"] for data in begun] == [*CARRIED_OUT, *lasting], "the next incarnation hears of what lasts"
+    assert sorted(data["id"] for data in world.of("patient.ends")) == sorted(lasting)
+    struck = {data["id"]: data["actor"] for data in world.of("chaos.hit")}
+    assert struck == dict.fromkeys(CARRIED_OUT, "apiserver/1")
 
 
 # Connections that break without a crash -------------------------------------------------------------------------------

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import grpc
 
+from kemu.faults.handlers import Assignment
+from kemu.faults.kinds import KINDS, Kind
 from kemu.runtime.env import ActorSpec, Env
 from kemu.v1 import api_pb2, api_pb2_grpc
 
@@ -53,6 +56,26 @@ class Echo(api_pb2_grpc.ApiServicer):
         except asyncio.CancelledError:
             self.env.log("echo.cancelled", {})
             raise
+
+
+class Patient:
+    """Says when a fault that actors carry out begins and ends in it."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        self.env = env
+        for kind in KINDS.values():
+            if kind.carried_out_by:
+                env.on_fault(kind.name, functools.partial(self.falls_ill, kind))
+
+    async def run(self) -> None:
+        self.env.ready()
+        await asyncio.Event().wait()
+
+    def falls_ill(self, kind: Kind, assignment: Assignment) -> Callable[[], object] | None:
+        said = {"id": assignment.id, "what": kind.name, "parameters": dict(assignment.parameters)}
+        self.env.log("patient.begins", said)
+        assignment.hit("")
+        return functools.partial(self.env.log, "patient.ends", {"id": assignment.id}) if kind.lasts else None
 
 
 class Talker:
@@ -126,6 +149,7 @@ class Stepper(api_pb2_grpc.ApiServicer):
 
 STEPPER = ActorSpec("apiserver/0", f"{__name__}:Stepper")
 
+PATIENT = ActorSpec("apiserver/1", f"{__name__}:Patient")
 ECHO = ActorSpec("apiserver/0", f"{__name__}:Echo")
 
 
