@@ -17,7 +17,7 @@ from kemu.apiserver.verbs import Answer, Requests
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.apiserver.watch.fanout import BYTES_PER_MESSAGE, Fanout, Stream, Watcher
 from kemu.apiserver.watch.feed import Feed
-from kemu.runtime.env import Env
+from kemu.runtime.env import Clock, Env
 from kemu.v1 import api_pb2, api_pb2_grpc
 
 EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
@@ -33,9 +33,10 @@ Delay = Callable[[str], float]
 class Replies:
     """What is on its way back on one Session: the replies of one tick of the event loop go in one message."""
 
-    __slots__ = ("_bytes", "_current", "_full", "_reader", "_waiter", "in_flight")
+    __slots__ = ("_bytes", "_clock", "_current", "_full", "_reader", "_waiter", "in_flight")
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self.in_flight = 0
         """Calls that have no reply yet."""
         self._reader: asyncio.Future[None] | None = None
@@ -75,15 +76,17 @@ class Replies:
         """Write messages as they come, until :attr:`in_flight` is below zero and nothing is left."""
         while True:
             if self._full:
-                await write(self._full.popleft())
+                message = self._full.popleft()
             elif self._current is not None:
-                current, self._current, self._bytes = self._current, None, 0
-                await write(current)
+                message, self._current, self._bytes = self._current, None, 0
             elif self.in_flight < 0:
                 return
             else:
                 self._waiter = asyncio.get_running_loop().create_future()
                 await self._waiter
+                continue
+            message.sent_ns = self._clock.now_ns()
+            await write(message)
 
     def _next(self) -> Any:
         self.in_flight -= 1
@@ -190,7 +193,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
     async def Session(self, request_iterator: Any, context: Any) -> None:
         await self._is_open.wait()
         spawn, by = self._env.spawn, _caller(context)
-        replies = Replies()
+        replies = Replies(self._env.clock)
         writer = spawn(_until_gone(replies.write(context.write)), f"replies to {by}")
         try:
             while True:

@@ -148,9 +148,9 @@ def lines(history: History) -> list[Line]:
     """What the store holds now first, then the lines that it lost, from the last to the first."""
     changes = history.changes
     found = [Line(changes)]
-    for time_ns, revision, undone in reversed(history.undone):
-        changes = changes[: bisect_right(changes, revision, key=_revision)] + undone
-        found.append(Line(changes, time_ns))
+    for rollback in reversed(history.rollbacks):
+        changes = changes[: bisect_right(changes, rollback.revision, key=_revision)] + rollback.changes
+        found.append(Line(changes, rollback.time_ns))
     return found
 
 

@@ -137,6 +137,10 @@ class Return:
     """How often so far, not counting the first time."""
 
 
+NEVER = 1 << 62
+ANY = -1
+
+
 @dataclass(slots=True)
 class Change:
     """One key changed by one revision."""
@@ -147,6 +151,25 @@ class Change:
     value: bytes | None
     """None: deleted."""
     previous: bytes | None
+    base: int | None = None
+    """The revision of the key that the writer demanded; 0: that it was absent; -1: any; None: unknown."""
+    born: int = 0
+    """How often the store had lost revisions before: a revision number that is used again is another revision."""
+    undone: int = NEVER
+    """The number of the loss that undid it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """A recovery of the store that lost revisions."""
+
+    time_ns: int
+    revision: int
+    """With which it came back."""
+    recovery: int
+    """How many recoveries there were before, those that lost nothing counted too."""
+    changes: list[Change]
+    """That it undid, oldest first."""
 
 
 @dataclass(slots=True)

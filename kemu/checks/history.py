@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.checks import sessions
-from kemu.checks.facts import Change, Fact, Fault, NodeHistory, PodHistory, Refusal, Return
+from kemu.checks.facts import ANY, Change, Fact, Fault, NodeHistory, PodHistory, Refusal, Return, Rollback
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta, pod_phases, quantities, requests
 
@@ -72,10 +72,12 @@ class History:
         self.values: dict[str, bytes] = {}
         self.replayed_revisions: list[tuple[int, int]] = []
         """(time, revision) at which a store recovered."""
+        self.rollbacks: list[Rollback] = []
+        """The recoveries that lost revisions."""
+        self.txns_by = ""
+        """The actor that logs the store's transactions: the store, or an API server in place of a real etcd."""
         self.gaps: list[str] = []
         """What of the run log is missing or out of order, as far as its writer knows: nothing can be judged then."""
-        self.undone: list[tuple[int, int, list[Change]]] = []
-        """The changes that a recovery has undone, oldest first: when, and the revision that was left."""
         self._sessions = sessions.Sessions()
         self.watches = self._sessions.all
         """In the order of their lists."""
@@ -145,7 +147,9 @@ class History:
 
     def _on_txn(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.revision = data["rev"]
-        for op, key, value, _create_rev, _version in data["changes"]:
+        self.txns_by = actor
+        bases, born = data.get("bases"), len(self.rollbacks)
+        for index, (op, key, value, _create_rev, _version) in enumerate(data["changes"]):
             previous = self.values.get(key)
             if op == 0:
                 self.values[key] = value
@@ -153,7 +157,10 @@ class History:
                 self.values.pop(key, None)
                 value = None
             if self._keep_changes:
-                self.changes.append(Change(self.revision, time_ns, key, value, previous))
+                base = None
+                if bases is not None:
+                    base = bases[index] if bases[index] is not None else ANY
+                self.changes.append(Change(self.revision, time_ns, key, value, previous, base, born))
             if key.startswith(POD_PREFIX):
                 self._pod_changed(time_ns, key, value)
             elif key.startswith(NODE_PREFIX):
@@ -175,9 +182,12 @@ class History:
             return
         # Writes that were not in the journal are undone: their keys get their former values.
         undone: list[Change] = []
-        self.undone.append((time_ns, revision, undone))
+        rollback = Rollback(time_ns, revision, len(self.replayed_revisions) - 1, undone)
+        self.rollbacks.append(rollback)
         while self.changes and self.changes[-1].revision > revision:
             change = self.changes.pop()
+            change.undone = len(self.rollbacks)
+            undone.append(change)
             if change.previous is None:
                 self.values.pop(change.key, None)
             else:
@@ -186,7 +196,6 @@ class History:
                 self._pod_changed(time_ns, change.key, change.previous)
             elif change.key.startswith(NODE_PREFIX):
                 self._node_changed(time_ns, change.key, change.previous)
-            undone.append(change)
         undone.reverse()
         self.revision = revision
 

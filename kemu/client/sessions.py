@@ -11,14 +11,14 @@ from __future__ import annotations
 import asyncio
 import zlib
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.client import endpoints, streams
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
-from kemu.objects import wires
+from kemu.objects import resources, wires
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.v1 import api_pb2
 
@@ -37,8 +37,21 @@ _STANDING = frozenset((coordination_v1_pb2.Lease, core_v1_pb2.Node))
 """Reads show these with the heartbeats of the moment, if their kubelets state them."""
 
 
-_Pending = tuple[asyncio.Future[Any], type[Message], bool, api_pb2.Call]
-"""Future, class of the objects in the answer, whether it changes the cluster, and the request itself."""
+_PREFIXES = {resource.message: f"/registry/{resource.plural}/" for resource in resources.RESOURCES}
+"""What the keys of a kind begin with in the store."""
+
+
+class _Pending(NamedTuple):
+    """A request without an answer."""
+
+    future: asyncio.Future[Any]
+    message: type[Message]
+    """Of the objects in the answer."""
+    mutating: bool
+    """It changes the cluster."""
+    call: api_pb2.Call
+    start_ns: int
+    """When it was made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +96,29 @@ def _digest(message: type[Message], listed: list[bytes], items: list[Any]) -> in
 
 
 class Session:
-    """Connects at the first request."""
+    """Connects at the first request.
 
-    __slots__ = ("_batches", "_env", "_in_flight", "_last_id", "_postponed", "_retries", "_room", "_stream")
+    The run log gets what every answer says: ``client.acked``, ``client.got`` and ``client.listed`` (docs/runs.md).
+    """
+
+    __slots__ = (
+        "_batches",
+        "_env",
+        "_in_flight",
+        "_last_id",
+        "_peer",
+        "_postponed",
+        "_retries",
+        "_room",
+        "_servers",
+        "_stream",
+    )
 
     def __init__(self, env: Env, servers: endpoints.Endpoints) -> None:
         self._env = env
+        self._servers = servers
+        self._peer = ""
+        """The API server that the stream was last opened to."""
         self._last_id = 0
         self._in_flight: dict[int, _Pending] = {}
         """By id."""
@@ -116,19 +146,19 @@ class Session:
     def send(self, call: api_pb2.Call, message: type[M], mutating: bool) -> asyncio.Future[M]:
         """The answer to come: an object of class ``message``. ``mutating``: the request changes the cluster."""
         future = asyncio.get_running_loop().create_future()
-        self._in_flight[call.id] = (future, message, mutating, call)
+        self._in_flight[call.id] = _Pending(future, message, mutating, call, self._env.clock.now_ns())
         self._stream.wake()
         return future
 
     def send_list(self, call: api_pb2.Call, message: type[Message]) -> asyncio.Future[ListResult]:
         """The answer to come: a list of objects of class ``message``."""
         future = asyncio.get_running_loop().create_future()
-        self._in_flight[call.id] = (future, message, False, call)
+        self._in_flight[call.id] = _Pending(future, message, False, call, self._env.clock.now_ns())
         self._stream.wake()
         return future
 
     def _awaited(self) -> int:
-        return self._postponed + sum(message not in _HOUSEKEEPING for _, message, _, _ in self._in_flight.values())
+        return self._postponed + sum(one.message not in _HOUSEKEEPING for one in self._in_flight.values())
 
     def _postpone(self, pending: _Pending, after_s: int, retries: int) -> None:
         clock = self._env.clock
@@ -137,14 +167,13 @@ class Session:
 
     def _send_again(self, pending: _Pending, retries: int) -> None:
         self._postponed -= 1
-        future, message, mutating, refused = pending
-        if future.done():  # its caller was cancelled
+        if pending.future.done():  # its caller was cancelled
             return
         call = self.next_call()
         call_id = call.id
-        call.CopyFrom(refused)
+        call.CopyFrom(pending.call)
         call.id = call_id
-        self._in_flight[call_id] = (future, message, mutating, call)
+        self._in_flight[call_id] = pending._replace(call=call)
         self._retries[call_id] = retries
         self._stream.wake()
 
@@ -155,6 +184,7 @@ class Session:
 
     def on_open(self) -> None:
         """What waited is written first."""
+        self._peer = self._servers.current
 
     def take(self) -> api_pb2.SessionRequest | None:
         if not self._batches:
@@ -166,34 +196,44 @@ class Session:
 
     def on_message(self, response: api_pb2.SessionResponse) -> None:
         pop = self._in_flight.pop
+        now_ns = self._env.clock.now_ns()
         answers: list[tuple[asyncio.Future[Any], Any]] = []
-        revisions = []
+        acks: list[list[Any]] = []
         for reply in response.replies[:]:
             pending = pop(reply.id, None)
             if pending is None:
                 continue
-            future, message, mutating, _ = pending
+            future, message, mutating, _, start_ns = pending
             retries = self._retries.pop(reply.id, 0) if self._retries else 0
             which = reply.WhichOneof("result")
             answer: Any
             if which == "object":
-                answer = message.FromString(reply.object.object)
-                if mutating and (version := answer.metadata.resourceVersion):
-                    revisions.append(int(version))
+                wire = reply.object.object
+                answer = message.FromString(wire)
+                metadata = answer.metadata
+                if not mutating:
+                    self._log_get(pending, metadata.resourceVersion, _digest(message, [wire], [answer]))
+                elif version := metadata.resourceVersion:
+                    namespace, name = metadata.namespace, metadata.name
+                    key = f"{_PREFIXES[message]}{namespace}/{name}" if namespace else _PREFIXES[message] + name
+                    acks.append([now_ns - start_ns, int(version), key, metadata.uid, zlib.crc32(wire)])
             elif which == "list":
                 page, parse = reply.list, message.FromString
                 listed = page.items[:]
                 items = [parse(item) for item in listed]
                 digest = _digest(message, listed, items)
                 answer = ListResult(items, page.resource_version, getattr(page, "continue"), digest)
+                self._log_list(pending, answer)
             else:
                 answer = error_of(reply.error)
                 if answer.retry_after_s and retries < MAX_RETRIES:
                     self._postpone(pending, answer.retry_after_s, retries + 1)
                     continue
+                if isinstance(answer, errors.NotFound) and pending.call.get.name == answer.name != "":
+                    self._log_get(pending, "", 0)
             answers.append((future, answer))
-        if revisions:
-            self._env.log("client.acked", {"revs": revisions})
+        if acks:
+            self._env.log("client.acked", {"server": self._peer, "sent": response.sent_ns, "acks": acks})
         for future, answer in answers:
             if future.done():  # its caller was cancelled
                 continue
@@ -202,10 +242,44 @@ class Session:
             else:
                 future.set_result(answer)
 
+    def _log_get(self, pending: _Pending, version: str, digest: int) -> None:
+        """``version``: empty for an object that does not exist."""
+        request = pending.call.get
+        data = {
+            "server": self._peer,
+            "resource": request.resource.resource,
+            "namespace": request.resource.namespace,
+            "name": request.name,
+            "version": request.resource_version,
+            "took": self._env.clock.now_ns() - pending.start_ns,
+            "rev": int(version or 0),
+            "digest": digest,
+        }
+        self._env.log("client.got", data)
+
+    def _log_list(self, pending: _Pending, answer: ListResult) -> None:
+        request = pending.call.list
+        data = {
+            "server": self._peer,
+            "resource": request.resource.resource,
+            "namespace": request.resource.namespace,
+            "label_selector": request.label_selector,
+            "field_selector": request.field_selector,
+            "version": request.resource_version,
+            "limit": request.limit,
+            "continue": getattr(request, "continue"),
+            "took": self._env.clock.now_ns() - pending.start_ns,
+            "rev": int(answer.resource_version),
+            "count": len(answer.items),
+            "next": answer.continue_token,
+            "digest": answer.digest,
+        }
+        self._env.log("client.listed", data)
+
     def on_lost(self, peer: str, why: str) -> None:
         unsent = {call.id for batch in self._batches for call in batch.calls}
         for call_id in [call_id for call_id in self._in_flight if call_id not in unsent]:
-            future = self._in_flight.pop(call_id)[0]
+            future = self._in_flight.pop(call_id).future
             self._retries.pop(call_id, None)
             if not future.done():
                 future.set_exception(errors.ServiceUnavailable(f"the connection to {peer} was lost: {why}"))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from kemu.errors import Compacted, FutureRevision
+from kemu.objects import wires
 from kemu.objects.key_ranges import FROM_KEY
 from kemu.store.keys import SortedKeys
 
@@ -23,7 +24,7 @@ ENTRY_BYTES = 300
 class Entry:
     """One version of a key. It never changes."""
 
-    __slots__ = ("create_revision", "key", "mod_revision", "value", "version")
+    __slots__ = ("create_revision", "digest", "key", "mod_revision", "value", "version")
 
     def __init__(self, key: bytes, value: bytes | None, create_revision: int, mod_revision: int, version: int) -> None:
         self.key = key
@@ -33,6 +34,8 @@ class Entry:
         self.mod_revision = mod_revision
         self.version = version
         """1 when created, one more with each change; 0 when deleted."""
+        self.digest = -1
+        """Of key, value and revision, for :meth:`KeySpace.digest`, which computes it when it is first needed."""
 
     def size(self) -> int:
         """Approximate bytes of memory."""
@@ -129,6 +132,24 @@ class KeySpace:
         if end and (revision == 0 or revision >= self.read_revision):
             return self._live_keys.count(key, end)
         return self.range(key, end, revision)[1]
+
+    def __len__(self) -> int:
+        """How many keys there are now."""
+        return len(self._live)
+
+    def digest(self) -> int:
+        """Of all keys as they are now, with their values and revisions.
+
+        It reads what requests would be answered from, so it costs a little for each key: no sum that is kept up to date
+        beside the keys could tell that one of them got lost.
+        """
+        total = 0
+        for key, entry in self._live.items():
+            if entry.digest < 0:
+                assert entry.value is not None
+                entry.digest = wires.entry_digest(key, wires.digest(entry.value, entry.mod_revision))
+            total += entry.digest
+        return total & wires.SUM_MASK
 
     # Changing
 

@@ -88,10 +88,13 @@ class Requests:
     Each method returns the response, and raises :class:`RequestError`, Compacted or FutureRevision.
     """
 
-    __slots__ = ("_header", "_space")
+    __slots__ = ("_header", "_space", "bases")
 
     def __init__(self, space: KeySpace, header: Any) -> None:
         """``header``: a ``ResponseHeader`` with all but the revision."""
+        self.bases: dict[int, list[int | None]] = {}
+        """By revision, for each change of a transaction: the revision that it demanded of that key (0: that it is
+        absent; None: nothing). For the run log, which takes them out."""
         self._space = space
         self._header = header
 
@@ -137,7 +140,14 @@ class Requests:
         self._check_each(plan, _RANGE, self._check_readable)
         response = rpc_pb2.TxnResponse()
         self._apply_txn(plan, response)
-        self._space.commit()
+        changes = self._space.commit()
+        if changes:
+            demanded = {
+                compare.key: compare.mod_revision
+                for compare in plan.compares
+                if compare.target == _COMPARE.MOD and compare.result == _COMPARE.EQUAL and not compare.range_end
+            }
+            self.bases[self._space.revision] = [demanded.get(entry.key) for entry, _ in changes]
         return self.put_header(response)
 
     def compact(self, request: Any) -> Any:

@@ -45,6 +45,9 @@ RETAIN_REVISIONS = 20_000
 RETAIN_BYTES = 16 << 20
 PROGRESS_NOTIFY_S = 600
 """As etcd's."""
+STATE_REVISIONS = 1_000
+"""The run log gets a digest of the key space at least this many revisions apart, and as many as there are keys: what
+it costs is then the same for each write however many keys there are."""
 
 
 LOOK_FOR_ROOM_S = 1.0
@@ -70,6 +73,8 @@ class Store:
         if settings:
             raise ValueError(f"the store has no setting {', '.join(sorted(settings))}")
         self._journal = journal.Journal(env.disk, self._fsync, self._segment_bytes)
+        self._stated = 0
+        """Revision at which the run log last got a digest of the key space."""
         self.no_space = False
         """The alarm NOSPACE."""
         self.corrupt: JournalCorrupt | None = None
@@ -81,6 +86,8 @@ class Store:
             env.log("store.corrupt", {"file": error.file, "offset": error.offset, "what": error.what})
         except OSError as error:
             env.exit(f"cannot recover: {error.strerror}")
+        self._logged = self.space.revision
+        """The last revision in the run log."""
         header = rpc_pb2.ResponseHeader(cluster_id=CLUSTER_ID, member_id=MEMBER_ID, raft_term=1)
         self.requests = operations.Requests(self.space, header)
         self.hub = watches.Hub(self.space, header)
@@ -96,10 +103,15 @@ class Store:
     async def run(self) -> None:
         self.env.spawn(self._notify_progress(), "progress notifications")
         self.env.ready()
-        while True:
-            await self._work.wait()
-            self._work.clear()
-            await self._flush()
+        try:
+            while True:
+                await self._work.wait()
+                self._work.clear()
+                await self._flush()
+        finally:
+            # An orderly end; a store that crashed logs nothing.
+            if self._logged == self.space.revision and self.corrupt is None:
+                self._log_state()
 
     async def _notify_progress(self) -> None:
         while True:
@@ -127,9 +139,22 @@ class Store:
                     space.put(key, value)
             space.commit()
             assert space.revision == revision
-        if not recovery.was_empty:
-            data = {"rev": space.revision, "replayed": len(recovery.records), "torn_bytes": recovery.torn_bytes}
-            self.env.log("store.recovered", data)
+        if recovery.was_empty:
+            self._log_state()
+            return
+        self._log_recovered(len(recovery.records), recovery.torn_bytes)
+
+    def _log_recovered(self, replayed: int, torn_bytes: int) -> None:
+        space = self.space
+        self._stated = space.revision
+        data = {"rev": space.revision, "replayed": replayed, "torn_bytes": torn_bytes}
+        self.env.log("store.recovered", {**data, "keys": len(space), "digest": space.digest()})
+
+    def _log_state(self) -> None:
+        """Everything done so far is in the run log."""
+        space = self.space
+        self._stated = space.revision
+        self.env.log("store.state", {"rev": space.revision, "keys": len(space), "digest": space.digest()})
 
     async def check_intact(self, context: Any) -> None:
         """Refuses everything when the alarm CORRUPT is raised."""
@@ -169,7 +194,11 @@ class Store:
                      entry.create_revision, entry.version]
                 )  # fmt: skip
             records.append((revision, flat))
-            events.append({"rev": revision, "changes": changes})
+            event = {"rev": revision, "changes": changes}
+            bases = self.requests.bases.pop(revision, None)
+            if bases is not None:
+                event["bases"] = bases
+            events.append(event)
         # A new list in any case: what is added during the fsync belongs to the next flush.
         compactions, self._compactions = self._compactions, []
         if compactions:
@@ -179,6 +208,9 @@ class Store:
         env = self.env
         for event in events:
             env.log("store.txn", event)
+        self._logged = last
+        if last == space.revision and last - self._stated >= max(STATE_REVISIONS, len(space)):
+            self._log_state()
         if records:
             try:
                 self._journal.append(records)
@@ -226,7 +258,9 @@ class Store:
         if error.errno != errno.ENOSPC:
             self.env.exit(f"cannot append: {error.strerror}")
         self.space.revert(revision)
-        self.env.log("store.recovered", {"rev": revision, "replayed": 0, "torn_bytes": 0})
+        self.requests.bases.clear()
+        self._logged = revision
+        self._log_recovered(0, 0)
         unanswered, self._unanswered = self._unanswered, collections.deque()
         for _, durable in unanswered:
             if not durable.done():

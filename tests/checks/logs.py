@@ -22,6 +22,10 @@ class Log:
         self.wires: dict[tuple[str, int], bytes] = {}
         """The bytes that clients get, by key and revision; of what was deleted, its last state."""
         self._values: dict[str, bytes] = {}
+        self.values: dict[str, tuple[int, bytes]] = {}
+        """By key: revision and value of what exists."""
+        self.written: dict[int, tuple[str, bytes]] = {}
+        """By revision: key and value, of a deletion the last one."""
 
     def add(self, seconds: float, actor: str, kind: str, **data: Any) -> None:
         self.events.append(Event(round(seconds * SECOND), actor, kind, data))
@@ -33,6 +37,11 @@ class Log:
         shown = value if value is not None else self._values[key]
         self.wires[key, self.revision] = shown + wires.version_suffix(self.revision)
         self._values[key] = shown
+        self.written[self.revision] = (key, shown)
+        if value is not None:
+            self.values[key] = (self.revision, value)
+        else:
+            del self.values[key]
         return self.revision
 
     def node(self, seconds: float, name: str, cpu: str = "10", pods: str = "110") -> int:
@@ -128,3 +137,46 @@ class Log:
 
     def ended(self, seconds: float, reason: str = "deadline") -> None:
         self.add(seconds, "operator", "run.ended", reason=reason)
+
+    def acked(self, seconds: float, actor: str, *revisions: int, took: float = 0) -> None:
+        """What the API server answers to the writes of those revisions."""
+        acks = []
+        for revision in revisions:
+            key, value = self.written[revision]
+            uid = core_v1_pb2.Pod.FromString(value).metadata.uid
+            acks.append([round(took * SECOND), revision, key, uid, wires.digest(value, revision)])
+        self.add(seconds, actor, "client.acked", server="apiserver/0", sent=round(seconds * SECOND), acks=acks)
+
+    def got(self, seconds: float, actor: str, name: str, revision: int, took: float = 0, **data: Any) -> None:
+        """The pod as of that revision; 0: there is none."""
+        digest = wires.digest(self.written[revision][1], revision) if revision else 0
+        content = {"server": "apiserver/0", "resource": "pods", "namespace": "default", "name": name, "version": ""}
+        content |= {"took": round(took * SECOND), "rev": revision, "digest": digest}
+        self.add(seconds, actor, "client.got", **{**content, **data})
+
+    def list_pods(self, seconds: float, actor: str, revision: int, took: float = 0, **data: Any) -> None:
+        """The pods as they are now, as of that revision."""
+        digest = 0
+        pods = sorted(item for item in self.values.items() if item[0].startswith("/registry/pods/"))
+        for _, (version, value) in pods:
+            digest += wires.digest(value, version)
+        content = {"server": "apiserver/0", "resource": "pods", "namespace": "", "label_selector": ""}
+        content |= {"field_selector": "", "version": "", "limit": 0, "continue": "", "took": round(took * SECOND)}
+        content |= {"rev": revision, "count": len(pods), "next": "", "digest": digest & 0xFFFFFFFF}
+        self.add(seconds, actor, "client.listed", **{**content, **data})
+
+    def state(self, seconds: float, kind: str = "store.state", **data: Any) -> None:
+        """What a store with these keys says."""
+        total = sum(
+            wires.entry_digest(key.encode(), wires.digest(value, revision))
+            for key, (revision, value) in self.values.items()
+        )
+        content = {"rev": self.revision, "keys": len(self.values), "digest": total & wires.SUM_MASK}
+        self.add(seconds, "store", kind, **{**content, **data})
+
+    def recovered(self, seconds: float, revision: int, before: dict[str, tuple[int, bytes]] | None = None) -> None:
+        """The store comes back with that revision, and with the keys that it had ``before``: now, if that is None."""
+        self.revision = revision
+        if before is not None:
+            self.values = dict(before)
+        self.state(seconds, "store.recovered", replayed=revision, torn_bytes=0)

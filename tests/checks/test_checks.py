@@ -102,58 +102,6 @@ class TestPodBoundAtMostOnce:
         assert judged(log, "pod-bound-at-most-once").holds is True
 
 
-class TestAcknowledgedWritesSurvive:
-    def test_a_crash_that_loses_nothing(self) -> None:
-        log = Log()
-        for second in range(3):
-            log.pod(second, f"p{second}")
-        log.add(3, "user", "client.acked", revs=[1, 2])
-        log.add(4, "store", "store.recovered", rev=3, replayed=3, torn_bytes=0)
-        result = judged(log, "acknowledged-writes-survive")
-        assert (result.holds, "1 recovery" in result.detail) == (True, True)
-
-    def test_a_crash_that_loses_an_acknowledged_write(self) -> None:
-        log = Log()
-        for second in range(3):
-            log.pod(second, f"p{second}")
-        log.add(3, "user", "client.acked", revs=[1, 3])
-        log.add(4, "store", "store.recovered", rev=2, replayed=2, torn_bytes=7)
-        result = judged(log, "acknowledged-writes-survive")
-        assert result.holds is False
-        assert "revision 3, acknowledged to user at 3.000 s, was lost" in result.detail
-
-    def test_losing_what_nobody_was_told_of_is_allowed(self) -> None:
-        log = Log()
-        for second in range(3):
-            log.pod(second, f"p{second}")
-        log.add(3, "user", "client.acked", revs=[2])
-        log.add(4, "store", "store.recovered", rev=2, replayed=2, torn_bytes=7)
-        assert judged(log, "acknowledged-writes-survive").holds is True
-        history, _ = registry.judge(log.events)
-        assert history.pods["uid-p2"].gone_ns is not None
-
-    def test_coming_back_with_what_the_log_does_not_have(self) -> None:
-        log = Log()
-        log.pod(0, "a")
-        log.add(1, "store", "store.recovered", rev=2, replayed=2, torn_bytes=0)
-        result = judged(log, "acknowledged-writes-survive")
-        assert result.holds is False
-        assert "came back with revision 2, but the last one in the log is 1" in result.detail
-
-    def test_an_acknowledgement_of_nothing(self) -> None:
-        log = Log()
-        log.pod(0, "a")
-        log.add(1, "user", "client.acked", revs=[1, 9])
-        assert judged(log, "acknowledged-writes-survive").holds is False
-
-    def test_a_revision_left_out(self) -> None:
-        log = Log()
-        log.pod(0, "a")
-        log.revision += 1
-        log.pod(1, "a", node="n1")
-        assert judged(log, "acknowledged-writes-survive").holds is False
-
-
 class TestNoPodStarves:
     def test_limits(self) -> None:
         log = Log()

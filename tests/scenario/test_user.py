@@ -161,7 +161,7 @@ def test_pods_of_a_workload_come_at_their_times() -> None:
 def test_what_shares_an_instant_is_sent_together() -> None:
     world = World(f"workloads: [{stream('start: 1s, arrivals: {count: 50}')}]", 3)
     acked = [
-        data["revs"] for _, actor, kind, data in world.recorder.events if (actor, kind) == ("user", "client.acked")
+        data["acks"] for _, actor, kind, data in world.recorder.events if (actor, kind) == ("user", "client.acked")
     ]
     assert max(len(revisions) for revisions in acked) >= 25
 

@@ -139,7 +139,8 @@ async def test_the_run_log_has_each_revision_once() -> None:
     await kv.DeleteRange(rpc_pb2.DeleteRangeRequest(key=b"/", range_end=b"0"))
     await kv.DeleteRange(rpc_pb2.DeleteRangeRequest(key=b"/", range_end=b"0"))
     await kv.Compact(rpc_pb2.CompactionRequest(revision=3))
-    assert env.events == [
+    assert env.events[0][0] == "store.state"
+    assert env.events[1:] == [
         ("store.txn", {"rev": 2, "changes": [[0, "/a", b"1", 2, 1]]}),
         ("store.txn", {"rev": 3, "changes": [[0, "/a", b"2", 2, 2]]}),
         ("store.txn", {"rev": 4, "changes": [[0, "/\\xff", b"\xff", 4, 1]]}),
@@ -180,7 +181,8 @@ async def test_a_restart_brings_everything_back_and_history_too() -> None:
 
     again = StoreEnv(env.disk.crash(random.Random(1)))
     store = await store_env.start(again, segment_bytes=500)
-    assert again.events == [("store.recovered", {"rev": 42, "replayed": 42, "torn_bytes": 0})]
+    keys = {"keys": len(store.space), "digest": store.space.digest()}
+    assert again.events == [("store.recovered", {"rev": 42, "replayed": 42, "torn_bytes": 0, **keys})]
     assert await everything(again) == now
     assert await everything(again, 30) == then
     assert await events_since(again, 20, 25) == events
@@ -194,7 +196,35 @@ async def test_a_restart_brings_everything_back_and_history_too() -> None:
 async def test_a_new_store_does_not_say_that_it_has_recovered() -> None:
     env = StoreEnv()
     await store_env.start(env)
-    assert env.events == []
+    assert env.events == [("store.state", {"rev": 1, "keys": 0, "digest": 0})]
+    await env.close()
+
+
+async def test_the_digest_of_the_keys_says_whether_two_stores_hold_the_same() -> None:
+    digests = []
+    for writes in (("a", b"1"), ("b", b"2")), (("b", b"2"), ("a", b"1")), (("a", b"2"), ("b", b"1")):
+        env = StoreEnv()
+        store = await store_env.start(env)
+        for name, value in writes:
+            await put(env, name, value)
+        digests.append(store.space.digest())
+        await env.close()
+        again = StoreEnv(env.disk)
+        assert (await store_env.start(again)).space.digest() == digests[-1]
+        await again.close()
+    assert len(set(digests)) == 3, "the same names and values, but not at the same revisions"
+
+
+async def test_the_run_log_tells_what_transactions_compared_their_keys_with() -> None:
+    env = StoreEnv()
+    await store_env.start(env)
+    for expected in (0, 2, 2):
+        txn = rpc_pb2.TxnRequest()
+        txn.compare.add(target=rpc_pb2.Compare.MOD, key=b"/a", mod_revision=expected)
+        txn.success.add().request_put.key = b"/a"
+        txn.success.add().request_put.key = b"/b"
+        await rpc_pb2_grpc.KVStub(env.channel()).Txn(txn)
+    assert [data["bases"] for data in env.logged("store.txn")] == [[0, None], [2, None]]
     await env.close()
 
 
@@ -248,7 +278,8 @@ async def test_a_torn_tail_is_reported() -> None:
     env.disk.append(env.disk.list()[-1], b"\x07\0\0\0torn")
     again = StoreEnv(env.disk)
     await store_env.start(again)
-    assert again.logged("store.recovered") == [{"rev": 2, "replayed": 1, "torn_bytes": 8}]
+    (recovered,) = again.logged("store.recovered")
+    assert (recovered["rev"], recovered["replayed"], recovered["torn_bytes"]) == (2, 1, 8)
     assert await put(again, "b") == 3
     await again.close()
 
