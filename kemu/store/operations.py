@@ -29,6 +29,7 @@ _NOTHING = Entry(b"", b"", 0, 0, 0)
 """What comparisons see of a key that does not exist."""
 
 _COMPARE = rpc_pb2.Compare
+_MOD, _EQUAL = int(_COMPARE.MOD), int(_COMPARE.EQUAL)
 _RANGE_REQUEST = rpc_pb2.RangeRequest
 
 _RANGE, _PUT, _DELETE_RANGE, _TXN = "request_range", "request_put", "request_delete_range", "request_txn"
@@ -142,11 +143,10 @@ class Requests:
         self._apply_txn(plan, response)
         changes = self._space.commit()
         if changes:
-            demanded = {
-                compare.key: compare.mod_revision
-                for compare in plan.compares
-                if compare.target == _COMPARE.MOD and compare.result == _COMPARE.EQUAL and not compare.range_end
-            }
+            demanded = {}
+            for compare in plan.compares:
+                if compare.target == _MOD and compare.result == _EQUAL and not compare.range_end:
+                    demanded[compare.key] = compare.mod_revision
             self.bases[self._space.revision] = [demanded.get(entry.key) for entry, _ in changes]
         return self.put_header(response)
 
