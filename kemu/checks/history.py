@@ -193,11 +193,25 @@ class History:
             else:
                 self.values[change.key] = change.previous
             if change.key.startswith(POD_PREFIX):
+                uid = self._uid_of_key.get(change.key, "")
                 self._pod_changed(time_ns, change.key, change.previous)
+                if change.previous is None:
+                    self._never_created(uid)
             elif change.key.startswith(NODE_PREFIX):
                 self._node_changed(time_ns, change.key, change.previous)
         undone.reverse()
         self.revision = revision
+
+    def _never_created(self, uid: str) -> None:
+        """The creation of a pod was undone. If nothing else had happened to it, it never was a pod."""
+        history = self.pods.get(uid)
+        if history is not None and all(fact.what in ("created", "deleted") for fact in history.facts):
+            del self.pods[uid]
+            self.names[history.key].remove(uid)
+            if not self.names[history.key]:
+                del self.names[history.key]
+            self.counts["pods_created"] -= 1
+            self.counts["pods_deleted"] -= 1
 
     def _pod_changed(self, time_ns: int, key: str, value: bytes | None) -> None:
         if value is None:

@@ -286,7 +286,7 @@ _ALL = (
             disks="refuse what is appended or written (ENOSPC), after what fits into the last block of a file; all "
             "that stands there can be read",
         ),
-        not_on_ray=_NOT_BUILT_ON_RAY,
+        carried_out_by="actor",
         begins="the disk of {actor} is full",
         ends="the disk of {actor} has room again",
     ),
@@ -299,7 +299,7 @@ _ALL = (
             streams="of watches get events after the fsync",
             disks="keep what was fsynced; an fsync that has begun counts when it ends",
         ),
-        not_on_ray=_NOT_BUILT_ON_RAY,
+        carried_out_by="actor",
     ),
     Kind(
         "failingFsync",
@@ -311,7 +311,7 @@ _ALL = (
             timers="of the store never fire again",
             disks="lose what was appended since the last fsync that succeeded, at the next crash",
         ),
-        not_on_ray=_NOT_BUILT_ON_RAY,
+        carried_out_by="actor",
         begins="the disk of {actor} is slow",
         ends="the disk of {actor} is fast again",
     ),
@@ -325,7 +325,7 @@ _ALL = (
             timers="of the actor never fire again",
             disks="keep what was fsynced and a part of what is written",
         ),
-        not_on_ray=_NOT_BUILT_ON_RAY,
+        carried_out_by="actor",
     ),
     Kind(
         "bitRot",
@@ -333,7 +333,7 @@ _ALL = (
         (_ACTOR,),
         Effects(disks="have a wrong byte; the store finds it when it reads its journal, at its next start"),
         lasts=False,
-        not_on_ray=_NOT_BUILT_ON_RAY,
+        carried_out_by="actor",
     ),
     Kind(
         "lostSectors",
@@ -342,7 +342,7 @@ _ALL = (
         (_ACTOR, Parameter("sectors", Form.NUMBER, "How many, one after the other.", default=1.0)),
         Effects(disks="have zeros there; the store finds them when it reads its journal, at its next start"),
         lasts=False,
-        not_on_ray=_NOT_BUILT_ON_RAY,
+        carried_out_by="actor",
     ),
     Kind(
         "lostRenames",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import BinaryIO
 
+from kemu.faults.disks import DiskFaults, victim_file
 from kemu.runtime import file_names
 
 
@@ -103,9 +106,52 @@ class FileDisk:
 
 
 class ActorDisk(FileDisk):
-    """Real files, until the actor is gone."""
+    """Real files, until the actor is gone, with the faults that are in force."""
 
     _closed = False
+
+    def __init__(self, directory: str | Path) -> None:
+        super().__init__(directory)
+        self.faults: DiskFaults | None = None
+        self.sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        """By the clock of the actor."""
+
+    def append(self, name: str, data: bytes) -> None:
+        if self.faults is not None:
+            path = self._path(name)
+            size = path.stat().st_size if path.exists() else 0
+            self.faults.before_append(size, data, lambda part: FileDisk.append(self, name, part))
+        super().append(name, data)
+
+    def write(self, name: str, data: bytes) -> None:
+        if self.faults is not None:
+            self._path(name)
+            self.faults.before_write()
+        super().write(name, data)
+
+    def fsync(self, name: str) -> None:
+        if self.faults is not None:
+            self.faults.before_fsync()
+        super().fsync(name)
+
+    async def sync(self, name: str) -> None:
+        if self.faults is not None:
+            await self.sleep(self.faults.fsync_s() or 0.0)
+            if self.faults is not None:
+                self.faults.before_fsync()
+        await super().sync(name)
+
+    def damage(self, stream: random.Random, change: Callable[[bytes], bytes]) -> bool:
+        """Change what is in a file that the stream chooses. Returns whether there was one."""
+        sizes = {name: self._path(name).stat().st_size for name in self.list()}
+        name = victim_file(sizes, stream)
+        if name is None:
+            return False
+        with open(self._path(name), "r+b") as file:
+            changed = change(file.read())
+            file.seek(0)
+            file.write(changed)
+        return True
 
     def close(self) -> None:
         self._closed = True

@@ -25,7 +25,7 @@ from kemu.faults.hits import CHAOS, Hits
 from kemu.faults.kinds import KINDS
 from kemu.runtime import file_names, random_streams, runtimes, tasks
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
-from kemu.runtime.ray.cell import channels, far_calls, files, inbound, relays, wall_clocks
+from kemu.runtime.ray.cell import channels, disk_faults, far_calls, files, inbound, relays, wall_clocks
 from kemu.runtime.rpc import clients, network_faults, networks, servers
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 
@@ -323,6 +323,7 @@ class Resident:
     def disk(self) -> files.ActorDisk:
         if self._disk is None:
             self._disk = files.ActorDisk(self._host.directory / "disks" / file_names.of_actor(self.name))
+            disk_faults.attach(self, self._disk)
         return self._disk
 
     def dial(self, name: str) -> channels.ActorChannel:
