@@ -63,6 +63,7 @@ class ApiServer:
         channel = env.dial(settings["store"])
         self.storage = Storage(env, channel)
         self.cache = WatchCache(settings["window_events"])
+        self.cache.on_corrupt = lambda key: env.log("api.corrupt", {"key": key.decode("utf-8", "backslashreplace")})
         self.feed = Feed(env, channel, self.storage, self.cache, settings["cache_lag_s"], settings["record_store"])
         self.fanout = Fanout(self.cache, settings["backlog_events"], self._log_cut)
         chain = admission.Chain(settings["admission"], self.storage, self.cache)

@@ -26,6 +26,13 @@ ACTOR_KEY = "kemu-actor"
 """Metadata key under which a caller says its name."""
 
 
+UNREAD_MESSAGES = 16
+"""Of about a MiB each, with answers that a client does not read. Then nothing more is read from it."""
+UNREAD_EVENTS = 10_000
+"""When so many events of a stream wait for its client, it begins no more watches."""
+MAX_WATCHES = 10_000
+"""Of one Watch stream."""
+
 Delay = Callable[[str], float]
 """From a client's name to seconds."""
 
@@ -61,9 +68,14 @@ class Replies:
         reply.error = errors.encode(error)
         self._sized(len(reply.error))
 
+    @property
+    def is_full(self) -> bool:
+        """Whether so many calls are under way, or answers unread, that no more may be read."""
+        return self.in_flight > flows.UNDER_WAY_LIMIT or len(self._full) > UNREAD_MESSAGES
+
     async def room(self) -> None:
-        """Wait until so few calls are under way that more may be read."""
-        while self.in_flight > flows.UNDER_WAY_LIMIT:
+        """Wait until it is not full."""
+        while self.is_full:
             self._reader = asyncio.get_running_loop().create_future()
             await self._reader
 
@@ -87,12 +99,20 @@ class Replies:
                 continue
             message.sent_ns = self._clock.now_ns()
             await write(message)
+            if self._reader is not None:
+                self._wake_reader()
+
+    def _wake_reader(self) -> None:
+        reader = self._reader
+        if reader is not None and not self.is_full:
+            self._reader = None
+            if not reader.done():
+                reader.set_result(None)
 
     def _next(self) -> Any:
         self.in_flight -= 1
-        if self._reader is not None and self.in_flight <= flows.UNDER_WAY_LIMIT:
-            self._reader.set_result(None)
-            self._reader = None
+        if self._reader is not None:
+            self._wake_reader()
         if self._current is None:
             self._current = api_pb2.SessionResponse()
             self.wake()
@@ -197,7 +217,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         writer = spawn(_until_gone(replies.write(context.write)), f"replies to {by}")
         try:
             while True:
-                if replies.in_flight > flows.UNDER_WAY_LIMIT:
+                if replies.is_full:
                     await replies.room()
                 batch = await context.read()
                 if batch is EOF:
@@ -266,6 +286,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         writer = self._env.spawn(_until_gone(stream.write(context.write)), f"events to {stream.by}")
         try:
             while True:
+                if stream.count > UNREAD_EVENTS:
+                    await stream.room(UNREAD_EVENTS)
                 request = await context.read()
                 if request is EOF:
                     break
@@ -294,6 +316,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
     def _start_watch(self, stream: Stream, create: api_pb2.WatchCreate) -> None:
         start_ns = self._env.clock.now_ns()
         try:
+            if len(stream.watchers) >= MAX_WATCHES:
+                raise kemu_errors.TooManyRequests(f"a stream may have {MAX_WATCHES} watches")
             if create.watch_id in stream.watchers:
                 raise kemu_errors.BadRequest(f"there is a watch {create.watch_id} already")
             where = create.resource

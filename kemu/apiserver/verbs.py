@@ -55,7 +55,11 @@ class Requests:
                 raise kemu_errors.BadRequest("the call holds no request that this server knows")
             if _body_bytes(request) > MAX_BODY_BYTES:
                 raise errors.entity_too_large(MAX_BODY_BYTES)
-            return await self._verbs[verb](request, by, start_ns)
+            try:
+                return await self._verbs[verb](request, by, start_ns)
+            except (DecodeError, UnicodeDecodeError) as error:
+                # Somebody else has written to the store.
+                raise kemu_errors.InternalError(f"unable to decode an object in the store: {error}") from None
         except kemu_errors.ApiError as error:
             if not (verb == "list" and isinstance(error, kemu_errors.Gone)):
                 self.log_refusal(verb or "", request, by, start_ns, error)

@@ -69,15 +69,37 @@ _PIECES = ("metadata", "spec", "status")
 _ORDER, _DELETE = "$setElementOrder/", "$deleteFromPrimitiveList/"
 
 
+MAX_DEPTH = 100
+"""Of nested objects and lists in a patch; messages of protobuf are not deeper either."""
+
+
 def parse(text: bytes) -> dict[str, Any]:
     """Raises :class:`kemu.errors.BadRequest` unless the text is a JSON object."""
     try:
         patch = json.loads(text)
     except ValueError as error:
         raise BadRequest(f"error decoding patch: {error}") from None
+    except RecursionError:
+        raise BadRequest("error decoding patch: exceeded max depth") from None
     if not isinstance(patch, dict):
         raise BadRequest("error decoding patch: it must be a JSON object")
+    if text.count(b"{") + text.count(b"[") > MAX_DEPTH and _depth(patch) > MAX_DEPTH:
+        raise BadRequest("error decoding patch: exceeded max depth")
     return patch
+
+
+def _depth(value: Any) -> int:
+    """How deeply objects and lists are nested."""
+    level, depth = [value], 0
+    while level:
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, dict | list)
+        ]
+        depth += 1
+    return depth
 
 
 def apply(resource: Resource, obj: Message, patch: Mapping[str, Any], kind: int) -> None:

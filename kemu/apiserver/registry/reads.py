@@ -56,6 +56,8 @@ class Reader:
         entry: Entry | None
         if revision is None:
             entry = await self._storage.read(key)
+            if entry is not None:
+                resource.message.FromString(entry.wire)  # somebody else may have written to the store
         else:
             await self._feed.until(revision)
             entry = self._cache.collections[resource.plural].entries.get(key)
@@ -130,7 +132,10 @@ class Reader:
                     break
                 last = pair.key
                 entry = Entry(pair.key, pair.mod_revision, pair.value)
-                if parse is None or selection.matches(parse(pair.value)):
+                obj = resource.message.FromString(
+                    pair.value
+                )  # also of those that are not selected: they may be corrupt
+                if parse is None or selection.matches(obj):
                     wires.append(entry.wire)
             more = response.more or (bool(response.kvs) and last != response.kvs[-1].key)
             start = last + b"\0"

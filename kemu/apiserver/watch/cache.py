@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Any
 
+from google.protobuf.message import DecodeError
+
 from kemu.apiserver import selections
 from kemu.apiserver.selections import Selection
 from kemu.apiserver.storage import Entry
@@ -41,6 +43,9 @@ class Change:
         assert self.old is not None
         return self.old.at(self.revision)
 
+
+_CORRUPT = (DecodeError, UnicodeDecodeError)
+"""What parsing a key or a value of the store raises if it is not an API server that has written it."""
 
 _REVISION = attrgetter("revision")
 _FEW = 32
@@ -104,7 +109,7 @@ class Collection:
         self._pasts: dict[int, _Past] = {}
         """By position of the index; made when somebody asks, forgotten when the window moves."""
 
-    def load(self, entries: Iterable[Entry], revision: int) -> None:
+    def load(self, entries: Iterable[Entry], revision: int, on_corrupt: Callable[[bytes], None]) -> None:
         """Begin anew from a list of the store."""
         self.entries.clear()
         self._revisions.clear()
@@ -114,7 +119,11 @@ class Collection:
             index.clear()
         self.oldest = self.last = revision
         for entry in entries:
-            self._read_fields(entry, None)
+            try:
+                self._read_fields(entry, None)
+            except _CORRUPT:
+                on_corrupt(entry.key)
+                continue
             self._index(entry, None)
             self.entries[entry.key] = entry
 
@@ -239,6 +248,8 @@ class WatchCache:
         """Told of every change, in the order of revisions; with the new object where it has been parsed."""
         self.on_reload: Callable[[], None] = lambda: None
         """Told when history was lost: nobody can resume."""
+        self.on_corrupt: Callable[[bytes], None] = lambda key: None
+        """Told of a key whose value is no object; nobody is shown it."""
         self._by_plural = {plural.encode(): collection for plural, collection in self.collections.items()}
         self._waiting: dict[asyncio.Future[None], int] = {}
 
@@ -250,7 +261,7 @@ class WatchCache:
             if found is not None:
                 found.append(entry)
         for plural, collection in self._by_plural.items():
-            collection.load(by_plural[plural], revision)
+            collection.load(by_plural[plural], revision, self.on_corrupt)
         # A store that forgot acknowledged writes goes back: so does the cache.
         self.revision = revision
         self.on_reload()
@@ -268,7 +279,11 @@ class WatchCache:
             if deleted is not None:
                 self.on_change(collection, deleted, None)
         else:
-            change, message = collection.put(Entry(key, pair.mod_revision, pair.value))
+            try:
+                change, message = collection.put(Entry(key, pair.mod_revision, pair.value))
+            except _CORRUPT:
+                self.on_corrupt(key)
+                return
             self.on_change(collection, change, message)
 
     def forget_past(self) -> None:

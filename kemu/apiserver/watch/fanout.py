@@ -52,7 +52,7 @@ class Watcher:
 class Stream:
     """What is on its way to one client: messages that fill up while the client reads."""
 
-    __slots__ = ("_bytes", "_current", "_full", "_initial", "_waiter", "_writing", "by", "count", "watchers")
+    __slots__ = ("_bytes", "_current", "_full", "_initial", "_reader", "_waiter", "_writing", "by", "count", "watchers")
 
     def __init__(self, by: str) -> None:
         self.by = by
@@ -62,6 +62,8 @@ class Stream:
         self.count = 0
         """Events that wait."""
         self._initial = 0
+        self._reader: asyncio.Future[None] | None = None
+        """Waits until fewer events wait."""
         self._writing = False
         self._bytes = 0
         self._current: Any = None
@@ -121,8 +123,17 @@ class Stream:
             if response is None:
                 return None
         self.count -= len(response.events)
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
         self._initial = min(self._initial, self.count)
         return response
+
+    async def room(self, limit: int) -> None:
+        """Wait until no more than so many events wait."""
+        while self.count > limit:
+            self._reader = asyncio.get_running_loop().create_future()
+            await self._reader
+        self._reader = None
 
     async def write(self, write: Callable[[Any], Any]) -> None:
         """Write messages as they come, for ever; all events of one tick of the event loop go together."""

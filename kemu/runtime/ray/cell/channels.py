@@ -36,8 +36,11 @@ CHANNEL_OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),
 )
 
+MAX_REQUEST_BYTES = 64 << 20
+"""Of one message to a server, which may hold hundreds of requests; a larger one is refused before it is read."""
+
 SERVER_OPTIONS = (
-    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
     ("grpc.max_send_message_length", -1),
     ("grpc.so_reuseport", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),

@@ -30,7 +30,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from kemu.errors import ActorFailed, SimulationError
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.ray.cell import channels, hosts, inbound, segments
+from kemu.runtime.ray.cell import channels, decoding, hosts, inbound, segments
 from kemu.telemetry import exports
 from kemu.v1 import cell_pb2, cell_pb2_grpc
 
@@ -233,7 +233,7 @@ class _Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
 async def start_server(cell: Cell, address: str) -> grpc.aio.Server:
     """Serve a cell and its actors on a free port; ``cell.host.target`` tells which."""
     server = grpc.aio.server(options=channels.SERVER_OPTIONS)
-    cell_pb2_grpc.add_CellServicer_to_server(cell, server)  # type: ignore[no-untyped-call]
+    cell_pb2_grpc.add_CellServicer_to_server(cell, decoding.Guarded(server))  # type: ignore[no-untyped-call]
     health_pb2_grpc.add_HealthServicer_to_server(_Health(cell.host), server)
     reflection_pb2_grpc.add_ServerReflectionServicer_to_server(_Reflection(cell.host), server)
     server.add_generic_rpc_handlers((inbound.Router(cell.host.residents),))

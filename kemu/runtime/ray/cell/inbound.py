@@ -14,6 +14,8 @@ from typing import Any, NoReturn, Protocol
 import grpc
 import grpc.aio
 
+from kemu.runtime import tasks
+from kemu.runtime.ray.cell import decoding
 from kemu.runtime.ray.cell.relays import TO
 from kemu.runtime.rpc.ends import EOF, RequestIterator
 
@@ -92,7 +94,7 @@ class InboundCalls:
         else:
             make, behaviour = grpc.unary_unary_rpc_method_handler, handler.unary_unary
         answer = self._answerer(method, behaviour, request_streaming=handler.request_streaming)
-        return make(answer, handler.request_deserializer, handler.response_serializer)
+        return make(answer, decoding.tolerant(handler.request_deserializer), handler.response_serializer)
 
     def _answerer(
         self, method: str, behaviour: Behaviour, *, request_streaming: bool
@@ -100,6 +102,8 @@ class InboundCalls:
         actor = self._actor
 
         async def answer(request: Any, context: Any) -> Any:
+            if isinstance(request, decoding.Malformed):
+                await decoding.refuse(context, request)
             if actor.gone:
                 # It went between the arrival of the call and now.
                 await context.abort(grpc.StatusCode.UNAVAILABLE, f"{actor.name} does not run here")
@@ -127,6 +131,9 @@ class InboundCalls:
                 await context.abort(grpc.StatusCode.UNAVAILABLE, why)
             except grpc.aio.AbortError:
                 raise
+            except decoding.Malformed as malformed:
+                await guarded.began()
+                await decoding.refuse(context, malformed)
             except Exception as error:
                 # An error caused by the end of the connection is not the actor's fault.
                 if task in self._severed:
@@ -166,6 +173,8 @@ class GuardedContext:
 
     async def read(self) -> Any:
         message = await self._context.read()
+        if isinstance(message, decoding.Malformed):
+            raise message
         if message is EOF:
             # gRPC ends the stream of requests of a call that was cancelled, too, and cancels its handler in a moment.
             await asyncio.sleep(_CANCELLATION_S)
@@ -178,6 +187,7 @@ class GuardedContext:
             # The response headers go out with the first write. gRPC notes that after the write: if that is cancelled,
             # it sends them once more with the status, which the call then refuses, and the client waits for ever.
             self._first_write = asyncio.ensure_future(self._context.write(message))
+            self._first_write.add_done_callback(tasks.retrieve)  # if nobody waits for it any more
             await asyncio.shield(self._first_write)
         else:
             await self._context.write(message)
