@@ -26,10 +26,13 @@ Strike = Callable[[str], None]
 class DiskFaults:
     """By kind, the ids of those in force. What the disk does comes to the methods first."""
 
-    def __init__(self, strike: Strike, tear: Callable[[], NoReturn]) -> None:
-        """``tear`` crashes the actor in the middle of a write, and raises."""
+    def __init__(
+        self, strike: Strike, tear: Callable[[], NoReturn], may_tear: Callable[[], bool] = lambda: True
+    ) -> None:
+        """``tear`` crashes the actor in the middle of a write, and raises; ``may_tear``: whether it can do so now."""
         self._strike = strike
         self._tear = tear
+        self._may_tear = may_tear
         self.full: dict[str, None] = {}
         self.failing: dict[str, None] = {}
         self.slow: dict[str, Callable[[], float]] = {}
@@ -48,7 +51,7 @@ class DiskFaults:
 
     def before_append(self, size: int, data: bytes, append: Callable[[bytes], None]) -> None:
         """``size``: of the file; ``append`` appends without faults. Raises OSError, or crashes the actor."""
-        for fault, stream in list(self.torn.items()):
+        for fault, stream in list(self.torn.items()) if self._may_tear() else ():
             del self.torn[fault]
             append(data[: 1 + stream.randrange(max(1, len(data) - 1))])
             self._strike(fault)
@@ -63,7 +66,7 @@ class DiskFaults:
 
     def before_write(self) -> None:
         """Of a whole file, aside. Raises OSError, or crashes the actor; the file under that name is not touched."""
-        for fault in list(self.torn):
+        for fault in list(self.torn) if self._may_tear() else ():
             del self.torn[fault]
             self._strike(fault)
             self._tear()

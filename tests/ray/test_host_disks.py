@@ -96,14 +96,16 @@ def test_a_slow_disk(tmp_path: Path) -> None:
 
 def test_a_torn_write(tmp_path: Path) -> None:
     async def main(host: Host, kv: Any) -> None:
-        host.arm("g", "store", "mid-write")
         begin(host, "tornWrite")
+        # The two reach a cell one after the other.
+        assert await put(kv, b"between") is None
+        host.arm("g", "store", "mid-write")
         assert await put(kv, b"torn") is grpc.StatusCode.UNAVAILABLE
         assert "store" not in host.residents
 
     run(tmp_path, main)
     keys, events = found(tmp_path)
-    assert keys == [b"before"]
+    assert keys == [b"before", b"between"]
     (recovered,) = [data for kind, data in events if kind == "store.recovered"]
     assert recovered["torn_bytes"] > 0
 

@@ -25,7 +25,7 @@ class Holder(Protocol):
 
     def step(self, name: str) -> None: ...
 
-    def exit(self, why: str) -> NoReturn: ...
+    def armed(self, step: str) -> bool: ...
 
     def on_fault(self, what: str, handler: Handler) -> None: ...
 
@@ -36,10 +36,10 @@ def attach(holder: Holder, disk: ActorDisk) -> None:
 
     def tear() -> NoReturn:
         holder.step(MID_WRITE)
-        holder.exit("torn write")  # nobody has told the actor yet that it is to crash
+        raise AssertionError("not armed")
 
     hits: dict[str, Callable[[str], None]] = {}
-    faults = DiskFaults(lambda fault: hits[fault](""), tear)
+    faults = DiskFaults(lambda fault: hits[fault](""), tear, lambda: holder.armed(MID_WRITE))
 
     def lasting(add: Callable[[DiskFaults, Assignment], None]) -> Handler:
         def begin(assignment: Assignment) -> End:

@@ -356,6 +356,10 @@ class Resident:
         if name in self._armed:
             self._host.strike(self, name)
 
+    def armed(self, step: str) -> bool:
+        """Whether it is to crash at that step; the fault may be known before."""
+        return step in self._armed
+
     def exit(self, why: str) -> NoReturn:
         self._host.exit(self, why)
 
