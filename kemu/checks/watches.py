@@ -59,7 +59,7 @@ class WatchHasNoGaps(Check):
             if closed is not None and data["reason"] != "stopped":
                 self._relisting[actor, *closed] = time_ns
         elif kind == "run.ended":
-            self._end_ns, self._idle = time_ns, data["reason"] == "idle"
+            self._end_ns, self._idle = time_ns, data["reason"] == "idle" and data.get("still", True)
         else:
             if kind.startswith("actor."):
                 for key in [key for key in self._relisting if key[0] == actor]:

@@ -39,6 +39,11 @@ class Runtime(Protocol):
     @property
     def clock(self) -> Clock: ...
 
+    @property
+    def idle_is_still(self) -> bool:
+        """Whether no message is on its way in an idle run; otherwise housekeeping may still be."""
+        ...
+
     def run(self, main: Coroutine[Any, Any, T]) -> T:
         """Run the driver's coroutine to its end and return its result. Once for each runtime.
 

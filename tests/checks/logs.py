@@ -135,8 +135,8 @@ class Log:
         """Of what the watches of a pod deliver."""
         return zlib.crc32(self.wires.get((f"/registry/pods/default/{name}", revision), b"?"))
 
-    def ended(self, seconds: float, reason: str = "deadline") -> None:
-        self.add(seconds, "operator", "run.ended", reason=reason)
+    def ended(self, seconds: float, reason: str = "deadline", **more: Any) -> None:
+        self.add(seconds, "operator", "run.ended", reason=reason, **more)
 
     def acked(self, seconds: float, actor: str, *revisions: int, took: float = 0) -> None:
         """What the API server answers to the writes of those revisions."""

@@ -123,6 +123,11 @@ class TestInTime:
         assert result.holds is holds
         assert holds or "revision 5 of 4.000 s never came" in result.detail
 
+    def test_housekeeping_may_be_on_its_way_when_a_run_is_idle_in_real_time(self) -> None:
+        log = self.heard_but_the_last()
+        log.ended(5, "idle", still=False)
+        assert judged(log, GAPS).holds is True
+
     @pytest.mark.parametrize(("at_s", "holds"), [(33, True), (35, False)])
     def test_it_comes_late(self, at_s: float, holds: bool) -> None:
         log = self.heard_but_the_last()

@@ -8,16 +8,26 @@ from pathlib import Path
 import pytest
 
 from kemu.cli import catalog
+from kemu.runtime.ray.driver import plans
 from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 from tests.scenarios import slowness
 from tests.scenarios.test_shipped import failures
 
+CHAOS = (
+    "chaos/apiserver-crash",
+    "chaos/graceful-shutdown",
+    "chaos/kubelet-partition",
+    "chaos/machine-crash",
+    "chaos/scheduler-crash",
+    "chaos/scheduler-crash-steps",
+    "chaos/store-crash",
+)
 SCENARIOS = {
     name: path
     for name, path in catalog.shipped().items()
-    if name.startswith(("seeds/", "races/", "extenders/", "chaos/graceful-", "chaos/machine-"))
+    if name.startswith(("seeds/", "races/", "extenders/")) or name in CHAOS
 }  # fmt: skip
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -33,13 +43,19 @@ def _one_ray_for_all() -> Iterator[None]:
         yield
 
 
+def _cells(name: str) -> tuple[plans.CellPlan, ...]:
+    """Where no process is to race another or to crash, fewer of them start sooner."""
+    return plans.DEFAULT_PLAN if name.startswith(("races/", "chaos/")) else plans.COMPACT_PLAN
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_holds_on_ray(name: str, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     scenario = loader.load(SCENARIOS[name])
     variants = [each for _, each in loader.variants(scenario)]
     for speed in SPEEDS:
         verdict, results = runner.run_all(
-            scenario, runner.Options(out=tmp_path / f"{speed}", runtime="ray", speed=speed)
+            scenario,
+            runner.Options(out=tmp_path / f"{speed}", runtime="ray", speed=speed, ray={"cells": _cells(name)}),
         )
         if verdict["verdict"] == "holds":
             break

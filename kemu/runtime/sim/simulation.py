@@ -139,6 +139,8 @@ class Departed(NamedTuple):
 class SimRuntime:
     """Implements ``runtimes.Runtime``. ``timing``: see ``wires.SimWires``; and ``fsync``, for the disks."""
 
+    idle_is_still = True
+
     def __init__(self, seed: int, sink: LogSink, timing: Mapping[str, Any] | None = None) -> None:
         self.seed = seed
         self.sink = sink

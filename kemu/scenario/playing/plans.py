@@ -29,6 +29,13 @@ EXTENDER_FACTORY = "kemu.scheduler.extenders.servers:ExtenderActor"
 KUBELET_FACTORY = "kemu.kubelet.kubelet:Kubelet"
 
 
+def names(scenario: Scenario, beats: Heartbeats) -> list[str]:
+    """Of the actors that the scenario launches before its clock starts, but for its user."""
+    specs = [*store(scenario), *apiservers(scenario), *extenders(scenario), *schedulers(scenario)]
+    specs += controllers(scenario, beats)
+    return [spec.name for spec in specs] + [f"kubelet/{node.name}" for node in scenario.nodes]
+
+
 def store(scenario: Scenario) -> list[ActorSpec]:
     """None where a real etcd takes its place."""
     if scenario.store_etcd:

@@ -266,6 +266,7 @@ def _runtime(
         epoch_unix_s=epoch_unix_s,
         otlp=options.otlp,
         timing=scenario.timing,
+        expected=plans.names(scenario, Heartbeats(scenario, name)),
         **options.ray,
     )
 
@@ -308,7 +309,7 @@ async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder, beats:
         for task in tasks:
             task.cancel()
     now_ns = runtime.clock.now_ns()
-    runtime.env(OPERATOR).log("run.ended", {"reason": reason})
+    runtime.env(OPERATOR).log("run.ended", {"reason": reason, **({} if runtime.idle_is_still else {"still": False})})
     await runtime.shutdown()
     return End(reason, now_ns)
 

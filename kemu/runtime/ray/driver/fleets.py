@@ -56,11 +56,12 @@ class Fleet:
         placement: plans.Placement,
         host: hosts.Host,
         streams: events.EventStreams,
+        expected: Iterable[str],
         on_crash: Callable[[str], None],
         fail: Callable[[BaseException], None],
     ) -> None:
-        """``host``: the actors of the driver. ``on_crash`` is told of an actor that died with its process; ``fail`` of
-        an error that ends the run."""
+        """``expected``: actors whose cells start with the first one. ``host``: the actors of the driver. ``on_crash``
+        is told of an actor that died with its process; ``fail`` of an error that ends the run."""
         self.cells: dict[str, RemoteCell] = {}
         self.cluster: clusters.RayCluster | None = None
         self.epoch_unix_ns = 0
@@ -72,6 +73,7 @@ class Fleet:
         self._events = streams
         self._on_crash = on_crash
         self._fail = fail
+        self._expected = tuple(expected)
         self._incarnations: dict[str, int] = {}
         self._addresses: dict[str, tuple[str, int]] = {}
         """Target and incarnation of the actors that are up."""
@@ -101,9 +103,14 @@ class Fleet:
 
     async def provide(self, specs: Iterable[ActorSpec]) -> None:
         """Place the actors, and start the cells for them that are not there yet. Raises SimulationError."""
-        wanted = {} if self.cells else {plan.name: plan for plan in self._placement.eager()}
-        for spec in specs:
-            name, plan = self._placement.place(spec.name)
+        wanted: dict[str, plans.CellPlan] = {}
+        actors = [spec.name for spec in specs]
+        if not self.cells:
+            actors += self._expected
+            if not self._expected:
+                wanted.update({plan.name: plan for plan in self._placement.eager()})
+        for actor in actors:
+            name, plan = self._placement.place(actor)
             if name != plans.DRIVER_CELL:
                 wanted[name] = plan
         if self.cluster is None and wanted:

@@ -31,12 +31,23 @@ class CellPlan:
 
 
 DEFAULT_PLAN: tuple[CellPlan, ...] = (
+    CellPlan("store", ("store",)),
+    CellPlan("apiservers", ("apiserver/*",), size=1),
+    CellPlan("schedulers", ("scheduler/*",), size=1),
+    CellPlan("controllers", ("extender/*", "controller/*"), eager=False),
+    CellPlan("kubelets", ("kubelet/*",), size=500),
+    CellPlan(DRIVER_CELL, ("*",)),
+)
+"""The store, each API server and each scheduler have processes of their own: a crash is the end of one by SIGKILL, and
+whatever goes from one to another goes over a socket."""
+
+COMPACT_PLAN: tuple[CellPlan, ...] = (
     CellPlan("control", ("store", "apiserver/*")),
     CellPlan("schedulers", ("scheduler/*", "extender/*", "controller/*")),
     CellPlan("kubelets", ("kubelet/*",), size=500),
     CellPlan(DRIVER_CELL, ("*",)),
 )
-"""Three processes and the driver: on a small machine more processes would only compete for its cores."""
+"""Three processes and the driver: they start in less time, and compete less for the cores of a small machine."""
 
 
 class Placement:

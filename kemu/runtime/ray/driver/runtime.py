@@ -44,6 +44,8 @@ QUIET_S = 0.5
 class RayRuntime:
     """Implements ``runtimes.Runtime``. One run; Ray itself may outlive it (``clusters``)."""
 
+    idle_is_still = False
+
     def __init__(
         self,
         seed: int,
@@ -52,6 +54,7 @@ class RayRuntime:
         directory: str | Path,
         speed: float = 1.0,
         cells: Sequence[plans.CellPlan] = plans.DEFAULT_PLAN,
+        expected: Sequence[str] = (),
         ray_address: str | None = None,
         interface: str | None = None,
         epoch_unix_s: int | None = None,
@@ -60,7 +63,9 @@ class RayRuntime:
         timing: Mapping[str, Any] | None = None,
     ) -> None:
         """``directory``: for disks and, while it runs, event segments; the same path is used on every machine.
-        ``speed``: virtual seconds in each real one. ``cells``: see ``plans``. ``ray_address``: a cluster to join,
+        ``speed``: virtual seconds in each real one. ``cells``: see ``plans``. ``expected``: names of actors that
+        will be launched: their cells start together with the first one; empty: those cells whose plan is eager do.
+        ``ray_address``: a cluster to join,
         see ``clusters``; None: mostly a local one of our own. ``interface``: where cells listen: an address, or
         ``node`` for that of their Ray node; None: loopback, but ``node`` on a cluster of several machines. What is
         served there is neither encrypted nor guarded by a password. ``epoch_unix_s``: what virtual time 0 is in
@@ -95,7 +100,13 @@ class RayRuntime:
             keepalive_timeout_s=float((timing or {}).get("keepaliveTimeout", DEFAULT_KEEPALIVE_TIMEOUT_S)),
         )
         self._fleet = fleets.Fleet(
-            settings, self._placement, self._host, self._events, on_crash=self._actor_died, fail=self._fail
+            settings,
+            self._placement,
+            self._host,
+            self._events,
+            expected=expected,
+            on_crash=self._actor_died,
+            fail=self._fail,
         )
         self._specs: dict[str, ActorSpec] = {}
         """Of all actors ever launched, in that order."""
