@@ -229,8 +229,7 @@ class Recorder:
         self._env.log("client.event_lost", {**data, "message": why})
 
     def _unix_ns(self) -> int:
-        clock = self._env.clock
-        return clock.epoch_unix_s * SECOND_NS + clock.now_ns()
+        return self._env.clock.unix_ns()
 
 
 def shorten(note: str) -> str:

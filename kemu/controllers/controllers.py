@@ -15,7 +15,7 @@ from kemu import errors
 from kemu.client import clients, informers, retries, workqueues
 from kemu.objects import meta
 from kemu.runtime import distributions
-from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.env import Env
 
 DISRUPTION_TARGET = "DisruptionTarget"
 
@@ -39,7 +39,7 @@ class Controller:
 
     def unix_ns(self) -> int:
         """Now, for timestamps in objects."""
-        return self.clock.epoch_unix_s * SECOND_NS + self.clock.now_ns()
+        return self.clock.unix_ns()
 
     async def begin(self, *watched: informers.Informer) -> None:
         """Wait for the first lists, then for the clock."""

@@ -126,6 +126,8 @@ class NodeLifecycleController(controllers.Controller):
         if known is not None and known.node is node and known.lease is lease:
             return known
         epoch_ns = self.clock.epoch_unix_s * SECOND_NS
+        # Go compares this with its wall clock, and everything else with the monotonic one.
+        created_ns = meta.unix_ns(node.metadata.creationTimestamp) - self.clock.unix_offset_ns
         labels = node.metadata.labels
         region, zone = labels.get(_REGION, ""), labels.get(_ZONE, "")
         ready = meta.get_condition(node.status.conditions, node_health.READY)
@@ -136,7 +138,7 @@ class NodeLifecycleController(controllers.Controller):
             meta.unix_ns(ready.lastHeartbeatTime) if ready is not None else 0,
             meta.unix_ns(lease.spec.renewTime) if lease is not None and lease.spec.HasField("renewTime") else None,
             tuple((taint.key, taint.effect) for taint in node.spec.taints),
-            meta.unix_ns(node.metadata.creationTimestamp) - epoch_ns,
+            created_ns,
             node_health.EXCLUDE_DISRUPTION in labels,
         )
         known = self._known[name] = Known(node, lease, view, epoch_ns, self._watch_ns)

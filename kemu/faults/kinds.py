@@ -172,15 +172,15 @@ _ALL = (
     ),
     Kind(
         "pause",
-        "An actor stands still.",
+        "An actor stands still, as by SIGSTOP.",
         (_ACTOR,),
         Effects(
-            requests="to it wait unanswered; its own stay open",
-            streams="stay open; messages to it pile up until flow control stops their writers",
-            keepalives="are answered: its machine still runs",
+            requests="to it wait, and end with UNAVAILABLE when the connection breaks; its own answers pile up",
+            streams="take messages until the flow-control window is full; they go on, or break by keepalive",
+            keepalives="get no answer, though its kernel acknowledges what arrives: peers break the connection after "
+            "timing.keepaliveTimeout, and it learns of that when it goes on",
             timers="that came due fire when it goes on",
         ),
-        built=False,
         begins="{actor} stands still",
         ends="{actor} goes on",
     ),
@@ -265,16 +265,30 @@ _ALL = (
         "An actor's clock is wrong.",
         (
             _ACTOR,
-            Parameter("by", Form.SIGNED_SECONDS, "How far it is ahead at once; negative: behind.", default=0.0),
+            Parameter(
+                "by", Form.SIGNED_SECONDS, "How far its wall clock is ahead at once; negative: behind.", default=0.0
+            ),
             Parameter(
                 "drift", Form.NUMBER, "By how much it runs too fast: 0.01 is 1 %; negative: too slow.", default=0.0
             ),
         ),
-        Effects(timers="by the actor's own clock come early or late; times that it writes are wrong"),
-        built=False,
-        not_on_ray=_NOT_BUILT_ON_RAY,
+        Effects(
+            timers="run by the monotonic clock: a drift makes them early or late, ``by`` does not concern them; "
+            "timestamps that it writes, or compares with those of others, are wrong"
+        ),
         begins="the clock of {actor} is {by} s ahead, with a drift of {drift}",
         ends="the clock of {actor} is right again",
+    ),
+    Kind(
+        "clockJump",
+        "An actor's wall clock is set to another time, for good.",
+        (
+            _ACTOR,
+            Parameter("by", Form.SIGNED_SECONDS, "How far it jumps ahead; negative: back.", required=True),
+        ),
+        Effects(timers="are not concerned; timestamps are wrong from then on"),
+        lasts=False,
+        begins="the clock of {actor} jumps by {by} s",
     ),
     Kind(
         "diskFull",

@@ -51,10 +51,22 @@ class Clock(Protocol):
 
     @property
     def epoch_unix_s(self) -> int:
-        """Unix time, in seconds, of virtual time 0: for timestamps in objects."""
+        """Unix time, in seconds, of virtual time 0, by a clock that is right."""
         ...
 
-    def now_ns(self) -> int: ...
+    def now_ns(self) -> int:
+        """A monotonic clock, as Go's is: it never jumps, but it may drift. For timers, and to compare own readings."""
+        ...
+
+    def unix_ns(self) -> int:
+        """The wall clock, for timestamps in objects and to compare with those of others. It may be wrong, and jump."""
+        ...
+
+    @property
+    def unix_offset_ns(self) -> int:
+        """What the wall clock is ahead of the monotonic one now: makes timestamps of own readings, and readings of
+        timestamps."""
+        ...
 
     async def started(self) -> None:
         """Wait until set-up is over and time begins to pass."""

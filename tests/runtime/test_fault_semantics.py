@@ -17,7 +17,7 @@ from kemu.runtime.runtimes import Runtime
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder
 from kemu.v1 import api_pb2, api_pb2_grpc
-from tests.runtime.world import ECHO, PATIENT, talker
+from tests.runtime.world import ECHO, PATIENT, sleeper, talker
 
 S = 1_000_000_000
 SERVER, TALKER = "apiserver/0", "talker/0"
@@ -166,6 +166,99 @@ def test_a_long_partition_breaks_connections_at_both_ends(world: World) -> None:
     assert [data["code"] for data in world.of("talker.lost")] == ["UNAVAILABLE"]
     assert world.is_about(world.at_s("talker.lost")[0], 2.5 + KEEPALIVE_S)
     assert world.is_about(world.at_s("echo.cancelled")[0], 2.5 + KEEPALIVE_S)
+
+
+# Processes and clocks -------------------------------------------------------------------------------------------------
+
+
+@about("pause")
+def test_a_short_pause_only_delays(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.until_s(2.5)
+        await world.inject("pause", actor=[SERVER])
+        await world.until_s(5.5)
+        await world.runtime.heal("f")
+        await world.until_s(20)
+
+    world.play(main)
+    assert world.numbers("echo.session") == world.numbers("talker.heard") == list(range(15))
+    assert not [second for second in world.at_s("talker.heard") if 2.6 + world.slack_s < second < 5.5]
+    assert world.of("net.connection_lost") == []
+    assert {"id": "f", "actor": SERVER} in world.of("chaos.hit")
+
+
+@about("pause")
+def test_a_long_pause_of_a_server_breaks_its_connections(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.until_s(2.5)
+        await world.inject("pause", actor=[SERVER])
+        await world.until_s(20)
+        assert world.of("echo.cancelled") == [], "it stands still"
+        await world.runtime.heal("f")
+        await world.until_s(22)
+        assert await world.get() == "x"
+
+    world.play(main)
+    assert [data["code"] for data in world.of("talker.lost")] == ["UNAVAILABLE"]
+    assert world.is_about(world.at_s("talker.lost")[0], 2.5 + KEEPALIVE_S)
+    assert world.is_about(world.at_s("echo.cancelled")[0], 20)
+    assert world.numbers("talker.heard") == [0, 1]
+
+
+@about("pause")
+def test_a_new_connection_to_who_stands_still_is_used_when_it_goes_on(world: World) -> None:
+    async def main(world: World) -> None:
+        await world.until_s(2.5)
+        await world.inject("pause", actor=[SERVER])
+        asked = world.runtime.env("user").spawn(world.get(), "ask")
+        await world.until_s(5)
+        assert not asked.done()
+        await world.runtime.heal("f")
+        assert await asked == "x"
+
+    world.play(main)
+
+
+def play_clock(world: World, what: str, **parameters: Any) -> list[tuple[float, Mapping[str, Any]]]:
+    """The clock of an actor is wrong from 15 s to 45 s: when it woke, and what it said then."""
+
+    async def main(world: World) -> None:
+        await world.runtime.launch([sleeper("talker/1")])
+        await world.until_s(15)
+        await world.inject(what, actor=["talker/1"], **parameters)
+        await world.until_s(45)
+        if KINDS[what].lasts:
+            await world.runtime.heal("f")
+        await world.until_s(61 + world.slack_s)
+
+    world.play(main)
+    assert world.of("chaos.hit") == [{"id": "f", "actor": "talker/1"}]
+    return list(zip(world.at_s("sleeper.woke"), world.of("sleeper.woke"), strict=True))
+
+
+@about("clockJump")
+def test_a_jump_changes_timestamps_for_good_and_no_timer(world: World) -> None:
+    found = play_clock(world, "clockJump", by=-100.0)
+    assert len(found) == 6
+    for number, (when, data) in enumerate(found, 1):
+        assert world.is_about(when, 10 * number)
+        assert world.is_about(data["wall_s"], when - (100 if number > 1 else 0))
+        assert world.is_about(data["start"] / S, when - 10)
+
+
+@about("clockSkew")
+def test_a_skew_changes_timestamps_and_a_drift_also_timers(world: World) -> None:
+    found = play_clock(world, "clockSkew", by=100.0, drift=1.0)
+    assert len(found) == 9
+    expected = [10, 17.5, 22.5, 27.5, 32.5, 37.5, 42.5, 50, 60]
+    for number, (when, data) in enumerate(found):
+        assert world.is_about(when, expected[number])
+        assert world.is_about(data["own_s"], 10 * (number + 1)), "the monotonic clock never goes back"
+        assert number == 0 or world.is_about(data["start"] / S, expected[number - 1]), "the log has true times"
+        if 15 < when < 45:
+            assert world.is_about(data["wall_s"], data["own_s"] + 100)
+        else:
+            assert world.is_about(data["wall_s"], when), "the wall clock is set right at the end"
 
 
 # Late messages --------------------------------------------------------------------------------------------------------

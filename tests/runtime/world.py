@@ -12,7 +12,7 @@ import grpc
 
 from kemu.faults.handlers import Assignment
 from kemu.faults.kinds import KINDS, Kind
-from kemu.runtime.env import ActorSpec, Env
+from kemu.runtime.env import SECOND_NS, ActorSpec, Env
 from kemu.v1 import api_pb2, api_pb2_grpc
 
 EOF: Any = grpc.aio.EOF
@@ -147,10 +147,32 @@ class Stepper(api_pb2_grpc.ApiServicer):
                 self.env.disk.append("log", b"x")
 
 
+class Sleeper:
+    """Says each ten seconds by its own clock what its clocks show."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        self.env = env
+
+    async def run(self) -> None:
+        clock = self.env.clock
+        self.env.ready()
+        await clock.started()
+        while True:
+            start_ns = clock.now_ns()
+            await clock.sleep(10)
+            own_ns, ahead_ns = clock.now_ns(), clock.unix_ns() - clock.epoch_unix_s * SECOND_NS
+            data = {"start": start_ns, "own_s": own_ns / SECOND_NS, "wall_s": ahead_ns / SECOND_NS}
+            self.env.log("sleeper.woke", data)
+
+
 STEPPER = ActorSpec("apiserver/0", f"{__name__}:Stepper")
 
 PATIENT = ActorSpec("apiserver/1", f"{__name__}:Patient")
 ECHO = ActorSpec("apiserver/0", f"{__name__}:Echo")
+
+
+def sleeper(name: str) -> ActorSpec:
+    return ActorSpec(name, f"{__name__}:Sleeper")
 
 
 def talker(name: str, **config: Any) -> ActorSpec:

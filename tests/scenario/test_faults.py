@@ -25,6 +25,7 @@ bandwidth: {from: store, to: [apiserver/0, apiserver/1], bytesPerSecond: 64Ki, a
 drop: {from: kubelet/*, to: apiserver/*, probability: 20%}
 duplicate: {from: scheduler/*, to: apiserver/*, probability: 0.2}
 clockSkew: {actor: controller/node-lifecycle, by: -30s, drift: 0.01}
+clockJump: {actor: kubelet/*, by: 2m, all: true}
 diskFull: {actor: store}
 slowDisk: {actor: store, fsync: 2s}
 tornWrite: {actor: store}

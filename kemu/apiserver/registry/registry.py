@@ -83,8 +83,7 @@ class Registry:
 
     def unix_now_ns(self) -> int:
         """For timestamps in objects."""
-        clock = self._env.clock
-        return clock.epoch_unix_s * SECOND_NS + clock.now_ns()
+        return self._env.clock.unix_ns()
 
     # --- create ------------------------------------------------------------------------------------------------------
 

@@ -148,7 +148,7 @@ class OwnLease:
     def _renewed(self, lease: coordination_v1_pb2.Lease) -> coordination_v1_pb2.Lease:
         lease.spec.holderIdentity = self._name
         lease.spec.leaseDurationSeconds = self._duration_s
-        meta.set_time(lease.spec.renewTime, self._now())
+        meta.set_time(lease.spec.renewTime, self._clock.unix_ns())
         assert self._schedule is not None, "plan() comes first"
         self._statement = self._calms.statement(self._schedule, self._clock.now_ns())
         heartbeats.state(lease, self._statement)

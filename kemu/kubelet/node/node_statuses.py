@@ -245,7 +245,7 @@ class OwnNode:
         return [(name, *texts[name in pressures]) for name, texts in _PRESSURES.items()] + [self._ready]
 
     def _set_conditions(self, node: core_v1_pb2.Node) -> None:
-        now_ns = self._epoch_ns + self._clock.now_ns()
+        now_ns = self._clock.unix_ns()
         for condition_type, status, reason, message in self._conditions():
             meta.set_condition(node.status.conditions, condition_type, status, reason, message, now_ns)
         for condition in node.status.conditions:

@@ -15,7 +15,7 @@ from kemu.kubelet.pods import containers
 from kemu.kubelet.pods.containers import DONE, IDLE, INIT, MAIN, RUNNING, Container
 from kemu.kubelet.pods.workers import Worker
 from kemu.objects import meta, pod_phases
-from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.env import Env
 
 
 class AdoptionHost(Protocol):
@@ -35,7 +35,6 @@ class Adoptions:
         self._images = here
         self._host = host
         self._boot = boot
-        self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
 
     def adopt(self, worker: Worker) -> None:
         """The pod was admitted before this kubelet started: its containers are as its status says, or they have run
@@ -67,10 +66,10 @@ class Adoptions:
         up = [one for one in worker.containers if one.is_up]
         if any(not boot.has_ended(one.started_ns) for one in up):
             return
-        now_unix_ns = self._epoch_ns + self._clock.now_ns()
+        now_unix_ns = self._clock.unix_ns()
         for container in up:
             container.before = container.last
-            container.last = boot.exit(self._epoch_ns + container.started_ns, now_unix_ns)
+            container.last = boot.exit(self._clock.unix_offset_ns + container.started_ns, now_unix_ns)
             container.crashes += 1
             data = {"start": container.started_ns, "exit_code": container.last.code, "container": container.name}
             self._host.log("kubelet.found_ended", worker, data)
@@ -95,7 +94,7 @@ class Adoptions:
                 container.started_ns = worker.start_ns
                 container.state = RUNNING
                 if container.kind == INIT:
-                    start_unix_ns = self._epoch_ns + worker.start_ns
+                    start_unix_ns = self._clock.unix_offset_ns + worker.start_ns
                     container.last = containers.Exit(0, start_unix_ns, start_unix_ns)
                     container.state = DONE
             return
@@ -106,7 +105,7 @@ class Adoptions:
         if state.HasField("running"):
             started_ns = worker.start_ns
             if state.running.HasField("startedAt"):
-                started_ns = max(started_ns, meta.unix_ns(state.running.startedAt) - self._epoch_ns)
+                started_ns = max(started_ns, meta.unix_ns(state.running.startedAt) - self._clock.unix_offset_ns)
             container.started_ns = started_ns
             container.state = RUNNING
         elif state.HasField("terminated"):

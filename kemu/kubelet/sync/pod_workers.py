@@ -359,8 +359,9 @@ class PodWorkers:
         self._env.log(kind, {"pod": worker.key, "uid": worker.uid, "node": self._node_name, **data})
 
     def _ns(self, time: Any) -> int:
-        """A timestamp of an object since the start of the run; what is older counts as its start."""
-        return max(0, meta.unix_ns(time) - self._clock.epoch_unix_s * SECOND_NS)
+        """A timestamp of an object by this actor's clock since the start of the run; what is older counts as its
+        start."""
+        return max(0, meta.unix_ns(time) - self._clock.unix_offset_ns)
 
 
 def _refusal_of(decision: predicates.Decision) -> statuses.Refusal:

@@ -85,7 +85,6 @@ class Starts:
         self._images = puller.images
         self._host = host
         self._boot = boot
-        self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
         self._wanting: dict[Container, Worker] = {}
         """Containers with the policy Never that wait until another pod has pulled their image."""
         puller.on_pulled = self._image_has_come
@@ -283,7 +282,7 @@ class Starts:
     def note_exit(self, worker: Worker, container: Container, code: int, reason: str = "") -> None:
         cancel(container)
         container.before = container.last
-        now_ns, epoch_ns = self._clock.now_ns(), self._epoch_ns
+        now_ns, epoch_ns = self._clock.now_ns(), self._clock.unix_offset_ns
         container.last = containers.Exit(code, epoch_ns + container.started_ns, epoch_ns + now_ns, reason)
         if worker.has_several:
             data = {"start": container.started_ns, "container": container.name, "exit_code": code}

@@ -72,7 +72,7 @@ class StaticPods:
 
     def read(self, node: Any) -> None:
         """The manifests, of the node as it is registered."""
-        now_s = self._env.clock.epoch_unix_s + self._env.clock.now_ns() // SECOND_NS
+        now_s = self._env.clock.unix_ns() // SECOND_NS
         for manifest in self._manifests:
             static = read(manifest, node.metadata.name, now_s)
             key = meta.namespaced_name(static)

@@ -43,7 +43,6 @@ class StatusManager:
         "_client",
         "_clock",
         "_env",
-        "_epoch_ns",
         "_failed",
         "_is_exact",
         "_late",
@@ -59,7 +58,6 @@ class StatusManager:
         self._clock = env.clock
         self._client = client
         self._observe = observe
-        self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
         self._late: dict[str, workers.Worker] = {}
         """By UID: the pods whose status is written at the next sync."""
         self._failed: list[workers.Worker] = []
@@ -193,7 +191,7 @@ class StatusManager:
     def _render(self, worker: workers.Worker, known: Any, *, is_starting: bool) -> core_v1_pb2.Pod:
         """The worker's state in the status of an otherwise empty pod, from the latest one on. ``known``: the pod as the
         API server has it. ``is_starting``: as it was before any container started."""
-        epoch_ns = self._epoch_ns
+        epoch_ns = self._clock.unix_offset_ns
         now_unix_ns = epoch_ns + self._clock.now_ns()
         pod: core_v1_pb2.Pod
         pod = core_v1_pb2.Pod.FromString(worker.status) if worker.status else statuses.own(known, now_unix_ns)

@@ -116,7 +116,7 @@ class LoopWire:
 class Peer:
     """An actor in the network, for one incarnation."""
 
-    __slots__ = ("gone", "has_left", "links", "name", "server")
+    __slots__ = ("gone", "has_left", "links", "missed", "name", "paused", "server")
 
     def __init__(self, name: str, server: Acceptor) -> None:
         self.name = name
@@ -125,6 +125,10 @@ class Peer:
         """None of its code runs any more: it notices nothing."""
         self.has_left = False
         """It has no connections any more; its code may still clean up."""
+        self.paused = False
+        """Its code stands still. The kernel goes on acknowledging what arrives, but nobody answers pings."""
+        self.missed: list[Callable[[], object]] = []
+        """What it notices when it goes on."""
         self.links: dict[PartitionedLink, None] = {}
         """Of both directions, oldest first."""
 
@@ -174,10 +178,25 @@ class Network:
         link.set_cut(*self._cuts(link))
         if self.impairments:
             link.set_lanes(self.impairments)
-        link.connected = server is not None and not link.is_blocked()
+        link.connected = server is not None and not link.is_unanswered()
         return link
 
     # Faults
+
+    def pause(self, peer: Peer) -> None:
+        peer.paused = True
+        self._settle_all(peer)
+
+    def resume(self, peer: Peer) -> None:
+        peer.paused = False
+        missed, peer.missed = peer.missed, []
+        for notice in missed:
+            notice()
+        self._settle_all(peer)
+
+    def _settle_all(self, peer: Peer) -> None:
+        for link in list(peer.links):
+            link.settle()
 
     def partition(self, fault: str, a: Iterable[str], b: Iterable[str], one_way: bool) -> None:
         self.partitions.add(fault, a, b, one_way)
@@ -311,7 +330,7 @@ class PartitionedLink(Link):
         wait_s = lane.wait_s(self._wire.now_s(), _size(payload), patience_s, struck)
         if wait_s < 0:
             way.muted = True
-            self._settle()
+            self.settle()
             return
         self._wire.carry_later(wait_s, end, deliver, payload)
         if not isinstance(end, ClientEnd):
@@ -335,6 +354,11 @@ class PartitionedLink(Link):
 
     # What is in the way
 
+    def is_unanswered(self) -> bool:
+        """Whether a ping gets no answer."""
+        server = self._server_peer
+        return self.is_blocked() or self.client.paused or (server is not None and server.paused)
+
     def is_blocked(self) -> bool:
         """Whether messages do not get through in one direction at least."""
         one, other = self._requests, self._responses
@@ -347,7 +371,7 @@ class PartitionedLink(Link):
             if cut != (way.held is not None):
                 released += way.held or ()
                 way.held = [] if cut else None
-        self._settle()
+        self.settle()
         for end, deliver, payload in released:
             self.send(end, deliver, payload)
         self._announce_loss()
@@ -355,22 +379,22 @@ class PartitionedLink(Link):
     def set_lanes(self, impairments: Impairments) -> None:
         for way in (self._requests, self._responses):
             way.lane = impairments.lane(*self._ends_of(way), way.lane)
-        self._settle()
+        self.settle()
 
     def mute(self) -> None:
         """Both directions go silent: nobody hears anything, and nobody is told."""
         if self.broken:
             return
         self._requests.muted = self._responses.muted = True
-        self._settle()
+        self.settle()
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
         """Choose how to send, and whether keepalive has a reason to give up."""
         blocked = self.is_blocked()
         if not self.broken:
             clear = not blocked and self._requests.lane is None and self._responses.lane is None
             self.send = self._wire.carry if clear else self._steer
-        if blocked:
+        if self.is_unanswered():
             if self._keepalive is None:
                 self._keepalive = self._wire.call_later(self._keepalive_s(), self._keepalive_failed)
         elif self._keepalive is not None:
@@ -428,6 +452,9 @@ class PartitionedLink(Link):
 
     def _client_notices(self, what: str) -> None:
         client = self.client
+        if client.paused:
+            client.missed.append(lambda: self._client_notices("connection reset by peer"))
+            return
         client.links.pop(self, None)
         if self.calls and not client.gone:
             if self.connected:
@@ -437,6 +464,9 @@ class PartitionedLink(Link):
     def _server_notices(self) -> None:
         server = self._server_peer
         if server is None:
+            return
+        if server.paused:
+            server.missed.append(self._server_notices)
             return
         server.links.pop(self, None)
         if self.contexts and not server.gone:

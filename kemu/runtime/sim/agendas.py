@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Callable
 from typing import Any
 
-from kemu.runtime.sim.owners import OWNER, Condition
+from kemu.runtime.sim.owners import OWNER, Condition, Owner
 
 Callback = Callable[..., object]
 
@@ -103,6 +103,23 @@ class Agenda:
     def pop(self) -> list[Entry]:
         """Take out all entries of the first instant."""
         return self.buckets.pop(heapq.heappop(self.times))
+
+    def move(self, owner: Owner, to_ns: Callable[[int], int]) -> None:
+        """Move the timers of an owner to other times."""
+        moved: list[Entry] = []
+        for when_ns in list(self.buckets):
+            stay = []
+            for entry in self.buckets[when_ns]:
+                callback, args, context = entry
+                if callback is fire and context is not None and context.get(OWNER) is owner and not args[0].cancelled():
+                    moved.append(entry)
+                else:
+                    stay.append(entry)
+            self.buckets[when_ns] = stay
+        for entry in moved:
+            timer = entry[1][0]
+            timer.when_ns = to_ns(timer.when_ns)
+            self.push(timer.when_ns, entry)
 
     def note_cancelled(self) -> None:
         """A timer in this agenda was cancelled."""

@@ -11,6 +11,9 @@ from kemu.runtime import tasks
 from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
 from kemu.runtime.sim.agendas import LoopTimer
 from kemu.runtime.sim.loops import VirtualLoop
+from kemu.runtime.skews import Skew
+
+EPOCH_UNIX_NS = EPOCH_UNIX_S * SECOND_NS
 
 
 class MasterClock:
@@ -91,11 +94,20 @@ class EarlyTimer:
 class VirtualClock:
     """``env.clock``. Its timers belong to one actor and die with it."""
 
-    __slots__ = ("_context", "_master")
+    __slots__ = ("_context", "_master", "_skew")
 
     def __init__(self, master: MasterClock, context: contextvars.Context) -> None:
         self._master = master
         self._context = context
+        self._skew: Skew | None = None
+        """Of a :class:`SkewedClock`."""
+
+    def use(self, skew: Skew) -> None:
+        """The clock is wrong from now on, as this says."""
+        if self._skew is None:
+            self._skew = skew
+            # Actors hold this very object; that its class changes costs nothing while clocks are right.
+            self.__class__ = SkewedClock  # type: ignore[assignment]
 
     @property
     def epoch_unix_s(self) -> int:
@@ -104,6 +116,14 @@ class VirtualClock:
     def now_ns(self) -> int:
         master = self._master
         return master.loop.now_ns - master.origin_ns if master.running else 0
+
+    def unix_ns(self) -> int:
+        master = self._master
+        return EPOCH_UNIX_NS + (master.loop.now_ns - master.origin_ns if master.running else 0)
+
+    @property
+    def unix_offset_ns(self) -> int:
+        return EPOCH_UNIX_NS
 
     async def started(self) -> None:
         await self._master.started()
@@ -125,3 +145,31 @@ class VirtualClock:
         self, when_ns: int, callback: Callable[..., object], *args: object, background: bool = False
     ) -> LoopTimer | EarlyTimer:
         return self._master.call_at_ns(when_ns, callback, args, self._context, background)
+
+
+class SkewedClock(VirtualClock):
+    """The clock of an actor whose machine has, or had, a wrong one."""
+
+    __slots__ = ()
+
+    def now_ns(self) -> int:
+        assert self._skew is not None
+        return self._skew.own_ns(self._master.now_ns())
+
+    def unix_ns(self) -> int:
+        return self.unix_offset_ns + self.now_ns()
+
+    @property
+    def unix_offset_ns(self) -> int:
+        assert self._skew is not None
+        return EPOCH_UNIX_NS + self._skew.wall_ahead_ns
+
+    async def sleep_until_ns(self, when_ns: int, *, background: bool = False) -> None:
+        assert self._skew is not None
+        await super().sleep_until_ns(self._skew.true_ns(when_ns), background=background)
+
+    def call_at_ns(
+        self, when_ns: int, callback: Callable[..., object], *args: object, background: bool = False
+    ) -> LoopTimer | EarlyTimer:
+        assert self._skew is not None
+        return super().call_at_ns(self._skew.true_ns(when_ns), callback, *args, background=background)

@@ -180,6 +180,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     # Owners
 
+    def move_timers(self, owner: Owner, to_ns: Callable[[int], int]) -> None:
+        """The owner's clock has changed its pace: move its timers to other times of the loop, but not into the past."""
+        for agenda in (self.foreground, self.background):
+            agenda.move(owner, lambda when_ns: max(self.now_ns, to_ns(when_ns)))
+
     def pause(self, owner: Owner) -> None:
         owner.condition = Condition.PAUSED
         self._guarded = True

@@ -30,7 +30,9 @@ from kemu.runtime.sim.disks import MemoryDisk
 from kemu.runtime.sim.faults import Faults
 from kemu.runtime.sim.loops import VirtualLoop
 from kemu.runtime.sim.owners import OWNER, Condition, Owner
+from kemu.runtime.sim.process_faults import ProcessFaults
 from kemu.runtime.sim.wires import SimWires
+from kemu.runtime.skews import Skew, Skews
 
 T = TypeVar("T")
 
@@ -62,6 +64,8 @@ class SimEnv(Owner):
         self._channels: dict[str, MemoryChannel] = {}
         self._random: random.Random | None = None
         self._armed = runtime.armed_steps(name)
+        if (skew := runtime.skews.by_actor.get(name)) is not None:
+            self.use_skew(skew)
 
     @property
     def random(self) -> random.Random:
@@ -97,6 +101,12 @@ class SimEnv(Owner):
     def awaits(self, count: Callable[[], int]) -> None:
         """Nothing to do: messages that are under way are events of the loop."""
 
+    def use_skew(self, skew: Skew) -> None:
+        """Its clock is wrong from now on, as this says."""
+        self.clock.use(skew)
+        # Actors hold this very object; that its class changes costs nothing while clocks are right.
+        self.__class__ = SkewedEnv
+
     def step(self, name: str) -> None:
         if name in self._armed:
             self._runtime._strike(self, name)
@@ -129,6 +139,18 @@ class SimEnv(Owner):
         self._runtime._actor_failed(self, f"the handler of {method}", error)
 
 
+class SkewedEnv(SimEnv):
+    """Of an actor whose clock is, or was, wrong: the times in the run log are true all the same."""
+
+    __slots__ = ()
+
+    def log(self, kind: str, data: Mapping[str, Any]) -> None:
+        if self.condition is not Condition.DEAD:
+            if "start" in data:
+                data = {**data, "start": self._runtime.skews.by_actor[self.name].true_ns(data["start"])}
+            self._runtime.sink(self._runtime.master.now_ns(), self.name, kind, data)
+
+
 class Departed(NamedTuple):
     """What is kept of an incarnation that stopped or crashed; its code and objects are gone."""
 
@@ -157,7 +179,9 @@ class SimRuntime:
             self.hits.strike, lambda fault, actor: random_streams.random_stream(seed, "fault", fault, actor)
         )
         self.faults = Faults(self.network, self.handlers, seed)
+        self.skews = Skews()
         self.faults.add(DiskFaultKinds(self).begins)
+        self.faults.add(ProcessFaults(self, self.skews).begins)
         self._specs: dict[str, ActorSpec] = {}
         self._envs: dict[str, SimEnv | Departed] = {}
         """The latest incarnation of each actor, in the order of their launch."""
@@ -252,7 +276,7 @@ class SimRuntime:
         for env in mine:
             env.stopped = self.loop.create_future()
             if env.condition is Condition.PAUSED:
-                self.loop.resume(env)
+                self._resume(env)
         try:
             for env in mine:
                 if env.main is not None:
@@ -382,14 +406,34 @@ class SimRuntime:
         self._start(self._specs[name], env.incarnation + 1, self._disks.pop(name))
 
     async def pause(self, name: str) -> None:
+        self.pause_now(name)
+
+    def pause_now(self, name: str) -> bool:
         env = self._running(name)
-        if env is not None:
-            self.loop.pause(env)
+        if env is None or env.stopped is not None or env.condition is Condition.PAUSED:
+            return False
+        self.loop.pause(env)
+        self.network.pause(env.peer)
+        return True
 
     async def resume(self, name: str) -> None:
+        self.resume_now(name)
+
+    def resume_now(self, name: str) -> None:
         env = self._running(name)
         if env is not None and env.condition is Condition.PAUSED:
-            self.loop.resume(env)
+            self._resume(env)
+
+    def _resume(self, env: SimEnv) -> None:
+        self.loop.resume(env)
+        self.network.resume(env.peer)
+
+    def skew_now(self, name: str, skew: Skew, to_ns: Callable[[int], int]) -> None:
+        env = self._running(name)
+        if env is not None:
+            env.use_skew(skew)
+            origin_ns = self.master.origin_ns
+            self.loop.move_timers(env, lambda when_ns: to_ns(when_ns - origin_ns) + origin_ns)
 
     def disk_of(self, name: str) -> MemoryDisk:
         """Of the incarnation that runs, or of the next one."""

@@ -24,6 +24,7 @@ MARGIN_NS = 10 * SECOND_NS
 """Long enough for messages in transit to arrive, and for connections to recover."""
 
 _WATCHERS = "store", "controller/node-lifecycle"
+_CLOCKS = "clockSkew", "clockJump"
 _HARMLESS = "cordon", "uncordon", "taint", "untaint", "finish", "evict", "addNode"
 _OBJECTS = "nodes", "leases"
 
@@ -64,6 +65,9 @@ class Heartbeats:
     def _times(self, fault: Fault, duration_ns: int) -> list[Times]:
         """Around every time at which it comes."""
         lasts_ns = 0 if fault.what == "crash" else fault.for_ns
+        if fault.what in _CLOCKS:
+            # What was written by a wrong clock outlives it.
+            lasts_ns = None
         first_ns = fault.at_ns if fault.at_ns is not None else fault.from_ns
         if lasts_ns is None or self._concerns_all(fault):
             return [(first_ns - MARGIN_NS, None)]

@@ -258,6 +258,13 @@ def _runtime(
     from kemu.runtime.ray.driver.runtime import RayRuntime
 
     speed = options.speed or scenario.speed
+    ray = dict(options.ray)
+    paused = tuple(pattern for fault in scenario.chaos if fault.what == "pause" for pattern in fault.patterns())
+    if paused and "cells" not in ray:
+        # What is to be stopped needs a process of its own.
+        from kemu.runtime.ray.driver import plans as cell_plans
+
+        ray["cells"] = (cell_plans.CellPlan("paused", paused, size=1, eager=False), *cell_plans.DEFAULT_PLAN)
     return RayRuntime(
         scenario.seed,
         recorder,
@@ -267,7 +274,7 @@ def _runtime(
         otlp=options.otlp,
         timing=scenario.timing,
         expected=plans.names(scenario, Heartbeats(scenario, name)),
-        **options.ray,
+        **ray,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from kemu.client.recorders import NORMAL, WARNING, Recorder
 from kemu.errors import ApiError
 from kemu.objects import meta
-from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.env import Env
 from kemu.scheduler.experiments.switches import Policy
 from kemu.scheduler.framework.interfaces import Api
 
@@ -50,8 +50,7 @@ class Reporter:
         self._event(pod.spec.schedulerName, pod, WARNING, "FailedScheduling", "Scheduling", message)
         if not writes_status:
             return
-        clock = self._env.clock
-        now_unix_ns = clock.epoch_unix_s * SECOND_NS + clock.now_ns()
+        now_unix_ns = self._env.clock.unix_ns()
         conditions, generation = pod.status.conditions, pod.metadata.generation
         patch = meta.condition_patch(conditions, "PodScheduled", "False", reason, message, now_unix_ns, generation)
         if nominate is not None and nominate != self.nomination(pod):

@@ -12,7 +12,7 @@ from typing import Any
 
 from kemu.errors import ApiError, Conflict, NotFound
 from kemu.objects import meta
-from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.env import Env
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.cycle.status_updates import Reporter
@@ -136,8 +136,7 @@ class Evictor:
     def _disruption_patch(self, victim: Any, preemptor: PodInfo) -> Mapping[str, Any] | None:
         scheduler = preemptor.pod.spec.schedulerName
         message = f"{scheduler}: preempting to accommodate a higher priority pod"
-        clock = self._env.clock
-        now_unix_ns = clock.epoch_unix_s * SECOND_NS + clock.now_ns()
+        now_unix_ns = self._env.clock.unix_ns()
         conditions, generation = victim.status.conditions, victim.metadata.generation
         return meta.condition_patch(
             conditions, DISRUPTION_TARGET, "True", PREEMPTION_BY_SCHEDULER, message, now_unix_ns, generation

@@ -28,6 +28,7 @@ from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray.cell import channels, disk_faults, far_calls, files, inbound, relays, wall_clocks
 from kemu.runtime.rpc import clients, network_faults, networks, servers
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
+from kemu.runtime.skews import JUMP, SKEW, Skew, Skews
 
 OnFailure = Callable[[str, str], None]
 """Told of an actor that failed: its name, and a text with the traceback."""
@@ -76,6 +77,9 @@ class Host:
         self._ends: dict[str, network_faults.End] = {}
         self._relays: dict[str, relays.Relay] = {}
         """By actor of another cell."""
+        self.skews = Skews()
+        self._skewing: dict[str, None] = {}
+        """Faults of clocks that this process has heard of."""
         self._armed: dict[str, dict[str, str]] = {}
         """By actor: the steps at which it is to crash, and the faults that say so."""
 
@@ -98,9 +102,12 @@ class Host:
         self.connections.retain({target for target, _ in self.addresses.values()} | self.outside)
 
     def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
-        """Begin a fault of a kind that actors carry out, or of the network."""
+        """Begin a fault of a kind that actors carry out, of clocks, or of the network."""
         if KINDS[what].carried_out_by:
             self.handlers.begin(fault, what, parameters)
+            return
+        if what in (SKEW, JUMP):
+            self._skew(fault, what, parameters)
             return
         one, other = network_faults.sides(what, parameters)
         # Calls take the detour before the fault begins: what is on its way already arrives.
@@ -139,6 +146,22 @@ class Host:
             return None
         return self.connections.to(address[0])
 
+    def _skew(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
+        """Make clocks wrong; until ``heal(fault)``, unless they jump. A second time nothing happens."""
+        if fault in self._skewing:
+            return
+        self._skewing[fault] = None
+        self._use(self.skews.begin(fault, what, parameters, self.clock.now_ns()))
+        for name in parameters["actor"]:
+            if name in self.residents:
+                self.hits.strike(fault, name)
+
+    def _use(self, concerned: Iterable[tuple[str, Skew]]) -> None:
+        for name, skew in concerned:
+            resident = self.residents.get(name)
+            if resident is not None:
+                resident.clock.use(skew)
+
     def arm(self, fault: str, name: str, step: str) -> None:
         """The actor is to crash at that step, until ``heal(fault)``."""
         self.armed_steps(name)[step] = fault
@@ -152,6 +175,7 @@ class Host:
             for step in [step for step, armed in steps.items() if armed == fault]:
                 del steps[step]
         self.handlers.end(fault)
+        self._use(self.skews.end(fault, self.clock.now_ns()))
         self._faults.pop(fault, None)
         end = self._ends.pop(fault, None)
         if end is not None:
@@ -308,6 +332,8 @@ class Resident:
         self._disk: files.ActorDisk | None = None
         self._awaited: list[Callable[[], int]] = []
         self._armed = host.armed_steps(name)
+        if (skew := host.skews.by_actor.get(name)) is not None:
+            self.clock.use(skew)
 
     # The Env of the actor
 
@@ -347,7 +373,10 @@ class Resident:
 
     def log(self, kind: str, data: Mapping[str, Any]) -> None:
         if not self.gone:
-            self._host.log(self.clock.now_ns(), self.name, kind, data)
+            # The times in the run log are true, whatever the actor's own clock shows.
+            if "start" in data and self.name in self._host.skews.by_actor:
+                data = {**data, "start": self.clock.true_ns(data["start"])}
+            self._host.log(self._host.clock.now_ns(), self.name, kind, data)
 
     def awaits(self, count: Callable[[], int]) -> None:
         self._awaited.append(count)

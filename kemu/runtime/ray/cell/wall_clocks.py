@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from kemu.runtime import tasks
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.skews import Skew
 
 _CLOSE_READING_NS = 5_000
 """Three readings of clocks, one after the other, take a microsecond."""
@@ -110,15 +111,14 @@ class WallTimer:
         self._handle: asyncio.TimerHandle | None = None
 
     def arm(self) -> None:
-        shared = self._clock.shared
-        delay_s = shared.delay_s(self._when_ns)
+        delay_s = self._clock.delay_s(self._when_ns)
         if delay_s is None:
-            shared.freeze(self)
+            self._clock.shared.freeze(self)
         else:
             self._handle = asyncio.get_running_loop().call_later(delay_s, self._fire)
 
     def _fire(self) -> None:
-        if self._clock.shared.now_ns() < self._when_ns:
+        if self._clock.now_ns() < self._when_ns:
             # The loop rounds to its own resolution, but no actor may see a time before the one it waited for.
             self.arm()
             return
@@ -131,6 +131,12 @@ class WallTimer:
             # The actor has crashed at a step.
         except Exception as error:
             self._clock.fail(error)
+
+    def rearm(self) -> None:
+        """The clock has changed."""
+        if self._handle is not None:
+            self._handle.cancel()
+            self.arm()
 
     def cancel(self) -> None:
         self._clock.forget(self)
@@ -151,8 +157,37 @@ class WallClock:
         """Timers set that are not background ones."""
         self.dropped = False
         self._timers: dict[WallTimer, None] = {}
+        self._skew: Skew | None = None
+        """None: the clock is right."""
         self.now_ns = shared.now_ns
         self.started = shared.started
+
+    def use(self, skew: Skew) -> None:
+        """The clock is wrong from now on, as this says."""
+        self._skew = skew
+        self.now_ns = self._wrong_ns
+        for timer in list(self._timers):
+            timer.rearm()
+
+    def _wrong_ns(self) -> int:
+        assert self._skew is not None
+        return self._skew.own_ns(self.shared.now_ns())
+
+    def true_ns(self, own_ns: int) -> int:
+        """When this clock showed that, or will show it."""
+        return own_ns if self._skew is None else self._skew.true_ns(own_ns)
+
+    def unix_ns(self) -> int:
+        return self.unix_offset_ns + self.now_ns()
+
+    @property
+    def unix_offset_ns(self) -> int:
+        right_ns = self.shared.epoch_unix_s * SECOND_NS
+        return right_ns if self._skew is None else right_ns + self._skew.wall_ahead_ns
+
+    def delay_s(self, when_ns: int) -> float | None:
+        """Real seconds until this clock shows ``when_ns``; None: not known yet."""
+        return self.shared.delay_s(self.true_ns(when_ns))
 
     @property
     def epoch_unix_s(self) -> int:

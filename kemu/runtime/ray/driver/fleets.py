@@ -20,7 +20,7 @@ import msgpack
 
 from kemu.errors import SimulationError
 from kemu.faults import kinds
-from kemu.runtime import tasks
+from kemu.runtime import skews, tasks
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray.cell import hosts
 from kemu.runtime.ray.driver import cells, clusters, events, plans
@@ -384,7 +384,8 @@ class Fleet:
             raise ValueError(f"a fault {fault!r} is in force already")
         kind = cell_pb2.Fault.Kind(what=what, parameters=msgpack.packb(dict(parameters)))
         message = cell_pb2.Fault(id=fault, kind=kind)
-        if kinds.KINDS[what].lasts:
+        # A machine whose clock was set keeps that time: later processes are told, too.
+        if kinds.KINDS[what].lasts or what == skews.JUMP:
             self._faults[fault] = message
         self._host.inject(fault, what, parameters)
         await self._tell_all(lambda remote: remote.inject(message))

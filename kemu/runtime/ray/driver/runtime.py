@@ -112,6 +112,8 @@ class RayRuntime:
         """Of all actors ever launched, in that order."""
         self._failure: asyncio.Future[None] = self._loop.create_future()
         self._failure.add_done_callback(tasks.retrieve)
+        self._paused: dict[str, list[str]] = {}
+        """By fault, the actors whose processes stand still."""
         self._closing: asyncio.Task[None] | None = None
         self._looked_at = 0.0
         """Real (monotonic) time at which it was last asked whether the run is idle."""
@@ -318,10 +320,28 @@ class RayRuntime:
     async def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
         if kinds.KINDS[what].not_on_ray:
             raise ValueError(f"{what} is impossible on Ray: {kinds.KINDS[what].not_on_ray}")
-        await self._fleet.inject(fault, what, parameters)
+        if what == "pause":
+            await self._pause_all(fault, parameters["actor"])
+        else:
+            await self._fleet.inject(fault, what, parameters)
+
+    async def _pause_all(self, fault: str, names: Sequence[str]) -> None:
+        """Stop the processes of these actors. Nobody else can talk to them meanwhile, and finds out by keepalive, which
+        gRPC itself would take longer for."""
+        paused = self._paused[fault] = []
+        for name in names:
+            if self._is_running(name):
+                await self.pause(name)
+                paused.append(name)
+                self._host.hits.strike(fault, name)
+        others = [name for name in (*self._specs, *self._host.residents) if name not in paused]
+        between = [paused, list(dict.fromkeys(others))]
+        await self._fleet.inject(fault, "partition", {"between": between, "oneWay": False})
 
     async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool = False) -> None:
         await self.inject(fault, "partition", {"between": [list(a), list(b)], "oneWay": one_way})
 
     async def heal(self, fault: str) -> int:
+        for name in self._paused.pop(fault, ()):
+            await self.resume(name)
         return await self._fleet.heal(fault)
