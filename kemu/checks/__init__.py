@@ -1,10 +1,14 @@
-"""What a run proved: its history, the checks that always run on it, and counters. Begin at ``registry``.
+"""What a run proved: its history, the checks that look at every run, and figures. Begin at ``registry``.
 
     registry      all checks, and one pass over a run log that asks them
-    history       folds the log; ``facts`` is what it consists of, ``counters`` what is counted
-    results       the shape that all checks and their results share; ``limits`` is what a scenario asks of them
-    budgets caches identities loops nodes priorities rates waiting watches writes      the checks
-    lineages      which pod takes whose place
+    results       the interface of a check, and its result
+    limits        what a scenario asks of the detectors, and their defaults
+    history       what a run log folds into: pods, nodes, faults, the store's changes, sessions of watches
+    consistency   what the store promised and clients were told: acknowledged writes, reads, lists, recoveries
+    watches       what watches delivered: completeness, order, delay, content
+    nodes         overcommitment, double bindings, twins of one name, the rate of evictions
+    scheduling    priorities, disruption budgets, waiting, loops, schedulers' caches
+    counters      what every verdict counts; ``costs``, what the run cost
 
 Reads run logs and objects, never actors.
 """

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kemu.checks.facts import PodHistory
 from kemu.checks.history import History
-from kemu.checks.waiting import quantile
+from kemu.checks.history.facts import PodHistory
+from kemu.checks.scheduling.waiting import quantile
 
 COSTS = (
     "utilisation.cpu",

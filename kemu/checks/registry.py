@@ -6,34 +6,22 @@ import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from kemu.checks import (
-    budgets,
-    caches,
-    identities,
-    journals,
-    limits,
-    linearizability,
-    loops,
-    nodes,
-    priorities,
-    rates,
-    reads,
-    states,
-    waiting,
-    watches,
-    writes,
-)
+from kemu.checks import limits
+from kemu.checks.consistency import journals, linearizability, reads, states, writes
 from kemu.checks.history import History
+from kemu.checks.nodes import identities, placements, rates
 from kemu.checks.results import Check, Result
+from kemu.checks.scheduling import budgets, caches, loops, priorities, waiting
+from kemu.checks.watches import events
 from kemu.runlog.frames import Event
 
 ALL: tuple[type[Check], ...] = (
-    nodes.NoNodeOvercommitted,
-    nodes.PodBoundAtMostOnce,
+    placements.NoNodeOvercommitted,
+    placements.PodBoundAtMostOnce,
     identities.NoNameRunsTwice,
     rates.NodeEvictionsKeepTheirRate,
-    watches.WatchHasNoGaps,
-    watches.WatchEventsAreTrue,
+    events.WatchHasNoGaps,
+    events.WatchEventsAreTrue,
     writes.AcknowledgedWritesSurvive,
     journals.JournalIsIntact,
     states.StoreAgreesWithHistory,

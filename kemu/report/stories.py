@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.checks.facts import Fact, Fault, NodeHistory, PodHistory
 from kemu.checks.history import History
+from kemu.checks.history.facts import Fact, Fault, NodeHistory, PodHistory
 from kemu.faults.kinds import KINDS
 from kemu.objects import quantities
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kemu.checks import costs, waiting
+from kemu.checks import costs
 from kemu.checks.counters import COUNTERS, counts
-from kemu.checks.facts import Refusal
 from kemu.checks.history import History
+from kemu.checks.history.facts import Refusal
 from kemu.checks.results import counted, seconds, several
+from kemu.checks.scheduling import waiting
 from kemu.k8s import core_v1_pb2
 from kemu.objects import resources
 from kemu.objects.conversion import convert

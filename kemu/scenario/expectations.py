@@ -28,7 +28,7 @@ class Statement:
     """Something about one pod."""
 
     what: str
-    """A fact that happens at a time (:class:`kemu.checks.facts.Fact`), or ``phase`` (at the end) or ``waited``."""
+    """A fact with a time (:class:`kemu.checks.history.facts.Fact`), or ``phase`` (at the end) or ``waited``."""
     never: bool = False
     """The contrary: no such fact in the window."""
     node: str | None = None

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kemu.checks.counters import counts
-from kemu.checks.facts import Fact, PodHistory
 from kemu.checks.history import History
+from kemu.checks.history.facts import Fact, PodHistory
 from kemu.checks.results import Result, counted, seconds
 from kemu.k8s import meta_v1_pb2
 from kemu.objects import selectors

@@ -2,7 +2,7 @@
 
 A report names the revisions of pods and nodes that the scheduler had seen, and carries a fingerprint of each node
 and of the pods counted on it, read from the columns that decisions read. The check ``cache-agrees-with-store``
-(:mod:`kemu.checks.caches`) derives the same from the store's transactions.
+(:mod:`kemu.checks.scheduling.caches`) derives the same from the store's transactions.
 """
 
 from __future__ import annotations

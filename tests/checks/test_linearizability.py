@@ -7,12 +7,13 @@ from functools import cache
 
 import pytest
 
-from kemu.checks import linearizability, registry
-from kemu.checks.facts import Change
+from kemu.checks import registry
+from kemu.checks.consistency import linearizability
+from kemu.checks.consistency.linearizability import Operation
+from kemu.checks.consistency.versions import Versions, digest
 from kemu.checks.history import History
-from kemu.checks.linearizability import Operation
+from kemu.checks.history.facts import Change
 from kemu.checks.results import Result
-from kemu.checks.versions import Versions, digest
 from tests.checks.logs import Log
 
 KEYS = ("/registry/pods/default/a", "/registry/pods/default/b")

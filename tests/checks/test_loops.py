@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.checks import identities, registry
+from kemu.checks import registry
 from kemu.checks.history import WORKLOAD_LABEL, History
 from kemu.checks.limits import Limits
+from kemu.checks.nodes import identities
 from kemu.checks.results import Result
 from tests.checks.logs import Log
 

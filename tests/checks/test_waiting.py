@@ -5,10 +5,11 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kemu.checks import registry, waiting
+from kemu.checks import registry
 from kemu.checks.history import History
 from kemu.checks.limits import Limits
 from kemu.checks.results import Result
+from kemu.checks.scheduling import waiting
 from tests.checks.logs import SECOND, Log
 
 PODS = st.lists(

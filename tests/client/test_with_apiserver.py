@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kemu import errors
+from kemu.checks.consistency.writes import AcknowledgedWritesSurvive
 from kemu.checks.history import History
-from kemu.checks.watches import WatchEventsAreTrue, WatchHasNoGaps
-from kemu.checks.writes import AcknowledgedWritesSurvive
+from kemu.checks.watches.events import WatchEventsAreTrue, WatchHasNoGaps
 from kemu.client import clients, informers
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.sim.simulation import SimRuntime

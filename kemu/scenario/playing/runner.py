@@ -29,11 +29,12 @@ from pathlib import Path
 from typing import Any
 
 import kemu
-from kemu.checks import costs, registry, waiting
+from kemu.checks import costs, registry
 from kemu.checks.counters import COUNTERS, counts
 from kemu.checks.history import History
 from kemu.checks.limits import Limits
 from kemu.checks.results import Result
+from kemu.checks.scheduling import waiting
 from kemu.errors import ActorFailed, KemuError, ScenarioError, SimulationError
 from kemu.faults.hits import CHAOS
 from kemu.faults.kinds import KINDS

@@ -1,6 +1,6 @@
 """What a history consists of: pods, nodes and faults, and the facts that the log tells of them.
 
-Neighbours: ``history`` folds them from the run log; checks, expectations and reports read them.
+Neighbours: ``histories`` folds them from the run log; checks, expectations and reports read them.
 """
 
 from __future__ import annotations

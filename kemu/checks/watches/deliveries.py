@@ -5,7 +5,7 @@ DELETED where it ceases to, with its last state (``cacher.convertToWatchEvent``)
 of the object's bytes as clients get them; the digest of a list is the sum of those of its objects. A list shows Leases
 and Nodes that state their heartbeats as they are at its time: of those it has the digest of name and resource version.
 
-Role: below :mod:`kemu.checks.watches`, above :mod:`kemu.checks.history`.
+Role: below ``events``, above :mod:`kemu.checks.history`.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.checks.facts import Change
 from kemu.checks.history import History
+from kemu.checks.history.facts import Change
 from kemu.objects import resources, selectors, wires
 
 ADDED, MODIFIED, DELETED = "AMD"

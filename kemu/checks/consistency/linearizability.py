@@ -13,10 +13,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from kemu.checks.facts import ANY, NEVER
+from kemu.checks.consistency.versions import Versions
 from kemu.checks.history import History
+from kemu.checks.history.facts import ANY, NEVER
 from kemu.checks.results import Check, Result, counted, seconds, several
-from kemu.checks.versions import Versions
 
 
 class Operation(NamedTuple):

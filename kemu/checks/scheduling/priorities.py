@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from kemu.checks.facts import PodHistory
 from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History
+from kemu.checks.history.facts import PodHistory
 from kemu.checks.limits import DEFAULT, Limits
 from kemu.checks.results import Check, Result, counted, seconds, several
 from kemu.k8s import core_v1_pb2

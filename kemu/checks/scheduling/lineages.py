@@ -5,8 +5,8 @@ A pod takes the place of the one that its controller or workload made it for, or
 
 from __future__ import annotations
 
-from kemu.checks.facts import PodHistory
 from kemu.checks.history import History
+from kemu.checks.history.facts import PodHistory
 
 
 def predecessors(history: History) -> dict[str, PodHistory]:

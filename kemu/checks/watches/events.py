@@ -1,6 +1,6 @@
 """The checks that watches deliver every event once, in order and in time, and that what they deliver is true.
 
-:mod:`kemu.checks.deliveries` computes what should have come, :mod:`kemu.checks.outages` what may have held it back.
+Neighbours: ``deliveries`` computes what should have come, ``outages`` what may have held it back.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from kemu.checks import deliveries
-from kemu.checks.deliveries import Deliveries, Line
-from kemu.checks.facts import WatchSession
 from kemu.checks.history import History
+from kemu.checks.history.facts import WatchSession
 from kemu.checks.limits import MAX_WATCH_DELAY_NS, Limits
-from kemu.checks.outages import Outages
 from kemu.checks.results import Check, Result, counted, seconds, several
+from kemu.checks.watches import deliveries
+from kemu.checks.watches.deliveries import Deliveries, Line
+from kemu.checks.watches.outages import Outages
 
 _WORDS = {"A": "ADDED", "M": "MODIFIED", "D": "DELETED"}
 

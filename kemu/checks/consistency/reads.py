@@ -6,11 +6,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from kemu.checks.facts import NEVER, Change
+from kemu.checks.consistency.linearizability import Floor, Misplaced, Operation, Unjudged, get, list_of, place
+from kemu.checks.consistency.versions import Versions, read_digest
 from kemu.checks.history import History
-from kemu.checks.linearizability import Floor, Misplaced, Operation, Unjudged, get, list_of, place
+from kemu.checks.history.facts import NEVER, Change
 from kemu.checks.results import Check, Result, counted, seconds, several
-from kemu.checks.versions import Versions, read_digest
 from kemu.objects import resources, selectors
 
 

@@ -1,8 +1,7 @@
 """Detectors of loops: pods evicted where their predecessors were evicted, and preemption that leads nowhere.
 
 An owner here is a controller, a workload of the scenario, or a pod that comes back under its own name
-(:attr:`kemu.checks.facts.PodHistory.owner`); a line is a pod with those that took its place, one after the other
-(:mod:`kemu.checks.lineages`).
+(``PodHistory.owner``); a line is a pod with those that took its place, one after the other (``lineages``).
 """
 
 from __future__ import annotations
@@ -10,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from kemu.checks import lineages
-from kemu.checks.facts import Return
 from kemu.checks.history import History
+from kemu.checks.history.facts import Return
 from kemu.checks.limits import DEFAULT, MAX_EVICTION_RETURNS, MAX_PREEMPTION_RETURNS, Limits
 from kemu.checks.results import Check, Result, counted, seconds, several
+from kemu.checks.scheduling import lineages
 
 
 class NoEvictionLoop(Check):

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.checks import sessions
-from kemu.checks.facts import ANY, Change, Fact, Fault, NodeHistory, PodHistory, Refusal, Return, Rollback
+from kemu.checks.history import sessions
+from kemu.checks.history.facts import ANY, Change, Fact, Fault, NodeHistory, PodHistory, Refusal, Return, Rollback
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta, pod_phases, quantities, requests
 

@@ -1,6 +1,6 @@
 """What the clients' logs tell of their watches: one session for each list and what the watch after it delivered.
 
-Role: below :mod:`kemu.checks.history`, which keeps the sessions for the checks.
+Role: below ``histories``, which keeps the sessions for the checks.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.checks.facts import WatchSession
+from kemu.checks.history.facts import WatchSession
 
 
 class Sessions:

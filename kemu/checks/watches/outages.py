@@ -1,6 +1,6 @@
 """When faults may have held the events of a watch back: who could not reach whom, and since when.
 
-Role: beside :mod:`kemu.checks.watches`, which forgives delays within these times. Cautious: whatever concerns a client,
+Role: beside ``events``, which forgives delays within these times. Cautious: whatever concerns a client,
 any API server or the store counts, for as long as it lasts and until clients have connected again.
 """
 

@@ -8,11 +8,11 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kemu.checks import lineages
-from kemu.checks.facts import PodHistory
 from kemu.checks.history import History
+from kemu.checks.history.facts import PodHistory
 from kemu.checks.limits import DEFAULT, MAX_OVERTAKEN, MAX_WAIT_NS, Limits
 from kemu.checks.results import Check, Result, counted, several
+from kemu.checks.scheduling import lineages
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from kemu.checks.facts import Change
 from kemu.checks.history import POD_PREFIX, History
+from kemu.checks.history.facts import Change
 from kemu.checks.results import Check, Result, counted, seconds, several
 from kemu.k8s import apps_v1_pb2, core_v1_pb2, policy_v1_pb2
 from kemu.objects import meta, pod_phases, selectors

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
-from kemu.checks.facts import Rollback
+from kemu.checks.consistency.versions import Versions
 from kemu.checks.history import History
+from kemu.checks.history.facts import Rollback
 from kemu.checks.results import Check, Result, counted, seconds, several
-from kemu.checks.versions import Versions
 
 
 class _Acknowledgement(NamedTuple):

@@ -10,8 +10,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from operator import attrgetter
 
-from kemu.checks.facts import NEVER, Change
 from kemu.checks.history import History
+from kemu.checks.history.facts import NEVER, Change
 from kemu.objects import wires
 
 _REVISION = attrgetter("revision")

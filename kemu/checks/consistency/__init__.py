@@ -1,0 +1,9 @@
+"""Checks that the store keeps, and reads show, what was written.
+
+versions          every version of every key, also those that a recovery lost
+writes            acknowledged writes survive crashes
+linearizability   all answers fit one order of all operations
+reads             reads from the past are monotonic; lists are snapshots
+states            the store holds what its history says
+journals          a recovery finds the journal undamaged
+"""

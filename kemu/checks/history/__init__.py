@@ -1,0 +1,16 @@
+"""The history of a run, folded from its log. Checks, expectations and reports read it from here.
+
+histories     the fold: feed it every event in order
+facts         what a history consists of: pods, nodes, faults, changes and facts about them
+sessions      the watches that clients tell of
+"""
+
+from kemu.checks.history.histories import (
+    MIRROR,
+    NODE_PREFIX,
+    POD_PREFIX,
+    WORKLOAD_LABEL,
+    History,
+)
+
+__all__ = ["MIRROR", "NODE_PREFIX", "POD_PREFIX", "WORKLOAD_LABEL", "History"]

@@ -1,0 +1,9 @@
+"""Checks and detectors of scheduling decisions.
+
+priorities    preemptors outrank their victims; no priority inversion
+budgets       voluntary evictions respect disruption budgets
+waiting       how long pods wait, and whether one starves
+loops         evictions and preemptions that repeat without progress
+lineages      which pod takes the place of which
+caches        the caches of schedulers agree with the store
+"""

@@ -1,0 +1,6 @@
+"""Checks of what watches deliver.
+
+events        every event comes once, in order, in time, and is true
+deliveries    what should have come, computed from the store's changes
+outages       which faults may have held events back, and when
+"""
