@@ -1,0 +1,216 @@
+"""Bugs in API servers: reads, writes, admission, the watch cache and its fan-out."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from kemu.apiserver.registry import evictions, reads, registry
+from kemu.apiserver.watch import cache, fanout
+from kemu.v1 import api_pb2
+from tests.mutants.planting import mutant
+
+RACE = "races/two-replicas-same-pods timing=realistic"
+LAGGING = "races/two-replicas-same-pods timing=realistic apiServers.cacheLag=300ms"
+CRASH = "chaos/apiserver-crash timing=realistic"
+
+
+@mutant(
+    "API server",
+    "gets-come-from-a-stale-cache",
+    "chaos/store-crash timing=realistic apiServers.cacheLag=300ms",
+    LAGGING,
+)
+def _(patch: pytest.MonkeyPatch) -> None:
+    get = reads.Reader.get
+
+    async def stale(self: reads.Reader, request: api_pb2.GetRequest) -> bytes:
+        cached = api_pb2.GetRequest()
+        cached.CopyFrom(request)
+        cached.resource_version = "0"
+        return await get(self, cached)
+
+    patch.setattr(reads.Reader, "get", stale)
+
+
+@mutant(
+    "API server",
+    "lists-come-from-a-stale-cache",
+    LAGGING,
+    "chaos/scheduler-crash timing=realistic apiServers.cacheLag=300ms",
+)
+def _(patch: pytest.MonkeyPatch) -> None:
+    async def always(self: reads.Reader) -> bool:
+        return True
+
+    patch.setattr(reads.Reader, "_has_caught_up", always)
+
+
+@mutant("API server", "a-list-claims-a-later-revision", RACE, "chaos/scheduler-crash timing=realistic")
+def _(patch: pytest.MonkeyPatch) -> None:
+    list_cache = reads.Reader._list_cache
+
+    def ahead(self: reads.Reader, selection: Any, limit: int) -> api_pb2.ListResponse:
+        response = list_cache(self, selection, limit)
+        response.resource_version = str(int(response.resource_version) + 3)
+        return response
+
+    patch.setattr(reads.Reader, "_list_cache", ahead)
+
+
+@mutant("API server", "a-list-leaves-out-an-object", "chaos/scheduler-crash timing=realistic", CRASH)
+def _(patch: pytest.MonkeyPatch) -> None:
+    list_cache = reads.Reader._list_cache
+
+    def short(self: reads.Reader, selection: Any, limit: int) -> api_pb2.ListResponse:
+        response = list_cache(self, selection, limit)
+        if len(response.items) > 5:
+            del response.items[2]
+        return response
+
+    patch.setattr(reads.Reader, "_list_cache", short)
+
+
+@mutant("API server", "a-watch-sends-old-bytes", RACE)
+def _(patch: pytest.MonkeyPatch) -> None:
+    add = fanout.Stream.add
+    last: dict[int, bytes] = {}
+    count = itertools.count()
+
+    def old(self: fanout.Stream, watch_id: int, kind: int, revision: int, wire: bytes) -> None:
+        before = last.get(watch_id)
+        last[watch_id] = wire
+        if kind == fanout._MODIFIED and before and next(count) % 50 == 49:
+            wire = before
+        add(self, watch_id, kind, revision, wire)
+
+    patch.setattr(fanout.Stream, "add", old)
+
+
+@mutant("API server", "a-watch-falls-silent", RACE)
+def _(patch: pytest.MonkeyPatch) -> None:
+    add = fanout.Stream.add
+    sent: dict[tuple[str, int], int] = {}
+
+    def silent(self: fanout.Stream, watch_id: int, kind: int, revision: int, wire: bytes) -> None:
+        key = self.by, watch_id
+        sent[key] = sent.get(key, 0) + 1
+        if not self.by.startswith("scheduler/default-scheduler/1") or sent[key] <= 60:
+            add(self, watch_id, kind, revision, wire)
+
+    patch.setattr(fanout.Stream, "add", silent)
+
+
+@mutant(
+    "API server", "an-object-that-leaves-a-selector-is-modified", "seeds/preemption-example-1 timing=realistic", RACE
+)
+def _(patch: pytest.MonkeyPatch) -> None:
+    add = fanout.Stream.add
+
+    def wrong(self: fanout.Stream, watch_id: int, kind: int, revision: int, wire: bytes) -> None:
+        add(self, watch_id, fanout._MODIFIED if kind == fanout._DELETED else kind, revision, wire)
+
+    patch.setattr(fanout.Stream, "add", wrong)
+
+
+@mutant("API server", "an-event-is-sent-twice", RACE)
+def _(patch: pytest.MonkeyPatch) -> None:
+    add = fanout.Stream.add
+    count = itertools.count()
+
+    def twice(self: fanout.Stream, watch_id: int, kind: int, revision: int, wire: bytes) -> None:
+        add(self, watch_id, kind, revision, wire)
+        if next(count) % 60 == 59:
+            add(self, watch_id, kind, revision, wire)
+
+    patch.setattr(fanout.Stream, "add", twice)
+
+
+@mutant("API server", "a-resumed-watch-misses-the-changes-since", "chaos/kubelet-partition timing=realistic", CRASH)
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(cache.Collection, "changes_after", lambda self, revision, selection: [])
+
+
+@mutant(
+    "API server", "the-window-is-forgotten-but-not-its-beginning", CRASH, "chaos/kubelet-partition timing=realistic"
+)
+def _(patch: pytest.MonkeyPatch) -> None:
+    changes_after = cache.Collection.changes_after
+
+    def last_only(self: cache.Collection, revision: int, selection: Any) -> list[cache.Change]:
+        return changes_after(self, revision, selection)[-1:]
+
+    patch.setattr(cache.Collection, "changes_after", last_only)
+
+
+@mutant("API server", "a-binding-may-replace-another", RACE)
+def _(patch: pytest.MonkeyPatch) -> None:
+    bound = registry.Registry._bound
+
+    def again(self: registry.Registry, strategy: Any, entry: Any, request: api_pb2.BindRequest) -> bytes:
+        check, self._check_bound = self._check_bound, False
+        try:
+            return bound(self, strategy, entry, request)
+        finally:
+            self._check_bound = check
+
+    patch.setattr(registry.Registry, "_bound", again)
+
+
+@mutant("API server", "a-binding-ignores-the-uid", "races/recreated-pod")
+def _(patch: pytest.MonkeyPatch) -> None:
+    bound = registry.Registry._bound
+
+    def anonymous(self: registry.Registry, strategy: Any, entry: Any, request: api_pb2.BindRequest) -> bytes:
+        request = api_pb2.BindRequest.FromString(request.SerializeToString())
+        request.uid = ""
+        return bound(self, strategy, entry, request)
+
+    patch.setattr(registry.Registry, "_bound", anonymous)
+
+
+@mutant("API server", "graceful-deletion-removes-at-once", "seeds/preemption-example-1", RACE)
+def _(patch: pytest.MonkeyPatch) -> None:
+    deleted = registry.Registry.deleted
+
+    def at_once(self: registry.Registry, strategy: Any, entry: Any, deletion: registry.Deletion) -> bytes | None:
+        deletion.grace_s = 0
+        return deleted(self, strategy, entry, deletion)
+
+    patch.setattr(registry.Registry, "deleted", at_once)
+
+
+@mutant(
+    "API server",
+    "an-update-ignores-the-resource-version",
+    "chaos/drain-under-budget timing=realistic events[2].at=10.004s events[3].at=10.008s",
+)
+def _(patch: pytest.MonkeyPatch) -> None:
+    init = registry.Registry.__init__
+
+    def lax(self: registry.Registry, *arguments: Any, **named: Any) -> None:
+        init(self, *arguments, **named)
+        self._check_versions = False
+
+    patch.setattr(registry.Registry, "__init__", lax)
+
+
+@mutant("API server", "an-eviction-ignores-the-budget", "chaos/drain-under-budget")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(evictions.Evictor, "_budgets_of", lambda self, pod: [])
+
+
+@mutant("API server", "a-write-is-answered-before-it-is-made", "chaos/store-crash timing=realistic")
+def _(patch: pytest.MonkeyPatch) -> None:
+    rewrite = registry.Registry.rewrite
+    count = itertools.count()
+
+    async def hasty(self: registry.Registry, strategy: Any, key: bytes, *others: Any) -> Any:
+        entry = self.cache.collections[strategy.resource.plural].entries.get(key)
+        if entry is not None and strategy.resource.plural == "pods" and next(count) % 30 == 29:
+            return entry, False
+        return await rewrite(self, strategy, key, *others)
+
+    patch.setattr(registry.Registry, "rewrite", hasty)

@@ -1,0 +1,75 @@
+"""Bugs in controllers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kemu.controllers import disruption, node_health, taint_eviction, taint_queues, taint_timers
+from kemu.controllers.workloads import expectations, replica_sets
+from tests.mutants.planting import mutant
+
+LOST = ("seeds/lost-node-replacements",)
+
+
+@mutant("controllers", "a-lost-node-is-never-noticed", *LOST)
+def _(patch: pytest.MonkeyPatch) -> None:
+    check = node_health.NodeLifecycle._check
+
+    def lost(self: Any, node: Any, now_ns: int) -> tuple[str, ...]:
+        check(self, node, now_ns)
+        return ()
+
+    patch.setattr(node_health.NodeLifecycle, "_check", lost)
+
+
+@mutant("controllers", "nodes-are-tainted-without-a-limit", "seeds/lost-node-replacements", "chaos/thousand-nodes")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(taint_queues.TaintQueue, "_spend", lambda self, now_ns: True)
+
+
+@mutant("controllers", "toleration-seconds-are-ignored", "seeds/toleration-seconds", "seeds/no-execute-taint")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(taint_timers, "tolerated_s", lambda tolerations, taints: 0)
+
+
+@mutant("controllers", "pods-outlive-no-execute", "seeds/no-execute-taint", "seeds/toleration-seconds")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(taint_timers, "tolerated_s", lambda tolerations, taints: taint_timers.FOREVER)
+
+
+@mutant("controllers", "a-replica-set-does-not-wait-for-its-pods", "seeds/redis-and-web-servers timing=realistic")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(expectations.Expectations, "are_met", lambda self, owner: True)
+
+
+@mutant("controllers", "a-replica-set-replaces-nobody", "seeds/lost-node-replacements", "seeds/eviction-ping-pong")
+def _(patch: pytest.MonkeyPatch) -> None:
+    manage = replica_sets.ReplicaSetController._manage
+
+    async def once(self: Any, owner: Any, active: list[Any]) -> Any:
+        return None if self.env.clock.now_ns() else await manage(self, owner, active)
+
+    patch.setattr(replica_sets.ReplicaSetController, "_manage", once)
+
+
+@mutant("controllers", "a-pod-on-a-lost-node-is-deleted-by-force", "seeds/lost-node-replacements")
+def _(patch: pytest.MonkeyPatch) -> None:
+    delete = taint_eviction.TaintEvictionController._delete
+
+    async def by_force(self: Any, pod: Any, due_ns: int) -> None:
+        await delete(self, pod, due_ns)
+        metadata = pod.metadata
+        await self.client.delete("pods", metadata.name, metadata.namespace, grace_period_seconds=0)
+
+    patch.setattr(taint_eviction.TaintEvictionController, "_delete", by_force)
+
+
+@mutant("controllers", "a-budget-is-never-recomputed", "chaos/drain-under-budget")
+def _(patch: pytest.MonkeyPatch) -> None:
+    async def nothing(self: Any, *arguments: Any) -> None:
+        return None
+
+    name = next(name for name in ("_reconcile", "_sync", "sync") if hasattr(disruption.DisruptionController, name))
+    patch.setattr(disruption.DisruptionController, name, nothing)
