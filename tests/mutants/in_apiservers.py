@@ -19,9 +19,10 @@ CRASH = "chaos/apiserver-crash timing=realistic"
 
 @mutant(
     "API server",
-    "gets-come-from-a-stale-cache",
-    "chaos/store-crash timing=realistic apiServers.cacheLag=300ms",
-    LAGGING,
+    "reads-come-from-a-stale-cache",
+    "chaos/stale-reads timing=realistic",
+    "chaos/cut-watches timing=realistic",
+    "chaos/machine-crash timing=realistic apiServers.cacheLag=20s",
 )
 def _(patch: pytest.MonkeyPatch) -> None:
     get = reads.Reader.get
@@ -32,19 +33,10 @@ def _(patch: pytest.MonkeyPatch) -> None:
         cached.resource_version = "0"
         return await get(self, cached)
 
-    patch.setattr(reads.Reader, "get", stale)
-
-
-@mutant(
-    "API server",
-    "lists-come-from-a-stale-cache",
-    LAGGING,
-    "chaos/scheduler-crash timing=realistic apiServers.cacheLag=300ms",
-)
-def _(patch: pytest.MonkeyPatch) -> None:
     async def always(self: reads.Reader) -> bool:
         return True
 
+    patch.setattr(reads.Reader, "get", stale)
     patch.setattr(reads.Reader, "_has_caught_up", always)
 
 
