@@ -24,7 +24,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(node_health.NodeLifecycle, "_check", lost)
 
 
-@mutant("controllers", "nodes-are-tainted-without-a-limit", "seeds/lost-node-replacements", "chaos/thousand-nodes")
+@mutant("controllers", "nodes-are-tainted-without-a-limit", "chaos/zone-outage", "chaos/zone-partition")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(taint_queues.TaintQueue, "_spend", lambda self, now_ns: True)
 
@@ -39,7 +39,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(taint_timers, "tolerated_s", lambda tolerations, taints: taint_timers.FOREVER)
 
 
-@mutant("controllers", "a-replica-set-does-not-wait-for-its-pods", "seeds/redis-and-web-servers timing=realistic")
+@mutant("controllers", "a-replica-set-does-not-wait-for-its-pods", "races/replica-set-expectations")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(expectations.Expectations, "are_met", lambda self, owner: True)
 

@@ -57,7 +57,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(queues.SchedulingQueue, "move", deaf)
 
 
-@mutant("scheduler", "events-during-a-flight-are-lost", "races/burst-on-full-nodes timing.schedulingCycle=300ms")
+@mutant("scheduler", "events-during-a-flight-are-lost", "races/event-during-an-attempt")
 def _(patch: pytest.MonkeyPatch) -> None:
     land = queues.SchedulingQueue._land
 

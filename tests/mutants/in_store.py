@@ -85,20 +85,18 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(server.Store, "settled", at_once)
 
 
-@mutant("store", "journal-skips-deletions", CRASH)
+@mutant(
+    "store", "a-deletion-is-journaled-as-an-empty-value", f"{CRASH} 'events=[{{at: 10.5s, delete: {{pod: burst-3}}}}]'"
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     append = journal.Journal.append
 
-    def keeping(self: journal.Journal, records: Any) -> None:
-        kept = []
-        for revision, changes in records:
-            if changes is not None and None in changes:
-                changes = [change for pair in zip(changes[::2], changes[1::2], strict=True) for change in pair
-                           if pair[1] is not None]  # fmt: skip
-            kept.append((revision, changes))
-        append(self, kept)
+    def empty(self: journal.Journal, records: Any) -> None:
+        append(
+            self, [(rev, changes and [b"" if each is None else each for each in changes]) for rev, changes in records]
+        )
 
-    patch.setattr(journal.Journal, "append", keeping)
+    patch.setattr(journal.Journal, "append", empty)
 
 
 @mutant("store", "a-watch-event-carries-the-value-before", RACE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -32,7 +33,8 @@ class Mutant:
     part: str
     plant: Plant
     runs: tuple[str, ...]
-    """Where to look for it, in this order: the name of a shipped scenario, then settings, ``PATH=VALUE``."""
+    """Where to look for it, in this order: the name of a shipped scenario, then settings ``PATH=VALUE``, as a shell
+    splits them."""
     budget: int = BUDGET
     survives: str = ""
     """Why no check can find it; then it is not asked."""
@@ -67,7 +69,7 @@ class Outcome:
 
 def run(where: str, seed: int) -> Outcome:
     """Run a scenario, as the process stands now."""
-    name, *settings = where.split()
+    name, *settings = shlex.split(where)
     overrides: dict[str, Any] = {"seed": seed}
     for setting in settings:
         path, _, value = setting.partition("=")
