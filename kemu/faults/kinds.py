@@ -111,8 +111,6 @@ class Kind:
         return next(one for one in self.parameters if one.name == name)
 
 
-_NOT_BUILT_ON_RAY = "the Ray runtime does not implement it yet"
-
 _FROM = Parameter("from", Form.ACTORS, "Who sends.", required=True)
 _TO = Parameter("to", Form.ACTORS, "Who receives.", required=True)
 _BETWEEN = Parameter("between", Form.SIDES, "Two sides, each an actor, a pattern or a list.", required=True)
@@ -314,6 +312,8 @@ _ALL = (
             disks="keep what was fsynced; an fsync that has begun counts when it ends",
         ),
         carried_out_by="actor",
+        begins="the disk of {actor} is slow",
+        ends="the disk of {actor} is fast again",
     ),
     Kind(
         "failingFsync",
@@ -326,8 +326,8 @@ _ALL = (
             disks="lose what was appended since the last fsync that succeeded, at the next crash",
         ),
         carried_out_by="actor",
-        begins="the disk of {actor} is slow",
-        ends="the disk of {actor} is fast again",
+        begins="the fsyncs of {actor} fail",
+        ends="the fsyncs of {actor} succeed again",
     ),
     Kind(
         "tornWrite",
@@ -340,6 +340,7 @@ _ALL = (
             disks="keep what was fsynced and a part of what is written",
         ),
         carried_out_by="actor",
+        begins="{actor} is to crash in the middle of a write",
     ),
     Kind(
         "bitRot",
@@ -378,8 +379,8 @@ _ALL = (
             timers="of the actor never fire again",
             disks="have what they had that long ago: what was acknowledged since is gone",
         ),
-        not_on_ray=_NOT_BUILT_ON_RAY,
-        begins="{actor} is to crash in the middle of a write",
+        not_on_ray="it keeps no backups of the disks of its processes",
+        begins="{actor} gets an old backup",
     ),
     Kind(
         "staleReads",

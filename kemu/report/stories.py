@@ -207,6 +207,8 @@ def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
         return Line(fact.time_ns, _preempting(fact), phrase, why, "bad", 3)
     if what == "bound":
         return Line(fact.time_ns, scheduler, f"{name} is bound to {fact.node}", _wants(pod), "good", 1)
+    if what == "unbound":
+        return Line(fact.time_ns, "store", f"{name} is not bound to {fact.node} any more", "lost in a crash", "bad", 2)
     if what == "rejected":
         why = fact.message or fact.reason
         return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} is rejected: {fact.reason}", why, "bad", 3)

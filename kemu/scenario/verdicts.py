@@ -73,6 +73,7 @@ _PHRASES = {
     "nominated": "nominated",
     "nominationCleared": "stripped of its nomination",
     "bound": "bound",
+    "unbound": "stripped of its binding",
     "rejected": "rejected",
     "running": "running",
     "preempted": "preempted",
@@ -225,8 +226,8 @@ def _tell(fact: Fact) -> str:
         text = f"evicted{f' from {fact.node}' if fact.node else ''}: {fact.reason}"
     elif fact.what == "rejected":
         text = f"rejected by {fact.node}: {fact.reason}"
-    elif fact.node and fact.what in ("bound", "nominated", "running", "ended", "oomKilled"):
-        text += f" {'to' if fact.what in ('bound', 'nominated') else 'on'} {fact.node}"
+    elif fact.node and fact.what in ("bound", "unbound", "nominated", "running", "ended", "oomKilled"):
+        text += f" {'to' if fact.what in ('bound', 'unbound', 'nominated') else 'on'} {fact.node}"
     if fact.by:
         text += f" by {fact.by.removeprefix('default/')}"
     return f"{text} at {seconds(fact.time_ns)}"

@@ -92,6 +92,33 @@ class TestPodBoundAtMostOnce:
         assert result.holds is False
         assert "n2 at 2.000 s" in result.detail
 
+    def test_a_binding_that_the_store_lost_is_none(self) -> None:
+        log = Log()
+        created = log.pod(0, "a")
+        before = dict(log.values)
+        log.pod(1, "a", node="n1")
+        log.recovered(2, created, before)
+        history, _ = registry.judge(log.events)
+        pod = history.pod("a")
+        assert pod is not None
+        assert (pod.node, pod.bound_ns, history.counts["pods_bound"]) == ("", None, 0)
+        assert judged(log, "pod-bound-at-most-once").holds is None
+        log.pod(3, "a", node="n2")
+        assert judged(log, "pod-bound-at-most-once").holds is True
+        log.pod(4, "a", node="n3")
+        assert (
+            judged(log, "pod-bound-at-most-once").detail == "default/a was bound to n2 at 3.000 s, then n3 at 4.000 s"
+        )
+
+    def test_a_second_binding_is_one_even_if_the_store_lost_it(self) -> None:
+        log = Log()
+        log.pod(0, "a")
+        bound = log.pod(1, "a", node="n1")
+        before = dict(log.values)
+        log.pod(2, "a", node="n2")
+        log.recovered(3, bound, before)
+        assert judged(log, "pod-bound-at-most-once").holds is False
+
     def test_the_same_name_again_is_another_pod(self) -> None:
         log = Log()
         log.pod(0, "a")

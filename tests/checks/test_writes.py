@@ -44,7 +44,7 @@ def test_losing_what_nobody_was_told_of_is_allowed() -> None:
     log.recovered(4, 2)
     assert judged(log).holds is True
     history, _ = registry.judge(log.events)
-    assert history.pods["uid-p2"].gone_ns is not None
+    assert "uid-p2" not in history.pods
 
 
 def test_what_was_lost_is_exactly_what_is_told() -> None:

@@ -16,8 +16,8 @@ class Fact:
 
     time_ns: int
     what: str
-    """``created attempted scored unschedulable nominated nominationCleared bound rejected running preempted evicted
-    oomKilled terminating ended finished deleted``; of a node ``added condition tainted untainted removed``."""
+    """``created attempted scored unschedulable nominated nominationCleared bound unbound rejected running preempted
+    evicted oomKilled terminating ended finished deleted``; of a node ``added condition tainted untainted removed``."""
     node: str = ""
     by: str = ""
     """``preempted``: the preemptor, ``namespace/name``. ``bound``, ``unschedulable``: the scheduler,

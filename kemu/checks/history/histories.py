@@ -194,6 +194,8 @@ class History:
                 self.values[change.key] = change.previous
             if change.key.startswith(POD_PREFIX):
                 uid = self._uid_of_key.get(change.key, "")
+                if uid in self.pods:
+                    self._undo_binding(time_ns, self.pods[uid], change.previous)
                 self._pod_changed(time_ns, change.key, change.previous)
                 if change.previous is None:
                     self._never_created(uid)
@@ -201,6 +203,19 @@ class History:
                 self._node_changed(time_ns, change.key, change.previous)
         undone.reverse()
         self.revision = revision
+
+    def _undo_binding(self, time_ns: int, history: PodHistory, previous: bytes | None) -> None:
+        """The pod has the node again that it had before; nobody bound it there."""
+        if previous is None:
+            return
+        pod = core_v1_pb2.Pod.FromString(previous)
+        if pod.metadata.uid != history.uid or pod.spec.nodeName == history.node:
+            return
+        history.facts.append(Fact(time_ns, "unbound", history.node))
+        self.counts["pods_bound"] -= 1
+        history.node = pod.spec.nodeName
+        if not history.node:
+            history.bound_ns = None
 
     def _never_created(self, uid: str) -> None:
         """The creation of a pod was undone. If nothing else had happened to it, it never was a pod."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from kemu.checks.history import MIRROR, NODE_PREFIX, POD_PREFIX, History
+from kemu.checks.history.facts import Fact
 from kemu.checks.results import Check, Result, counted, seconds, several
 from kemu.k8s import core_v1_pb2
 from kemu.objects import pod_phases, requests
@@ -244,7 +245,10 @@ class NoNodeOvercommitted(Check):
 
 
 class PodBoundAtMostOnce(Check):
-    """Once a pod has a node, it keeps it: no second binding changes or clears ``spec.nodeName``."""
+    """Once a pod has a node, it keeps it: no second binding changes or clears ``spec.nodeName``.
+
+    A binding that the store lost in a crash is none: whether it may lose it is for other checks.
+    """
 
     id: ClassVar[str] = "pod-bound-at-most-once"
 
@@ -252,11 +256,19 @@ class PodBoundAtMostOnce(Check):
         findings = []
         bound = 0
         for pod in history.pods.values():
-            bindings = [fact for fact in pod.facts if fact.what == "bound"]
-            bound += bool(bindings)
+            bindings: list[Fact] = []
+            wrong: list[Fact] = []
             allowed = 0 if pod.preset_node else 1
-            if len(bindings) > allowed:
-                nodes = ", then ".join(f"{fact.node or 'no node'} at {seconds(fact.time_ns)}" for fact in bindings)
+            for fact in pod.facts:
+                if fact.what == "bound":
+                    bindings.append(fact)
+                    if len(bindings) > allowed:
+                        wrong = [*bindings]
+                elif fact.what == "unbound" and bindings:
+                    bindings.pop()
+            bound += bool(bindings)
+            if wrong:
+                nodes = ", then ".join(f"{fact.node or 'no node'} at {seconds(fact.time_ns)}" for fact in wrong)
                 findings.append(f"{pod.key} was bound to {nodes}")
         if findings:
             return Result(self.id, False, several(findings))
