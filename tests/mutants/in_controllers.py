@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kemu.controllers import disruption, node_health, taint_eviction, taint_queues, taint_timers
+from kemu.controllers import disruption, node_health, steady_nodes, taint_eviction, taint_queues, taint_timers
 from kemu.controllers.workloads import expectations, replica_sets
 from tests.mutants.planting import mutant
 
@@ -73,3 +73,8 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
     name = next(name for name in ("_reconcile", "_sync", "sync") if hasattr(disruption.DisruptionController, name))
     patch.setattr(disruption.DisruptionController, name, nothing)
+
+
+@mutant("controllers", "a-dead-node-still-has-heartbeats", "chaos/power-off", "seeds/lost-node-replacements")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(steady_nodes.Known, "renewed_ns", lambda self, now_ns: now_ns + self.epoch_ns)

@@ -10,6 +10,7 @@ import pytest
 
 from kemu.runtime.rpc import networks
 from kemu.runtime.sim import crashes, disks, wires
+from kemu.runtime.sim.owners import Condition
 from tests.mutants.planting import mutant
 
 RACE = "races/two-replicas-same-pods timing=realistic"
@@ -90,3 +91,20 @@ def _(patch: pytest.MonkeyPatch) -> None:
 @mutant("runtime", "a-partition-lets-everything-through", "chaos/kubelet-partition")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(networks.Network, "_cuts", lambda self, link: (False, False))
+
+
+@mutant(
+    "runtime",
+    "code-of-a-crashed-actor-runs-again",
+    "chaos/machine-crash",
+    survives="no verdict is reached: the simulation ends with an error when a task of a dead actor runs",
+)
+def _(patch: pytest.MonkeyPatch) -> None:
+    crash = crashes.crash
+
+    def undead(loop: Any, network: Any, owner: Any, *others: Any) -> Any:
+        survivor = crash(loop, network, owner, *others)
+        owner.condition = Condition.RUNNING
+        return survivor
+
+    patch.setattr(crashes, "crash", undead)
