@@ -103,7 +103,8 @@ class Kind:
     not_on_ray: str = ""
     """Why Ray cannot do it; empty: it can."""
     begins: str = ""
-    """What a story says when it begins; ``{from}`` and so on stand for its parameters."""
+    """What a story says when it begins; ``{from}`` and so on stand for its parameters. Stories tell crashes by
+    themselves, and several of one instant in one line."""
     ends: str = ""
     """And when it ends."""
 
@@ -326,8 +327,8 @@ _ALL = (
             disks="lose what was appended since the last fsync that succeeded, at the next crash",
         ),
         carried_out_by="actor",
-        begins="the fsyncs of {actor} fail",
-        ends="the fsyncs of {actor} succeed again",
+        begins="fsyncs of {actor} fail",
+        ends="fsyncs of {actor} succeed again",
     ),
     Kind(
         "tornWrite",
@@ -340,7 +341,8 @@ _ALL = (
             disks="keep what was fsynced and a part of what is written",
         ),
         carried_out_by="actor",
-        begins="{actor} is to crash in the middle of a write",
+        begins="{actor} crashes in the middle of its next write",
+        ends="{actor} is started again",
     ),
     Kind(
         "bitRot",
@@ -349,6 +351,7 @@ _ALL = (
         Effects(disks="have a wrong byte; the store finds it when it reads its journal, at its next start"),
         lasts=False,
         carried_out_by="actor",
+        begins="a bit on the disk of {actor} flips",
     ),
     Kind(
         "lostSectors",
@@ -358,6 +361,7 @@ _ALL = (
         Effects(disks="have zeros there; the store finds them when it reads its journal, at its next start"),
         lasts=False,
         carried_out_by="actor",
+        begins="sectors of the disk of {actor} are lost",
     ),
     Kind(
         "lostRenames",
@@ -368,6 +372,8 @@ _ALL = (
             "the fault began; how many, the seed decides"
         ),
         not_on_ray="what a process has renamed stays renamed when it dies; only a loss of power takes it back",
+        begins="renames by {actor} are not durable",
+        ends="renames by {actor} are durable again",
     ),
     Kind(
         "restore",
@@ -380,7 +386,8 @@ _ALL = (
             disks="have what they had that long ago: what was acknowledged since is gone",
         ),
         not_on_ray="it keeps no backups of the disks of its processes",
-        begins="{actor} gets an old backup",
+        begins="{actor} stops, and gets the disk back that it had {age} s ago",
+        ends="{actor} starts with its old disk",
     ),
     Kind(
         "staleReads",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.checks.history import History
+from kemu.checks.history import LOST, History
 from kemu.checks.history.facts import Fact, Fault, NodeHistory, PodHistory
 from kemu.faults.kinds import KINDS
 from kemu.objects import quantities
@@ -40,6 +40,7 @@ def tell(history: History, limit: int) -> tuple[list[Line], int]:
         if (line := _line(history, pod, fact)) is not None
     ]
     lines += _of_faults(history.faults)
+    lines += [Line(time_ns, actor, f"{actor} ends itself", why, "bad", 3) for time_ns, actor, why in history.exits]
     for time_ns, node, is_off in history.shutdowns:
         phrase, tone = ("is off, shut down", "bad") if is_off else ("boots", "good")
         lines.append(Line(time_ns, "user", f"the machine of {node} {phrase}", "", tone, 3))
@@ -55,28 +56,37 @@ def tell(history: History, limit: int) -> tuple[list[Line], int]:
 
 
 def _of_faults(faults: Sequence[Fault]) -> list[Line]:
-    """What crashes in one instant is told in one line, and so is what comes back in one."""
+    """What crashes in one instant in the same way is told in one line, and so is what comes back in one."""
     lines = []
-    begun: dict[int, list[Fault]] = {}
-    ended: dict[int, list[Fault]] = {}
+    begun: dict[tuple[int, str], list[Fault]] = {}
+    ended: dict[tuple[int, str], list[Fault]] = {}
     for fault in faults:
         if fault.what == "crash":
-            begun.setdefault(fault.begin_ns, []).append(fault)
+            begun.setdefault(_crash(fault), []).append(fault)
             if fault.end_ns is not None:
-                ended.setdefault(fault.end_ns, []).append(fault)
+                ended.setdefault((fault.end_ns, ""), []).append(fault)
         else:
             lines += _of_fault(fault)
     endings = ("is started again", "are started again")
     for groups, verbs, tone in ((begun, ("crashes", "crash"), "bad"), (ended, endings, "good")):
-        for time_ns, group in groups.items():
+        for (time_ns, how), group in groups.items():
             machines = [node for fault in group for node in fault.data.get("nodes", ())]
             actors = [actor for fault in group if not fault.data.get("nodes") for actor in fault.data["actors"]]
             if machines:
                 whom = f"the machine{'s' * (len(machines) > 1)} of {_some(machines)}"
-                lines.append(Line(time_ns, "chaos", f"{whom} {verbs[len(machines) > 1]}", "", tone, 4))
+                lines.append(Line(time_ns, "chaos", f"{whom} {verbs[len(machines) > 1]}", how, tone, 4))
             if actors:
-                lines.append(Line(time_ns, "chaos", f"{_some(actors)} {verbs[len(actors) > 1]}", "", tone, 4))
+                lines.append(Line(time_ns, "chaos", f"{_some(actors)} {verbs[len(actors) > 1]}", how, tone, 4))
     return lines
+
+
+def _crash(fault: Fault) -> tuple[int, str]:
+    """When, and how. One that waits for a step of the actor comes later than the fault begins, or never."""
+    if "step" in fault.data:
+        if not fault.hits:
+            return fault.begin_ns, f"at its next step {fault.data['step']}, which did not come"
+        return min(fault.hits.values()), f"at its step {fault.data['step']}"
+    return fault.begin_ns, "its power is cut" if fault.data.get("powerOff") else ""
 
 
 def _of_fault(fault: Fault) -> list[Line]:
@@ -89,7 +99,9 @@ def _of_fault(fault: Fault) -> list[Line]:
     if fault.what == "partition" and not fault.data["oneWay"]:
         begins += ", nor the other way"
     hit = [f"{actor} → {peer}" if peer else actor for actor, peer in fault.hits]
-    lines = [Line(fault.begin_ns, "chaos", begins, f"hit {_some(hit)}", "bad", 4)]
+    # An actor that is to crash in its next write goes on until that comes.
+    begin_ns = min(fault.hits.values(), default=fault.begin_ns) if fault.what == "tornWrite" else fault.begin_ns
+    lines = [Line(begin_ns, "chaos", begins, f"hit {_some(hit)}", "bad", 4)]
     if fault.end_ns is not None and kind.ends:
         lines.append(Line(fault.end_ns, "chaos", kind.ends.format_map(values), "", "good", 4))
     return lines
@@ -233,6 +245,8 @@ def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
             return None
         who = _actor(pod.deleted_by[0] if pod.deleted_by else "")
         return Line(fact.time_ns, who, f"{name} is deleted, and shuts down", "", "plain", 1)
+    if what == "deleted" and fact.reason == LOST:
+        return Line(fact.time_ns, "store", f"{name} is lost", "the store came back without it", "bad", 2)
     if what == "deleted":
         who = _actor(pod.deleted_by[-1]) if pod.deleted_by else f"kubelet {fact.node}" if fact.node else "API server"
         return Line(fact.time_ns, who, f"{name} is gone", "", "plain", 2)

@@ -139,8 +139,9 @@ def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
 
 
 def _cost(name: str, value: float) -> str:
-    """``utilisation cpu 34 %``, ``running p99 0.012 s``."""
+    """``utilisation cpu 34 %``, ``time to running p99 0.012 s``."""
     words = name.removesuffix("_s").replace(".", " ").replace("_", " ")
+    words = f"time to {words}" if name.startswith("running.") else words
     if name.startswith("utilisation."):
         return f"{words} [bold]{100 * value:.0f} %[/]"
     return f"{words} [bold]{value:.3f} s[/]" if name.endswith("_s") else f"{words} [bold]{value:g}[/]"

@@ -39,12 +39,14 @@ def test_a_crash_that_loses_an_acknowledged_write() -> None:
 
 
 def test_losing_what_nobody_was_told_of_is_allowed() -> None:
+    """And a pod to which nothing but its creation had happened never was one."""
     log = three_pods()
     log.acked(3, "user", 2)
     log.recovered(4, 2)
     assert judged(log).holds is True
     history, _ = registry.judge(log.events)
     assert "uid-p2" not in history.pods
+    assert history.counts["pods_created"] == 2
 
 
 def test_what_was_lost_is_exactly_what_is_told() -> None:

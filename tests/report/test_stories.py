@@ -8,7 +8,8 @@ import pytest
 
 from kemu.checks.history import History
 from kemu.report import stories
-from tests.checks.logs import Log
+from kemu.runlog.frames import Event
+from tests.checks.logs import SECOND, Log
 from tests.scheduler import objects
 from tests.scheduler.runs import Run
 from tests.scheduler.test_actor import lasting
@@ -201,3 +202,38 @@ class TestTrouble:
             "the machine of n1 is off, shut down",
             "the machine of n1 boots",
         ]
+
+
+def told(log: Log) -> list[tuple[float, str, str]]:
+    history = History()
+    for event in log.events:
+        history.feed(*event)
+    return [(line.time_ns / 1e9, line.what, line.why) for line in stories.tell(history, 100)[0]]
+
+
+def test_a_crash_at_a_step_is_told_when_the_step_comes() -> None:
+    log = Log()
+    log.add(1, "chaos", "chaos.begin", id="c-0", what="crash", actors=["store"], step="after-fsync")
+    log.events.append(Event(2 * SECOND, "chaos", "chaos.hit", {"id": "c-0", "actor": "store"}))
+    log.add(3, "chaos", "chaos.end", id="c-0")
+    log.add(4, "chaos", "chaos.begin", id="c-1", what="crash", actors=["store"], step="after-fsync")
+    assert told(log) == [
+        (2, "store crashes", "at its step after-fsync"),
+        (3, "store is started again", ""),
+        (4, "store crashes", "at its next step after-fsync, which did not come"),
+    ]
+
+
+def test_an_actor_that_ends_itself_says_why() -> None:
+    log = Log()
+    log.add(1, "store", "actor.exited", why="fsync failed: Input/output error")
+    assert told(log) == [(1, "store ends itself", "fsync failed: Input/output error")]
+
+
+def test_a_pod_that_the_store_lost_is_lost() -> None:
+    log = Log()
+    log.pod(1, "p0")
+    log.pod(2, "p1")
+    log.pod(2, "p1", node="n1")
+    log.recovered(3, 1)
+    assert (3, "p1 is lost", "the store came back without it") in told(log)

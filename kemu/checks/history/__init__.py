@@ -6,6 +6,7 @@ sessions      the watches that clients tell of
 """
 
 from kemu.checks.history.histories import (
+    LOST,
     MIRROR,
     NODE_PREFIX,
     POD_PREFIX,
@@ -13,4 +14,4 @@ from kemu.checks.history.histories import (
     History,
 )
 
-__all__ = ["MIRROR", "NODE_PREFIX", "POD_PREFIX", "WORKLOAD_LABEL", "History"]
+__all__ = ["LOST", "MIRROR", "NODE_PREFIX", "POD_PREFIX", "WORKLOAD_LABEL", "History"]

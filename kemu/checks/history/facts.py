@@ -24,7 +24,8 @@ class Fact:
     ``<name>/<replica>``."""
     reason: str = ""
     """Why it was rejected or evicted, or the phase in which it finished. Of a node: the type of the condition, the key
-    of the taint. ``preempted``: ``rejected`` where it was not deleted but turned away, as it was not bound yet."""
+    of the taint. ``preempted``: ``rejected`` where it was not deleted but turned away, as it was not bound yet.
+    ``deleted``: ``Lost`` where the store came back without it."""
     message: str = ""
     status: str = ""
     """Of a condition; of a taint its effect."""

@@ -20,6 +20,8 @@ POD_PREFIX = "/registry/pods/"
 NODE_PREFIX = "/registry/nodes/"
 EVICTED = "Evicted"
 """The reason in the status of a pod that its kubelet has evicted."""
+LOST = "Lost"
+"""The reason of ``deleted`` where the store came back without the pod."""
 MOST_DENIALS = 100
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a mirror pod: the UID of the static pod that it stands for."""
@@ -57,6 +59,8 @@ class History:
         self.victims: list[tuple[int, str, str]] = []
         """(time, victim's UID, preemptor's UID)."""
         self.faults: list[Fault] = []
+        self.exits: list[tuple[int, str, str]] = []
+        """Actors that ended themselves: when, who and why."""
         self.shutdowns: list[tuple[int, str, bool]] = []
         """Machines that were shut down: time, node, and whether the machine goes off or is on again."""
         self.eviction_returns: list[Return] = []
@@ -117,6 +121,7 @@ class History:
             "machine.off": self._on_machine_off,
             "machine.on": self._on_machine_on,
             "actor.stopped": self._on_stopped,
+            "actor.exited": self._on_exited,
             "run.ended": self._on_run_ended,
             "api.refused": self._on_refused,
             "api.throttled": self._on_throttled,
@@ -196,7 +201,7 @@ class History:
                 uid = self._uid_of_key.get(change.key, "")
                 if uid in self.pods:
                     self._undo_binding(time_ns, self.pods[uid], change.previous)
-                self._pod_changed(time_ns, change.key, change.previous)
+                self._pod_changed(time_ns, change.key, change.previous, LOST)
                 if change.previous is None:
                     self._never_created(uid)
             elif change.key.startswith(NODE_PREFIX):
@@ -228,13 +233,13 @@ class History:
             self.counts["pods_created"] -= 1
             self.counts["pods_deleted"] -= 1
 
-    def _pod_changed(self, time_ns: int, key: str, value: bytes | None) -> None:
+    def _pod_changed(self, time_ns: int, key: str, value: bytes | None, reason: str = "") -> None:
         if value is None:
             uid = self._uid_of_key.pop(key, None)
             if uid is not None:
                 history = self.pods[uid]
                 history.gone_ns = time_ns
-                history.facts.append(Fact(time_ns, "deleted", history.node))
+                history.facts.append(Fact(time_ns, "deleted", history.node, reason=reason))
                 self.counts["pods_deleted"] += 1
             return
         pod = core_v1_pb2.Pod.FromString(value)
@@ -510,6 +515,9 @@ class History:
         if data["node"] in self._shut_down:
             del self._shut_down[data["node"]]
             self.shutdowns.append((time_ns, data["node"], False))
+
+    def _on_exited(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.exits.append((time_ns, actor, data["why"]))
 
     def _on_request(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         history = self.pods.get(data["uid"])

@@ -161,7 +161,8 @@ class Chaos:
             await self._runtime.inject(fault_id, "partition", {"between": between, "oneWay": False})
         chosen = []
         for node in victims:
-            self._log("chaos.begin", {"id": fault_id, "what": "crash", "nodes": [node]})
+            data = {"id": fault_id, "what": "crash", "nodes": [node]}
+            self._log("chaos.begin", {**data, "powerOff": True} if silently else data)
             if await machines.switch_off(node, "crash"):
                 chosen.append(node)
         if not fault.parameters["restart"]:
