@@ -3,7 +3,7 @@
 KemuError
 ├── ApiError             a request that the API server refused, with the Kubernetes reason
 │   ├── BadRequest  Invalid  Forbidden  NotFound  AlreadyExists  Conflict  Gone  RequestEntityTooLarge
-│   └── TooManyRequests  ServiceUnavailable  ServerTimeout  InternalError  MethodNotAllowed
+│   └── TooManyRequests  ServiceUnavailable (ConnectionLost)  ServerTimeout  InternalError  MethodNotAllowed  NoSpace
 ├── StoreError           Compacted, FutureRevision, JournalCorrupt
 ├── ScenarioError        a scenario with mistakes, all of them, each with its place
 ├── FieldError           one wrong field of a configuration, with its path and a suggestion
@@ -54,6 +54,13 @@ class ApiError(KemuError):
         """Not 0: nothing was done, and the same request may be sent again after so many seconds (Retry-After)."""
 
 
+class NoSpace(ApiError):
+    """The store has no room left and refuses every write, until somebody makes room. The API server passes that on in
+    etcd's words, with no reason of its own."""
+
+    MESSAGE = "etcdserver: mvcc: database space exceeded"
+
+
 class BadRequest(ApiError):
     reason, code, grpc_code = "BadRequest", 400, "INVALID_ARGUMENT"
 
@@ -101,9 +108,13 @@ class InternalError(ApiError):
 
 
 class ServiceUnavailable(ApiError):
-    """The server cannot be reached, or the connection broke: the outcome of the request is unknown."""
+    """The server or its store cannot be reached: the outcome of the request is unknown."""
 
     reason, code, grpc_code = "ServiceUnavailable", 503, "UNAVAILABLE"
+
+
+class ConnectionLost(ServiceUnavailable):
+    """The connection to the API server broke; the client waits before it connects again."""
 
 
 class ServerTimeout(ApiError):

@@ -11,12 +11,15 @@ from kemu.runtime.env import Env
 
 T = TypeVar("T")
 
-PASSING = (errors.ServiceUnavailable, errors.TooManyRequests, errors.ServerTimeout, errors.InternalError)
+PASSING = (
+    errors.ServiceUnavailable, errors.TooManyRequests, errors.ServerTimeout, errors.InternalError, errors.NoSpace,
+)  # fmt: skip
 """Errors that may pass. (TooManyRequests from an eviction is about a budget and may last.)"""
 
 
 async def patiently(env: Env, request: Callable[[], Awaitable[T]]) -> T:
-    """Make a request again and again while the server is away, overloaded or slow; other refusals are raised.
+    """Make a request again and again while the server or its store is away, overloaded, slow or full; other refusals
+    are raised.
 
     After a lost connection nobody knows whether the request was carried out: it must bear being repeated.
     """
@@ -24,7 +27,7 @@ async def patiently(env: Env, request: Callable[[], Awaitable[T]]) -> T:
     while True:
         try:
             return await request()
-        except errors.ServiceUnavailable:
+        except errors.ConnectionLost:
             continue  # the client waits before it connects again
         except PASSING:
             backoff = backoff or streams.Backoff(env)

@@ -1,7 +1,7 @@
 """Requests in batches over one ``Session`` stream; :mod:`kemu.client.clients` offers them as verbs.
 
 Requests issued in the same tick of the event loop leave in one message. When the connection breaks, requests that were
-under way fail with :class:`kemu.errors.ServiceUnavailable` (their outcome is unknown); requests made while it is away
+under way fail with :class:`kemu.errors.ConnectionLost` (their outcome is unknown); requests made while it is away
 wait for the next attempt to connect and share its fate, so a caller that simply tries again cannot spin. A request that
 an overloaded API server has refused with Retry-After is sent again after that time, as by client-go.
 """
@@ -73,6 +73,8 @@ def error_of(status_bytes: bytes) -> errors.ApiError:
     details = status.details
     causes = [errors.Cause(cause.field, cause.reason, cause.message) for cause in details.causes]
     error_class = errors.API_ERRORS.get(status.reason, errors.ApiError)
+    if status.message == errors.NoSpace.MESSAGE:
+        error_class = errors.NoSpace
     return error_class(
         status.message,
         kind=details.kind,
@@ -282,4 +284,4 @@ class Session:
             future = self._in_flight.pop(call_id).future
             self._retries.pop(call_id, None)
             if not future.done():
-                future.set_exception(errors.ServiceUnavailable(f"the connection to {peer} was lost: {why}"))
+                future.set_exception(errors.ConnectionLost(f"the connection to {peer} was lost: {why}"))

@@ -12,7 +12,8 @@ Mirrors ``pkg/controller/nodelifecycle`` (``Controller.Run``).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import Any
 
 from kemu import errors
@@ -207,7 +208,7 @@ class NodeLifecycleController(controllers.Controller):
                     condition = meta.get_condition(node.status.conditions, condition_type)
                     assert condition is not None
                     condition.lastHeartbeatTime.CopyFrom(node.metadata.creationTimestamp)
-            if await self._written(self.client.update_status(node)):
+            if await self._written(partial(self.client.update_status, node)):
                 self.env.log("node.unknown", {"node": name, "conditions": list(conditions)})
                 return
 
@@ -224,7 +225,7 @@ class NodeLifecycleController(controllers.Controller):
             for taint in wanted:
                 if taint.effect == node_health.NO_EXECUTE:
                     meta.set_time(taint.timeAdded, self.unix_ns())
-            if await self._written(self._patch_taints(node, [*kept, *wanted])):
+            if await self._written(partial(self._patch_taints, node, [*kept, *wanted])):
                 added, removed = [[f"{key}:{effect}" for key, effect in taints] for taints in (add, remove)]
                 self.env.log("node.tainted", {"node": name, "add": added, "remove": removed})
                 return
@@ -259,7 +260,7 @@ class NodeLifecycleController(controllers.Controller):
         metadata = pod.metadata
         while meta.set_condition(
             pod.status.conditions, node_health.READY, node_health.FALSE, "", "", self.unix_ns()
-        ) and not await self._written(self.client.update_status(pod)):
+        ) and not await self._written(partial(self.client.update_status, pod)):
             try:
                 pod = await retries.patiently(
                     self.env, lambda: self.client.get("pods", metadata.name, metadata.namespace)
@@ -275,13 +276,13 @@ class NodeLifecycleController(controllers.Controller):
         except errors.NotFound:
             return None
 
-    async def _written(self, request: Coroutine[Any, Any, Any]) -> bool:
+    async def _written(self, request: Callable[[], Coroutine[Any, Any, Any]]) -> bool:
         """False: look again, then try again."""
         try:
-            await request
+            await retries.patiently(self.env, request)
         except errors.NotFound:
             return True
-        except (errors.Conflict, *retries.PASSING):
+        except errors.Conflict:
             return False
         return True
 

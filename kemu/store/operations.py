@@ -16,7 +16,7 @@ from typing import Any
 
 import grpc
 
-from kemu.errors import Compacted, FutureRevision, StoreError
+from kemu.errors import Compacted, FutureRevision, NoSpace, StoreError
 from kemu.etcd import rpc_pb2
 from kemu.store.mvcc import Entry, KeySpace
 
@@ -62,7 +62,7 @@ _invalid_sort_option = _invalid("invalid sort option")
 _too_large = _invalid("request is too large")
 
 
-NO_SPACE = (grpc.StatusCode.RESOURCE_EXHAUSTED, "etcdserver: mvcc: database space exceeded")
+NO_SPACE = (grpc.StatusCode.RESOURCE_EXHAUSTED, NoSpace.MESSAGE)
 """To writes, as long as the alarm NOSPACE is raised."""
 
 

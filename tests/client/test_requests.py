@@ -90,7 +90,7 @@ def test_requests_under_way_fail_when_the_connection_breaks(world: World) -> Non
         await world.clock.sleep(1)
         await world.runtime.crash("apiserver/0")
         outcomes = await asyncio.gather(*requests, return_exceptions=True)
-        assert [type(one) for one in outcomes] == [errors.ServiceUnavailable] * 3
+        assert [type(one) for one in outcomes] == [errors.ConnectionLost] * 3
         assert "apiserver/0" in str(outcomes[0])
 
     world.play(main)

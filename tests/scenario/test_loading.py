@@ -192,6 +192,13 @@ def test_a_preset_of_times() -> None:
     assert load("timing: constant").timing == load("timing: {}").timing == {}
 
 
+def test_a_preset_from_outside_leaves_the_times_that_the_scenario_states() -> None:
+    realistic = load("timing: realistic").timing
+    assert load("timing: {imagePull: 10s}", {"timing": "realistic"}).timing == {**realistic, "imagePull": 10.0}
+    assert load("timing: realistic", {"timing": "constant"}).timing == {}
+    assert load("timing: {imagePull: 10s}", {"timing": {"preset": "realistic"}}).timing == realistic
+
+
 def test_faults() -> None:
     scenario = load(
         "chaos:\n"
@@ -202,7 +209,7 @@ def test_faults() -> None:
     crash, partition = scenario.chaos
     assert (crash.id, crash.what, crash.at_ns, crash.for_ns, crash.actors, crash.parameters, crash.choice) == (
         "crash-0", "crash", 5 * SECOND_NS, 10 * SECOND_NS,
-        {"actor": (("kubelet/*",),)}, {"restart": True}, VictimCount(),
+        {"actor": (("kubelet/*",),)}, {"restart": True, "powerOff": False}, VictimCount(),
     )  # fmt: skip
     assert (partition.id, partition.at_ns, partition.every) == ("x", None, {"exponential": {"mean": 30.0}})
     assert partition.actors == {"between": (("store",), ("apiserver/0", "scheduler/*"))}

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kemu import errors
-from kemu.client import clients, retries
+from kemu.client import clients
 from kemu.k8s import core_v1_pb2
 from kemu.kubelet.pods import containers, statuses, workers
 from kemu.objects import meta, pod_phases
@@ -133,7 +133,8 @@ class StatusManager:
         except errors.Conflict:
             # Another pod has the name now: of this one nothing is told any more.
             worker.dirty = worker.deleting = False
-        except retries.PASSING:
+        except errors.ApiError:
+            # Whatever it is (syncPod logs it): again at the next look.
             self._failed.append(worker)
             self._wait(worker)
         worker.writing = False

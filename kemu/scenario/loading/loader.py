@@ -22,7 +22,7 @@ from kemu.checks.limits import MAX_WATCH_DELAY_NS, Limits
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import expectations, scenarios
-from kemu.scenario.format import documents, kubelet_keys, schema, values
+from kemu.scenario.format import documents, kubelet_keys, schema, timing_keys, values
 from kemu.scenario.format.documents import Document, Path
 from kemu.scenario.format.shapes import INVALID, Report
 from kemu.scenario.loading import clusters, controllers, faults, manifests, matrices, references, timelines
@@ -119,6 +119,9 @@ def _override(document: Document, overrides: Variant) -> None:
                     del matrix[key]
                 if not matrix:
                     del document.data["spec"]["matrix"]
+            stated = spec.get("timing") if isinstance(spec, dict) else None
+            if target == ("spec", "timing") and isinstance(value, str) and isinstance(stated, dict):
+                target = (*target, timing_keys.PRESET)  # below the times that the scenario states
             matrices.put(document, target, value, document.place(target))
         except ValueError as error:
             problems.append(document.problem((), f"{text} cannot be overridden: {error}"))
