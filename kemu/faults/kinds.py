@@ -385,7 +385,6 @@ _ALL = (
             timers="of the actor never fire again",
             disks="have what they had that long ago: what was acknowledged since is gone",
         ),
-        not_on_ray="it keeps no backups of the disks of its processes",
         begins="{actor} stops, and gets the disk back that it had {age} s ago",
         ends="{actor} starts with its old disk",
     ),

@@ -206,6 +206,28 @@ def test_what_nobody_saw_may_be_undone() -> None:
     assert judged(log).holds is True
 
 
+def test_a_number_that_is_used_again_is_another_revision() -> None:
+    """What was listed before a loss was there then, and what a cache shows that has not noticed the loss was, too."""
+    log = Log()
+    log.pod(1, "a")
+    old = dict(log.values)
+    log.pod(2, "b")
+    lost = dict(log.values)
+    log.list_pods(3, "user", 2, took=0.1)
+    log.list_pods(3.5, "reader", 2, took=0.1, version="0")
+    log.recovered(4, 1, old)
+    log.values = lost
+    log.list_pods(5, "reader", 2, took=0.1, version="0")
+    log.values = old
+    log.pod(6, "c")
+    log.list_pods(7, "reader", 2, took=0.1, version="0")
+    assert judged(log, "reads-are-monotonic").holds is True
+    assert judged(log).detail == "4.000 s: the store went back to revision 1, although user had seen revision 2"
+    log.recovered(8, 1, old)
+    log.list_pods(9, "reader", 3, took=0.1, version="0")
+    assert judged(log, "reads-are-monotonic").holds is False
+
+
 @pytest.mark.parametrize(("bases", "holds"), [((0, 1, 2), True), ((0, 1, 1), False), ((0, 1, None), False)])
 def test_a_write_replaces_what_it_was_computed_from(bases: tuple[int | None, ...], holds: bool) -> None:
     log = Log()

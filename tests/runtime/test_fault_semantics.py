@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 import grpc
 import pytest
 
+from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.faults.kinds import KINDS
+from kemu.runtime.env import ActorSpec
 from kemu.runtime.runtimes import Runtime
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.testing import Recorder
@@ -259,6 +261,30 @@ def test_a_skew_changes_timestamps_and_a_drift_also_timers(world: World) -> None
             assert world.is_about(data["wall_s"], data["own_s"] + 100)
         else:
             assert world.is_about(data["wall_s"], when), "the wall clock is set right at the end"
+
+
+# Disks: most of their faults are carried out by actors ----------------------------------------------------------------
+
+
+@about("restore")
+def test_a_restored_backup_is_the_past(world: World) -> None:
+    async def main(world: World) -> None:
+        runtime = world.runtime
+        await runtime.launch([ActorSpec("store", "kemu.store.server:Store", {"fsync": "always"})])
+        kv = rpc_pb2_grpc.KVStub(runtime.env("user").dial("store"))
+        await kv.Put(rpc_pb2.PutRequest(key=b"before", value=b"v"))
+        await world.inject("restore", actor=["store"])
+        await kv.Put(rpc_pb2.PutRequest(key=b"after", value=b"v"))
+        await runtime.crash("store")
+        assert await runtime.heal("f") == 1
+        await runtime.restart("store")
+        await world.until_s(20)
+        kv = rpc_pb2_grpc.KVStub(runtime.env("user").dial("store"))
+        found = await kv.Range(rpc_pb2.RangeRequest(key=b"\0", range_end=b"\0"))
+        assert [pair.key for pair in found.kvs] == [b"before"]
+
+    world.play(main)
+    assert {"id": "f", "actor": "store"} in world.of("chaos.hit")
 
 
 # Late messages --------------------------------------------------------------------------------------------------------

@@ -24,6 +24,8 @@ def depends_on_speed(expectation: Expectation) -> bool:
             return False
         case CounterIs() | InOrder() | Comparison():
             return True
+        case PodsAre(quantifier="count"):
+            return True  # How many came into a race.
         case PodIs() | PodsAre() | NodeIs():
             statement = subject.statement
             limits = (statement.after_ns, statement.before_ns, statement.at_least_ns, statement.at_most_ns)

@@ -21,7 +21,7 @@ CHAOS = (
     "chaos/store-crash",
     "chaos/kubelet-partition",
     "chaos/torn-write",
-    "chaos/stale-reads",
+    "chaos/cut-watches",
     "chaos/scheduler-pause",
 )
 """One for each way in which the Ray runtime carries faults out: SIGKILL of a process, what the network does, what a

@@ -58,6 +58,8 @@ def test_a_check_that_the_scenario_shows_failing_is_none() -> None:
         ("{pod: w-0, waited: {atMost: 1s}}", True),
         ("{pod: w-0, neverBound: true}", True),
         ("{counter: preemptions, equals: 2}", True),
+        ("{pods: {workload: w}, count: {is: {rejected: {}}, atLeast: 1}}", True),
+        ("{pods: {workload: w}, none: {rejected: {}}}", False),
         ("{pod: w-0, bound: {}}", False),
         ("{pod: w-0, bound: {node: node-1}}", False),
         ("{pods: {workload: w}, all: {running: {}}}", False),

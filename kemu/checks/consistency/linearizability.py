@@ -108,11 +108,15 @@ def place(versions: Versions, operation: Operation, floor: int, whose: str) -> i
     if versions.recorded and max(revision, floor) > versions.history.revision:
         raise Unjudged
     if not key:
-        if revision > versions.top(epoch):
-            if any(revision <= versions.top(earlier) for earlier in range(epoch)):
+        made_ns = versions.time_ns(revision, epoch)
+        if revision > versions.top(epoch) or _is_later(versions, operation, made_ns):
+            # The number may be one that the store had given before, and lost.
+            base = versions.birth(epoch, revision)
+            if any(revision <= versions.top(earlier) for earlier in range(base)):
                 return NEVER
-            raise Misplaced(f"shows revision {revision}, which the store never had")
-        _check_time(versions, operation, versions.time_ns(revision))
+            if revision > versions.top(epoch):
+                raise Misplaced(f"shows revision {revision}, which the store never had")
+        _check_time(versions, operation, made_ns)
         if revision < floor:
             raise Misplaced(f"shows revision {revision}, {since}")
         return revision
@@ -135,8 +139,12 @@ def place(versions: Versions, operation: Operation, floor: int, whose: str) -> i
     return max(first, floor)
 
 
+def _is_later(versions: Versions, operation: Operation, time_ns: int | None) -> bool:
+    return time_ns is not None and time_ns > operation.end_ns and not versions.recorded
+
+
 def _check_time(versions: Versions, operation: Operation, time_ns: int | None) -> None:
-    if time_ns is not None and time_ns > operation.end_ns and not versions.recorded:
+    if time_ns is not None and _is_later(versions, operation, time_ns):
         raise Misplaced(f"shows what was only written at {seconds(time_ns)}")
 
 

@@ -15,6 +15,7 @@ from kemu.checks.history.facts import NEVER, Change
 from kemu.objects import wires
 
 _REVISION = attrgetter("revision")
+_ORDER = attrgetter("born", "revision")
 
 
 def digest(change: Change) -> int:
@@ -43,18 +44,22 @@ class Versions:
         rollbacks = history.rollbacks
         self._bases = [0, *(rollback.revision for rollback in rollbacks)]
         """The revision at which each epoch began."""
+        self._every = self._in_order()
         self.by_key: dict[str, list[Change]] = {}
         """In the order of the log."""
-        for change in self.in_order():
+        for change in self._every:
             self.by_key.setdefault(change.key, []).append(change)
 
     def in_order(self) -> Iterator[Change]:
         """All changes in the order of the log, epoch by epoch."""
+        return iter(self._every)
+
+    def _in_order(self) -> list[Change]:
         rollbacks = self.history.rollbacks
         if not rollbacks:
-            return iter(self.history.changes)
+            return self.history.changes
         every = [*self.history.changes, *(change for rollback in rollbacks for change in rollback.changes)]
-        return iter(sorted(every, key=lambda change: (change.born, change.revision)))
+        return sorted(every, key=_ORDER)
 
     @property
     def recorded(self) -> bool:
@@ -120,10 +125,10 @@ class Versions:
                 return change.revision, change
         return None
 
-    def time_ns(self, revision: int) -> int | None:
-        """When a revision came to be that the store still has; None for one that it does not have."""
-        changes = self.history.changes
-        position = bisect_left(changes, revision, key=_REVISION)
-        if position < len(changes) and changes[position].revision == revision:
-            return changes[position].time_ns
-        return 0 if changes and revision < changes[0].revision else None
+    def time_ns(self, revision: int, epoch: int) -> int | None:
+        """When a revision came to be that the store had in an epoch; None for one that it did not have."""
+        wanted = (self.birth(epoch, revision), revision)
+        position = bisect_left(self._every, wanted, key=_ORDER)
+        if position < len(self._every) and _ORDER(self._every[position]) == wanted:
+            return self._every[position].time_ns
+        return 0 if self._every and wanted < _ORDER(self._every[0]) else None

@@ -13,6 +13,11 @@ from kemu.faults.disks import DiskFaults, victim_file
 from kemu.runtime import file_names
 
 
+def directory_of(root: Path, actor: str) -> Path:
+    """Where an actor's disk lies below the directory of a run."""
+    return root / "disks" / file_names.of_actor(actor)
+
+
 class FileDisk:
     """Real files in one directory, which is created."""
 

@@ -23,7 +23,7 @@ from kemu.errors import ActorFailed, SimulationError
 from kemu.faults.handlers import Handler, Handlers
 from kemu.faults.hits import CHAOS, Hits
 from kemu.faults.kinds import KINDS
-from kemu.runtime import file_names, random_streams, runtimes, tasks
+from kemu.runtime import random_streams, runtimes, tasks
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray.cell import channels, disk_faults, far_calls, files, inbound, relays, wall_clocks
 from kemu.runtime.rpc import clients, network_faults, networks, servers
@@ -348,7 +348,7 @@ class Resident:
     @property
     def disk(self) -> files.ActorDisk:
         if self._disk is None:
-            self._disk = files.ActorDisk(self._host.directory / "disks" / file_names.of_actor(self.name))
+            self._disk = files.ActorDisk(files.directory_of(self._host.directory, self.name))
             disk_faults.attach(self, self._disk)
         return self._disk
 

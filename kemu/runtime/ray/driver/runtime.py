@@ -22,7 +22,7 @@ from kemu.faults import kinds
 from kemu.runtime import tasks
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray.cell import control, hosts, wall_clocks
-from kemu.runtime.ray.driver import events, fleets, plans, traces
+from kemu.runtime.ray.driver import backups, events, fleets, plans, traces
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.runtimes import Ending
@@ -112,6 +112,7 @@ class RayRuntime:
         """Of all actors ever launched, in that order."""
         self._failure: asyncio.Future[None] = self._loop.create_future()
         self._failure.add_done_callback(tasks.retrieve)
+        self._backups = backups.Backups(self.directory)
         self._paused: dict[str, list[str]] = {}
         """By fault, the actors whose processes stand still."""
         self._closing: asyncio.Task[None] | None = None
@@ -212,6 +213,7 @@ class RayRuntime:
             self.trace_report = await self._traces.end(self._fleet.cells.values())
         self._events.flush()
         await self._fleet.end_processes()
+        self._backups.end()
         shutil.rmtree(self.directory / "logs", ignore_errors=True)
 
     # Events and failures
@@ -322,6 +324,8 @@ class RayRuntime:
             raise ValueError(f"{what} is impossible on Ray: {kinds.KINDS[what].not_on_ray}")
         if what == "pause":
             await self._pause_all(fault, parameters["actor"])
+        elif what == "restore":
+            self._take_backups(fault, parameters["actor"])
         else:
             await self._fleet.inject(fault, what, parameters)
 
@@ -338,10 +342,22 @@ class RayRuntime:
         between = [paused, list(dict.fromkeys(others))]
         await self._fleet.inject(fault, "partition", {"between": between, "oneWay": False})
 
+    def _take_backups(self, fault: str, names: Sequence[str]) -> None:
+        for name in names:
+            remote = self._fleet.cell_of(name)
+            if remote is not None and not remote.is_local:
+                raise SimulationError(f"{name} cannot be restored: its disk is not on the driver's machine")
+        self._backups.take(fault, names)
+
     async def partition(self, fault: str, a: Sequence[str], b: Sequence[str], one_way: bool = False) -> None:
         await self.inject(fault, "partition", {"between": [list(a), list(b)], "oneWay": one_way})
 
     async def heal(self, fault: str) -> int:
+        if self._backups.are_of(fault):
+            restored = self._backups.put_back(fault)
+            for name in restored:
+                self._host.hits.strike(fault, name)
+            return len(restored)
         for name in self._paused.pop(fault, ()):
             await self.resume(name)
         return await self._fleet.heal(fault)
