@@ -465,7 +465,7 @@ def test_partitions_cut_and_heal(world: World) -> None:
         await runtime.begin()
         await until(lambda: world.events.of("streamer.answer", "far/0"))
         await runtime.partition("cut", ["far/0", "near/0"], ["echo/0"])
-        with pytest.raises(ValueError, match="is there already"):
+        with pytest.raises(ValueError, match="is in force already"):
             await runtime.partition("cut", ["far/0"], ["echo/0"])
         await until(
             lambda: world.events.of("streamer.broken", "far/0") and world.events.of("streamer.broken", "near/0")
