@@ -475,7 +475,7 @@ def test_partitions_cut_and_heal(world: World) -> None:
         assert len(world.events.of("streamer.answer", "far/0")) == before["far/0"]
         assert len(world.events.of("streamer.answer", "near/0")) == before["near/0"]
         await runtime.heal("cut")
-        with pytest.raises(ValueError, match="no partition"):
+        with pytest.raises(ValueError, match="no fault"):
             await runtime.heal("cut")
         await until(lambda: len(world.events.of("streamer.answer", "far/0")) > before["far/0"])
         await until(lambda: len(world.events.of("streamer.answer", "near/0")) > before["near/0"])
