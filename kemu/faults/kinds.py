@@ -66,7 +66,6 @@ class Parameter:
     required: bool = False
     alternative: bool = False
     """Exactly one of a kind's alternatives must stand."""
-    built: bool = True
     default: bool | float | None = None
     """What the runtimes get where the scenario says nothing; None: nothing."""
 
@@ -96,8 +95,6 @@ class Kind:
     effects: Effects
     lasts: bool = True
     """False: it is over in an instant, and takes no ``for``."""
-    built: bool = True
-    """False: its keys are known, but the scenario is refused."""
     carried_out_by: str = ""
     """Actors carry it out themselves (``Env.on_fault``): those of this parameter, or with ``*`` all that can do it."""
     not_on_ray: str = ""
@@ -272,7 +269,7 @@ _ALL = (
             ),
         ),
         Effects(
-            timers="run by the monotonic clock: a drift makes them early or late, ``by`` does not concern them; "
+            timers="run by the monotonic clock: a drift makes them early or late, `by` does not; "
             "timestamps that it writes, or compares with those of others, are wrong"
         ),
         begins="the clock of {actor} is {by} s ahead, with a drift of {drift}",
@@ -291,7 +288,7 @@ _ALL = (
     ),
     Kind(
         "diskFull",
-        "An actor's disk takes no more bytes.",
+        "An actor's disk has no room for another byte.",
         (_ACTOR,),
         Effects(
             requests="that the store would have to journal are refused; they have not been carried out",
@@ -305,7 +302,7 @@ _ALL = (
     ),
     Kind(
         "slowDisk",
-        "An actor's disk takes its time.",
+        "Each fsync of an actor's disk takes longer.",
         (_ACTOR, Parameter("fsync", Form.TIME, "How long each fsync takes.", required=True)),
         Effects(
             requests="that change something, and reads of what is not durable yet, wait for the fsync",
@@ -420,7 +417,7 @@ _ALL = (
     ),
     Kind(
         "slowApi",
-        "An API server works long at each request; what it cannot serve in time it refuses.",
+        "An API server takes longer for each request, and refuses what it cannot serve in time.",
         (
             Parameter("apiServer", Form.API_SERVERS, "Which.", required=True),
             Parameter(

@@ -69,7 +69,7 @@ _CHOICE = {
 
 
 def _key(parameter: Parameter) -> Key:
-    return Key(_SHAPES[parameter.form], parameter.doc, parameter.required, parameter.built)
+    return Key(_SHAPES[parameter.form], parameter.doc, parameter.required)
 
 
 def record(kind: Kind) -> Record:
@@ -90,6 +90,6 @@ CHAOS = Record(
         "for": Key(POSITIVE_DURATION, "When the fault ends by itself; of a crash: how long the actor is away."),
         "id": Key(Text(), "Its name in the run log."),
     },
-    choices={kind.name: Key(record(kind), kind.doc, built=kind.built) for kind in KINDS.values()},
+    choices={kind.name: Key(record(kind), kind.doc) for kind in KINDS.values()},
     noun="fault",
 )

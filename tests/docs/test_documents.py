@@ -1,0 +1,68 @@
+"""The documents name everything that there is, and nothing else."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from kemu.checks import registry
+from kemu.faults.kinds import KINDS
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
+
+ROOT = Path(__file__).resolve().parents[2]
+SCENARIOS = ROOT / "scenarios"
+ACTORS = (
+    "store|api|client|watch|sched|rescheduler|kubelet|node|taint|podgc|controller|user|chaos|machine|run|actor|net|log"
+)
+KIND_OF_EVENT = re.compile(rf"({ACTORS})\.[a-z_]+")
+NO_EVENTS = {"store.etcd"}
+"""Written like the kind of an event: a key of a scenario."""
+
+
+def document(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def documented_events() -> set[str]:
+    rows = re.findall(r"^\| (`[a-z]+\.[^|]*) \|", document("docs/runs.md"), re.MULTILINE)
+    return {kind for row in rows for kind in re.findall(r"`([a-z_.]+)`", row)}
+
+
+def test_every_check_is_defined() -> None:
+    text = document("docs/checks.md")
+    by_hand = re.sub(r"<!-- made by .*?<!-- end -->", "", text, flags=re.DOTALL)
+    defined = re.findall(r"^\| `([a-z-]+)` \|", by_hand, re.MULTILINE)
+    assert sorted(defined) == sorted(registry.IDS)
+
+
+def test_the_readme_counts_right() -> None:
+    text = document("README.md")
+    assert f"{len(KINDS)} [faults]" in text
+    assert re.search(rf"\b{len(registry.ALL)}\s\[checks\]", text)
+
+
+def test_every_fault_has_a_scenario() -> None:
+    used = {fault.what for path in (SCENARIOS / "chaos").glob("*.yaml") for fault in loader.load(path).chaos}
+    assert sorted(used) == sorted(KINDS)
+
+
+def test_every_event_that_the_code_names_is_documented() -> None:
+    named = {
+        node.value
+        for path in (ROOT / "kemu").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and KIND_OF_EVENT.fullmatch(node.value)
+    }
+    assert "store.txn" in named
+    assert named - documented_events() - NO_EVENTS == set()
+
+
+@pytest.mark.parametrize("name", ["chaos/torn-write", "chaos/overload", "races/recreated-pod", "seeds/pod-overhead"])
+def test_every_event_of_a_run_is_documented(name: str, tmp_path: Path) -> None:
+    """Also those whose kinds the code puts together."""
+    result = runner.run(loader.load(SCENARIOS / f"{name}.yaml"), runner.Options(out=tmp_path))
+    assert set(result.history.kinds) <= documented_events()
