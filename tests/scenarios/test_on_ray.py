@@ -46,6 +46,8 @@ pytestmark = [pytest.mark.ray, pytest.mark.slow, pytest.mark.timeout(900)]
 
 SPEEDS = (20, 5, 2)
 """Tried in this order; :mod:`tests.scenarios.slowness` says which failures a slower speed may excuse."""
+CHAOS_SPEEDS = (10, 5, 2)
+"""Where much happens all the time; and a process that is killed takes a real second to come back."""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -64,7 +66,7 @@ def _cells(name: str) -> tuple[plans.CellPlan, ...]:
 def test_holds_on_ray(name: str, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     scenario = loader.load(SCENARIOS[name])
     variants = [each for _, each in loader.variants(scenario)]
-    for speed in SPEEDS:
+    for speed in CHAOS_SPEEDS if name.startswith("chaos/") else SPEEDS:
         verdict, results = runner.run_all(
             scenario,
             runner.Options(out=tmp_path / f"{speed}", runtime="ray", speed=speed, ray={"cells": _cells(name)}),

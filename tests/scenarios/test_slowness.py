@@ -27,8 +27,11 @@ def expectations(text: str) -> tuple[Expectation, ...]:
     return tuple(loader.loads(SCENARIO % text).expectations)
 
 
-def verdict(*, check: bool | None = True, expectation: bool | None = True, of: Expectation) -> dict[str, Any]:
+def verdict(
+    *, check: bool | None = True, expectation: bool | None = True, of: Expectation, ended: str = "idle"
+) -> dict[str, Any]:
     return {
+        "ended": ended,
         "checks": [{"id": "no-node-overcommitted", "holds": check, "detail": "node-1"}],
         "expectations": [{"id": of.id, "text": of.text, "holds": expectation, "detail": "so"}],
     }
@@ -69,6 +72,12 @@ def test_a_check_that_the_scenario_shows_failing_is_none() -> None:
 def test_an_expectation_is_excused_only_if_it_depends_on_speed(text: str, excused: bool) -> None:
     found = expectations(text)
     assert [*slowness.faults(verdict(expectation=False, of=found[0]), found)] != excused
+
+
+def test_what_is_not_done_at_the_deadline_is_excused_but_for_checks() -> None:
+    found = expectations("{pods: {workload: w}, all: {running: {}}}")
+    assert [*slowness.faults(verdict(expectation=False, of=found[0], ended="deadline"), found)] == []
+    assert len([*slowness.faults(verdict(check=False, of=found[0], ended="deadline"), found)]) == 1
 
 
 def test_what_could_not_be_judged_is_excused() -> None:
