@@ -79,7 +79,7 @@ class Faults:
             await storage.compact(revision)
             await self._feed.until(revision)
         except (errors.ServiceUnavailable, errors.ServerTimeout):
-            pass  # then watches end that are not so far behind
+            pass  # the watches end all the same, but may resume
         self._cache.forget_past()
         self._cut(fault, streams)
 

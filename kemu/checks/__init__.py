@@ -6,7 +6,7 @@
     history       what a run log folds into: pods, nodes, faults, the store's changes, sessions of watches
     consistency   what the store promised and clients were told: acknowledged writes, reads, lists, recoveries
     watches       what watches delivered: completeness, order, delay, content
-    nodes         overcommitment, double bindings, twins of one name, the rate of evictions
+    nodes         overcommitment, double bindings, two pods with one name, the rate of evictions
     scheduling    priorities, disruption budgets, waiting, loops, schedulers' caches
     counters      what every verdict counts; ``costs``, what the run cost
 

@@ -158,7 +158,7 @@ def _next_commands(
         name = shlex.quote(options.scenario)
         data = f" --data {shlex.quote(str(options.data))}" if options.data else ""
         data += "".join(f" --set {shlex.quote(item)}" for item in options.set)
-        commands.append((f"{kemu} run {name}{data} --seed {verdict['seed'] + 1}", "the same with other luck"))
+        commands.append((f"{kemu} run {name}{data} --seed {verdict['seed'] + 1}", "the same with another seed"))
         if not options.data and all(not KINDS[what].not_on_ray for what in verdict.get("faults", {})):
             commands.append((f"{kemu} run {name}{data} --runtime ray --speed 20", "the same for real, on Ray"))
     return commands

@@ -24,7 +24,7 @@ Strike = Callable[[str], None]
 
 
 class DiskFaults:
-    """By kind, the ids of those in force. What the disk does comes to the methods first."""
+    """The ids of the faults in force, by kind. The disk calls a method here before each operation."""
 
     def __init__(
         self, strike: Strike, tear: Callable[[], NoReturn], may_tear: Callable[[], bool] = lambda: True

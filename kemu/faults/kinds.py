@@ -119,9 +119,7 @@ _ALL = (
         "crash",
         "An actor or a machine dies without a word; what it has fsynced survives.",
         (
-            Parameter(
-                "actor", Form.ACTORS, "Who; a pattern such as kubelet/* picks one by the seed.", alternative=True
-            ),
+            replace(_ACTOR, required=False, alternative=True),
             Parameter(
                 "node",
                 Form.NODES,

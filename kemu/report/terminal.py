@@ -140,6 +140,8 @@ def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
 
 def _cost(name: str, value: float) -> str:
     """``utilisation cpu 34 %``, ``time to running p99 0.012 s``."""
+    if name == "work.killed_pod_s":
+        return f"work killed [bold]{value:.3f} pod-seconds[/]"
     words = name.removesuffix("_s").replace(".", " ").replace("_", " ")
     words = f"time to {words}" if name.startswith("running.") else words
     if name.startswith("utilisation."):

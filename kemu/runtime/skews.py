@@ -1,6 +1,6 @@
 """Clocks that are wrong: by how much the clock of an actor's machine differs from the true time of the run.
 
-Both runtimes use this; they ask for it only for actors whose clock has ever been tampered with. A machine has two
+Both runtimes use this; they ask only for actors whose clock a fault has touched. A machine has two
 clocks, as the Go runtime reads them: the monotonic one, which drifts with the oscillator but never jumps, and by which
 timers run; and the wall clock, which goes into timestamps, can be set, and is set right when a fault ends.
 """
@@ -76,7 +76,7 @@ class Skew:
 
 
 class Skews:
-    """Of all machines of a process whose clocks have been tampered with, by the names of their actors."""
+    """Of all machines of a process whose clocks a fault has touched, by the names of their actors."""
 
     def __init__(self) -> None:
         self.by_actor: dict[str, Skew] = {}

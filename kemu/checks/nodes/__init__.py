@@ -1,6 +1,6 @@
 """Checks of what runs on nodes.
 
 placements    no node is overcommitted, no pod is bound twice
-identities    two pods of one name never run at the same time
+identities    two pods with one name never run at the same time
 rates         how fast the node lifecycle controller taints lost nodes
 """

@@ -1,4 +1,4 @@
-"""When faults may have held the events of a watch back: who could not reach whom, and since when.
+"""When faults may have delayed the events of a watch: who could not reach whom, and since when.
 
 Role: beside ``events``, which forgives delays within these times. Cautious: whatever concerns a client,
 any API server or the store counts, for as long as it lasts and until clients have connected again.
