@@ -47,7 +47,9 @@ async def test_a_cell_that_was_held_up_is_only_now_going_to_do_what_it_was_asked
     clock = [100.0]
     monkeypatch.setattr(events, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     streams = events.EventStreams(Events(), lambda: 0, lambda error: None)
-    remote: Any = SimpleNamespace(source=(0, 1), reported_at=100.0, log=lambda offset, follow: Stream(clock, times))
+    remote: Any = SimpleNamespace(
+        name="cell", source=(0, 1), reported_at=100.0, log=lambda offset, follow: Stream(clock, times)
+    )
     streams.open(remote)
     streams.busy_at = 100.0
     await streams.follow(remote)

@@ -74,7 +74,7 @@ class LoopWire:
 
     __slots__ = ("_loop", "_speed")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, speed: Callable[[], float]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, speed: Callable[[], float] = lambda: 1.0) -> None:
         """``speed``: how many of the seconds that callers mean pass in one of the loop."""
         self._loop = loop
         self._speed = speed
