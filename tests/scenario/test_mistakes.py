@@ -259,8 +259,6 @@ def test_a_mistake_in_a_static_pod_has_its_path(manifest: str, path: str, what: 
     [
         ("controllers: [pod-gc, deployment]", "spec.controllers[1]", "deployment"),
         ("ablate: [bind-precondition]", "spec.ablate", "ablate"),
-        ("chaos: [{at: 1s, pause: {actor: store}}]", "spec.chaos[0].pause", "pause"),
-        ("chaos: [{at: 1s, staleReads: {apiServer: x, by: 5s}}]", "spec.chaos[0].staleReads", "staleReads"),
         ("manifests: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}]", "spec.manifests[0].kind", "Deployment"),
     ],
 )  # fmt: skip
