@@ -135,6 +135,7 @@ def test_the_production_trace_runs_within_its_limits(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr + done.stdout[:2000]
         assert verdict["verdict"] == "holds", failures(verdict)
         assert verdict["counts"]["pods_created"] >= 8152
-    assert all(check["holds"] is not False for check in verdict["checks"]), failures(verdict)
+    broken = [check["id"] for check in verdict["checks"] if check["asked"] and check["holds"] is False]
+    assert not broken, failures(verdict)
     assert verdict["counts"]["pods_created"] >= traces.SAMPLE_PODS
     assert int(done.stderr.split()[-1]) < 2048
