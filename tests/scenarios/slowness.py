@@ -41,7 +41,12 @@ def faults(verdict: Mapping[str, Any], expectations: Sequence[Expectation]) -> I
     subjects = [each.subject for each in expectations]
     meant_to_fail = {subject.check for subject in subjects if isinstance(subject, CheckIs) and not subject.holds}
     for found in verdict["checks"]:
-        if found["holds"] is False and found["id"] not in meant_to_fail and found["id"] not in CHECKS_OF_TIMES:
+        if (
+            found["asked"]
+            and found["holds"] is False
+            and found["id"] not in meant_to_fail
+            and found["id"] not in CHECKS_OF_TIMES
+        ):
             yield f"{found['id']}: {found['detail']}"
     for found in verdict["expectations"]:
         expectation = by_id[found["id"]]

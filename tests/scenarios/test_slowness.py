@@ -32,7 +32,10 @@ def verdict(
 ) -> dict[str, Any]:
     return {
         "ended": ended,
-        "checks": [{"id": "no-node-overcommitted", "holds": check, "detail": "node-1"}],
+        "checks": [
+            {"id": "no-node-overcommitted", "holds": check, "detail": "node-1", "asked": True},
+            {"id": "no-pod-starves", "holds": False, "detail": "a detector that nobody asked", "asked": False},
+        ],
         "expectations": [{"id": of.id, "text": of.text, "holds": expectation, "detail": "so"}],
     }
 
