@@ -19,6 +19,7 @@ from kemu.k8s import meta_v1_pb2
 from kemu.objects import selectors
 from kemu.objects.conversion import convert
 from kemu.scenario import evidence
+from kemu.scenario.evidence import Answer
 from kemu.scenario.expectations import (
     CheckIs,
     Comparison,
@@ -62,8 +63,6 @@ class Judgement:
     holds: bool | None
     detail: str
 
-
-_Answer = tuple[bool | None, str]
 
 _PHRASES = {
     "created": "created",
@@ -131,7 +130,7 @@ def happened(expectation: Expectation, history: History, meant: Mapping[str, int
 # Pods ---------------------------------------------------------------------------------------------------------------
 
 
-def _pod_is(subject: PodIs, outcome: Outcome) -> _Answer:
+def _pod_is(subject: PodIs, outcome: Outcome) -> Answer:
     found = [outcome.history.pods[uid] for uid in outcome.history.names.get(subject.pod, ())]
     if not found:
         return _never_created(subject.statement, outcome, "it was never created")
@@ -142,7 +141,7 @@ def _pod_is(subject: PodIs, outcome: Outcome) -> _Answer:
     return _best(answers)
 
 
-def _best(answers: Sequence[_Answer]) -> _Answer:
+def _best(answers: Sequence[Answer]) -> Answer:
     for wanted in (True, None):
         for answer in answers:
             if answer[0] is wanted:
@@ -150,7 +149,7 @@ def _best(answers: Sequence[_Answer]) -> _Answer:
     return answers[-1]
 
 
-def _worst(answers: Sequence[_Answer]) -> _Answer:
+def _worst(answers: Sequence[Answer]) -> Answer:
     for wanted in (False, None):
         for answer in answers:
             if answer[0] is wanted:
@@ -158,7 +157,7 @@ def _worst(answers: Sequence[_Answer]) -> _Answer:
     return answers[-1]
 
 
-def _statement(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answer:
+def _statement(pod: PodHistory, statement: Statement, outcome: Outcome) -> Answer:
     if statement.what == "phase":
         return _phase(pod, statement, outcome)
     if statement.what == "waited":
@@ -166,7 +165,7 @@ def _statement(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answ
     return _happened([fact for fact in pod.facts if fact.what == statement.what], statement, outcome)
 
 
-def _happened(facts: Sequence[Fact], statement: Statement, outcome: Outcome) -> _Answer:
+def _happened(facts: Sequence[Fact], statement: Statement, outcome: Outcome) -> Answer:
     """``facts``: all of the kind that the statement speaks of."""
     fitting = [fact for fact in facts if _fits(fact, statement)]
     if statement.never:
@@ -233,7 +232,7 @@ def _tell(fact: Fact) -> str:
     return f"{text} at {seconds(fact.time_ns)}"
 
 
-def _phase(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answer:
+def _phase(pod: PodHistory, statement: Statement, outcome: Outcome) -> Answer:
     if pod.gone_ns is not None:
         return False, f"it is gone since {seconds(pod.gone_ns)}"
     holds = pod.phase == statement.phase
@@ -242,7 +241,7 @@ def _phase(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answer:
     return holds, f"{pod.phase} at the end"
 
 
-def _waited(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answer:
+def _waited(pod: PodHistory, statement: Statement, outcome: Outcome) -> Answer:
     until = pod.bound_ns
     bound = until is not None
     if until is None:
@@ -260,7 +259,7 @@ def _waited(pod: PodHistory, statement: Statement, outcome: Outcome) -> _Answer:
     return True, text
 
 
-def _pods_are(subject: PodsAre, outcome: Outcome) -> _Answer:
+def _pods_are(subject: PodsAre, outcome: Outcome) -> Answer:
     answers = _answers(subject, outcome)
     yes = sum(holds is True for _, (holds, _) in answers)
     unknown = sum(holds is None for _, (holds, _) in answers)
@@ -283,7 +282,7 @@ def _pods_are(subject: PodsAre, outcome: Outcome) -> _Answer:
     return evidence.number(yes, subject.bounds, detail, may_grow=bool(unknown) or not outcome.finished)
 
 
-def _answers(subject: PodsAre, outcome: Outcome) -> list[tuple[str, _Answer]]:
+def _answers(subject: PodsAre, outcome: Outcome) -> list[tuple[str, Answer]]:
     """Who, and what is to be said of it; also of the pods that should be there and were never created."""
     selection, statement, history = subject.selection, subject.statement, outcome.history
     pods = _select(selection, history)
@@ -301,7 +300,7 @@ def _answers(subject: PodsAre, outcome: Outcome) -> list[tuple[str, _Answer]]:
     return answers
 
 
-def _never_created(statement: Statement, outcome: Outcome, why: str) -> _Answer:
+def _never_created(statement: Statement, outcome: Outcome, why: str) -> Answer:
     return (statement.never if _window_is_over(statement, outcome) else None), why
 
 
@@ -320,7 +319,7 @@ def _select(selection: Selection, history: History) -> list[PodHistory]:
 # Nodes --------------------------------------------------------------------------------------------------------------
 
 
-def _node_is(subject: NodeIs, outcome: Outcome) -> _Answer:
+def _node_is(subject: NodeIs, outcome: Outcome) -> Answer:
     statement = subject.statement
     history = outcome.history.nodes.get(subject.node)
     facts = [
@@ -334,12 +333,12 @@ def _node_is(subject: NodeIs, outcome: Outcome) -> _Answer:
 # Numbers, checks, order ---------------------------------------------------------------------------------------------
 
 
-def _counter_is(subject: CounterIs, outcome: Outcome) -> _Answer:
+def _counter_is(subject: CounterIs, outcome: Outcome) -> Answer:
     value = counts(outcome.history)[subject.counter]
     return evidence.number(value, subject.bounds, f"{subject.counter} = {value}", may_grow=not outcome.finished)
 
 
-def _check_is(subject: CheckIs, outcome: Outcome) -> _Answer:
+def _check_is(subject: CheckIs, outcome: Outcome) -> Answer:
     result = next((check for check in outcome.checks if check.id == subject.check), None)
     if result is None:
         return None, "the check is disabled"
@@ -348,7 +347,7 @@ def _check_is(subject: CheckIs, outcome: Outcome) -> _Answer:
     return result.holds is subject.holds, result.detail
 
 
-def _in_order(subject: InOrder, outcome: Outcome) -> _Answer:
+def _in_order(subject: InOrder, outcome: Outcome) -> Answer:
     told = []
     last_ns = -1
     met: Counter[tuple[str, Statement]] = Counter()
