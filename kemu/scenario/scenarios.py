@@ -259,6 +259,8 @@ class Scenario:
     workloads: tuple[Workload, ...]
     controllers: Mapping[str, Mapping[str, Any]]
     """Settings by name; those that run."""
+    bugs: tuple[str, ...]
+    """Ids of :mod:`kemu.bugs` that are switched on."""
     chaos: tuple[Fault, ...]
     checks: Checks
     until: Expectation | None

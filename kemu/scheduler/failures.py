@@ -57,6 +57,7 @@ class FailureHandler:
         self._reporter = reporter
         self._policy = policy
         self._seen = seen
+        self._nominates_the_gone = "k8s-102339" in policy.bugs
 
     async def handle(
         self, pod: QueuedPod, failure: Failure, nominate: str | None = "", *, writes_status: bool = True
@@ -80,6 +81,8 @@ class FailureHandler:
         if latest is None or latest.spec.nodeName:
             self._queue.done(uid)
             nominator.remove(uid)
+            if latest is None and self._nominates_the_gone:
+                nominator.nominate(pod.info, nominate or tried.status.nominatedNodeName)
             return tried
         if latest is not tried:
             pod.info = self._cluster.pending(latest)

@@ -1,11 +1,11 @@
 """The scheduler actor: informers in front of an :class:`~kemu.scheduler.loop.Engine`, a client behind it.
 
     config = {"name": "default-scheduler", "replica": 0, "apiserver": "apiserver/0",
-              "config": {}, "policy": {}, "timing": {}, "events": "notable", "scores": false}
+              "config": {}, "policy": {}, "bugs": [], "timing": {}, "events": "notable", "scores": false}
 
 ``config`` is a ``KubeSchedulerConfiguration`` (:mod:`kemu.scheduler.configuration.configurations`), ``policy`` the
-experiment switches (:mod:`kemu.scheduler.experiments.switches`), ``timing`` the cost model
-(:mod:`kemu.scheduler.configuration.timings`), ``events`` which Event objects it writes
+experiment switches (:mod:`kemu.scheduler.experiments.switches`), ``bugs`` ids of :mod:`kemu.bugs`, ``timing`` the cost
+model (:mod:`kemu.scheduler.configuration.timings`), ``events`` which Event objects it writes
 (:data:`kemu.client.recorders.LEVELS`). It serves the pods whose ``schedulerName`` is one of its profiles', by default
 ``name``. Replicas of one name race: there is no leader election.
 """
@@ -41,7 +41,7 @@ class Scheduler:
             env,
             client,
             configurations.configuration_of(config.get("config") or {}, name),
-            switches.policy_of(config.get("policy") or {}),
+            switches.policy_of(config.get("policy") or {}, config.get("bugs", ())),
             Timing(config.get("timing") or {}),
             in_tree.REGISTRY,
             lambda controller: recorders.Recorder(

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from kemu.scenario.format import kubelet_keys
 from kemu.scenario.format.shapes import (
     NAME,
@@ -107,7 +105,7 @@ _SWITCH_AMOUNTS: dict[str, dict[str, Key]] = {
 
 def _policy() -> dict[str, Key]:
     """The switches, those that the scheduler knows as built."""
-    built = {switch.name: switch.metadata.get("values", ()) for switch in dataclasses.fields(switches.Policy)}
+    built = {name: switch.metadata.get("values", ()) for name, switch in switches.SWITCHES.items()}
     keys = {}
     for name, (words, doc) in _SWITCHES.items():
         if name in _SWITCH_AMOUNTS:

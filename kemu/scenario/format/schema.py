@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kemu import bugs
 from kemu.apiserver import admission
 from kemu.scenario.format import (
     cluster_keys,
@@ -157,6 +158,7 @@ SPEC: dict[str, Key] = {
         ),
         "What is always looked at.",
     ),
+    "bugs": Key(ListOf(Choice(tuple(bugs.BUGS))), "Bugs that Kubernetes has fixed since, by issue: see docs/museum."),
     "ablate": Key(ListOf(Text()), "Safeguards switched off.", built=False),
     "matrix": Key(MapOf(ListOf(Free(mapping=False), 1)), "Values for paths below spec; all combinations run."),
     "until": Key(expectation_keys.EXPECTATION, "The run ends when this holds."),

@@ -291,6 +291,7 @@ class _Loading:
             events=tuple(timeline.events),
             workloads=tuple(timeline.workloads),
             controllers=running,
+            bugs=tuple(bug for bug in spec.get("bugs", ()) if bug is not INVALID),
             chaos=chaos,
             checks=self._checks(spec),
             until=until,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kemu import bugs
 from kemu.apiserver import admission
 from kemu.runtime.env import ActorSpec
 from kemu.scenario import expectations
@@ -36,6 +37,12 @@ def names(scenario: Scenario, beats: Heartbeats) -> list[str]:
     return [spec.name for spec in specs] + [f"kubelet/{node.name}" for node in scenario.nodes]
 
 
+def _bugs(scenario: Scenario, actors: str) -> dict[str, list[str]]:
+    """The key of an actor's configuration, where there are any."""
+    found = bugs.of(actors, scenario.bugs)
+    return {"bugs": found} if found else {}
+
+
 def store(scenario: Scenario) -> list[ActorSpec]:
     """None where a real etcd takes its place."""
     if scenario.store_etcd:
@@ -51,6 +58,7 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
         "admission": [*admission.DEFAULT_ON, *scenario.admission_plugins],
         "service_time": scenario.timing.get("apiService"),
         **scenario.apiserver_limits,
+        **_bugs(scenario, bugs.APISERVER),
     }
     specs = []
     for n in range(scenario.apiserver_replicas):
@@ -88,6 +96,7 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
         "preemptsForAll": any(one.policy.get("preemptor") == "kubelet" for one in scenario.schedulers),
         "standing": beats.standing(node.name),
         "boot": {"id": machines.boot_id(scenario.seed, node.name, 0)},
+        **_bugs(scenario, bugs.KUBELET),
     }
     return ActorSpec(f"kubelet/{node.name}", KUBELET_FACTORY, config)
 
@@ -120,6 +129,7 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
                 "policy": dict(scheduler.policy),
                 "timing": dict(scenario.timing),
                 "events": scenario.event_objects,
+                **_bugs(scenario, bugs.SCHEDULER),
             }
             if expectations.speaks_of_scores((*scenario.expectations, *filter(None, [scenario.until]))):
                 config["scores"] = True
@@ -134,7 +144,7 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
     if rescheduled:
         chosen.setdefault(controller_keys.RESCHEDULER, {})
     for index, (name, settings) in enumerate(chosen.items()):
-        config = {**settings, "apiserver": apiservers_of(scenario, index)}
+        config = {**settings, "apiserver": apiservers_of(scenario, index), **_bugs(scenario, bugs.CONTROLLER)}
         if name == controller_keys.RESCHEDULER:
             config["schedulers"] = [
                 {"name": one.name, "config": dict(one.config), "policy": dict(one.policy)} for one in rescheduled

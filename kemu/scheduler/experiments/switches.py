@@ -6,7 +6,7 @@ They change one scheduler; the defaults are those of Kubernetes v1.36.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,14 +72,21 @@ class Policy:
     """A search may not stop before so many nodes that pass were found, whatever percentageOfNodesToScore says. The
     documentation of Kubernetes speaks of 50, the code of 100."""
 
+    bugs: frozenset[str] = dataclasses.field(default=frozenset(), metadata={"bugs": True})
+    """Those of :mod:`kemu.bugs` that this scheduler has. They are not written among the switches."""
+
     @property
     def preempts(self) -> bool:
         return not self.disablePreemption and self.preemptor == "scheduler"
 
 
-def policy_of(switches: Mapping[str, Any]) -> Policy:
+SWITCHES = {field.name: field for field in dataclasses.fields(Policy) if "bugs" not in field.metadata}
+"""By name."""
+
+
+def policy_of(switches: Mapping[str, Any], bugs: Iterable[str] = ()) -> Policy:
     """Check the switches of a scenario. Raises :class:`PolicyError`."""
-    known = {field.name: field for field in dataclasses.fields(Policy)}
+    known = SWITCHES
     amounts: dict[str, float] = {}
     for name, value in switches.items():
         if name not in known:
@@ -97,7 +104,7 @@ def policy_of(switches: Mapping[str, Any]) -> Policy:
         if not any(value is one or (isinstance(one, str) and value == one) for one in allowed):
             texts = ", ".join(str(one).lower() if isinstance(one, bool) else str(one) for one in allowed)
             raise PolicyError(f"policy.{name}", f"{value!r} is not one of: {texts}")
-    return Policy(**{**switches, **amounts})
+    return Policy(**{**switches, **amounts}, bugs=frozenset(bugs))
 
 
 def _amount_of(name: str, value: Any, metadata: Mapping[str, Any]) -> float:

@@ -1,0 +1,1 @@
+"""The museum: bugs of Kubernetes as scenarios, each shown and each repaired."""
