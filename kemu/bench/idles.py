@@ -13,7 +13,7 @@ import yaml
 from kemu.runlog.frames import FILE_NAME, Writer
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.scenario.playing import plays
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 
@@ -45,7 +45,7 @@ def scenario_text(nodes: int, minutes: int, heartbeats: str) -> str:
 
 async def _drive(runtime: SimRuntime, scenario: Scenario) -> dict[str, float]:
     begun, begun_cpu = time.perf_counter(), time.process_time()
-    await runner.launch(runtime, scenario, Heartbeats(scenario, "sim"))
+    await plays.launch(runtime, scenario, Heartbeats(scenario, "sim"))
     ready, ready_cpu = time.perf_counter(), time.process_time()
     await runtime.begin()
     await runtime.run_until(scenario.duration_ns)

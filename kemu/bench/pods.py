@@ -19,7 +19,7 @@ from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runtimes import Runtime
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.scenario.playing import plays
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 
@@ -95,7 +95,7 @@ async def _drive(runtime: Runtime, scenario: Scenario, watch: _Stopwatch) -> dic
 
     watch.stop = asyncio.Event()
     begun = time.perf_counter()
-    await runner.launch(runtime, scenario, Heartbeats(scenario, "sim" if type(runtime) is SimRuntime else "ray"))
+    await plays.launch(runtime, scenario, Heartbeats(scenario, "sim" if type(runtime) is SimRuntime else "ray"))
     ready = time.perf_counter()
     start, start_cpu = time.perf_counter(), time.process_time()
     await runtime.begin()
@@ -148,14 +148,14 @@ def ray_pods(nodes: int, pods: int) -> dict[str, Any]:
 FIRST_POD = """
 import sys, time
 sys.argv = ["kemu", "run", sys.argv[1], "--runtime", "sim", "--json", "--out", sys.argv[2]]
-from kemu.scenario.playing import runner
-original = runner.Recorder.__call__
+from kemu.scenario.playing import plays
+original = plays.Recorder.__call__
 def recording(self, time_ns, actor, kind, data):
     original(self, time_ns, actor, kind, data)
     if kind == "kubelet.running":
         print(time.time(), file=sys.stderr)
         sys.stderr.flush()
-runner.Recorder.__call__ = recording
+plays.Recorder.__call__ = recording
 from kemu.cli.main import main
 sys.exit(main())
 """

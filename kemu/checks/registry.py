@@ -42,22 +42,42 @@ IDS = tuple(check.id for check in ALL)
 """All ids that a scenario may name."""
 
 
+class Judge:
+    """Asks every check that is not disabled; ``within`` the limits of the scenario.
+
+    Feed it every event in order: it folds them into a history, and each check sees those of its kinds.
+    """
+
+    def __init__(self, *, disabled: Collection[str] = (), within: limits.Limits = limits.DEFAULT) -> None:
+        self._within = within
+        self._checks = [check.within(within) for check in ALL if check.id not in disabled]
+        self._listeners: dict[str, list[Callable[[int, str, str, Mapping[str, Any]], None]]] = {}
+        for check in self._checks:
+            for kind in check.kinds:
+                self._listeners.setdefault(kind, []).append(check.on_event)
+        self.history = History()
+        self._fold = self.history.feed
+
+    def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Has the signature of a ``LogSink``."""
+        self._fold(time_ns, actor, kind, data)
+        for on_event in self._listeners.get(kind, ()):
+            on_event(time_ns, actor, kind, data)
+
+    def results(self) -> list[Result]:
+        """Of all checks, when every event has been fed."""
+        return [_result(check, self.history, self._within) for check in self._checks]
+
+
 def judge(
     events: Iterable[Event], *, disabled: Collection[str] = (), within: limits.Limits = limits.DEFAULT
 ) -> tuple[History, list[Result]]:
-    """Fold the log and ask every check that is not disabled; ``within`` the limits of the scenario."""
-    checks = [check.within(within) for check in ALL if check.id not in disabled]
-    listeners: dict[str, list[Callable[[int, str, str, Mapping[str, Any]], None]]] = {}
-    for check in checks:
-        for kind in check.kinds:
-            listeners.setdefault(kind, []).append(check.on_event)
-    history = History()
-    feed = history.feed
+    """The same for a whole log."""
+    judge = Judge(disabled=disabled, within=within)
+    feed = judge.feed
     for time_ns, actor, kind, data in events:
         feed(time_ns, actor, kind, data)
-        for on_event in listeners.get(kind, ()):
-            on_event(time_ns, actor, kind, data)
-    return history, [_result(check, history, within) for check in checks]
+    return judge.history, judge.results()
 
 
 def _result(check: Check, history: History, within: limits.Limits) -> Result:

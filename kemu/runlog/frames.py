@@ -38,17 +38,10 @@ def unpack_event(payload: bytes) -> Event:
     return Event(*msgpack.unpackb(payload, raw=False, strict_map_key=False))
 
 
-class Writer:
-    """Writes a run log, and computes its digest on the way.
+class Digester:
+    """Packs events into frames, and computes the digest of the run log that they make."""
 
-    Frames are gathered in memory and written in pieces of about ``buffer_bytes``.
-    """
-
-    def __init__(self, path: Path, header: Mapping[str, Any], *, buffer_bytes: int = 1 << 20) -> None:
-        self._file: BinaryIO = path.open("wb")
-        self._file.write(MAGIC)
-        payload = msgpack.packb(dict(header), use_bin_type=True)
-        self._file.write(_FRAME.pack(len(payload), zlib.crc32(payload)) + payload)
+    def __init__(self, *, buffer_bytes: int = 1 << 20) -> None:
         self._hash = hashlib.sha256()
         self._payloads: list[bytes] = []
         """Not framed yet: that is done for many at once."""
@@ -71,15 +64,35 @@ class Writer:
             pieces = [piece for one in self._payloads for piece in (frame(len(one), crc32(one)), one)]
             data = b"".join(pieces)
             self._hash.update(data)
-            self._file.write(data)
             self._payloads.clear()
             self._size = 0
-        self._file.flush()
+            self._take(data)
+
+    def _take(self, frames: bytes) -> None:
+        """Complete frames, for whoever keeps them."""
 
     def digest(self) -> str:
         """Hexadecimal SHA-256 of all events so far."""
         self.flush()
         return self._hash.hexdigest()
+
+
+class Writer(Digester):
+    """Writes a run log, and computes its digest on the way.
+
+    Frames are gathered in memory and written in pieces of about ``buffer_bytes``.
+    """
+
+    def __init__(self, path: Path, header: Mapping[str, Any], *, buffer_bytes: int = 1 << 20) -> None:
+        super().__init__(buffer_bytes=buffer_bytes)
+        self._file: BinaryIO = path.open("wb")
+        self._file.write(MAGIC)
+        payload = msgpack.packb(dict(header), use_bin_type=True)
+        self._file.write(_FRAME.pack(len(payload), zlib.crc32(payload)) + payload)
+
+    def _take(self, frames: bytes) -> None:
+        self._file.write(frames)
+        self._file.flush()
 
     def close(self) -> str:
         """Returns the digest."""

@@ -16,7 +16,7 @@ from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.scenario.playing import plays, runner
 from kemu.scenario.playing.heartbeats import Heartbeats
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -76,19 +76,19 @@ class Play:
         scenario = loader.loads(text, overrides={"heartbeats": mode})
         folder.mkdir()
         writer = Writer(folder / FILE_NAME, {})
-        self.runtime = SimRuntime(scenario.seed, runner.Recorder(writer, scenario, None), scenario.timing)
+        self.runtime = SimRuntime(scenario.seed, plays.Recorder(writer.append, scenario), scenario.timing)
         self.read: list[tuple[float, str, Any]] = []
         recorder = self.runtime.sink
-        assert isinstance(recorder, runner.Recorder)
+        assert isinstance(recorder, plays.Recorder)
         self.runtime.run(self._play(scenario, recorder))
         writer.close()
         with Reader(folder / FILE_NAME) as log:
             self.events = [(event.time_ns, event.actor, event.kind, event.data) for event in log]
 
-    async def _play(self, scenario: Any, recorder: runner.Recorder) -> None:
+    async def _play(self, scenario: Any, recorder: plays.Recorder) -> None:
         reader = self.runtime.env("reader")
         reading = reader.spawn(self._keep_reading(clients.Client(reader, "apiserver/1"), scenario.duration_ns), "read")
-        await runner.drive(self.runtime, scenario, recorder, Heartbeats(scenario, "sim"))
+        await plays.drive(self.runtime, scenario, recorder, Heartbeats(scenario, "sim"))
         reading.cancel()
 
     async def _keep_reading(self, client: clients.Client, end_ns: int) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from kemu.runlog.frames import FILE_NAME, Writer
 from kemu.scenario.loading import loader
-from kemu.scenario.playing import heartbeats, runner
+from kemu.scenario.playing import heartbeats, judging, plays, runner
 from tests.ray import clusters
 from tests.scenarios.test_shipped import failures
 
@@ -66,7 +66,7 @@ def test_killed_cells_come_back_and_nothing_acknowledged_is_lost(address: str, t
     )
     scenario = loader.loads(SCENARIO)
     writer = Writer(tmp_path / FILE_NAME, {"runtime": "ray"})
-    recorder = runner.Recorder(writer, scenario, None)
+    recorder = plays.Recorder(writer.append, scenario)
     runtime = RayRuntime(
         1,
         recorder,
@@ -87,7 +87,7 @@ def test_killed_cells_come_back_and_nothing_acknowledged_is_lost(address: str, t
                 await asyncio.sleep(0.05)
         killed[cell] = (before.pid, runtime.cells[cell].pid)
 
-    async def main() -> runner.End:
+    async def main() -> judging.End:
         async def break_things() -> None:
             await runtime.clock.started()
             raylets.update({name: parent(endpoint.pid) for name, endpoint in runtime.cells.items()})
@@ -97,7 +97,7 @@ def test_killed_cells_come_back_and_nothing_acknowledged_is_lost(address: str, t
             await kill("control")
 
         breaking = asyncio.create_task(break_things())
-        end = await runner.drive(runtime, scenario, recorder, heartbeats.Heartbeats(scenario, "ray"))
+        end = await plays.drive(runtime, scenario, recorder, heartbeats.Heartbeats(scenario, "ray"))
         await breaking
         return end
 
@@ -105,7 +105,7 @@ def test_killed_cells_come_back_and_nothing_acknowledged_is_lost(address: str, t
         end = runtime.run(main())
     finally:
         writer.close()
-    verdict, _ = runner.judge(scenario, tmp_path, end)
+    verdict = runner.judge(scenario, tmp_path, end).data("ray", "")
     assert set(killed) == {"kubelets", "control"}
     assert len({raylets["control"], raylets["schedulers"], raylets["kubelets"]}) == 3, raylets
     assert raylets["kubelets"] == raylets["kubelets-1"]

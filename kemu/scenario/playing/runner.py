@@ -1,21 +1,15 @@
-"""Runs a scenario: builds the cluster, lets time pass, judges, and leaves a run folder.
+"""Runs a scenario, judges it, and leaves a run folder.
 
     result = run(scenario, Options(out=Path("runs/race")))
     print(result.verdict["verdict"], result.verdict["digest"])
 
-The order of a run: store, API servers; the user's set-up (namespaces, priority classes, manifests); kubelets, which
-register their nodes and take over the pods that run there already; schedulers. Then the clock starts at 0, and events,
-workloads and faults come in their time. The run ends at its duration, when ``until`` holds, or when nothing can happen
-any more.
-
-Neighbours: :mod:`plans` (which actors), :mod:`faults` (chaos), :mod:`verdicts` (judging), :mod:`kemu.runlog`.
+Neighbours: :mod:`plays` (the run itself), :mod:`judging` (its verdict), :mod:`kemu.runlog`;
+:mod:`kemu.exploration.executions` runs scenarios in memory.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import dataclasses
 import gc
 import hashlib
 import json
@@ -29,39 +23,26 @@ from pathlib import Path
 from typing import Any
 
 import kemu
-from kemu.checks import costs, registry
-from kemu.checks.counters import COUNTERS, counts
+from kemu.checks.counters import COUNTERS
 from kemu.checks.history import History
-from kemu.checks.limits import Limits
-from kemu.checks.results import Result
 from kemu.checks.scheduling import waiting
-from kemu.errors import ActorFailed, KemuError, ScenarioError, SimulationError
-from kemu.faults.hits import CHAOS
+from kemu.errors import KemuError, SimulationError
 from kemu.faults.kinds import KINDS
 from kemu.runlog.frames import FILE_NAME, MAGIC, Reader, Writer
-from kemu.runtime.env import EPOCH_UNIX_S, SECOND_NS
+from kemu.runtime.env import EPOCH_UNIX_S
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario import evidence, verdicts
 from kemu.scenario.expectations import Comparison, Expectation
-from kemu.scenario.loading import clusters, controllers, loader, references
-from kemu.scenario.playing import plans, workloads
-from kemu.scenario.playing.faults import Chaos
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import judging, plans, plays
 from kemu.scenario.playing.heartbeats import Heartbeats
-from kemu.scenario.playing.operators import OPERATOR, Operator
-from kemu.scenario.scenarios import OF_MACHINES, Scenario
+from kemu.scenario.scenarios import Scenario
 
 SCENARIO_FILE = "scenario.yaml"
 VERDICT_FILE = "verdict.json"
 CELLS = "cells"
 _MADE = (SCENARIO_FILE, FILE_NAME, VERDICT_FILE, CELLS)
 """What stands in a run folder."""
-
-Progress = Callable[[int, int, Mapping[str, int]], None]
-"""Called now and then with the virtual time in ns, the duration in ns, and the events of the run log by kind."""
-
-BUSY_S = 10.0
-"""Of real time, in which a machine that is busy with a run on Ray may deliver nothing."""
-PROGRESS_EVERY_EVENTS = 500
 
 
 @dataclass(frozen=True)
@@ -74,7 +55,7 @@ class Options:
     """``sim`` or ``ray``; empty: as the scenario says."""
     speed: float = 0.0
     """Virtual seconds for each real one (``ray``); 0: as the scenario says."""
-    progress: Progress | None = None
+    progress: plays.Progress | None = None
     ray: Mapping[str, Any] = field(default_factory=dict)
     """More arguments for :class:`kemu.runtime.ray.driver.runtime.RayRuntime`."""
     most_events: int = 0
@@ -97,66 +78,14 @@ class RunResult:
     """What became of the traces that were sent while it ran."""
 
 
-@dataclass
-class End:
-    reason: str
-    """``idle deadline stopped interrupted``."""
-    now_ns: int
-
-
-class Recorder:
-    """The sink of a run: writes the log, counts, and watches for ``until``."""
-
-    def __init__(self, writer: Writer, scenario: Scenario, progress: Progress | None, most_events: int = 0) -> None:
-        self._append = writer.append
-        self._most_events = most_events
-        self._progress = progress
-        self._duration_ns = scenario.duration_ns
-        self._until = scenario.until
-        self._meant = {} if scenario.until is None else meant(scenario, scenario.duration_ns)
-        # Faults can undo changes, so they are kept where there are any.
-        self._history = History(keep_changes=bool(scenario.chaos)) if scenario.until is not None else None
-        self.kinds: dict[str, int] = {}
-        self.stop: asyncio.Event | None = None
-        """Set when ``until`` holds."""
-        self._events = 0
-
-    def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        self._append(time_ns, actor, kind, data)
-        self.kinds[kind] = self.kinds.get(kind, 0) + 1
-        self._events += 1
-        if self._events > self._most_events > 0 and self.stop is not None:
-            self.stop.set()
-        if self._history is not None:
-            self._history.feed(time_ns, actor, kind, data)
-            if kind in _MAY_DECIDE and verdicts.happened(self._until, self._history, self._meant):  # type: ignore[arg-type]
-                self._history = None
-                if self.stop is not None:
-                    self.stop.set()
-        if self._progress is not None and self._events % PROGRESS_EVERY_EVENTS == 0:
-            self._progress(time_ns, self._duration_ns, self.kinds)
-
-
-_MAY_DECIDE = frozenset(
-    (
-        "store.txn", "sched.attempt", "sched.victim", "sched.bind", "rescheduler.victim",
-        "kubelet.admit", "kubelet.oom_killed", "kubelet.preempting", "kubelet.terminated", "kubelet.finished",
-        "machine.off", "actor.stopped",
-    )
-)  # fmt: skip
-
-
 def run(scenario: Scenario, options: Options) -> RunResult:
     """Run a scenario without a matrix (or one variant of it) and judge it.
 
     Raises SimulationError when the run itself broke; the run folder then holds the log as far as it went.
     """
     runtime_name = options.runtime or scenario.runtime
-    if scenario.store_etcd and runtime_name == "sim":
-        raise KemuError("a real etcd is outside of virtual time: store.etcd needs --runtime ray")
-    outside = clusters.outside_extenders(scenario)
-    if outside and runtime_name == "sim":
-        raise KemuError(f"{outside[0]} is outside of virtual time: an extender of that address needs --runtime ray")
+    if runtime_name == "sim":
+        plays.refuse_what_sim_cannot(scenario)
     for fault in scenario.chaos if runtime_name == "ray" else ():
         reason = KINDS[fault.what].not_on_ray
         if reason:
@@ -175,34 +104,19 @@ def run(scenario: Scenario, options: Options) -> RunResult:
         header["speed"] = options.speed or scenario.speed
     begun = time.perf_counter()
     writer = Writer(folder / FILE_NAME, header)
-    recorder = Recorder(writer, scenario, options.progress, options.most_events)
+    recorder = plays.Recorder(writer.append, scenario, options.progress, options.most_events)
     runtime: Runtime | None = None
     try:
         runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
-        end = runtime.run(drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name)))
-    except ActorFailed as error:
-        # A manifest that the API server refuses is a mistake in the scenario, whichever actor reports it.
-        if isinstance(error.__cause__, ScenarioError):
-            raise error.__cause__ from None
-        raise
+        end = plays.run(runtime, plays.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name)))
     finally:
         gc.unfreeze()
         digest = writer.close()
     wall_s = time.perf_counter() - begun
-    verdict, history = judge(scenario, folder, end)
-    verdict = {
-        "scenario": scenario.name,
-        "runtime": runtime_name,
-        "seed": scenario.seed,
-        "digest": digest,
-        **verdict,
-        "virtual_s": round(end.now_ns / SECOND_NS, 6),
-        "wall_s": round(wall_s, 3),
-        "ended": end.reason,
-        "run": str(options.out),
-    }
+    judged = judge(scenario, folder, end)
+    verdict = {**judged.data(runtime_name, digest), "wall_s": round(wall_s, 3), "run": str(options.out)}
     (folder / VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
-    return RunResult(scenario, {}, folder, verdict, history, str(getattr(runtime, "trace_report", None) or ""))
+    return RunResult(scenario, {}, folder, verdict, judged.history, str(getattr(runtime, "trace_report", None) or ""))
 
 
 def _prepare(out: Path, scenario: Scenario) -> Path:
@@ -249,7 +163,7 @@ _VARIANT = re.compile(r"variant-([0-9]+)", re.ASCII)
 
 
 def _runtime(
-    name: str, scenario: Scenario, options: Options, folder: Path, recorder: Recorder, epoch_unix_s: int
+    name: str, scenario: Scenario, options: Options, folder: Path, recorder: plays.Recorder, epoch_unix_s: int
 ) -> Runtime:
     # Imported on use: the sim starts without Ray, and Ray's cells without the sim.
     if name == "sim":
@@ -279,115 +193,14 @@ def _runtime(
     )
 
 
-async def launch(runtime: Runtime, scenario: Scenario, beats: Heartbeats) -> list[str]:
-    """Set up: start all actors, stage by stage. Returns their names."""
-    roster: list[str] = []
-    for stage in (
-        plans.store(scenario),
-        plans.apiservers(scenario),
-        plans.user(scenario),
-        plans.kubelets(scenario, beats),
-        plans.extenders(scenario),
-        plans.schedulers(scenario),
-        plans.controllers(scenario, beats),
-    ):
-        await runtime.launch(stage)
-        roster.extend(spec.name for spec in stage)
-    # These objects live as long as the run: the garbage collector need not check them again and again.
-    gc.collect()
-    gc.freeze()
-    return roster
-
-
-async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder, beats: Heartbeats) -> End:
-    roster = await launch(runtime, scenario, beats)
-    await runtime.begin()
-    recorder.stop = asyncio.Event()
-    operator = Operator(runtime, scenario, roster, beats)
-    chaos = Chaos(runtime, scenario.seed, roster, operator.machines)
-    tasks = [runtime.env(CHAOS).spawn(chaos.carry_out(fault), fault.id) for fault in scenario.chaos]
-    tasks += [
-        runtime.env(OPERATOR).spawn(operator.carry_out(event), f"event {event.index}")
-        for event in scenario.events
-        if event.what in OF_MACHINES
-    ]
-    try:
-        reason = await runtime.run_until(scenario.duration_ns, stop=recorder.stop, until_idle=True)
-    finally:
-        for task in tasks:
-            task.cancel()
-    now_ns = runtime.clock.now_ns()
-    runtime.env(OPERATOR).log("run.ended", {"reason": reason, **({} if runtime.idle_is_still else {"still": False})})
-    await runtime.shutdown()
-    return End(reason, now_ns)
-
-
-def judge(scenario: Scenario, folder: Path, end: End) -> tuple[dict[str, Any], History]:
-    """Checks, expectations, counters and waiting times of a recorded run."""
+def judge(scenario: Scenario, folder: Path, end: judging.End) -> judging.Judged:
+    """Judge a recorded run from its log."""
     with Reader(folder / FILE_NAME) as reader:
-        history, checks = registry.judge(
-            reader,
-            disabled=scenario.checks.disabled,
-            within=_limits(scenario, reader.header),
-        )
-    history.now_ns = max(history.now_ns, end.now_ns)
-    outcome = verdicts.Outcome(
-        history,
-        checks,
-        end.now_ns,
-        finished=end.reason != "interrupted",
-        idle=end.reason == "idle",
-        meant=meant(scenario, end.now_ns),
-    )
-    judgements = [verdicts.judge(expectation, outcome) for expectation in scenario.expectations]
-    verdict = verdicts.overall(verdicts.countable(checks, scenario.expectations), judgements)
-    if (end.reason == "interrupted" and verdict == "holds") or history.gaps:
-        # What is missing from the log may be what a check misses, or what would have shown a fault.
-        verdict = "unknown"
-    data = {
-        "verdict": verdict,
-        **({"incomplete": history.gaps} if history.gaps else {}),
-        "expectations": [verdicts.as_data(judgement) for judgement in judgements],
-        "checks": [_check_data(check) for check in checks],
-        "counts": counts(history),
-        "faults": _faults(history),
-        "refused": dict(history.refused.most_common()),
-        "waiting": waiting.summary(waiting.waits(history)),
-        "costs": costs.summary(history),
-    }
-    return data, history
-
-
-def _limits(scenario: Scenario, header: Mapping[str, Any]) -> Limits:
-    """What the scenario asks of the checks, and what they have to know of it."""
-    schedulers = scenario.schedulers
-    return dataclasses.replace(
-        scenario.checks.limits,
-        node_eviction_rate=controllers.node_eviction_rate(scenario),
-        max_watch_delay_ns=_max_watch_delay_ns(scenario, header),
-        rank_by_qos=tuple(
-            name
-            for scheduler in schedulers
-            if scheduler.policy.get("victimOrder") == "qos"
-            for name in references.profile_names(scheduler)
-        ),
-        own_queues=any(clusters.has_its_own_queue(scheduler) for scheduler in schedulers),
-    )
-
-
-def meant(scenario: Scenario, end_ns: int) -> dict[str, int]:
-    """How many pods each workload means to create before that time, replacements apart."""
-    return {each.name: workloads.due_before(each, scenario.seed, end_ns) for each in scenario.workloads}
-
-
-def _faults(history: History) -> dict[str, dict[str, Any]]:
-    """By kind: how often it happened, when first, and how many actors and links it hit."""
-    found: dict[str, dict[str, Any]] = {}
-    for fault in history.faults:
-        one = found.setdefault(fault.what, {"count": 0, "first_s": round(fault.begin_ns / SECOND_NS, 6), "hit": 0})
-        one["count"] += 1
-        one["hit"] += len(fault.hits)
-    return found
+        judge = judging.Judge(scenario, reader.header.get("speed", 0.0))
+        feed = judge.feed
+        for time_ns, actor, kind, data in reader:
+            feed(time_ns, actor, kind, data)
+    return judge.conclude(end)
 
 
 def _all_faults(results: Sequence[RunResult]) -> dict[str, dict[str, Any]]:
@@ -400,26 +213,6 @@ def _all_faults(results: Sequence[RunResult]) -> dict[str, dict[str, Any]]:
             before["first_s"] = min(before["first_s"], one["first_s"])
             before["hit"] += one["hit"]
     return found
-
-
-def _max_watch_delay_ns(scenario: Scenario, header: Mapping[str, Any]) -> int:
-    """Beyond what the scenario itself makes late: caches that lag, and keepalive that takes its time to notice a dead
-    connection. On Ray the machine may be busy for a few seconds of real time."""
-    timing = scenario.timing
-    keepalive_s = timing.get("keepaliveTime", 0.0) + timing.get("keepaliveTimeout", 0.0)
-    lag_ns = int((scenario.cache_lag_s + keepalive_s) * SECOND_NS)
-    busy_ns = int(BUSY_S * header.get("speed", 0) * SECOND_NS)
-    return lag_ns + max(scenario.checks.limits.max_watch_delay_ns, busy_ns)
-
-
-def _check_data(check: Result) -> dict[str, Any]:
-    return {
-        "id": check.id,
-        "holds": check.holds,
-        "detail": check.detail,
-        "detector": check.detector,
-        "asked": check.asked,
-    }
 
 
 # A matrix -----------------------------------------------------------------------------------------------------------
@@ -514,4 +307,4 @@ def _compare(scenario: Scenario, expectation: Expectation, results: Sequence[Run
     return verdicts.compare(expectation, side(subject.of), side(subject.times_that_of))
 
 
-__all__ = ["Options", "RunResult", "SimulationError", "combine", "judge", "launch", "run", "run_all", "variant_name"]
+__all__ = ["Options", "RunResult", "SimulationError", "combine", "judge", "run", "run_all", "variant_name"]

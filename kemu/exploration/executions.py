@@ -1,0 +1,171 @@
+"""One run of a scenario in memory: nothing is read from disk and nothing written.
+
+    execution = execute(scenario)
+    print(execution.outcome, execution.digest)
+    for failure in execution.failures:
+        print(failure.id, failure.detail)
+
+It is the run that ``kemu run`` would make on sim, with the same digest: both play through
+:mod:`kemu.scenario.playing.plays` and judge with :mod:`kemu.scenario.playing.judging`. Here the checks see each event
+as it comes. What most runs of a search are not asked for (counters, costs, waiting times) is computed on demand.
+
+Neighbours: :mod:`causes` makes failures comparable; :mod:`kemu.scenario.playing.runner` leaves a run folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import msgpack
+
+from kemu.checks.history import History
+from kemu.errors import SimulationError
+from kemu.exploration import causes
+from kemu.runlog.frames import Digester, Event, unpack_event
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.scenario.playing import judging, plays
+from kemu.scenario.playing.heartbeats import Heartbeats
+from kemu.scenario.scenarios import Scenario
+
+FAILS, UNKNOWN, HOLDS = "fails", "unknown", "holds"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A check or an expectation that makes the verdict of a run fail, or the error with which the run broke."""
+
+    id: str
+    """Of the check or expectation; ``the-run-broke`` for an error."""
+    detail: str
+    cause: str
+    """The detail without the particulars of the run: equal causes are equal."""
+
+
+BROKEN = "the-run-broke"
+
+
+class Execution:
+    """A run that is over."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        digest: str,
+        judged: judging.Judged,
+        *,
+        error: SimulationError | None = None,
+        payloads: list[bytes] | None = None,
+        deviations: tuple[Any, ...] = (),
+    ) -> None:
+        self.scenario = scenario
+        self.digest = digest
+        """As in the verdict of ``kemu run``."""
+        self.judged = judged
+        self.error = error
+        """With which the run itself broke: an actor that failed, a deadlock, a livelock."""
+        self.deviations = deviations
+        """What the chooser did, as holds: the scenario with them runs the same without the chooser."""
+        self._payloads = payloads
+
+    @property
+    def history(self) -> History:
+        return self.judged.history
+
+    @property
+    def outcome(self) -> str:
+        """``holds fails unknown``: that of the verdict."""
+        return self.judged.verdict if self.error is None else FAILS
+
+    @cached_property
+    def verdict(self) -> dict[str, Any]:
+        """What ``kemu run --json`` prints, without ``run`` and ``wall_s``; and ``error``, where the run broke."""
+        data = self.judged.data("sim", self.digest)
+        return data if self.error is None else {**data, "verdict": FAILS, "error": _told(self.error)}
+
+    @cached_property
+    def failures(self) -> tuple[Failure, ...]:
+        """Empty unless the verdict is ``fails``."""
+        if self.outcome != FAILS:
+            return ()
+        names = causes.Names(self.scenario.resolved, self.history)
+        found = []
+        if self.error is not None:
+            text = _told(self.error)
+            found.append(Failure(BROKEN, text, causes.of_expectation(text, names)))
+        found += [
+            Failure(check.id, check.detail, causes.of_check(check.detail, names))
+            for check in self.judged.countable
+            if check.holds is False
+        ]
+        found += [
+            Failure(one.id, one.detail, causes.of_expectation(one.detail, names))
+            for one in self.judged.judgements
+            if one.holds is False
+        ]
+        return tuple(found)
+
+    @cached_property
+    def events(self) -> list[Event]:
+        """The run log. Raises ValueError where it was not kept."""
+        if self._payloads is None:
+            raise ValueError("the run log was not kept: execute(…, keep_log=True)")
+        return [unpack_event(payload) for payload in self._payloads]
+
+
+def execute(scenario: Scenario, *, chooser: Any = None, keep_log: bool = False) -> Execution:
+    """Run a scenario without a matrix (or one variant of it), whatever runtime it names.
+
+    Raises ScenarioError and KemuError for what cannot be run at all. A run that breaks is an execution that fails.
+    """
+    plays.refuse_what_sim_cannot(scenario)
+    judge = judging.Judge(scenario)
+    log = _Log(judge, keep_log)
+    recorder = plays.Recorder(log.take, scenario, history=judge.history)
+    steering: dict[str, Any] = {} if chooser is None else {"chooser": chooser}
+    runtime = SimRuntime(scenario.seed, recorder, scenario.timing, **steering)
+    error = None
+    try:
+        end = plays.run(runtime, _drive(runtime, scenario, recorder))
+    except SimulationError as found:
+        error = found
+        end = judging.End("interrupted", judge.history.now_ns)
+    return Execution(
+        scenario,
+        log.digester.digest(),
+        judge.conclude(end),
+        error=error,
+        payloads=log.payloads,
+    )
+
+
+async def _drive(runtime: SimRuntime, scenario: Scenario, recorder: plays.Recorder) -> judging.End:
+    beats = Heartbeats(scenario, "sim")
+    roster = await plays.start(runtime, scenario, beats)
+    return await plays.play(runtime, scenario, recorder, beats, roster)
+
+
+class _Log:
+    """Digests events, and lets the judge see them."""
+
+    def __init__(self, judge: judging.Judge, keep: bool) -> None:
+        self.digester = Digester()
+        self.payloads: list[bytes] | None = [] if keep else None
+        self._append = self.digester.append
+        self._feed = judge.feed
+
+    def take(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        # First what the digest covers: whoever changes data later must change neither that nor what the judge saw.
+        self._append(time_ns, actor, kind, data)
+        if self.payloads is not None:
+            self.payloads.append(msgpack.packb((time_ns, actor, kind, data), use_bin_type=True))
+        self._feed(time_ns, actor, kind, data)
+
+
+def _told(error: SimulationError) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+__all__ = ["BROKEN", "Execution", "Failure", "execute"]

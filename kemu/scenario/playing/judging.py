@@ -1,0 +1,170 @@
+"""Judges a run: feeds its events to the checks as they come, then judges what the scenario expects.
+
+    judge = Judge(scenario)
+    for event in log:
+        judge.feed(*event)
+    judged = judge.conclude(end)
+    print(judged.verdict, judged.data("sim", digest))
+
+Role: between :mod:`kemu.checks` and :mod:`kemu.scenario.verdicts` on one side, and whoever has the events on the other:
+:mod:`runner` reads them from a run log, :mod:`kemu.exploration.executions` judges while it runs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from kemu.checks import costs, registry
+from kemu.checks.counters import counts
+from kemu.checks.history import History
+from kemu.checks.limits import Limits
+from kemu.checks.results import Result
+from kemu.checks.scheduling import waiting
+from kemu.runtime.env import SECOND_NS
+from kemu.scenario import verdicts
+from kemu.scenario.loading import clusters, controllers, references
+from kemu.scenario.playing import workloads
+from kemu.scenario.scenarios import Scenario
+
+BUSY_S = 10.0
+"""Of real time, in which a machine that is busy with a run on Ray may deliver nothing."""
+
+
+@dataclass
+class End:
+    """How a run ended."""
+
+    reason: str
+    """``idle deadline stopped interrupted``."""
+    now_ns: int
+
+
+class Judge:
+    """Of one run. ``speed``: virtual seconds for each real one; 0 in virtual time."""
+
+    def __init__(self, scenario: Scenario, speed: float = 0.0) -> None:
+        self._scenario = scenario
+        self._checks = registry.Judge(disabled=scenario.checks.disabled, within=_limits(scenario, speed))
+        self.history = self._checks.history
+        """Of the events so far."""
+        self.feed = self._checks.feed
+        """Takes the next event; a ``LogSink``."""
+
+    def conclude(self, end: End) -> Judged:
+        """When every event has been fed."""
+        history = self.history
+        checks = self._checks.results()
+        history.now_ns = max(history.now_ns, end.now_ns)
+        scenario = self._scenario
+        outcome = verdicts.Outcome(
+            history,
+            checks,
+            end.now_ns,
+            finished=end.reason != "interrupted",
+            idle=end.reason == "idle",
+            meant=meant(scenario, end.now_ns),
+        )
+        judgements = [verdicts.judge(expectation, outcome) for expectation in scenario.expectations]
+        return Judged(scenario, end, history, checks, judgements)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A run and what was found in it."""
+
+    scenario: Scenario
+    end: End
+    history: History
+    checks: list[Result]
+    judgements: list[verdicts.Judgement]
+
+    @cached_property
+    def countable(self) -> list[Result]:
+        """The checks that change the verdict by themselves."""
+        return verdicts.countable(self.checks, self.scenario.expectations)
+
+    @cached_property
+    def verdict(self) -> str:
+        """``holds fails unknown``"""
+        verdict = verdicts.overall(self.countable, self.judgements)
+        if (self.end.reason == "interrupted" and verdict == "holds") or self.history.gaps:
+            # What is missing from the log may be what a check misses, or what would have shown a fault.
+            return "unknown"
+        return verdict
+
+    def data(self, runtime: str, digest: str) -> dict[str, Any]:
+        """What verdict.json says of the run itself: verdict, expectations, checks, counters, waiting times, costs."""
+        history = self.history
+        return {
+            "scenario": self.scenario.name,
+            "runtime": runtime,
+            "seed": self.scenario.seed,
+            "digest": digest,
+            "verdict": self.verdict,
+            **({"incomplete": history.gaps} if history.gaps else {}),
+            "expectations": [verdicts.as_data(judgement) for judgement in self.judgements],
+            "checks": [_check_data(check) for check in self.checks],
+            "counts": counts(history),
+            "faults": _faults(history),
+            "refused": dict(history.refused.most_common()),
+            "waiting": waiting.summary(waiting.waits(history)),
+            "costs": costs.summary(history),
+            "virtual_s": round(self.end.now_ns / SECOND_NS, 6),
+            "ended": self.end.reason,
+        }
+
+
+def _limits(scenario: Scenario, speed: float) -> Limits:
+    """What the scenario asks of the checks, and what they have to know of it."""
+    schedulers = scenario.schedulers
+    return dataclasses.replace(
+        scenario.checks.limits,
+        node_eviction_rate=controllers.node_eviction_rate(scenario),
+        max_watch_delay_ns=_max_watch_delay_ns(scenario, speed),
+        rank_by_qos=tuple(
+            name
+            for scheduler in schedulers
+            if scheduler.policy.get("victimOrder") == "qos"
+            for name in references.profile_names(scheduler)
+        ),
+        own_queues=any(clusters.has_its_own_queue(scheduler) for scheduler in schedulers),
+    )
+
+
+def meant(scenario: Scenario, end_ns: int) -> dict[str, int]:
+    """How many pods each workload means to create before that time, replacements apart."""
+    return {each.name: workloads.due_before(each, scenario.seed, end_ns) for each in scenario.workloads}
+
+
+def _faults(history: History) -> dict[str, dict[str, Any]]:
+    """By kind: how often it happened, when first, and how many actors and links it hit."""
+    found: dict[str, dict[str, Any]] = {}
+    for fault in history.faults:
+        one = found.setdefault(fault.what, {"count": 0, "first_s": round(fault.begin_ns / SECOND_NS, 6), "hit": 0})
+        one["count"] += 1
+        one["hit"] += len(fault.hits)
+    return found
+
+
+def _max_watch_delay_ns(scenario: Scenario, speed: float) -> int:
+    """Beyond what the scenario itself makes late: caches that lag, and keepalive that takes its time to notice a dead
+    connection. On Ray the machine may be busy for a few seconds of real time."""
+    timing = scenario.timing
+    keepalive_s = timing.get("keepaliveTime", 0.0) + timing.get("keepaliveTimeout", 0.0)
+    lag_ns = int((scenario.cache_lag_s + keepalive_s) * SECOND_NS)
+    busy_ns = int(BUSY_S * speed * SECOND_NS)
+    return lag_ns + max(scenario.checks.limits.max_watch_delay_ns, busy_ns)
+
+
+def _check_data(check: Result) -> Mapping[str, Any]:
+    return {
+        "id": check.id,
+        "holds": check.holds,
+        "detail": check.detail,
+        "detector": check.detector,
+        "asked": check.asked,
+    }

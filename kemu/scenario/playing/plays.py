@@ -1,0 +1,166 @@
+"""Plays a scenario on a runtime: starts its actors, lets time pass, and says how it ended.
+
+    recorder = Recorder(writer.append, scenario)
+    end = run(runtime, drive(runtime, scenario, recorder, Heartbeats(scenario, "sim")))
+
+The order of a run: store, API servers; the user's set-up (namespaces, priority classes, manifests); kubelets, which
+register their nodes and take over the pods that run there already; schedulers. Then the clock starts at 0, and events,
+workloads and faults come in their time. The run ends at its duration, when ``until`` holds, or when nothing can happen
+any more.
+
+Neighbours: :mod:`plans` (which actors), :mod:`faults` (chaos), :mod:`judging` (what came of it); :mod:`runner` plays
+into a run folder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from kemu.checks.history import History
+from kemu.errors import ActorFailed, KemuError, ScenarioError
+from kemu.faults.hits import CHAOS
+from kemu.runtime.env import LogSink
+from kemu.runtime.runtimes import Runtime
+from kemu.scenario import verdicts
+from kemu.scenario.loading import clusters
+from kemu.scenario.playing import judging, plans
+from kemu.scenario.playing.faults import Chaos
+from kemu.scenario.playing.heartbeats import Heartbeats
+from kemu.scenario.playing.operators import OPERATOR, Operator
+from kemu.scenario.scenarios import OF_MACHINES, Scenario
+
+Progress = Callable[[int, int, Mapping[str, int]], None]
+"""Called now and then with the virtual time in ns, the duration in ns, and the events of the run log by kind."""
+
+PROGRESS_EVERY_EVENTS = 500
+
+
+class Recorder:
+    """The sink of a run: passes events on, counts them, and watches for ``until``."""
+
+    def __init__(
+        self,
+        append: LogSink,
+        scenario: Scenario,
+        progress: Progress | None = None,
+        most_events: int = 0,
+        history: History | None = None,
+    ) -> None:
+        """``history``: one that ``append`` feeds, for ``until`` to look at; without it the recorder folds its own."""
+        self._append = append
+        self._most_events = most_events
+        self._progress = progress
+        self._duration_ns = scenario.duration_ns
+        self._until = scenario.until
+        self._meant = {} if scenario.until is None else judging.meant(scenario, scenario.duration_ns)
+        self._feeds = history is None
+        # Faults can undo changes, so they are kept where there are any.
+        self._history = (history or History(keep_changes=bool(scenario.chaos))) if scenario.until is not None else None
+        self.kinds: dict[str, int] = {}
+        self.stop: asyncio.Event | None = None
+        """Set when ``until`` holds."""
+        self._events = 0
+
+    def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        self._append(time_ns, actor, kind, data)
+        self.kinds[kind] = self.kinds.get(kind, 0) + 1
+        self._events += 1
+        if self._events > self._most_events > 0 and self.stop is not None:
+            self.stop.set()
+        if self._history is not None:
+            if self._feeds:
+                self._history.feed(time_ns, actor, kind, data)
+            if kind in _MAY_DECIDE and verdicts.happened(self._until, self._history, self._meant):  # type: ignore[arg-type]
+                self._history = None
+                if self.stop is not None:
+                    self.stop.set()
+        if self._progress is not None and self._events % PROGRESS_EVERY_EVENTS == 0:
+            self._progress(time_ns, self._duration_ns, self.kinds)
+
+
+_MAY_DECIDE = frozenset(
+    (
+        "store.txn", "sched.attempt", "sched.victim", "sched.bind", "rescheduler.victim",
+        "kubelet.admit", "kubelet.oom_killed", "kubelet.preempting", "kubelet.terminated", "kubelet.finished",
+        "machine.off", "actor.stopped",
+    )
+)  # fmt: skip
+
+
+def refuse_what_sim_cannot(scenario: Scenario) -> None:
+    """Raises KemuError for a scenario that needs something from outside of virtual time."""
+    if scenario.store_etcd:
+        raise KemuError("a real etcd is outside of virtual time: store.etcd needs --runtime ray")
+    outside = clusters.outside_extenders(scenario)
+    if outside:
+        raise KemuError(f"{outside[0]} is outside of virtual time: an extender of that address needs --runtime ray")
+
+
+def run(runtime: Runtime, playing: Coroutine[Any, Any, judging.End]) -> judging.End:
+    """Run to the end. Raises SimulationError when the run itself broke."""
+    try:
+        return runtime.run(playing)
+    except ActorFailed as error:
+        # A manifest that the API server refuses is a mistake in the scenario, whichever actor reports it.
+        if isinstance(error.__cause__, ScenarioError):
+            raise error.__cause__ from None
+        raise
+
+
+async def start(runtime: Runtime, scenario: Scenario, beats: Heartbeats) -> list[str]:
+    """Set up: start all actors, stage by stage. Returns their names."""
+    roster: list[str] = []
+    for stage in (
+        plans.store(scenario),
+        plans.apiservers(scenario),
+        plans.user(scenario),
+        plans.kubelets(scenario, beats),
+        plans.extenders(scenario),
+        plans.schedulers(scenario),
+        plans.controllers(scenario, beats),
+    ):
+        await runtime.launch(stage)
+        roster.extend(spec.name for spec in stage)
+    return roster
+
+
+async def launch(runtime: Runtime, scenario: Scenario, beats: Heartbeats) -> list[str]:
+    """:func:`start`, for a run that is long enough to spare the garbage collector what lives to its end."""
+    roster = await start(runtime, scenario, beats)
+    gc.collect()
+    gc.freeze()
+    return roster
+
+
+async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder, beats: Heartbeats) -> judging.End:
+    """The whole run."""
+    roster = await launch(runtime, scenario, beats)
+    return await play(runtime, scenario, recorder, beats, roster)
+
+
+async def play(
+    runtime: Runtime, scenario: Scenario, recorder: Recorder, beats: Heartbeats, roster: list[str]
+) -> judging.End:
+    """From the time 0 to the end; the actors of ``roster`` stand ready."""
+    await runtime.begin()
+    recorder.stop = asyncio.Event()
+    operator = Operator(runtime, scenario, roster, beats)
+    chaos = Chaos(runtime, scenario.seed, roster, operator.machines)
+    tasks = [runtime.env(CHAOS).spawn(chaos.carry_out(fault), fault.id) for fault in scenario.chaos]
+    tasks += [
+        runtime.env(OPERATOR).spawn(operator.carry_out(event), f"event {event.index}")
+        for event in scenario.events
+        if event.what in OF_MACHINES
+    ]
+    try:
+        reason = await runtime.run_until(scenario.duration_ns, stop=recorder.stop, until_idle=True)
+    finally:
+        for task in tasks:
+            task.cancel()
+    now_ns = runtime.clock.now_ns()
+    runtime.env(OPERATOR).log("run.ended", {"reason": reason, **({} if runtime.idle_is_still else {"still": False})})
+    await runtime.shutdown()
+    return judging.End(reason, now_ns)
