@@ -13,8 +13,10 @@ A plain number, or a mapping with one key::
 from __future__ import annotations
 
 import abc
+import bisect
 import math
 import random
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,12 +45,22 @@ class Distribution(abc.ABC):
     @abc.abstractmethod
     def draw(self, stream: random.Random) -> float: ...
 
+    @abc.abstractmethod
+    def quantile(self, share: float) -> float:
+        """The number that this share of all draws does not exceed; ``share`` in [0, 1).
+
+        For streams in which each number must take one draw, and no more.
+        """
+
 
 @dataclass(frozen=True)
 class Constant(Distribution):
     constant: float
 
     def draw(self, stream: random.Random) -> float:
+        return self.constant
+
+    def quantile(self, share: float) -> float:
         return self.constant
 
 
@@ -60,6 +72,9 @@ class Uniform(Distribution):
     def draw(self, stream: random.Random) -> float:
         return stream.uniform(self.low, self.high)
 
+    def quantile(self, share: float) -> float:
+        return self.low + (self.high - self.low) * share
+
 
 @dataclass(frozen=True)
 class Exponential(Distribution):
@@ -67,6 +82,9 @@ class Exponential(Distribution):
 
     def draw(self, stream: random.Random) -> float:
         return stream.expovariate(1.0) * self.mean
+
+    def quantile(self, share: float) -> float:
+        return -math.log1p(-share) * self.mean
 
 
 @dataclass(frozen=True)
@@ -84,6 +102,13 @@ class Normal(Distribution):
                 return number
         return self.low
 
+    def quantile(self, share: float) -> float:
+        if self.sd == 0:
+            return self.mean
+        normal = statistics.NormalDist(self.mean, self.sd)
+        below = normal.cdf(self.low) if self.low > -math.inf else 0.0
+        return max(self.low, normal.inv_cdf(_inner(below + (1 - below) * share)))
+
 
 @dataclass(frozen=True)
 class LogNormal(Distribution):
@@ -93,6 +118,9 @@ class LogNormal(Distribution):
     def draw(self, stream: random.Random) -> float:
         return math.exp(stream.gauss(self.mu, self.sigma))
 
+    def quantile(self, share: float) -> float:
+        return math.exp(self.mu + self.sigma * _STANDARD.inv_cdf(_inner(share)))
+
 
 @dataclass(frozen=True)
 class Choice(Distribution):
@@ -101,6 +129,18 @@ class Choice(Distribution):
 
     def draw(self, stream: random.Random) -> float:
         return stream.choices(self.values, cum_weights=self.cumulative_weights)[0]
+
+    def quantile(self, share: float) -> float:
+        place = bisect.bisect(self.cumulative_weights, share * self.cumulative_weights[-1])
+        return self.values[min(place, len(self.values) - 1)]
+
+
+_STANDARD = statistics.NormalDist()
+
+
+def _inner(share: float) -> float:
+    """Within (0, 1), where quantiles are finite."""
+    return min(max(share, 2.0**-53), 1 - 2.0**-53)
 
 
 def parse(data: Any, *, number: Callable[[Any], float] | None = None, minimum: float | None = 0.0) -> Distribution:

@@ -16,6 +16,7 @@ from google.protobuf.message import Message
 from kemu.checks.limits import DEFAULT, Limits
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.holds import Hold
 from kemu.scenario.expectations import Expectation
 from kemu.scenario.format.documents import Document
 
@@ -262,6 +263,8 @@ class Scenario:
     bugs: tuple[str, ...]
     """Ids of :mod:`kemu.bugs` that are switched on."""
     chaos: tuple[Fault, ...]
+    holds: tuple[Hold, ...]
+    """Messages that are kept back (``sim``)."""
     checks: Checks
     until: Expectation | None
     expectations: tuple[Expectation, ...]

@@ -99,3 +99,24 @@ def test_streams_are_named_and_independent() -> None:
     assert random_streams.random_stream(7, "actor", "b").random() != numbers[0]
     assert random_streams.random_stream(8, "actor", "a").random() != numbers[0]
     assert random_streams.random_stream(7, "a", "b").random() != random_streams.random_stream(7, "ab").random()
+
+
+@pytest.mark.parametrize(
+    "described",
+    [
+        {"uniform": {"min": 1, "max": 20}},
+        {"exponential": {"mean": 60}},
+        {"normal": {"mean": 10, "sd": 2, "min": 9}},
+        {"normal": {"mean": 10, "sd": 0}},
+        {"lognormal": {"median": 1, "p99": 8}},
+        {"choice": [{"value": 1, "weight": 9}, {"value": 60}]},
+        3,
+    ],
+)
+def test_quantiles_are_those_of_the_draws(described: Any) -> None:
+    distribution = distributions.parse(described)
+    stream = random.Random(1)
+    draws = sorted(distribution.draw(stream) for _ in range(4001))
+    for share in (0.1, 0.5, 0.85):
+        assert distribution.quantile(share) == pytest.approx(draws[int(share * 4001)], rel=0.1)
+    assert distribution.quantile(0.0) <= distribution.quantile(1 - 2.0**-53) < math.inf

@@ -31,6 +31,7 @@ from kemu.runtime.sim.faults import Faults
 from kemu.runtime.sim.loops import VirtualLoop
 from kemu.runtime.sim.owners import OWNER, Condition, Owner
 from kemu.runtime.sim.process_faults import ProcessFaults
+from kemu.runtime.sim.steering.steering import Steering
 from kemu.runtime.sim.wires import SimWires
 from kemu.runtime.skews import Skew, Skews
 
@@ -159,11 +160,16 @@ class Departed(NamedTuple):
 
 
 class SimRuntime:
-    """Implements ``runtimes.Runtime``. ``timing``: see ``wires.SimWires``; and ``fsync``, for the disks."""
+    """Implements ``runtimes.Runtime``.
+
+    ``timing``: see ``wires.SimWires``; and ``fsync``, for the disks. ``steering``: who delays messages, if anybody.
+    """
 
     idle_is_still = True
 
-    def __init__(self, seed: int, sink: LogSink, timing: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, seed: int, sink: LogSink, timing: Mapping[str, Any] | None = None, steering: Steering | None = None
+    ) -> None:
         self.seed = seed
         self.sink = sink
         self.loop = VirtualLoop()  # type: ignore[abstract]  # what it refuses is added by name
@@ -171,7 +177,9 @@ class SimRuntime:
         self.loop.explain_failure = lambda owner, error: self._failure(owner, "a timer", error)
         self.master = MasterClock(self.loop)
         self._fsync_time = distributions.parse((timing or {}).get("fsync", 0))
-        wires = SimWires(self.loop, seed, timing or {})
+        if steering is not None:
+            self.sink = self._steered(steering)
+        wires = SimWires(self.loop, seed, timing or {}, steering)
         self.hits = Hits(lambda kind, data: self._log(CHAOS, kind, data))
         self.network = Network(wires.to, self._connection_lost, wires.keepalive_timeout_s, self.hits.strike)
         self.network.partitions.keepalive_time_s = wires.keepalive_time_s
@@ -194,6 +202,18 @@ class SimRuntime:
         self._driver_envs: dict[str, SimEnv] = {}
         self._ready_waiters: dict[str, asyncio.Future[None]] = {}
         self.clock = self.env(DRIVER).clock
+
+    def _steered(self, steering: Steering) -> LogSink:
+        """The sink of a run in which events let messages go."""
+        sink = self.sink
+        steering.attach(self.master, self._log)
+
+        def see(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+            sink(time_ns, actor, kind, data)
+            if steering.keeps:
+                steering.on_event(actor, kind, data)
+
+        return see
 
     def fsync_time_of(self, name: str, incarnation: int) -> Callable[[], float] | None:
         """Draws the seconds that an fsync of that actor takes; None: they take no time."""

@@ -7,6 +7,7 @@ messages, ``simulation`` makes the network and adds actors to it.
 from __future__ import annotations
 
 import heapq
+import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -16,16 +17,18 @@ from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, ServerEnd
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.sim.agendas import LoopTimer
 from kemu.runtime.sim.loops import VirtualLoop
+from kemu.runtime.sim.steering.steering import Steering, ends_of
 
 DEFAULT_LATENCY_S = 0.001
 
 
 class Latency:
-    """One-way delay of a class of messages."""
+    """One-way delay of a class of messages, on one link or on all."""
 
     __slots__ = ("_distribution", "_stream", "constant_ns")
 
-    def __init__(self, distribution: distributions.Distribution, stream: Any) -> None:
+    def __init__(self, distribution: distributions.Distribution, stream: random.Random | None = None) -> None:
+        """``stream``: from which it is drawn, unless it is constant."""
         self._distribution = distribution
         self._stream = stream
         constant = distribution.constant
@@ -33,26 +36,54 @@ class Latency:
         """-1: to be drawn."""
 
     def draw_ns(self) -> int:
-        return max(0, round(self._distribution.draw(self._stream) * SECOND_NS))
+        stream = self._stream
+        assert stream is not None
+        # One number of the stream for each message, so that the n-th message of a link always gets the same.
+        return max(0, round(self._distribution.quantile(stream.random()) * SECOND_NS))
 
     def next_ns(self) -> int:
         return self.constant_ns if self.constant_ns >= 0 else self.draw_ns()
 
 
+class Latencies:
+    """The delays of a class of messages: the same everywhere if it is constant, else each link draws its own."""
+
+    __slots__ = ("_by_link", "_distribution", "_key", "_seed", "constant", "of_losses")
+
+    def __init__(self, key: str, distribution: distributions.Distribution, seed: int) -> None:
+        self._key = key
+        self._distribution = distribution
+        self._seed = seed
+        self._by_link: dict[tuple[str, str], Latency] = {}
+        self.constant = Latency(distribution) if distribution.constant is not None else None
+        self.of_losses = self.constant or Latency(distribution, random_streams.random_stream(seed, "losses", key))
+        """Of the news that a connection is broken."""
+
+    def of(self, source: str, target: str) -> Latency:
+        """Of what one actor sends to the other."""
+        link = (source, target)
+        found = self.constant or self._by_link.get(link)
+        if found is None:
+            stream = random_streams.random_stream(self._seed, "link", self._key, source, target)
+            found = self._by_link[link] = Latency(self._distribution, stream)
+        return found
+
+
 class SimWire:
     """Connections to servers of one class."""
 
-    __slots__ = ("_latency", "_loop", "_watch_latency")
+    __slots__ = ("_latencies", "_loop", "_watch_latencies")
 
-    def __init__(self, loop: VirtualLoop, latency: Latency, watch_latency: Latency) -> None:
-        """``watch_latency``: of what the server sends in watches; ``latency``: of everything else."""
+    def __init__(self, loop: VirtualLoop, latencies: Latencies, watch_latencies: Latencies) -> None:
+        """``watch_latencies``: of what the server sends in watches; ``latencies``: of everything else."""
         self._loop = loop
-        self._latency = latency
-        self._watch_latency = watch_latency
+        self._latencies = latencies
+        self._watch_latencies = watch_latencies
 
     def add(self, end: ClientEnd | ServerEnd) -> None:
         is_watch = not end.is_client and end.method.endswith("/Watch")
-        end.latency = self._watch_latency if is_watch else self._latency
+        latencies = self._watch_latencies if is_watch else self._latencies
+        end.latency = latencies.constant or latencies.of(*ends_of(end))
 
     def carry(self, end: End, deliver: Deliver, payload: Any) -> None:
         latency = end.latency
@@ -78,24 +109,42 @@ class SimWire:
             bucket.append((deliver, (payload,), None))
 
     def carry_later(self, seconds: float, end: End, deliver: Deliver, payload: Any) -> None:
-        when_ns = self._loop.now_ns + end.latency.next_ns() + round(seconds * SECOND_NS)
+        self._post(self._loop.now_ns + end.latency.next_ns() + round(seconds * SECOND_NS), end, deliver, payload)
+
+    def _post(self, when_ns: int, end: End, deliver: Deliver, payload: Any) -> None:
         when_ns = end.last_ns = max(when_ns, end.last_ns)
         self._loop.post(when_ns, deliver, (payload,))
 
     def post_behind(self, senders: Iterable[End], callback: Callable[..., object], *args: object) -> None:
-        when_ns = self._loop.now_ns + self._latency.next_ns()
+        when_ns = self._loop.now_ns + self._latencies.of_losses.next_ns()
         for sender in senders:
             when_ns = max(when_ns, sender.last_ns)
         self._loop.post(when_ns, callback, args)
 
     def post_round_trip(self, callback: Callable[..., object], *args: object) -> None:
-        self._loop.post(self._loop.now_ns + 2 * self._latency.next_ns(), callback, args)
+        self._loop.post(self._loop.now_ns + 2 * self._latencies.of_losses.next_ns(), callback, args)
 
     def call_later(self, seconds: float, callback: Callable[[], object]) -> LoopTimer:
         return self._loop.set_timer(self._loop.now_ns + round(seconds * SECOND_NS), callback, (), None)
 
     def now_s(self) -> float:
         return self._loop.now_ns / SECOND_NS
+
+
+class SteeredWire(SimWire):
+    """The same, where somebody chooses when messages arrive."""
+
+    __slots__ = ("_steering",)
+
+    def __init__(self, loop: VirtualLoop, latencies: Latencies, watch_latencies: Latencies, steering: Steering) -> None:
+        super().__init__(loop, latencies, watch_latencies)
+        self._steering = steering
+
+    def carry(self, end: End, deliver: Deliver, payload: Any) -> None:
+        self._post(self._loop.now_ns + end.latency.next_ns(), end, deliver, payload)
+
+    def _post(self, when_ns: int, end: End, deliver: Deliver, payload: Any) -> None:
+        self._steering.carry(end, deliver, payload, when_ns)
 
 
 class SimWires:
@@ -107,17 +156,20 @@ class SimWires:
     long its answer may take until the connection breaks).
     """
 
-    def __init__(self, loop: VirtualLoop, seed: int, timing: Mapping[str, Any]) -> None:
-        stream = random_streams.random_stream(seed, "network")
+    def __init__(
+        self, loop: VirtualLoop, seed: int, timing: Mapping[str, Any], steering: Steering | None = None
+    ) -> None:
+        def latencies(key: str) -> Latencies:
+            return Latencies(key, distributions.parse(timing.get(key, DEFAULT_LATENCY_S)), seed)
 
-        def latency(key: str) -> Latency:
-            return Latency(distributions.parse(timing.get(key, DEFAULT_LATENCY_S)), stream)
+        def wire(ordinary: Latencies, of_watches: Latencies) -> SimWire:
+            if steering is None:
+                return SimWire(loop, ordinary, of_watches)
+            return SteeredWire(loop, ordinary, of_watches, steering)
 
-        self._api = SimWire(loop, latency("apiLatency"), latency("watchLatency"))
-        store = latency("storeLatency")
-        self._store = SimWire(loop, store, store)
-        other = latency("otherLatency")
-        self._other = SimWire(loop, other, other)
+        self._api = wire(latencies("apiLatency"), latencies("watchLatency"))
+        store, other = latencies("storeLatency"), latencies("otherLatency")
+        self._store, self._other = wire(store, store), wire(other, other)
         self.keepalive_time_s = float(timing.get("keepaliveTime", 0.0))
         self.keepalive_timeout_s = float(timing.get("keepaliveTimeout", DEFAULT_KEEPALIVE_TIMEOUT_S))
 

@@ -25,7 +25,7 @@ from kemu.scenario import expectations, scenarios
 from kemu.scenario.format import documents, kubelet_keys, schema, timing_keys, values
 from kemu.scenario.format.documents import Document, Path
 from kemu.scenario.format.shapes import INVALID, Report
-from kemu.scenario.loading import clusters, controllers, faults, manifests, matrices, references, timelines
+from kemu.scenario.loading import clusters, controllers, faults, holds, manifests, matrices, references, timelines
 
 Variant = Mapping[str, Any]
 """Path below spec → value."""
@@ -256,6 +256,7 @@ class _Loading:
         chaos = faults.FaultReader(report, last_ns, names.actors, zones).read_all(
             spec.get("chaos", []), ("spec", "chaos")
         )
+        kept_back = holds.read(spec.get("holds", []), report, names.actors, ("spec", "holds"))
         names.faults = [fault.id for fault in chaos]
         self._check_names(raw, declared, names, timeline)
         expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
@@ -293,6 +294,7 @@ class _Loading:
             controllers=running,
             bugs=tuple(bug for bug in spec.get("bugs", ()) if bug is not INVALID),
             chaos=chaos,
+            holds=kept_back,
             checks=self._checks(spec),
             until=until,
             expectations=tuple(expected),

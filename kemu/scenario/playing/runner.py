@@ -90,6 +90,8 @@ def run(scenario: Scenario, options: Options) -> RunResult:
         reason = KINDS[fault.what].not_on_ray
         if reason:
             raise KemuError(f"{fault.id}: {fault.what} needs --runtime sim: {reason}")
+    if scenario.holds and runtime_name == "ray":
+        raise KemuError("holds need --runtime sim: on Ray nobody decides when a message arrives")
     folder = _prepare(options.out, scenario)
     # Runs in real time have real dates.
     epoch_unix_s = EPOCH_UNIX_S if runtime_name == "sim" else int(time.time())
@@ -168,8 +170,10 @@ def _runtime(
     # Imported on use: the sim starts without Ray, and Ray's cells without the sim.
     if name == "sim":
         from kemu.runtime.sim.simulation import SimRuntime
+        from kemu.runtime.sim.steering.steering import Steering
 
-        return SimRuntime(scenario.seed, recorder, scenario.timing)
+        steering = Steering(holds=scenario.holds) if scenario.holds else None
+        return SimRuntime(scenario.seed, recorder, scenario.timing, steering)
     from kemu.runtime.ray.driver.runtime import RayRuntime
 
     speed = options.speed or scenario.speed

@@ -1,0 +1,237 @@
+"""Carries messages later than usual: as a chooser chooses, and as holds say.
+
+Every direction of every call is a lane, in which messages stay in their order: what is sent behind a message that is
+kept waits with it. A run without chooser and holds has no steering, and its messages pay nothing for it
+(``wires.SimWires``); with steering that delays nothing it is the same run, byte for byte.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from kemu.runtime.holds import Hold, Label, MessagePattern
+from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, Status
+from kemu.runtime.sim.clocks import MasterClock
+from kemu.runtime.sim.steering.choosers import Chooser
+from kemu.runtime.sim.steering.messages import Message, Reader
+
+Log = Callable[[str, str, Mapping[str, Any]], None]
+"""Takes actor, kind and data of an event of the run log."""
+
+
+class _Sent:
+    """A message, or what travels with messages (ends of streams, windows), on its way."""
+
+    __slots__ = ("deliver", "due_ns", "has_come", "keepers", "message", "payload")
+
+    def __init__(self, deliver: Deliver, payload: Any, due_ns: int, message: Message | None) -> None:
+        self.deliver = deliver
+        self.payload = payload
+        self.due_ns = due_ns
+        """In the loop's time."""
+        self.has_come = False
+        """The time is over; it may still have to wait for a hold, or for what was sent before it."""
+        self.keepers = 0
+        """Holds that keep it until something happens."""
+        self.message = message
+
+
+class _Kept:
+    """What one hold keeps, until its event happens."""
+
+    __slots__ = ("end", "index", "left", "sent")
+
+    def __init__(self, index: int, sent: _Sent, end: End, left: int) -> None:
+        self.index = index
+        self.sent = sent
+        self.end = end
+        self.left = left
+        """How often the event has to happen yet."""
+
+
+class Steering:
+    """Of one run. ``chooser`` may be set until the clock starts; it chooses from then on."""
+
+    def __init__(self, chooser: Chooser | None = None, holds: Sequence[Hold] = ()) -> None:
+        self.chooser = chooser
+        self.holds = tuple(holds)
+        self.sent: list[Message] = []
+        """All messages between actors so far, if there is a chooser: in the order in which they were sent."""
+        self._kept: list[_Kept] = []
+        self._lanes: dict[End, deque[_Sent]] = {}
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._reader = Reader()
+        self._matched = [0] * len(self.holds)
+        self._by_link: dict[tuple[str, str], list[int]] = {}
+        self._read_links: frozenset[tuple[str, str]] = frozenset()
+        self.use(self.holds)
+
+    def use(self, holds: Sequence[Hold]) -> None:
+        """Replace the holds; only before any message that they name was sent."""
+        self.holds = tuple(holds)
+        self._matched = [0] * len(self.holds)
+        self._by_link = {}
+        for index, hold in enumerate(self.holds):
+            self._by_link.setdefault((hold.message.source, hold.message.target), []).append(index)
+        self._read_links = frozenset(
+            link for source, target in self._by_link for link in ((source, target), (target, source))
+        )
+
+    def attach(self, master: MasterClock, log: Log) -> None:
+        """To a run."""
+        self._master = master
+        self._loop = master.loop
+        self._log = log
+
+    # Messages
+
+    def carry(self, end: End, deliver: Deliver, payload: Any, when_ns: int) -> None:
+        """Have it delivered at that time of the loop, or later."""
+        message = self._message(end, payload)
+        held: list[int] = []
+        extra_ns = 0
+        if message is not None:
+            if self.chooser is not None and self._master.running:
+                extra_ns = self.chooser.delay_ns(message)
+            if self._by_link:
+                held = self._holds_of(message)
+                extra_ns += sum(self.holds[index].for_ns for index in held if self.holds[index].until is None)
+            message.delay_ns = extra_ns
+        when_ns = end.last_ns = max(when_ns + extra_ns, end.last_ns)
+        sent = _Sent(deliver, payload, when_ns, message)
+        lane = self._lanes.get(end)
+        if lane is None:
+            lane = self._lanes[end] = deque()
+        lane.append(sent)
+        for index in held:
+            self._keep(index, sent, end)
+        self._loop.post(when_ns, self._come, (end, sent))
+
+    def _message(self, end: End, payload: Any) -> Message | None:
+        """None for what travels with messages, and between an actor and itself."""
+        if not isinstance(payload, bytes | Status | ClientEnd):
+            return None
+        key = source, target = ends_of(end)
+        number = self._numbers[key] = self._numbers.get(key, 0) + 1
+        call = end if end.is_client else end.partner
+        message = Message(source, target, end, payload, call, number, self._master.now_ns())
+        if self.chooser is not None:
+            self.sent.append(message)
+        return message
+
+    def _come(self, end: End, sent: _Sent) -> None:
+        sent.has_come = True
+        lane = self._lanes.get(end)
+        if lane and lane[0].has_come:
+            self._move(end, lane)
+
+    def _move(self, end: End, lane: deque[_Sent]) -> None:
+        """Deliver what waits for nothing any more."""
+        while lane:
+            sent = lane[0]
+            if sent.keepers or not sent.has_come:
+                return
+            lane.popleft()
+            if not lane:
+                self._lanes.pop(end, None)
+            sent.deliver(sent.payload)
+
+    # Holds
+
+    def _holds_of(self, message: Message) -> list[int]:
+        """Those that mean this message."""
+        link = (message.source, message.target)
+        if link not in self._read_links:
+            return []
+        labels = self._reader.labels(message)
+        found = []
+        for index in self._by_link.get(link, ()):
+            pattern = self.holds[index].message
+            if any(pattern.fits(label) for label in labels):
+                self._matched[index] += 1
+                if self._matched[index] == pattern.count:
+                    found.append(index)
+        return found
+
+    def _keep(self, index: int, sent: _Sent, end: End) -> None:
+        hold = self.holds[index]
+        message = sent.message
+        assert message is not None
+        facts = {"hold": index, "source": message.source, "target": message.target, "what": str(hold.message.label)}
+        if hold.until is None:
+            self._log("holds", "hold.kept", {**facts, "for_ns": hold.for_ns})
+            return
+        self._log("holds", "hold.kept", facts)
+        kept = _Kept(index, sent, end, hold.until.count)
+        sent.keepers += 1
+        self._kept.append(kept)
+        self._loop.set_timer(self._loop.now_ns + hold.for_ns, self._release, (kept, "limit"), None)
+
+    def on_event(self, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        """Something has happened."""
+        for kept in list(self._kept):
+            until = self.holds[kept.index].until
+            if until is not None and until.fits(actor, kind, data):
+                kept.left -= 1
+                if kept.left == 0:
+                    self._release(kept, "event")
+
+    def _release(self, kept: _Kept, why: str) -> None:
+        if kept not in self._kept:
+            return
+        self._kept.remove(kept)
+        self._log("holds", "hold.released", {"hold": kept.index, "why": why})
+        kept.sent.keepers -= 1
+        # Not now: whatever happens at this moment is over first.
+        self._loop.post(self._loop.now_ns, self._let_go, (kept.end,))
+
+    def _let_go(self, end: End) -> None:
+        lane = self._lanes.get(end)
+        if not lane:
+            return
+        link: Any = end.link
+        if link.broken:
+            # What was on its way when the connection broke is lost with it.
+            del self._lanes[end]
+            return
+        self._move(end, lane)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether a hold waits for an event now."""
+        return bool(self._kept)
+
+    # What a chooser has chosen
+
+    def deviations(self) -> list[Hold]:
+        """The holds under which a run without the chooser is the same run."""
+        reader = Reader()
+        counts: dict[tuple[str, str, Label], int] = {}
+        found = []
+        for message in self.sent:
+            labels = reader.labels(message)
+            for label in dict.fromkeys(labels):
+                key = (message.source, message.target, label)
+                counts[key] = counts.get(key, 0) + 1
+            if message.delay_ns:
+                label = labels[0]
+                count = counts[message.source, message.target, label]
+                pattern = MessagePattern(message.source, message.target, label, count)
+                found.append(Hold(pattern, None, message.delay_ns))
+        return found
+
+
+def ends_of(end: End) -> tuple[str, str]:
+    """Who sends from there, and who receives."""
+    link: Any = end.link
+    client, server = link.client.name, link.target
+    return (client, server) if end.is_client else (server, client)
+
+
+def labelled(messages: Sequence[Message]) -> Iterator[tuple[Message, tuple[Label, ...]]]:
+    """All messages of a run, in their order, with what they are about."""
+    reader = Reader()
+    for message in messages:
+        yield message, reader.labels(message)

@@ -1,0 +1,157 @@
+"""Steering: a run in which messages come later because a chooser says so, or holds do."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kemu.errors import ScenarioError
+from kemu.runlog.frames import FILE_NAME, Reader
+from kemu.runtime.env import MILLISECOND_NS
+from kemu.runtime.holds import Hold
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.runtime.sim.steering.messages import Message
+from kemu.runtime.sim.steering.steering import Steering
+from kemu.scenario.loading import holds, loader
+from kemu.scenario.playing import runner
+from kemu.scenario.playing.heartbeats import Heartbeats
+from kemu.scenario.scenarios import Scenario
+
+ROOT = Path(__file__).resolve().parents[2]
+RACE = ROOT / "scenarios" / "races" / "two-schedulers-one-node.yaml"
+REPLICAS = ROOT / "scenarios" / "races" / "two-replicas-same-pods.yaml"
+CRASH = ROOT / "scenarios" / "chaos" / "scheduler-crash.yaml"
+
+Events = list[tuple[int, str, str, Any]]
+
+
+class NoWriter:
+    def append(self, *event: Any) -> None: ...
+
+
+def play(scenario: Scenario, steering: Steering | None) -> Events:
+    """The events of a run, but for those about holds."""
+    events: Events = []
+
+    def sink(time_ns: int, actor: str, kind: str, data: Any) -> None:
+        if not kind.startswith("hold."):
+            events.append((time_ns, actor, kind, repr(data)))
+
+    recorder = runner.Recorder(NoWriter(), scenario, None)  # type: ignore[arg-type]
+    runtime = SimRuntime(scenario.seed, sink, scenario.timing, steering)
+    runtime.run(runner.drive(runtime, scenario, recorder, Heartbeats(scenario, "sim")))
+    return events
+
+
+class Uniform:
+    """Up to 20 ms for every message."""
+
+    def __init__(self, seed: int) -> None:
+        self.stream = random.Random(seed)
+
+    def delay_ns(self, message: Message) -> int:
+        return self.stream.randrange(20 * MILLISECOND_NS) if self.stream.random() < 0.5 else 0
+
+
+@pytest.mark.parametrize("file", [RACE, REPLICAS, CRASH], ids=lambda file: file.stem)
+class TestASteeredRun:
+    def test_is_the_same_run_where_nothing_is_delayed(self, file: Path) -> None:
+        scenario = loader.load(file)
+        assert play(scenario, Steering()) == play(scenario, None)
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_is_what_its_deviations_make_of_the_scenario(self, file: Path, seed: int) -> None:
+        scenario = loader.load(file)
+        steering = Steering(Uniform(seed))
+        chosen = play(scenario, steering)
+        assert chosen != play(scenario, None)
+        deviations = steering.deviations()
+        assert len(deviations) > 10
+        assert play(scenario, Steering(holds=deviations)) == chosen
+
+    def test_goes_through_a_file(self, file: Path) -> None:
+        scenario = loader.load(file)
+        steering = Steering(Uniform(1))
+        chosen = play(scenario, steering)
+        again = with_holds(file, steering.deviations())
+        assert again.holds == tuple(steering.deviations())
+        assert play(again, Steering(holds=again.holds)) == chosen
+
+
+def with_holds(file: Path, found: Sequence[Hold]) -> Scenario:
+    return loader.load(file, None, {"holds": [holds.as_data(hold) for hold in found]})
+
+
+NEWS_OF_BLUE = {
+    "message": {
+        "from": "apiserver/0",
+        "to": "scheduler/red/0",
+        "event": {"kind": "Pod", "name": "red-pod", "what": "added"},
+    },
+    "until": {"actor": "scheduler/blue/0", "event": {"pod": "blue-pod", "what": "bound"}},
+}
+
+
+class TestAHold:
+    def held(self, *items: Any) -> Events:
+        scenario = loader.load(RACE, None, {"holds": list(items)})
+        return play(scenario, Steering(holds=scenario.holds))
+
+    def when(self, events: Events, actor: str, kind: str) -> int:
+        return next(time for time, who, what, _ in events if who == actor and what == kind and time)
+
+    def test_keeps_a_message_until_something_has_happened(self) -> None:
+        free, kept = self.held(), self.held(NEWS_OF_BLUE)
+        assert self.when(free, "scheduler/red/0", "sched.attempt") < self.when(free, "scheduler/blue/0", "sched.bind")
+        bound = self.when(kept, "scheduler/blue/0", "sched.bind")
+        assert self.when(kept, "scheduler/red/0", "sched.queued") == bound
+
+    def test_keeps_a_message_for_a_time(self) -> None:
+        (free,) = {self.when(self.held(), "scheduler/red/0", "sched.queued")}
+        hold = {"message": NEWS_OF_BLUE["message"], "for": "20ms"}
+        assert self.when(self.held(hold), "scheduler/red/0", "sched.queued") == free + 20 * MILLISECOND_NS
+
+    def test_lets_go_when_its_event_never_comes(self) -> None:
+        never = {"actor": "scheduler/blue/0", "event": {"pod": "blue-pod", "what": "preempted"}}
+        for limit, seconds in (({}, 10), ({"for": "3s"}, 3)):
+            kept = self.held({"message": NEWS_OF_BLUE["message"], "until": never, **limit})
+            queued = self.when(kept, "scheduler/red/0", "sched.queued")
+            usual = self.when(self.held(), "scheduler/red/0", "sched.queued")
+            assert queued == usual + (seconds * 1000 - 1) * MILLISECOND_NS
+
+    def test_keeps_what_is_sent_behind_the_message(self) -> None:
+        kept = self.held(NEWS_OF_BLUE)
+        bound = self.when(kept, "scheduler/blue/0", "sched.bind")
+        news = [time for time, who, what, _ in kept if who == "scheduler/red/0" and what == "watch.events" and time]
+        assert news[0] == bound
+
+    def test_of_an_unknown_message_keeps_nothing(self) -> None:
+        message = {**NEWS_OF_BLUE["message"], "event": {"kind": "Pod", "name": "red-pod", "what": "added", "count": 9}}
+        assert self.held({"message": message, "for": "20ms"}) == self.held()
+
+    def test_is_told_in_the_run_log(self, tmp_path: Path) -> None:
+        scenario = loader.load(RACE, None, {"holds": [NEWS_OF_BLUE]})
+        kinds: dict[str, int] = {}
+        runner.run(scenario, runner.Options(out=tmp_path / "run", progress=None))
+        with Reader(tmp_path / "run" / FILE_NAME) as reader:
+            for event in reader:
+                kinds[event.kind] = kinds.get(event.kind, 0) + 1
+        assert (kinds["hold.kept"], kinds["hold.released"]) == (1, 1)
+
+    @pytest.mark.parametrize(
+        ("item", "message"),
+        [
+            ({"message": NEWS_OF_BLUE["message"]}, "needs until, for, or both"),
+            ({**NEWS_OF_BLUE, "until": {"event": {"what": "bount"}}}, "nothing that happens is called bount"),
+            ({**NEWS_OF_BLUE, "until": {"actor": "scheduler/green", "event": {"what": "bound"}}}, "no actor is called"),
+            ({"for": "2s"}, "message"),
+            ({"message": {**NEWS_OF_BLUE["message"], "event": {}}, "for": "2s"}, "needs kind, name or what"),
+        ],
+    )
+    def test_with_a_mistake_is_refused(self, item: Any, message: str) -> None:
+        with pytest.raises(ScenarioError, match=message):
+            loader.load(RACE, None, {"holds": [item]})
