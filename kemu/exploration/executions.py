@@ -25,7 +25,10 @@ from kemu.checks.history import History
 from kemu.errors import SimulationError
 from kemu.exploration import causes
 from kemu.runlog.frames import Digester, Event, unpack_event
+from kemu.runtime.holds import Hold
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.runtime.sim.steering.choosers import Chooser
+from kemu.runtime.sim.steering.steering import Steering
 from kemu.scenario.playing import judging, plays
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
@@ -58,7 +61,7 @@ class Execution:
         *,
         error: SimulationError | None = None,
         payloads: list[bytes] | None = None,
-        deviations: tuple[Any, ...] = (),
+        steering: Steering | None = None,
     ) -> None:
         self.scenario = scenario
         self.digest = digest
@@ -66,8 +69,7 @@ class Execution:
         self.judged = judged
         self.error = error
         """With which the run itself broke: an actor that failed, a deadlock, a livelock."""
-        self.deviations = deviations
-        """What the chooser did, as holds: the scenario with them runs the same without the chooser."""
+        self._steering = steering
         self._payloads = payloads
 
     @property
@@ -108,6 +110,11 @@ class Execution:
         return tuple(found)
 
     @cached_property
+    def deviations(self) -> tuple[Hold, ...]:
+        """What the chooser did, as holds: the scenario with them (after its own) runs the same without the chooser."""
+        return tuple(self._steering.deviations()) if self._steering is not None else ()
+
+    @cached_property
     def events(self) -> list[Event]:
         """The run log. Raises ValueError where it was not kept."""
         if self._payloads is None:
@@ -115,7 +122,7 @@ class Execution:
         return [unpack_event(payload) for payload in self._payloads]
 
 
-def execute(scenario: Scenario, *, chooser: Any = None, keep_log: bool = False) -> Execution:
+def execute(scenario: Scenario, *, chooser: Chooser | None = None, keep_log: bool = False) -> Execution:
     """Run a scenario without a matrix (or one variant of it), whatever runtime it names.
 
     Raises ScenarioError and KemuError for what cannot be run at all. A run that breaks is an execution that fails.
@@ -124,8 +131,8 @@ def execute(scenario: Scenario, *, chooser: Any = None, keep_log: bool = False) 
     judge = judging.Judge(scenario)
     log = _Log(judge, keep_log)
     recorder = plays.Recorder(log.take, scenario, history=judge.history)
-    steering: dict[str, Any] = {} if chooser is None else {"chooser": chooser}
-    runtime = SimRuntime(scenario.seed, recorder, scenario.timing, **steering)
+    steering = Steering(chooser, scenario.holds) if chooser is not None or scenario.holds else None
+    runtime = SimRuntime(scenario.seed, recorder, scenario.timing, steering)
     error = None
     try:
         end = plays.run(runtime, _drive(runtime, scenario, recorder))
@@ -138,6 +145,7 @@ def execute(scenario: Scenario, *, chooser: Any = None, keep_log: bool = False) 
         judge.conclude(end),
         error=error,
         payloads=log.payloads,
+        steering=steering,
     )
 
 

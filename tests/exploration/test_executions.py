@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from kemu.exploration import executions
 from kemu.runlog.frames import FILE_NAME, Reader
+from kemu.runtime.sim.steering.messages import Message
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 
@@ -103,3 +105,23 @@ def test_a_run_that_breaks_is_an_execution_that_fails(monkeypatch: pytest.Monkey
     assert execution.outcome == "fails" == execution.verdict["verdict"]
     (failure,) = [each for each in execution.failures if each.id == executions.BROKEN]
     assert "no such machine" in failure.detail
+
+
+class Late:
+    """Every third message comes 3 ms later."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def delay_ns(self, message: Message) -> int:
+        self.count += 1
+        return 3_000_000 if self.count % 3 == 0 else 0
+
+
+def test_what_a_chooser_did_stands_alone_as_holds() -> None:
+    scenario = loader.loads(RACE)
+    chosen = executions.execute(scenario, chooser=Late(), keep_log=True)
+    assert chosen.digest != executions.execute(scenario).digest
+    again = executions.execute(dataclasses.replace(scenario, holds=chosen.deviations), keep_log=True)
+    events = [event for event in again.events if not event.kind.startswith("hold.")]
+    assert events == chosen.events

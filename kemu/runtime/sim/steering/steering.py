@@ -94,11 +94,10 @@ class Steering:
         extra_ns = 0
         if message is not None:
             if self.chooser is not None and self._master.running:
-                extra_ns = self.chooser.delay_ns(message)
+                extra_ns = message.delay_ns = self.chooser.delay_ns(message)
             if self._by_link:
                 held = self._holds_of(message)
                 extra_ns += sum(self.holds[index].for_ns for index in held if self.holds[index].until is None)
-            message.delay_ns = extra_ns
         when_ns = end.last_ns = max(when_ns + extra_ns, end.last_ns)
         sent = _Sent(deliver, payload, when_ns, message)
         lane = self._lanes.get(end)
