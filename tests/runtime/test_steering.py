@@ -17,7 +17,7 @@ from kemu.runtime.sim.simulation import SimRuntime
 from kemu.runtime.sim.steering.messages import Message
 from kemu.runtime.sim.steering.steering import Steering
 from kemu.scenario.loading import holds, loader
-from kemu.scenario.playing import runner
+from kemu.scenario.playing import plays, runner
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 
@@ -29,21 +29,17 @@ CRASH = ROOT / "scenarios" / "chaos" / "scheduler-crash.yaml"
 Events = list[tuple[int, str, str, Any]]
 
 
-class NoWriter:
-    def append(self, *event: Any) -> None: ...
-
-
 def play(scenario: Scenario, steering: Steering | None) -> Events:
     """The events of a run, but for those about holds."""
     events: Events = []
 
-    def sink(time_ns: int, actor: str, kind: str, data: Any) -> None:
+    def append(time_ns: int, actor: str, kind: str, data: Any) -> None:
         if not kind.startswith("hold."):
             events.append((time_ns, actor, kind, repr(data)))
 
-    recorder = runner.Recorder(NoWriter(), scenario, None)  # type: ignore[arg-type]
-    runtime = SimRuntime(scenario.seed, sink, scenario.timing, steering)
-    runtime.run(runner.drive(runtime, scenario, recorder, Heartbeats(scenario, "sim")))
+    recorder = plays.Recorder(append, scenario)
+    runtime = SimRuntime(scenario.seed, recorder, scenario.timing, steering)
+    plays.run(runtime, plays.drive(runtime, scenario, recorder, Heartbeats(scenario, "sim")))
     return events
 
 
