@@ -43,6 +43,34 @@ _PIECES = (
         "{pod: newcomer, running: {before: 42s}}",
         "`bugs: []`; fixed in v1.22",
     ),
+    Piece(
+        91492,
+        "museum/91492-preemption-reads-an-old-budget",
+        "two preemptions spend the allowance of one budget twice, although a pod without a budget would have done",
+        "{counter: budget_violations, equals: 0}",
+        "no lag; open",
+    ),
+    Piece(
+        99708,
+        "museum/99708-relabelled-node",
+        "a label changes, which running pods survive, until their kubelet restarts",
+        "{pod: web, phase: Running}",
+        "a preference instead of a requirement; open",
+    ),
+    Piece(
+        106946,
+        "museum/106946-static-pod-takes-the-gap",
+        "a pod is bound to a gap that a static pod has taken already, and is rejected",
+        "{pod: web, running: {}}",
+        "a startup taint; by design",
+    ),
+    Piece(
+        126479,
+        "museum/126479-backoff-beats-priority",
+        "a pod that has failed once overtakes a more important one that has failed twice",
+        "{order: [{pod: important, bound: {}}, {pod: modest, bound: {}}]}",
+        "`podMaxBackoffSeconds: 1`; by design",
+    ),
 )
 
 PIECES = {piece.scenario: piece for piece in sorted(_PIECES, key=lambda piece: piece.number)}
