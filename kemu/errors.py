@@ -8,7 +8,7 @@ KemuError
 ├── ScenarioError        a scenario with mistakes, all of them, each with its place
 ├── FieldError           one wrong field of a configuration, with its path and a suggestion
 ├── RunLogError          a run folder or run log that cannot be read
-└── SimulationError      Deadlock, Livelock, Nondeterminism, Divergence, ActorFailed
+└── SimulationError      Deadlock, Livelock, Nondeterminism, Divergence, ActorFailed (UserCodeFailed)
 """
 
 from __future__ import annotations
@@ -225,3 +225,18 @@ class Divergence(SimulationError):
 
 class ActorFailed(SimulationError):
     """An actor ended with an exception that nobody handled."""
+
+
+class UserCodeFailed(ActorFailed):
+    """Code that the user brought along (a plugin, an extender, a scheduler) raised, when it was loaded or when it ran.
+
+    The text says where.
+    """
+
+    def __init__(self, message: str, file: str, line: int, function: str) -> None:
+        super().__init__(message)
+        self.file = file
+        self.line = line
+        """From 1."""
+        self.function = function
+        """As Python qualifies it: ``FirstFit.run``."""

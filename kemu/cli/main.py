@@ -1,6 +1,7 @@
 """The entry point: arguments, exit codes, and errors as one clear text.
 
-Exit codes: 0 holds, 1 a check or an expectation failed, 2 the input is wrong, 3 unknown, 130 interrupted.
+Exit codes: 0 holds, 1 a check or an expectation failed, 2 the input is wrong, 3 unknown, 4 the user's own code raised,
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Callable, Sequence
 
 import kemu
 from kemu.cli import exits
-from kemu.errors import KemuError, ScenarioError, SimulationError
+from kemu.errors import KemuError, ScenarioError, SimulationError, UserCodeFailed
+from kemu.runtime import user_code
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -40,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         rest = f", of which the first {MOST_MISTAKES} are above" if count > MOST_MISTAKES else ""
         print(f"{count} mistake{'s' if count != 1 else ''}{rest}", file=sys.stderr)
         return exits.INPUT
+    except UserCodeFailed as error:
+        print(f"kemu: {error}", file=sys.stderr)
+        return exits.USER_CODE
     except SimulationError as error:
         print(f"kemu: the run broke: {type(error).__name__}: {error}", file=sys.stderr)
         return exits.FAILS
@@ -65,6 +70,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("kemu: interrupted", file=sys.stderr)
         return exits.INTERRUPTED
+    except Exception as error:
+        # A plugin that raises while it is made, say; an actor's exception arrives as UserCodeFailed.
+        place = user_code.place_of(error)
+        if place is None:
+            raise
+        print(f"kemu: {type(error).__name__}: {error}\nin your own code: {place}", file=sys.stderr)
+        return exits.USER_CODE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -73,7 +85,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kemu",
         description="A Kubernetes scheduling control plane to race, starve and break: in virtual time or on Ray.",
-        epilog="Exit codes: 0 holds, 1 a check or expectation failed, 2 the input is wrong, 3 unknown.",
+        epilog="Exit codes: 0 holds, 1 a check or expectation failed, 2 the input is wrong, 3 unknown, 4 your own code "
+        "raised.",
     )
     parser.add_argument("--version", action="version", version=f"kemu {kemu.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")

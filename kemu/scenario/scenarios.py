@@ -59,9 +59,11 @@ class Scheduler:
     name: str
     replicas: int = 1
     config: Mapping[str, Any] = field(default_factory=dict)
-    """A KubeSchedulerConfiguration."""
+    """A KubeSchedulerConfiguration, or whatever the factory takes."""
     policy: Mapping[str, Any] = field(default_factory=dict)
     """The experiment switches that were given; the scheduler knows the defaults."""
+    factory: str = ""
+    """``module:Class`` of the user's own scheduler; empty: kemu's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -527,6 +527,11 @@ class History:
             history.created_by = data["by"]
         elif data["verb"] == "delete":
             history.deleted_by.append(data["by"])
+        elif data["verb"] == "bind":
+            # Schedulers of the user's own log no sched.bind.
+            bound = next((fact for fact in reversed(history.facts) if fact.what == "bound"), None)
+            if bound is not None and not bound.by:
+                bound.by = data["by"].removeprefix("scheduler/")
 
     def _on_user_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if "workload" in data:

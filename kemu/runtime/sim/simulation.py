@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar
 from kemu import errors
 from kemu.faults.handlers import Handler, Handlers
 from kemu.faults.hits import CHAOS, Hits
-from kemu.runtime import distributions, random_streams, tasks
+from kemu.runtime import distributions, random_streams, tasks, user_code
 from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink
 from kemu.runtime.rpc.clients import MemoryChannel
 from kemu.runtime.rpc.networks import Network, Peer
@@ -526,10 +526,8 @@ class SimRuntime:
 
     def _failure(self, env: Owner, what: str, error: BaseException) -> errors.ActorFailed:
         incarnation = f" (incarnation {env.incarnation})" if isinstance(env, SimEnv) else ""
-        return errors.ActorFailed(
-            f"{env.name}{incarnation} failed at {self.master.now_ns() / SECOND_NS:.9f} s:"
-            f" {what} ended with {type(error).__name__}: {error}"
-        )
+        text = f"{env.name}{incarnation} failed at {self.master.now_ns() / SECOND_NS:.9f} s:"
+        return user_code.failed(f"{text} {what} ended with {type(error).__name__}: {error}", error)
 
     def _actor_failed(self, env: SimEnv, what: str, error: BaseException) -> None:
         failure = self._failure(env, what, error)

@@ -125,9 +125,12 @@ SCHEDULER = Record(
         "name": Key(NAME, "Serves the pods whose schedulerName it is.", required=True),
         "replicas": Key(Whole(1, 100), "More than one race, without leader election, on the same pods."),
         "policy": Key(Record(POLICY), "Experiment switches; the defaults are today's Kubernetes."),
+        "factory": Key(Text(), "module:Class of a scheduler of your own, called as Class(env, config)."),
     },
     choices={
-        "config": Key(Free(), "A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1)."),
+        "config": Key(
+            Free(), "A KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1), or what the factory is given."
+        ),
         "configFile": Key(Text(), "The same in a file, relative to the scenario."),
     },
     noun="configuration",

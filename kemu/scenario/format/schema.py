@@ -50,6 +50,9 @@ SPEC: dict[str, Key] = {
     "speed": Key(Number(positive=True), "Virtual seconds for each real one, with ray only."),
     "nodes": Key(ListOf(cluster_keys.NODE), "The nodes, each with its kubelet."),
     "schedulers": Key(ListOf(cluster_keys.SCHEDULER), "The schedulers; by default one named default-scheduler."),
+    "modules": Key(
+        ListOf(Text()), "Folders with Python modules that it names, relative to its own folder, which is always one."
+    ),
     "extenders": Key(
         ListOf(cluster_keys.EXTENDER), "Extenders of schedulers: processes that filter, rank and bind beside them."
     ),

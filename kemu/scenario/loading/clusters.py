@@ -16,9 +16,10 @@ from kemu.kubelet.usage import curves, usages
 from kemu.objects import names, quantities
 from kemu.objects.fields import refusals, scheduler_configuration
 from kemu.objects.validation import kinds, placement
+from kemu.runtime import user_code
 from kemu.scenario import scenarios
 from kemu.scenario.format.documents import Path, follow, nearest
-from kemu.scenario.format.shapes import INVALID, Report
+from kemu.scenario.format.shapes import INVALID, Report, kind_of
 from kemu.scenario.loading import manifests
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.configuration import configurations
@@ -295,7 +296,7 @@ def _less(amount: str, reserved: list[str]) -> str:
     return str(left) if left.milli > 0 else "0"
 
 
-def schedulers(checked: Any, configs: Mapping[int, Any]) -> list[scenarios.Scheduler]:
+def schedulers(checked: Any, configs: Mapping[int, Any], path: Path, report: Report) -> list[scenarios.Scheduler]:
     """The schedulers. ``configs``: by index, the configurations that stand in files of their own."""
     if checked is None:
         return [scenarios.Scheduler(scenarios.DEFAULT_SCHEDULER)]
@@ -304,12 +305,39 @@ def schedulers(checked: Any, configs: Mapping[int, Any]) -> list[scenarios.Sched
         if not isinstance(item, dict) or "name" not in item:
             continue
         config = configs.get(index, item.get("config", {}))
-        found.append(scenarios.Scheduler(item["name"], item.get("replicas", 1), config, item.get("policy", {})))
+        policy, factory = item.get("policy", {}), item.get("factory", "")
+        if factory:
+            _check_factory(factory, (*path, index, "factory"), report)
+            if not isinstance(config, Mapping):
+                report.add((*path, index, "config"), f"must be a mapping, not {kind_of(config)}")
+                config = {}
+            if policy:
+                report.add((*path, index, "policy"), "cannot stand beside factory: kemu's scheduler has these switches")
+                policy = {}
+        found.append(scenarios.Scheduler(item["name"], item.get("replicas", 1), config, policy, factory))
     return found
 
 
+def _check_factory(name: str, path: Path, report: Report) -> None:
+    """There is such a class. Raises UserCodeFailed where its module raises."""
+    if not user_code.NAME.fullmatch(name):
+        report.add(path, f"must be module:Class, not {name!r}")
+        return
+    try:
+        found = user_code.load(name)
+    except (ImportError, AttributeError) as error:
+        report.add(path, f"{name} cannot be loaded: {error}")
+        return
+    if not callable(found) or not callable(getattr(found, "run", None)):
+        report.add(path, f"{name} is no actor: a class called with (env, config) that has async def run(self) is")
+
+
 def has_its_own_queue(scheduler: scenarios.Scheduler) -> bool:
-    """Whether anything but Kubernetes' own plugins decides which of its pods is tried, and where one fits."""
+    """Whether anything but Kubernetes' own plugins decides which of its pods is tried, and where one fits.
+
+    Of a scheduler of the user's own the checks see no queue at all, so they judge nothing in it."""
+    if scheduler.factory:
+        return False
     if scheduler.policy.get("queue", "priority") != "priority":
         return True
     profiles = scheduler.config.get("profiles") if isinstance(scheduler.config, Mapping) else None
@@ -345,7 +373,7 @@ def extenders(
 
 def addresses(scheduler: scenarios.Scheduler) -> list[str]:
     """Of the extenders that a scheduler calls, as far as they are written down well."""
-    entries = scheduler.config.get("extenders")
+    entries = None if scheduler.factory else scheduler.config.get("extenders")
     listed = entries if isinstance(entries, list) else ()
     prefixes = [entry.get("urlPrefix") if isinstance(entry, dict) else None for entry in listed]
     return [prefix.rstrip("/") if isinstance(prefix, str) else "" for prefix in prefixes]

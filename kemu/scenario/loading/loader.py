@@ -20,6 +20,7 @@ from google.protobuf.message import Message
 from kemu import errors
 from kemu.checks.limits import MAX_WATCH_DELAY_NS, Limits
 from kemu.k8s import core_v1_pb2
+from kemu.runtime import user_code
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import expectations, scenarios
 from kemu.scenario.format import documents, kubelet_keys, schema, timing_keys, values
@@ -138,6 +139,15 @@ def _covers(target: Path, key: str) -> bool:
     return path[: len(target)] == target
 
 
+def _names_module(value: Any) -> bool:
+    """Whether a text in it is ``module:Class``."""
+    if isinstance(value, Mapping):
+        return any(_names_module(each) for each in value.values())
+    if isinstance(value, list):
+        return any(_names_module(each) for each in value)
+    return isinstance(value, str) and user_code.NAME.fullmatch(value) is not None
+
+
 def _in_order(problems: Iterable[errors.Problem], file: str) -> list[errors.Problem]:
     """Every problem once, the scenario's own before those of other files, by their places."""
     unique = dict.fromkeys(problems)
@@ -233,7 +243,10 @@ class _Loading:
         timeline.add_workloads(spec.get("workloads", []), ("spec", "workloads"))
         timeline.add_events(spec.get("events", []), raw.get("events") or [], ("spec", "events"))
         nodes = self._nodes(spec, raw, timeline)
-        schedulers = clusters.schedulers(spec.get("schedulers"), self._scheduler_configs(spec))
+        self._find_modules(spec)
+        schedulers = clusters.schedulers(
+            spec.get("schedulers"), self._scheduler_configs(spec), ("spec", "schedulers"), report
+        )
         extenders = clusters.extenders(spec.get("extenders", []), schedulers, ("spec", "extenders"), self.report)
         setup, declared = self._setup(spec, timeline)
         api = spec.get("apiServers", {})
@@ -357,20 +370,33 @@ class _Loading:
             path: Path = ("spec", "schedulers", index, "config")
             replicas = item.get("replicas", 1)
             if "config" in item or "configFile" not in item:
-                clusters.check_config(item.get("config", {}), item.get("name", ""), replicas, path, self.report)
+                if "factory" not in item:
+                    clusters.check_config(item.get("config", {}), item.get("name", ""), replicas, path, self.report)
                 continue
             path = (*path[:-1], "configFile")
             found = self._read(item["configFile"], path)
             if len(found) == 1 and isinstance(found[0].data, dict):
                 configs[index] = found[0].data
                 report = Report(found[0], self.report.problems)
-                clusters.check_config(found[0].data, item.get("name", ""), replicas, (), report)
+                if "factory" not in item:
+                    clusters.check_config(found[0].data, item.get("name", ""), replicas, (), report)
                 resolved = self.resolved["spec"]["schedulers"][index]
                 del resolved["configFile"]
                 resolved["config"] = found[0].data
             elif found:
                 self.report.add(path, "must hold one mapping, a KubeSchedulerConfiguration")
         return configs
+
+    def _find_modules(self, spec: Mapping[str, Any]) -> None:
+        """The user's own Python modules lie beside the scenario or in its folders of modules, or on Python's path."""
+        if not _names_module([spec.get("schedulers"), spec.get("extenders")]):
+            return
+        beside = self.file.parent
+        found = [beside / folder for folder in spec.get("modules", []) if folder is not INVALID]
+        for folder in (*found, beside):
+            user_code.look_in(folder)
+        # What runs the resolved document from elsewhere, as a replay does, needs them too.
+        self.resolved["spec"]["modules"] = list(dict.fromkeys(str(folder.resolve()) for folder in (*found, beside)))
 
     def _read(self, name: str, path: Path) -> list[Document]:
         """The documents of a file that the scenario names, relative to itself."""

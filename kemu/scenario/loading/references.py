@@ -122,7 +122,7 @@ def most_pods(workload: scenarios.Workload) -> float:
 def profile_names(scheduler: scenarios.Scheduler) -> list[str]:
     """The ``schedulerName`` of the pods that it serves."""
     profiles = scheduler.config.get("profiles") if isinstance(scheduler.config, Mapping) else None
-    if not isinstance(profiles, list) or not profiles:
+    if scheduler.factory or not isinstance(profiles, list) or not profiles:
         return [scheduler.name]
     return [str(profile.get("schedulerName", scheduler.name)) for profile in profiles if isinstance(profile, Mapping)]
 

@@ -121,11 +121,16 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
     specs: list[ActorSpec] = []
     for scheduler in scenario.schedulers:
         for replica in range(scheduler.replicas):
-            config = {
+            config: dict[str, Any] = {
                 "name": scheduler.name,
                 "replica": replica,
                 "apiserver": apiservers_of(scenario, len(specs)),
                 "config": dict(scheduler.config),
+            }
+            if scheduler.factory:
+                specs.append(ActorSpec(f"scheduler/{scheduler.name}/{replica}", scheduler.factory, config))
+                continue
+            config |= {
                 "policy": dict(scheduler.policy),
                 "timing": dict(scenario.timing),
                 "events": scenario.event_objects,

@@ -7,11 +7,11 @@ The default set and what a configuration changes in it are merged as ``pkg/sched
 from __future__ import annotations
 
 import dataclasses
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from typing import Any, TypeGuard, TypeVar
 
+from kemu.runtime import user_code
 from kemu.scheduler.configuration import arguments, fields
 from kemu.scheduler.configuration.configurations import ConfigurationError, PluginRef, PluginSet, ProfileConfiguration
 from kemu.scheduler.cycle import half_plugins, signatures
@@ -316,8 +316,7 @@ def _load(name: str, path: str) -> Factory:
     """A plugin from outside: by entry point, or as ``module:Class``."""
     try:
         if ":" in name:
-            module, _, attribute = name.partition(":")
-            loaded = getattr(importlib.import_module(module), attribute)
+            loaded = user_code.load(name)
         else:
             loaded = _offered()[name].load()
     except (ImportError, AttributeError) as error:

@@ -13,7 +13,6 @@ the API server does: with a delay, and without the pods that a scheduler has onl
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections import UserDict
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
@@ -24,6 +23,7 @@ from kemu.client import clients, informers
 from kemu.errors import ApiError, KemuError
 from kemu.k8s import core_v1_pb2
 from kemu.objects import pod_phases
+from kemu.runtime import user_code
 from kemu.runtime.env import Env
 from kemu.scheduler.framework.statuses import UNRESOLVABLE, Status, unschedulable
 from kemu.v1 import extender_pb2, extender_pb2_grpc
@@ -108,11 +108,11 @@ class Refusal(KemuError):
 
 def load(name: str) -> type[Extender]:
     """The class of a name that comes with kemu, or of ``module:Class``. Raises ValueError."""
-    module, _, attribute = BUILT_IN.get(name, name).partition(":")
-    if not attribute:
+    full_name = BUILT_IN.get(name, name)
+    if ":" not in full_name:
         raise ValueError(f"there is no extender {name!r}: write module:Class, or one of {', '.join(BUILT_IN)}")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        found = user_code.load(full_name)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"extender {name!r} cannot be loaded: {error}") from None
     if not (isinstance(found, type) and issubclass(found, Extender)):

@@ -19,11 +19,11 @@ from typing import Any, NoReturn
 import grpc
 import grpc.aio
 
-from kemu.errors import ActorFailed, SimulationError
+from kemu.errors import SimulationError
 from kemu.faults.handlers import Handler, Handlers
 from kemu.faults.hits import CHAOS, Hits
 from kemu.faults.kinds import KINDS
-from kemu.runtime import random_streams, runtimes, tasks
+from kemu.runtime import random_streams, runtimes, tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray.cell import channels, disk_faults, far_calls, files, inbound, relays, wall_clocks
 from kemu.runtime.rpc import clients, network_faults, networks, servers
@@ -256,14 +256,16 @@ class Host:
         raise asyncio.CancelledError(f"{resident.name} has ended: {why}")
 
     def failed(self, resident: Resident, what: str, error: BaseException) -> None:
-        text = (
+        failure = user_code.failed(
             f"{resident.name} (incarnation {resident.incarnation}) failed at {self.clock.now_ns() / SECOND_NS:.9f} s:"
             f" {what} ended with {type(error).__name__}: {error}\n\n"
-            + "".join(traceback.format_exception(error)).rstrip()
+            + "".join(traceback.format_exception(error)).rstrip(),
+            error,
         )
+        text = str(failure)
         resident.log("actor.failed", {"error": text})
         if not resident.is_ready.done():
-            resident.is_ready.set_exception(ActorFailed(text))
+            resident.is_ready.set_exception(failure)
         self._drop(resident)
         self.on_failure(resident.name, text)
 

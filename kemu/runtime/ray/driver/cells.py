@@ -17,7 +17,8 @@ import grpc
 import grpc.aio
 import msgpack
 
-from kemu.errors import ActorFailed, SimulationError
+from kemu.errors import SimulationError
+from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray.cell import channels, control, segments
 from kemu.runtime.ray.driver import clusters, merges
@@ -210,7 +211,7 @@ class RemoteCell:
             await call.read()
         except grpc.aio.AioRpcError as error:
             if error.code() is grpc.StatusCode.ABORTED:
-                raise ActorFailed(error.details()) from None
+                raise user_code.from_text(error.details()) from None
             if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
                 raise SimulationError(error.details()) from None
             raise

@@ -13,7 +13,7 @@ from typing import Any
 
 import grpc.aio
 
-from kemu.errors import ActorFailed
+from kemu.runtime import user_code
 from kemu.runtime.env import LogSink
 from kemu.runtime.ray.driver import merges
 from kemu.runtime.ray.driver.cells import RemoteCell
@@ -97,7 +97,7 @@ class EventStreams:
                 if kind == _CRASHED and "step" in data:
                     self.on_strike(actor, data["step"])
                 if kind == "actor.failed":
-                    self._fail(ActorFailed(data["error"]))
+                    self._fail(user_code.from_text(data["error"]))
         return [kind for _, kind, _ in added]
 
     async def drain(self, remote: RemoteCell) -> None:

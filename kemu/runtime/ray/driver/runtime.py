@@ -17,9 +17,9 @@ from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kemu.errors import ActorFailed, SimulationError
+from kemu.errors import SimulationError
 from kemu.faults import kinds
-from kemu.runtime import tasks
+from kemu.runtime import tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray.cell import control, hosts, wall_clocks
 from kemu.runtime.ray.driver import backups, events, fleets, plans, traces
@@ -232,7 +232,7 @@ class RayRuntime:
         self._log(self.clock.now_ns(), name, "actor.crashed", {})
 
     def _actor_failed(self, name: str, text: str) -> None:
-        self._fail(ActorFailed(text))
+        self._fail(user_code.from_text(text))
 
     # The life of actors
 

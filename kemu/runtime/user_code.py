@@ -1,0 +1,116 @@
+"""Code that users bring along: scheduler plugins, extenders, schedulers of their own.
+
+Role: finds it (``module:Class``, on Python's path or in the folder of the scenario), and tells whether an exception
+came from it. Whoever runs such code, in sim or in a cell of Ray, makes its failure with :func:`failed`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import linecache
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from kemu.errors import ActorFailed, UserCodeFailed
+
+NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+"""``module:Class``."""
+
+_NOT_THEIRS = {
+    *sys.stdlib_module_names,
+    "_pytest", "google", "grpc", "grpc_health", "grpc_reflection", "kemu", "msgpack", "numpy", "opentelemetry",
+    "pluggy", "pytest", "ray", "rich", "yaml",
+}  # fmt: skip
+"""Python's, kemu's and their dependencies' packages."""
+
+_PREFIX = "in your own code: "
+_PLACE = re.compile(rf"^{_PREFIX}(.+):(\d+) in (\S+)", re.MULTILINE)
+
+_folders: list[str] = []
+"""Of scenarios, as far as they have been added to Python's path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A line of the user's code."""
+
+    file: str
+    line: int
+    function: str
+    """As Python qualifies it: ``FirstFit.run``."""
+
+    def __str__(self) -> str:
+        source = linecache.getline(self.file, self.line).strip()
+        return f"{self.file}:{self.line} in {self.function}" + (f": {source}" if source else "")
+
+
+def look_in(folder: Path) -> None:
+    """Modules are found in this folder too, after all others; cells of Ray find them there as well."""
+    name = str(folder.resolve())
+    if name in _folders:
+        _folders.remove(name)
+    if name not in sys.path:
+        sys.path.append(name)
+    _folders.append(name)
+    importlib.invalidate_caches()
+
+
+def load(name: str) -> Any:
+    """What ``module:Class`` names.
+
+    Raises ImportError or AttributeError where there is no such thing, and UserCodeFailed where its module raises.
+    """
+    module, _, attribute = name.partition(":")
+    try:
+        found = importlib.import_module(module)
+    except ImportError:
+        raise
+    except Exception as error:
+        raise failed(f"{name} cannot be loaded: {type(error).__name__}: {error}", error) from error
+    _check_folder(module, getattr(found, "__file__", None))
+    for part in attribute.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _check_folder(module: str, file: str | None) -> None:
+    """Two scenarios with modules of one name, in one process: the second would silently get the first one's."""
+    if file is None or not _folders:
+        return
+    root = module.partition(".")[0]
+    latest = Path(_folders[-1])
+    mine = next((path for path in (latest / f"{root}.py", latest / root / "__init__.py") if path.is_file()), None)
+    from_scenario = any(Path(folder) in Path(file).resolve().parents for folder in _folders)
+    if mine is not None and from_scenario and latest not in Path(file).resolve().parents:
+        raise ImportError(f"module {root} of another scenario, {file}, is in use: rename {mine}")
+
+
+def place_of(error: BaseException) -> Place | None:
+    """The innermost line of the user's code that the exception passed through; None: it was not in any."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return Place(error.filename, error.lineno or 0, "<module>")
+    found: Place | None = None
+    step: TracebackType | None = error.__traceback__
+    while step is not None:
+        frame = step.tb_frame
+        root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if root and root not in _NOT_THEIRS and not frame.f_code.co_filename.startswith("<"):
+            found = Place(frame.f_code.co_filename, step.tb_lineno, frame.f_code.co_qualname)
+        step = step.tb_next
+    return found
+
+
+def failed(text: str, error: BaseException) -> ActorFailed:
+    """The failure of an actor; UserCodeFailed, with the place in its text, where the user's code raised."""
+    place = place_of(error)
+    return ActorFailed(text) if place is None else from_text(f"{text}\n{_PREFIX}{place}")
+
+
+def from_text(text: str) -> ActorFailed:
+    """The failure that :func:`failed` made in another process."""
+    match = _PLACE.search(text)
+    return ActorFailed(text) if match is None else UserCodeFailed(text, match[1], int(match[2]), match[3].rstrip(":"))
