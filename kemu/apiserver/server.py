@@ -8,19 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kemu import errors
-from kemu.apiserver import admission, flows
+from kemu import errors, safeguards
+from kemu.apiserver import ablations, admission, flows
 from kemu.apiserver.expiry import Expiry
 from kemu.apiserver.faults import Faults
 from kemu.apiserver.registry.capacity import CapacityCheck
 from kemu.apiserver.registry.reads import Reader
-from kemu.apiserver.registry.registry import ABLATIONS, Registry
 from kemu.apiserver.service import Service
-from kemu.apiserver.storage import Storage
 from kemu.apiserver.verbs import Requests
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.apiserver.watch.fanout import Fanout, Stream
-from kemu.apiserver.watch.feed import Feed
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.objects.validation import kinds
 from kemu.runtime import distributions
@@ -32,7 +29,7 @@ DEFAULTS: dict[str, Any] = {
     "record_store": False,  # log what the store does, in place of one that cannot: a real etcd
     "cache_lag_s": 0.0,  # hold news from the store back for so long: stale reads
     "admission": list(admission.DEFAULT_ON),
-    "ablate": [],  # safeguards to switch off: resourceVersionCheck, bindPrecondition
+    safeguards.CONFIG_KEY: [],  # safeguards that this server lacks
     "bind_check": "none",  # or "capacity": refuse to bind where there is no room
     "compaction_interval_s": 300.0,  # forget what is older than this, as often; 0: never
     "bookmark_interval_s": 60.0,
@@ -60,18 +57,22 @@ class ApiServer:
         settings = _settings(config)
         self._env = env
         self._settings = settings
+        lacks = safeguards.ablated(settings)
         channel = env.dial(settings["store"])
-        self.storage = Storage(env, channel)
+        self.storage = ablations.storage(lacks)(env, channel)
         self.cache = WatchCache(settings["window_events"])
         self.cache.on_corrupt = lambda key: env.log("api.corrupt", {"key": key.decode("utf-8", "backslashreplace")})
-        self.feed = Feed(env, channel, self.storage, self.cache, settings["cache_lag_s"], settings["record_store"])
+        self.feed = ablations.feed(lacks)(
+            env, channel, self.storage, self.cache, settings["cache_lag_s"], settings["record_store"]
+        )
         self.fanout = Fanout(self.cache, settings["backlog_events"], self._log_cut)
         chain = admission.Chain(settings["admission"], self.storage, self.cache)
         check = settings["bind_check"] == "capacity"
         capacity = CapacityCheck(self.storage, self.cache, self.feed) if check else None
-        self.registry = Registry(env, self.storage, self.cache, chain, settings["ablate"], capacity)
+        self.registry = ablations.registry(lacks)(env, self.storage, self.cache, chain, capacity)
         reader = Reader(self.storage, self.cache, self.feed, self.registry.unix_now_ns)
-        requests = Requests(env, self.registry, reader)
+        evictor = ablations.evictor(lacks)(self.registry)
+        requests = Requests(env, self.registry, reader, evictor)
         self._service = Service(
             env,
             requests,
@@ -151,9 +152,6 @@ def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
     if unknown:
         raise ValueError(f"unknown setting {unknown[0]!r} of an API server; there are {', '.join(DEFAULTS)}")
     settings = {**DEFAULTS, **config}
-    for safeguard in settings["ablate"]:
-        if safeguard not in ABLATIONS:
-            raise ValueError(f"unknown safeguard {safeguard!r}; there are {', '.join(ABLATIONS)}")
     if settings["bind_check"] not in ("none", "capacity"):
         raise ValueError(f"unknown bind_check {settings['bind_check']!r}; there are none and capacity")
     return settings

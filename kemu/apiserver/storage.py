@@ -98,10 +98,7 @@ class Storage:
         revision (0: absent), which is then written too: of writers that share a guard only one gets through at a time.
         """
         txn = rpc_pb2.TxnRequest()
-        compare = txn.compare.add()
-        compare.target = rpc_pb2.Compare.MOD
-        compare.key = key
-        compare.mod_revision = expected
+        self._expect(txn, key, expected)
         if value is None:
             txn.success.add().request_delete_range.key = key
         else:
@@ -109,9 +106,7 @@ class Storage:
             put.key = key
             put.value = value
         if guard is not None:
-            compare = txn.compare.add()
-            compare.target = rpc_pb2.Compare.MOD
-            compare.key, compare.mod_revision = guard
+            self._expect(txn, *guard)
             put = txn.success.add().request_put
             put.key = guard[0]
             put.value = key
@@ -126,6 +121,13 @@ class Storage:
         for pair in response.responses[0].response_range.kvs:
             return 0, Entry(key, pair.mod_revision, pair.value)
         return 0, None
+
+    def _expect(self, txn: Any, key: bytes, revision: int) -> None:
+        """Make the transaction depend on this revision of the key; 0: on its absence."""
+        compare = txn.compare.add()
+        compare.target = rpc_pb2.Compare.MOD
+        compare.key = key
+        compare.mod_revision = revision
 
     async def compact(self, revision: int) -> None:
         """Compact the store at ``revision``. It is no error if that has been done already."""

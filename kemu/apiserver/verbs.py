@@ -30,11 +30,11 @@ as large, applies to what is written."""
 class Requests:
     """Carries out requests for whoever sent them."""
 
-    def __init__(self, env: Env, registry: Registry, reader: Reader) -> None:
+    def __init__(self, env: Env, registry: Registry, reader: Reader, evictor: Evictor) -> None:
         self._env = env
         self._registry = registry
         self._reader = reader
-        self._evictor = Evictor(registry)
+        self._evictor = evictor
         self._verbs: dict[str, Callable[[Any, str, int], Coroutine[Any, Any, Answer]]] = {
             "get": self._get,
             "list": self._list,

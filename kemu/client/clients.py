@@ -7,12 +7,13 @@ informers (:mod:`kemu.client.informers`) over the one ``Watch`` stream of the cl
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
-from kemu.client import endpoints, sessions, watches
+from kemu import safeguards
+from kemu.client import ablations, endpoints, sessions
 from kemu.k8s import core_v1_pb2
 from kemu.objects import resources
 from kemu.runtime.env import Env
@@ -35,14 +36,19 @@ class Client:
     :class:`kemu.errors.ApiError` subclasses. Connects at the first request.
     """
 
-    __slots__ = ("_session", "env", "servers", "watches")
+    __slots__ = ("_session", "env", "relists", "servers", "watches")
 
-    def __init__(self, env: Env, apiservers: str | Sequence[str] = "apiserver/0") -> None:
+    def __init__(
+        self, env: Env, apiservers: str | Sequence[str] = "apiserver/0", ablated: Collection[str] = ()
+    ) -> None:
+        """``ablated``: the safeguards that the client lacks (:mod:`kemu.safeguards`)."""
         self.env = env
         self.servers = endpoints.Endpoints(env, apiservers)
         self._session = sessions.Session(env, self.servers)
-        self.watches = watches.Watches(env, self.servers)
+        self.watches = ablations.watches_of(ablated)(env, self.servers)
         """The one Watch stream of this client, for informers."""
+        self.relists = "relist-on-gap" not in ablated
+        """Whether its informers list again when their watch cannot be resumed."""
 
     async def create(self, obj: M) -> M:
         resource, data = resources.BY_MESSAGE[type(obj)], obj.SerializeToString(deterministic=True)
@@ -214,3 +220,8 @@ class Client:
         request.resource_version = resource_version
         setattr(request, "continue", continue_token)
         return await self._session.send_list(call, message)
+
+
+def of_actor(env: Env, config: Mapping[str, Any]) -> Client:
+    """The client of an actor whose config names its ``apiserver``, or several, and perhaps what it lacks."""
+    return Client(env, config.get("apiserver") or "apiserver/0", safeguards.ablated(config))

@@ -73,6 +73,7 @@ class Informer:
         "_handler",
         "_namespaced",
         "_on_batch_end",
+        "_on_gap",
         "_parse",
         "_revisions",
         "_started",
@@ -122,6 +123,7 @@ class Informer:
         self._digests: list[int] = []
         self._waiters: list[asyncio.Future[None]] | None = []
         """Of :meth:`synced`; None when it has."""
+        self._on_gap: Callable[[errors.Gone], None] = self._list_again if client.relists else self._go_on
         self._backoff: streams.Backoff | None = None
         self._started = False
         self._stopped = False
@@ -329,11 +331,7 @@ class Informer:
         error = sessions.error_of(status)
         watches = self._client.watches
         if isinstance(error, errors.Gone):
-            watches.stop(self._watch_id, ended=True)
-            self._log_events()
-            self._client.env.log("watch.closed", {"watch": self.id, "reason": error.reason})
-            self._version = ""
-            self._spawn_list()
+            self._on_gap(error)
         elif isinstance(error, retries.PASSING):
             # The server could not serve it now (say, its cache is still behind): the same watch again, a little later.
             delay_ns = int(self._next_backoff_s() * SECOND_NS)
@@ -341,6 +339,19 @@ class Informer:
             clock.call_at_ns(clock.now_ns() + delay_ns, watches.restart, self._watch_id)
         else:
             raise error
+
+    def _list_again(self, error: errors.Gone) -> None:
+        self._client.watches.stop(self._watch_id, ended=True)
+        self._log_events()
+        self._client.env.log("watch.closed", {"watch": self.id, "reason": error.reason})
+        self._version = ""
+        self._spawn_list()
+
+    def _go_on(self, error: errors.Gone) -> None:
+        """Without ``relist-on-gap``: the same watch, from what is there now. What was deleted meanwhile stays in the
+        store."""
+        self.revision = 0
+        self._client.watches.restart(self._watch_id)
 
     def _next_backoff_s(self) -> float:
         if self._backoff is None:

@@ -27,7 +27,7 @@ class Controller:
         """Raises ValueError that names the setting."""
         self.env = env
         self.clock = env.clock
-        self.client = clients.Client(env, config.get("apiserver") or "apiserver/0")
+        self.client = clients.of_actor(env, config)
         try:
             self._lag = distributions.parse(config.get("lag", 0))
         except distributions.DistributionError as error:

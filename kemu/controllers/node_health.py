@@ -131,8 +131,12 @@ def condition_taints(conditions: Mapping[str, str]) -> tuple[Taint, ...]:
 class NodeLifecycle:
     """See the module."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self, settings: Settings, queue_of: Callable[[float, int], taint_queues.TaintQueue] = taint_queues.TaintQueue
+    ) -> None:
+        """``queue_of`` makes the queue of a zone."""
         self._settings = settings
+        self._queue_of = queue_of
         self._health: dict[str, Health] = {}
         self._zones: dict[str, _Zone] = {}
 
@@ -154,7 +158,7 @@ class NodeLifecycle:
                 zone.queue.forget(gone)
         for node in nodes:
             if node.zone not in self._zones:
-                self._zones[node.zone] = _Zone(taint_queues.TaintQueue(self._settings.eviction_rate, now_ns))
+                self._zones[node.zone] = _Zone(self._queue_of(self._settings.eviction_rate, now_ns))
         for node in nodes:
             if node.name not in self._health:
                 self._mark_reachable(node, changes)

@@ -16,9 +16,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import Any
 
-from kemu import errors
+from kemu import errors, safeguards
 from kemu.client import informers, retries, workqueues
-from kemu.controllers import controllers, node_health, steady_nodes
+from kemu.controllers import controllers, node_health, steady_nodes, taint_queues
 from kemu.controllers.node_health import Change, NodeView, Taint
 from kemu.controllers.steady_nodes import Known
 from kemu.k8s import core_v1_pb2
@@ -61,7 +61,8 @@ class NodeLifecycleController(controllers.Controller):
                 secondary_eviction_rate=given["secondaryNodeEvictionRate"],
                 large_cluster_size=given["largeClusterSizeThreshold"],
                 unhealthy_zone_share=given["unhealthyZoneThreshold"],
-            )
+            ),
+            taint_queues.without(safeguards.ablated(config)),
         )
         self._steady = steady_nodes.SteadyNodes(self._health, grace_ns)
         self._leases = informers.Informer(

@@ -24,13 +24,15 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kemu import safeguards
 from kemu.client import clients, informers, recorders
+from kemu.kubelet import ablations
 from kemu.kubelet.admission import predicates
 from kemu.kubelet.node import boots, node_statuses, shutdowns
 from kemu.kubelet.pods import critical
 from kemu.kubelet.pressure import eviction_loops
 from kemu.kubelet.settings import kubelet_configurations
-from kemu.kubelet.sync import pod_workers, static_pods, status_managers
+from kemu.kubelet.sync import static_pods, status_managers
 from kemu.objects import pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
@@ -43,10 +45,11 @@ class Kubelet:
         self._clock = env.clock
         self._heartbeats = bool(config.get("heartbeats", True))
         self.settings = kubelet_configurations.read(config.get("kubelet") or {}, config.get("timing") or {})
-        self.client = clients.Client(env, config.get("apiserver") or "apiserver/0")
+        self.client = clients.of_actor(env, config)
         boot = self._boot = boots.read(config)
         self.node = node_statuses.OwnNode(env, self.client, self.settings, config["node"], config.get("standing"), boot)
-        self.pods = pod_workers.PodWorkers(
+        lacks = safeguards.ablated(config)
+        self.pods = ablations.pod_workers(lacks)(
             env,
             self.client,
             self.settings,
@@ -55,6 +58,7 @@ class Kubelet:
             boot,
             config.get("images") or {},
             config.get("podStatuses") or status_managers.EXACT,
+            ablations.arrivals(lacks),
         )
         self.pressures = eviction_loops.EvictionLoop(
             env, self.node.wanted(), config, self.pods, self.node.set_pressures, self.pods.images

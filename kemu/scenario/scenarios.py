@@ -267,6 +267,8 @@ class Scenario:
     chaos: tuple[Fault, ...]
     holds: tuple[Hold, ...]
     """Messages that are kept back (``sim``)."""
+    ablate: tuple[str, ...]
+    """The safeguards that its actors lack: names of :mod:`kemu.safeguards`, in the order of that table."""
     checks: Checks
     until: Expectation | None
     expectations: tuple[Expectation, ...]

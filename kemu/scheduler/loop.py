@@ -12,13 +12,13 @@ up, as with kube-scheduler's defaults (:mod:`kemu.scheduler.cycle.status_updates
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 from kemu.client.recorders import Recorder
 from kemu.runtime.env import Env
+from kemu.scheduler import ablations
 from kemu.scheduler.binding_cycles import BindingCycles
-from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.configuration.configurations import Configuration, ProfileConfiguration
 from kemu.scheduler.configuration.timings import Timing
@@ -37,8 +37,7 @@ from kemu.scheduler.framework.registries import Registry
 from kemu.scheduler.plugins.avoid_evicted_node import AvoidEvictedNode
 from kemu.scheduler.plugins.priority_sort import FirstInFirstOut
 from kemu.scheduler.preemption.candidates import Preemptor
-from kemu.scheduler.preemption.evictions import Evictor
-from kemu.scheduler.queue.queues import QueuedPod, SchedulingQueue
+from kemu.scheduler.queue.queues import QueuedPod
 from kemu.scheduler.scheduling_cycles import SchedulingCycles
 
 
@@ -54,16 +53,19 @@ class Engine:
         timing: Timing,
         registry: Registry,
         recorders: Callable[[str], Recorder] | None = None,
+        ablated: Collection[str] = (),
     ) -> None:
-        """``registry``: the plugins that profiles may name; ``recorders`` makes those of events, by scheduler name.
+        """``registry``: the plugins that profiles may name; ``recorders`` makes those of events, by scheduler name;
+        ``ablated``: the safeguards that the scheduler lacks (:mod:`kemu.safeguards`).
 
         Raises ConfigurationError.
         """
+        policy = ablations.policy(policy, ablated)
         self._env = env
         self._ready = asyncio.Event()
         self.between_attempts: Callable[[], object] = lambda: None
         """Called when no attempt is under way: what the watches have shown is all in the cache."""
-        self.cluster = Cluster()
+        self.cluster = ablations.cluster(ablated)()
         self.handle = Handle(self.cluster, env.random, policy)
         self.handle.api, self.handle.clock = api, env.clock
         self.handle.draws_lots = configuration.parallelism > 1
@@ -86,7 +88,7 @@ class Engine:
             if policy.preemptor == "kubelet" and not policy.disablePreemption:
                 unhurried = Preemptor(self.cluster, policy, env.random, lambda nodes: nodes)
                 overcommitters[name] = Overcommitter(decider, unhurried)
-        self.queue = SchedulingQueue(
+        self.queue = ablations.queue(ablated)(
             env.clock,
             self.profiles,
             initial_backoff_s=configuration.initial_backoff_s,
@@ -101,7 +103,7 @@ class Engine:
         """Every pod as the watch last showed it, by UID."""
         failures = FailureHandler(self.cluster, self.queue, reporter, policy, seen)
         self.bindings = BindingCycles(env, self.handle, timing, reporter, self.queue, failures, extenders)
-        self.evictor = Evictor(
+        self.evictor = ablations.evictor(ablated)(
             env,
             api,
             self.cluster,

@@ -16,6 +16,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from kemu import safeguards
 from kemu.client import clients, informers, recorders
 from kemu.objects import pod_phases
 from kemu.runtime.env import Env
@@ -36,7 +37,7 @@ class Scheduler:
         """Raises ConfigurationError, PolicyError or DistributionError."""
         self._env = env
         name = config.get("name", configurations.DEFAULT_SCHEDULER)
-        client = clients.Client(env, config.get("apiserver", "apiserver/0"))
+        client = clients.of_actor(env, config)
         self.engine = Engine(
             env,
             client,
@@ -47,6 +48,7 @@ class Scheduler:
             lambda controller: recorders.Recorder(
                 env, client, controller, str(config.get("replica", 0)), config.get("events", recorders.NOTABLE)
             ),
+            safeguards.ablated(config),
         )
         if config.get("scores"):
             for decider in self.engine.deciders.values():

@@ -31,6 +31,7 @@ from typing import Any
 
 import grpc
 
+from kemu import safeguards
 from kemu.errors import JournalCorrupt, StoreError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Env
@@ -62,6 +63,8 @@ class Store:
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         settings = dict(config)
+        lacks = safeguards.ablated(settings)
+        settings.pop(safeguards.CONFIG_KEY, None)
         self.env = env
         self.space = mvcc.KeySpace()
         self._fsync = str(settings.pop("fsync", "batch"))
@@ -72,6 +75,9 @@ class Store:
         self._progress_notify_s = float(settings.pop("progress_notify_s", PROGRESS_NOTIFY_S))
         if settings:
             raise ValueError(f"the store has no setting {', '.join(sorted(settings))}")
+        self.settled = self._not_settled if "journal-before-acknowledgement" in lacks else self._settled
+        """Wait until everything done so far is durable. Raises :class:`NoSpace` if it was taken back instead."""
+        self._sync = self._sync_later if "fsync-before-acknowledgement" in lacks else self._make_durable
         self._journal = journal.Journal(env.disk, self._fsync, self._segment_bytes)
         self._stated = 0
         """Revision at which the run log last got a digest of the key space."""
@@ -161,8 +167,7 @@ class Store:
         if self.corrupt is not None:
             await context.abort(*operations.corrupt(self.corrupt))
 
-    async def settled(self) -> None:
-        """Wait until everything done so far is durable. Raises :class:`NoSpace` if it was taken back instead."""
+    async def _settled(self) -> None:
         revision = self.space.revision
         if self.hub.published == revision and not self._compactions:
             return
@@ -170,6 +175,10 @@ class Store:
         durable = asyncio.get_running_loop().create_future()
         self._unanswered.append((revision, durable))
         await durable
+
+    async def _not_settled(self) -> None:
+        """Without ``journal-before-acknowledgement``."""
+        self._work.set()
 
     async def _flush(self) -> None:
         """Journal everything done since the last time (``always``: one transaction), then tell clients and watchers.
@@ -219,7 +228,7 @@ class Store:
                 self._take_back(error, first - 1)
                 return
             env.step("after-append")
-            await self._make_durable()
+            await self._sync()
             env.step("after-fsync")
             await self._roll(last + 1)
         for revision, _ in compactions:
@@ -244,6 +253,10 @@ class Store:
             await self._journal.sync()
         except OSError as error:
             self.env.exit(f"fsync failed: {error.strerror}")
+
+    async def _sync_later(self) -> None:
+        """Without ``fsync-before-acknowledgement``."""
+        self.env.spawn(self._make_durable(), "fsync")
 
     async def _roll(self, next_revision: int) -> None:
         """Without room for a new segment the journal goes on in the old one."""

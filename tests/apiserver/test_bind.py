@@ -75,7 +75,7 @@ def test_the_ablation_binds_again() -> None:
         await cluster.client.bind("default", "a", uid, "n1")
         assert (await cluster.client.bind("default", "a", uid, "n2")).spec.nodeName == "n2"
 
-    run(main, servers=({"ablate": ["bindPrecondition"]},))
+    run(main, servers=({"ablate": ["bind-once"]},))
 
 
 def test_a_pod_that_is_being_deleted_is_not_bound() -> None:

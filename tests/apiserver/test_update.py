@@ -75,7 +75,7 @@ def test_the_ablation_lets_an_old_version_overwrite() -> None:
         old.metadata.labels["x"] = "2"
         assert (await cluster.client.update(old)).metadata.labels["x"] == "2"
 
-    run(main, servers=({"ablate": ["resourceVersionCheck"]},))
+    run(main, servers=({"ablate": ["resource-version-precondition"]},))
 
 
 def test_status_and_spec_leave_each_other_alone() -> None:

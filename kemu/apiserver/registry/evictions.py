@@ -121,13 +121,17 @@ class Evictor:
                 f"and has {status.currentHealthy} currently"
             )
             raise kemu_errors.TooManyRequests(WOULD_VIOLATE, causes=[Cause("", "DisruptionBudget", what)])
-        now_ns = self._registry.unix_now_ns()
+        self._account(budget, pod_name)
+        value: bytes = budget.SerializeToString(deterministic=True)
+        return value
+
+    def _account(self, budget: Any, pod_name: str) -> None:
+        """The disruption counts from now on; the disruption controller takes it over when it sees the pod go."""
+        status, now_ns = budget.status, self._registry.unix_now_ns()
         status.disruptionsAllowed -= 1
         if status.disruptionsAllowed == 0:
             meta.set_condition(status.conditions, "DisruptionAllowed", "False", "InsufficientPods", "", now_ns)
         meta.set_time(status.disruptedPods[pod_name], now_ns)
-        value: bytes = budget.SerializeToString(deterministic=True)
-        return value
 
 
 def _is_over(pod: Any) -> bool:

@@ -8,7 +8,7 @@ based on the cache is checked against the store before it is believed. Eviction 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -28,9 +28,6 @@ from kemu.objects.fields import refusals
 from kemu.objects.validation import causes, kinds
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.v1 import api_pb2
-
-ABLATIONS = ("resourceVersionCheck", "bindPrecondition")
-"""Safeguards that can be switched off, to see what they are for."""
 
 PODS = resources.BY_PLURAL["pods"]
 
@@ -68,7 +65,6 @@ class Registry:
         storage: Storage,
         cache: WatchCache,
         admission: Chain,
-        ablate: Collection[str] = (),
         capacity: CapacityCheck | None = None,
     ) -> None:
         self.storage = storage
@@ -78,8 +74,6 @@ class Registry:
         self._random = env.random
         self._admission = admission
         self._capacity = capacity
-        self._check_versions = "resourceVersionCheck" not in ablate
-        self._check_bound = "bindPrecondition" not in ablate
 
     def unix_now_ns(self) -> int:
         """For timestamps in objects."""
@@ -209,15 +203,23 @@ class Registry:
     def _check_preconditions(self, strategy: Strategy, entry: Entry, old: Any, sent: Any) -> None:
         """UID and resource version in the metadata of an update are preconditions. Clears the resource version."""
         resource, name = strategy.resource, old.metadata.name
-        if sent.uid and sent.uid != old.metadata.uid:
+        if not self._has_uid(sent.uid, old.metadata.uid):
             raise errors.wrong_uid(resource, entry.key, name, sent.uid, old.metadata.uid)
         version = reads.parse_version(sent.resourceVersion)
         if version:
-            if version != entry.revision and self._check_versions:
+            if not self._has_version(version, entry.revision):
                 raise errors.modified(resource, name)
-        elif not strategy.unconditional_update and self._check_versions:
+        elif not strategy.unconditional_update:
             raise causes.error(old, [causes.invalid("metadata.resourceVersion", 0, "must be specified for an update")])
         sent.ClearField("resourceVersion")
+
+    def _has_uid(self, wanted: str, uid: str) -> bool:
+        """Whether an object meets a precondition on its UID; "" for none."""
+        return not wanted or wanted == uid
+
+    def _has_version(self, wanted: int, revision: int) -> bool:
+        """Whether an object meets a precondition on its resource version."""
+        return wanted == revision
 
     # --- patch -------------------------------------------------------------------------------------------------------
 
@@ -243,7 +245,7 @@ class Registry:
         new = parse(resource, entry)
         old_name, uid = new.metadata.name, new.metadata.uid
         wanted = request.preconditions
-        if wanted.uid and wanted.uid != uid:
+        if not self._has_uid(wanted.uid, uid):
             raise errors.wrong_uid(resource, entry.key, old_name, wanted.uid, uid)
         if wanted.resource_version:
             new.metadata.resourceVersion = wanted.resource_version
@@ -292,7 +294,7 @@ class Registry:
             metadata.deletionTimestamp.seconds += grace_s - given_s
             metadata.deletionGracePeriodSeconds = grace_s
         else:
-            grace_s = strategy.grace_s(obj, deletion.grace_s) if strategy.grace_s is not None else 0
+            grace_s = self._grace_s(strategy, obj, deletion.grace_s)
             metadata.deletionTimestamp.seconds = now_s + grace_s
             metadata.deletionGracePeriodSeconds = grace_s
             if strategy.has_generation:
@@ -308,16 +310,20 @@ class Registry:
         value: bytes = obj.SerializeToString(deterministic=True)
         return value
 
+    def _grace_s(self, strategy: Strategy, obj: Any, wanted: int | None) -> int:
+        """Seconds until the object may go; 0: at once. ``wanted``: what the request says."""
+        return strategy.grace_s(obj, wanted) if strategy.grace_s is not None else 0
+
     def check_deletion(self, resource: resources.Resource, entry: Entry, metadata: Any, deletion: Deletion) -> None:
         """Raises :class:`kemu.errors.Conflict` when a precondition fails."""
-        if deletion.uid and deletion.uid != metadata.uid:
+        if not self._has_uid(deletion.uid, metadata.uid):
             why = (
                 f"the UID in the precondition ({deletion.uid}) does not match the UID in record ({metadata.uid}). "
                 "The object might have been deleted and then recreated"
             )
             raise errors.conflict(resource, metadata.name, why)
         version = reads.parse_version(deletion.resource_version)
-        if version is not None and version != entry.revision and self._check_versions:
+        if version is not None and not self._has_version(version, entry.revision):
             why = (
                 f"the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record "
                 f"({entry.revision}). The object might have been modified"
@@ -354,13 +360,11 @@ class Registry:
         pod = parse(PODS, entry)
         metadata, spec, status = pod.metadata, pod.spec, pod.status
         name = metadata.name
-        if request.uid and request.uid != metadata.uid:
+        if not self._has_uid(request.uid, metadata.uid):
             raise errors.wrong_uid(PODS, entry.key, name, request.uid, metadata.uid, "binding")
         if metadata.HasField("deletionTimestamp"):
             raise errors.conflict(PODS, name, f"pod {name} is being deleted, cannot be assigned to a host", "binding")
-        if spec.nodeName and self._check_bound:
-            why = f'pod {name} is already assigned to node "{spec.nodeName}"'
-            raise errors.conflict(PODS, name, why, "binding")
+        self._check_unbound(pod)
         if spec.schedulingGates:
             raise errors.conflict(PODS, name, f"pod {name} has non-empty .spec.schedulingGates", "binding")
         spec.nodeName = request.node
@@ -368,6 +372,13 @@ class Registry:
         status.ClearField("nominatedNodeName")
         value: bytes = pod.SerializeToString(deterministic=True)
         return value
+
+    def _check_unbound(self, pod: core_v1_pb2.Pod) -> None:
+        """Raises :class:`kemu.errors.Conflict` for a pod that has a node."""
+        if pod.spec.nodeName:
+            name = pod.metadata.name
+            why = f'pod {name} is already assigned to node "{pod.spec.nodeName}"'
+            raise errors.conflict(PODS, name, why, "binding")
 
     # --- common ------------------------------------------------------------------------------------------------------
 

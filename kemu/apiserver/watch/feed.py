@@ -90,7 +90,11 @@ class Feed:
             self._call = None
             await self._pause()
             if not complete:
-                await self.load()
+                await self._reload()
+
+    async def _reload(self) -> None:
+        """The history between what has arrived and what the store has is lost."""
+        await self.load()
 
     async def until(self, revision: int, *, patient: bool = False) -> None:
         """Wait until the cache is as new as ``revision``.
@@ -133,7 +137,7 @@ class Feed:
         create = request.create_request
         create.key = resources.REGISTRY
         create.range_end = key_ranges.prefix_end(resources.REGISTRY)
-        create.start_revision = self._received + 1
+        create.start_revision = self._start_revision()
         await call.write(request)
         while True:
             response = await call.read()
@@ -144,6 +148,10 @@ class Feed:
             if response.created and response.header.revision < self._received:
                 return False  # The store lost writes that it had acknowledged (fsync: none), and so must we.
             self._receive(response)
+
+    def _start_revision(self) -> int:
+        """Where the next watch begins; 0: with what comes from now on."""
+        return self._received + 1
 
     def _receive(self, response: Any) -> None:
         if response.events:

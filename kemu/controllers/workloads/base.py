@@ -12,7 +12,7 @@ import abc
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
-from kemu import errors
+from kemu import errors, safeguards
 from kemu.client import informers, workqueues
 from kemu.controllers import controllers, label_indexes
 from kemu.controllers.workloads import claims, expectations, losses
@@ -49,7 +49,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
             "pods",
             handler=informers.Callbacks(lambda pod: self._pod_changed(None, pod), self._pod_changed, self._pod_deleted),
         )
-        self.expectations = expectations.Expectations(env.clock)
+        self.expectations = expectations.without(safeguards.ablated(config))(env.clock)
         self.losses = losses.Losses()
         self._owned: dict[str, dict[str, dict[str, Any]]] = {}
         """By key of the owner, then its UID: its pods by UID, in the order of their arrival."""

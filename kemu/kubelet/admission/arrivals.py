@@ -109,20 +109,23 @@ class Arrivals:
         """Decide about those that wait, in the order of their arrival."""
         waiting = self._waiting
         while waiting and not self._reading and not self.preempting:
-            worker = waiting[0]
-            pod = worker.pod
-            refusal = self.refuses(pod) or predicates.precheck(self.node, pod) or self.allocate_devices(pod)
-            if refusal is not None:
-                self._decided(worker, refusal, None)
-                continue
-            assert self.node is not None
-            claim = claims.claim_of(worker.pod)
-            found = predicates.failures(self.node, self._usage, worker.pod, claim)
-            if predicates.needs_fresh_node(found):
-                self._reading = True
-                self._env.spawn(self._judge_again(worker, claim, self.node.known), f"read node for {worker.key}")
-            else:
-                self._recover(worker, claim, found)
+            self._examine(waiting[0])
+
+    def _examine(self, worker: Worker) -> None:
+        """Decide about a pod, or begin to."""
+        pod = worker.pod
+        refusal = self.refuses(pod) or predicates.precheck(self.node, pod) or self.allocate_devices(pod)
+        if refusal is not None:
+            self._decided(worker, refusal, None)
+            return
+        assert self.node is not None
+        claim = claims.claim_of(pod)
+        found = predicates.failures(self.node, self._usage, pod, claim)
+        if predicates.needs_fresh_node(found):
+            self._reading = True
+            self._env.spawn(self._judge_again(worker, claim, self.node.known), f"read node for {worker.key}")
+        else:
+            self._recover(worker, claim, found)
 
     async def _judge_again(self, worker: Worker, claim: claims.Claim, known: Collection[str]) -> None:
         """The first of those that wait, against the Node as it is now; ``known``: resources that it had before."""

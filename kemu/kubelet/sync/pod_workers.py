@@ -43,9 +43,11 @@ class PodWorkers:
         boot: boots.Boot = boots.BEFORE,
         image_sizes: Mapping[str, int] = MappingProxyType({}),
         status_writes: str = status_managers.EXACT,
+        decides: type[arrivals.Arrivals] = arrivals.Arrivals,
     ) -> None:
+        """``decides``: the class that admits pods."""
         self.usage = predicates.NodeClaims()
-        self.arrivals = arrivals.Arrivals(env, node_name, self.usage, self, fresh_node)
+        self.arrivals = decides(env, node_name, self.usage, self, fresh_node)
         self.by_uid: dict[str, Worker] = {}
         """All pods that the API server has for this node, and those whose containers have outlived their object."""
         self.images = stores.Images(env, image_sizes)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kemu import bugs
+from kemu import bugs, safeguards
 from kemu.apiserver import admission
 from kemu.scenario.format import (
     cluster_keys,
@@ -163,8 +163,8 @@ SPEC: dict[str, Key] = {
         "What is always looked at.",
     ),
     "bugs": Key(ListOf(Choice(tuple(bugs.BUGS))), "Bugs that Kubernetes has fixed since, by issue: see docs/museum."),
-    "ablate": Key(ListOf(Text()), "Safeguards switched off.", built=False),
     "holds": Key(ListOf(hold_keys.HOLD), "Messages that are kept back: what kemu explore found."),
+    "ablate": Key(ListOf(Choice(tuple(safeguards.SAFEGUARDS))), "Safeguards that the components of the cluster lack."),
     "matrix": Key(MapOf(ListOf(Free(mapping=False), 1)), "Values for paths below spec; all combinations run."),
     "until": Key(expectation_keys.EXPECTATION, "The run ends when this holds."),
     "expect": Key(ListOf(expectation_keys.EXPECTATION), "What the run must show."),

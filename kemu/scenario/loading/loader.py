@@ -17,7 +17,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu import errors
+from kemu import errors, safeguards
 from kemu.checks.limits import MAX_WATCH_DELAY_NS, Limits
 from kemu.k8s import core_v1_pb2
 from kemu.runtime import user_code
@@ -308,6 +308,7 @@ class _Loading:
             bugs=tuple(bug for bug in spec.get("bugs", ()) if bug is not INVALID),
             chaos=chaos,
             holds=kept_back,
+            ablate=self._ablated(spec, store),
             checks=self._checks(spec),
             until=until,
             expectations=tuple(expected),
@@ -498,6 +499,13 @@ class _Loading:
             max_watch_delay_ns=checks.get("watches", {}).get("maxDelay", MAX_WATCH_DELAY_NS),
         )
         return scenarios.Checks(limits, tuple(disabled))
+
+    def _ablated(self, spec: Mapping[str, Any], store: Mapping[str, Any]) -> tuple[str, ...]:
+        names = spec.get("ablate", [])
+        for index, name in enumerate(names):
+            if name in safeguards.OF_THE_STORE and "etcd" in store:
+                self.report.add(("spec", "ablate", index), f"{name} is a safeguard of kemu's own store, not of an etcd")
+        return tuple(name for name in safeguards.SAFEGUARDS if name in names)
 
     # --- expectations ------------------------------------------------------------------------------------------------
 

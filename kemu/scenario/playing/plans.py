@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kemu import bugs
+from kemu import bugs, safeguards
 from kemu.apiserver import admission
 from kemu.runtime.env import ActorSpec
 from kemu.scenario import expectations
@@ -30,6 +30,12 @@ EXTENDER_FACTORY = "kemu.scheduler.extenders.servers:ExtenderActor"
 KUBELET_FACTORY = "kemu.kubelet.kubelet:Kubelet"
 
 
+def _spec(scenario: Scenario, name: str, factory: str, config: Mapping[str, Any]) -> ActorSpec:
+    if scenario.ablate:
+        config = {**config, safeguards.CONFIG_KEY: list(scenario.ablate)}
+    return ActorSpec(name, factory, config)
+
+
 def names(scenario: Scenario, beats: Heartbeats) -> list[str]:
     """Of the actors that the scenario launches before its clock starts, but for its user."""
     specs = [*store(scenario), *apiservers(scenario), *extenders(scenario), *schedulers(scenario)]
@@ -47,7 +53,7 @@ def store(scenario: Scenario) -> list[ActorSpec]:
     """None where a real etcd takes its place."""
     if scenario.store_etcd:
         return []
-    return [ActorSpec(STORE, STORE_FACTORY, {"fsync": scenario.store_fsync})]
+    return [_spec(scenario, STORE, STORE_FACTORY, {"fsync": scenario.store_fsync})]
 
 
 def apiservers(scenario: Scenario) -> list[ActorSpec]:
@@ -65,7 +71,7 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
         if scenario.store_etcd:
             # A real etcd writes no run log: the first API server does it, from what it watches.
             config = {**config, "store": f"etcd://{scenario.store_etcd}", "record_store": n == 0}
-        specs.append(ActorSpec(f"apiserver/{n}", APISERVER_FACTORY, config))
+        specs.append(_spec(scenario, f"apiserver/{n}", APISERVER_FACTORY, config))
     return specs
 
 
@@ -98,7 +104,7 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
         "boot": {"id": machines.boot_id(scenario.seed, node.name, 0)},
         **_bugs(scenario, bugs.KUBELET),
     }
-    return ActorSpec(f"kubelet/{node.name}", KUBELET_FACTORY, config)
+    return _spec(scenario, f"kubelet/{node.name}", KUBELET_FACTORY, config)
 
 
 def kubelets(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
@@ -113,7 +119,7 @@ def extenders(scenario: Scenario) -> list[ActorSpec]:
             "args": dict(extender.args),
             "apiserver": apiservers_of(scenario, index),
         }
-        specs.append(ActorSpec(f"extender/{extender.name}", EXTENDER_FACTORY, config))
+        specs.append(_spec(scenario, f"extender/{extender.name}", EXTENDER_FACTORY, config))
     return specs
 
 
@@ -138,7 +144,7 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
             }
             if expectations.speaks_of_scores((*scenario.expectations, *filter(None, [scenario.until]))):
                 config["scores"] = True
-            specs.append(ActorSpec(f"scheduler/{scheduler.name}/{replica}", SCHEDULER_FACTORY, config))
+            specs.append(_spec(scenario, f"scheduler/{scheduler.name}/{replica}", SCHEDULER_FACTORY, config))
     return specs
 
 
@@ -157,5 +163,5 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
         if name == controller_keys.NODE_LIFECYCLE:
             config["settles_ns"] = settles_ns(scenario)
             config["watch_ns"] = beats.watch_ns
-        specs.append(ActorSpec(f"controller/{name}", controller_keys.KINDS[name].factory, config))
+        specs.append(_spec(scenario, f"controller/{name}", controller_keys.KINDS[name].factory, config))
     return specs

@@ -183,8 +183,11 @@ class Cluster:
         info = self.nodes.get(name)
         if info is None:
             info = self.nodes[name] = NodeInfo(name, len(self.names.names))
-            info.nominated = self.nominator.on(name)
+            self._share_nominations(info)
         return info
+
+    def _share_nominations(self, info: NodeInfo) -> None:
+        info.nominated = self.nominator.on(info.name)
 
     def _drop(self, info: NodeInfo) -> None:
         """Neither an object nor a pod is left of it."""

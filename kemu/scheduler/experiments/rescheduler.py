@@ -44,7 +44,7 @@ class Rescheduler:
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         """Raises ConfigurationError, PolicyError or DistributionError."""
         self._env = env
-        self._client = clients.Client(env, config.get("apiserver", "apiserver/0"))
+        self._client = clients.of_actor(env, config)
         self._lag = distributions.parse(config.get("lag", DEFAULT_LAG_S))
         self._cluster = Cluster()
         self._deciders: dict[str, Decider] = {}

@@ -79,9 +79,8 @@ class Evictor:
 
     async def _run(self, preemptor: PodInfo, node: str, victims: list[_Victim]) -> None:
         uid = preemptor.uid
-        cleared = evicted = True
-        for lower in [one for one in self._cluster.nominator.on(node) if one.priority < preemptor.priority]:
-            cleared = await self._reporter.clear_nomination(lower.pod) and cleared
+        evicted = True
+        cleared = await self._clear_lower(preemptor, node)
         step = self._parallelism
         others = victims[:-1]
         for first in range(0, len(others), step):
@@ -96,6 +95,13 @@ class Evictor:
         if not (cleared and evicted):
             # A victim that was not deleted will cause no event: retry now.
             self._activate(uid)
+
+    async def _clear_lower(self, preemptor: PodInfo, node: str) -> bool:
+        """Clear the nominations of lower pods to the node; False when one could not be."""
+        cleared = True
+        for lower in [one for one in self._cluster.nominator.on(node) if one.priority < preemptor.priority]:
+            cleared = await self._reporter.clear_nomination(lower.pod) and cleared
+        return cleared
 
     async def _evict(self, victim: PodInfo, seen: Any, preemptor: PodInfo, node: str) -> bool:
         """Turn a victim away if it is not bound yet, else mark and delete it; False when that failed."""

@@ -260,6 +260,10 @@ class SchedulingQueue:
             worth = self._worth(pod, event, old, new) if interested else _SKIP
             if worth:
                 self._requeue(pod, event.value, worth)
+        self._remember(event, old, new)
+
+    def _remember(self, event: Event, old: Any, new: Any) -> None:
+        """For the pods in flight."""
         if self._in_flight:
             self._events.append((event, old, new))
 
