@@ -258,7 +258,6 @@ def test_a_mistake_in_a_static_pod_has_its_path(manifest: str, path: str, what: 
     ("spec", "path", "name"),
     [
         ("controllers: [pod-gc, deployment]", "spec.controllers[1]", "deployment"),
-        ("ablate: [bind-precondition]", "spec.ablate", "ablate"),
         ("manifests: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}]", "spec.manifests[0].kind", "Deployment"),
     ],
 )  # fmt: skip
@@ -269,7 +268,7 @@ def test_what_is_not_built_yet_is_refused_by_name(spec: str, path: str, name: st
 
 
 def test_what_is_not_built_may_be_switched_off() -> None:
-    load("controllers: []\nablate: []\nschedulers: [{name: a, policy: {avoidEvictedNode: off}}]")
+    load("controllers: []\nschedulers: [{name: a, policy: {avoidEvictedNode: off}}]")
 
 
 @pytest.mark.parametrize(
