@@ -1,4 +1,8 @@
-"""kemu: a Kubernetes scheduling control plane to race, starve and break, in virtual time or on Ray."""
+"""kemu: a Kubernetes scheduling control plane to race, starve and break, in virtual time or on Ray.
+
+For programs: ``kemu.run`` and what :data:`__all__` names beside it (docs/api.md). They are imported when they are first
+used, so ``import kemu`` costs nothing; ``__init__.pyi`` has their types.
+"""
 
 import os
 
@@ -7,3 +11,28 @@ import os
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 __version__ = "0.1.0"
+
+_MODULES = {
+    "run": "runs",
+    "Run": "runs",
+    "Pod": "views",
+    "Moment": "views",
+    "Wait": "views",
+    "Finding": "views",
+}
+"""Where each name comes from, in kemu.api."""
+
+__all__ = ["Finding", "Moment", "Pod", "Run", "Wait", "run"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'kemu' has no attribute {name!r}")
+    import importlib
+
+    found = globals()[name] = getattr(importlib.import_module(f"kemu.api.{_MODULES[name]}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

@@ -15,9 +15,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kemu.cli import catalog, exits
+from kemu.cli import exits
 from kemu.errors import KemuError
 from kemu.faults.kinds import KINDS
+from kemu.scenario import catalog
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -6,8 +6,9 @@ import argparse
 import json
 from pathlib import Path
 
-from kemu.cli import catalog, exits
+from kemu.cli import exits
 from kemu.errors import KemuError, Problem, ScenarioError
+from kemu.scenario import catalog
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -114,6 +114,11 @@ class Execution:
         """What the chooser did, as holds: the scenario with them (after its own) runs the same without the chooser."""
         return tuple(self._steering.deviations()) if self._steering is not None else ()
 
+    @property
+    def keeps_log(self) -> bool:
+        """Whether there are :attr:`events`."""
+        return self._payloads is not None
+
     @cached_property
     def events(self) -> list[Event]:
         """The run log. Raises ValueError where it was not kept."""

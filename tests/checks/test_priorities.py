@@ -10,7 +10,7 @@ import pytest
 from kemu.checks import registry
 from kemu.checks.limits import Limits
 from kemu.checks.results import Result
-from kemu.cli import catalog
+from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 from kemu.scheduler.cache.nominations import Nominator

@@ -8,8 +8,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from kemu.cli import catalog
 from kemu.cli.main import main
+from kemu.scenario import catalog
 
 RACE = "races/two-schedulers-one-node"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgpack
 import pytest
 
-from kemu.cli import catalog
 from kemu.cli.main import main
 from kemu.runlog.frames import MAGIC
+from kemu.scenario import catalog
 
 RACE = "races/two-schedulers-one-node"
 NODES = "apiVersion: kemu.dev/v1\nkind: Scenario\nmetadata: {name: small}\nspec:\n  nodes: [{name: n1}]\n"

@@ -7,7 +7,7 @@ import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from kemu.cli import catalog
+from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 from tests.museum.pieces import PIECES, sides

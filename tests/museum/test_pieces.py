@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kemu.bugs import BUGS
-from kemu.cli import catalog
+from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 from tests.museum.pieces import PIECES, Piece, sides

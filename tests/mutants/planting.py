@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kemu import errors
-from kemu.cli import catalog
+from kemu.scenario import catalog
 from kemu.scenario.format import documents
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kemu.cli import catalog
 from kemu.errors import Problem, ScenarioError
+from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from tests.scenario.texts import HEAD, NODES
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kemu.cli import catalog
 from kemu.faults.kinds import KINDS
 from kemu.runtime.ray.driver import plans
 from kemu.runtime.ray.driver.clusters import RayCluster
+from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 from tests.scenarios import slowness

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from kemu.cli import catalog
 from kemu.errors import ActorFailed, KemuError
+from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 from tests.scenarios.test_shipped import failures

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kemu.cli import catalog
+from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 

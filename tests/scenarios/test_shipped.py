@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kemu.cli import catalog
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
+from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import replays, runner
 from tests import traces

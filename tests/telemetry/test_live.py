@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kemu.cli import catalog
 from kemu.errors import KemuError
 from kemu.runlog.frames import FILE_NAME, Reader
+from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 from kemu.telemetry import waterfall
