@@ -263,7 +263,7 @@ class Scenario:
     controllers: Mapping[str, Mapping[str, Any]]
     """Settings by name; those that run."""
     bugs: tuple[str, ...]
-    """Ids of :mod:`kemu.bugs` that are switched on."""
+    """Ids of :mod:`kemu.bugs`: what ``bugs`` switches on and ``fixes`` off."""
     chaos: tuple[Fault, ...]
     holds: tuple[Hold, ...]
     """Messages that are kept back (``sim``)."""

@@ -20,7 +20,7 @@ import asyncio
 from typing import NamedTuple
 
 from kemu.errors import ApiError
-from kemu.runtime.env import Env
+from kemu.runtime.env import SECOND_NS, Env
 from kemu.scheduler.configuration.timings import Timing
 from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.cycle.status_updates import Reporter
@@ -36,6 +36,8 @@ from kemu.scheduler.scheduling_cycles import Placement
 _PREEMPTION = "DefaultPreemption"
 _LEFT_ALONE = ("Conflict", "NotFound")
 """Refusals of a binding after which the pod's status is not this scheduler's to write."""
+_EXPIRY_S = 30
+"""With k8s-106361: how long after its binding a pod stays assumed without news from the watch."""
 
 
 class _NotBound(NamedTuple):
@@ -69,6 +71,7 @@ class BindingCycles:
         self._queue = queue
         self._failures = failures
         self._extenders = extenders
+        self._expires = "k8s-106361" in handle.policy.toggled
         self.under_way: dict[str, QueuedPod] = {}
         """By UID."""
         self._in_pre_bind: dict[str, _PodInPreBind] = {}
@@ -112,6 +115,9 @@ class BindingCycles:
             return
         self._handle.preempted_on.pop(info.uid, None)
         self._reporter.bound(info.pod, node)
+        if self._expires:
+            clock = self._env.clock
+            clock.call_at_ns(clock.now_ns() + _EXPIRY_S * SECOND_NS, self._cluster.forget, info.uid, background=True)
         for plugin in pod.profile.post_bind:
             plugin.post_bind(cycle, node)
 

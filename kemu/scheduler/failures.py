@@ -57,12 +57,18 @@ class FailureHandler:
         self._reporter = reporter
         self._policy = policy
         self._seen = seen
-        self._nominates_the_gone = "k8s-102339" in policy.bugs
+        self._nominates_deleted = "k8s-102339" in policy.toggled
+        self.nominations_of_placed: dict[str, str] | None = {} if "k8s-109236" in policy.toggled else None
+        """With this bug: the nomination that the attempt's object of a pod states, by UID."""
+        self._nominates_late = "k8s-72124" in policy.toggled
+        self._never_clears = "k8s-106780" in policy.toggled
 
     async def handle(
         self, pod: QueuedPod, failure: Failure, nominate: str | None = "", *, writes_status: bool = True
     ) -> None:
         """Requeue the pod and report why. ``nominate``: a node, "" to clear the nomination, None to leave it."""
+        if self._never_clears:
+            nominate = nominate or None
         latest = self._requeue(pod, failure, nominate)
         await self._reporter.failed(latest, failure.message, nominate, failure.reason, writes_status=writes_status)
 
@@ -81,12 +87,14 @@ class FailureHandler:
         if latest is None or latest.spec.nodeName:
             self._queue.done(uid)
             nominator.remove(uid)
-            if latest is None and self._nominates_the_gone:
+            if latest is None and self._nominates_deleted:
                 nominator.nominate(pod.info, nominate or tried.status.nominatedNodeName)
+            elif latest is not None and self.nominations_of_placed is not None:
+                nominator.nominate(pod.info, nominate or self.nominations_of_placed.get(uid, ""))
             return tried
         if latest is not tried:
             pod.info = self._cluster.pending(latest)
         self._queue.failed(pod, failure.rejectors, failure.pending)
-        if self._policy.nomination:
+        if self._policy.nomination and not self._nominates_late:
             nominator.nominate(pod.info, self._reporter.nomination(latest) if nominate is None else nominate)
         return latest

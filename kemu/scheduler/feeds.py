@@ -12,6 +12,7 @@ from typing import Any
 from kemu.objects import meta
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.pods import PodInfo
+from kemu.scheduler.experiments.switches import Policy
 from kemu.scheduler.framework import events
 from kemu.scheduler.framework.events import Event
 from kemu.scheduler.queue.queues import GATED, POD_UPDATE, SchedulingQueue
@@ -26,20 +27,20 @@ class PodFeed:
         queue: SchedulingQueue,
         served: Mapping[str, object],
         seen: dict[str, Any],
-        cooperates: bool,
+        policy: Policy,
         reject_waiting: Callable[[str], bool],
         on_gone: Callable[[str], object],
     ) -> None:
         """``served``: scheduler names whose pods wait here; ``seen``: where every pod is kept as last seen, by UID.
-
-        ``cooperates``: other schedulers' nominations count.
 
         ``on_gone`` is called with the UID of every pod that ended or was deleted.
         """
         self._cluster = cluster
         self._queue = queue
         self._served = served
-        self._cooperates = cooperates
+        self._cooperates = policy.cooperate and policy.nomination
+        """Other schedulers' nominations count."""
+        self._is_deaf_to_nominations = "k8s-126700" in policy.toggled
         self._reject_waiting = reject_waiting
         self._on_gone = on_gone
         self.pods = seen
@@ -150,6 +151,8 @@ class PodFeed:
 
     def _nomination_ended(self, pod: Any) -> None:
         """For pods that had to leave room for it, this is like the deletion of a pod on that node."""
+        if self._is_deaf_to_nominations:
+            return
         priority = pod.spec.priority
         self._queue.move(Event.ASSIGNED_POD_DELETE, pod, None, only=lambda waiting: waiting.priority <= priority)
 

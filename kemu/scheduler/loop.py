@@ -133,7 +133,7 @@ class Engine:
             self.queue,
             self.profiles,
             seen,
-            policy.cooperate and policy.nomination,
+            policy,
             self.bindings.reject,
             lambda uid: self.handle.preempted_on.pop(uid, None),
         )

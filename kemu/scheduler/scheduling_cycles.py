@@ -126,7 +126,9 @@ class SchedulingCycles:
             self._log_attempt(pod, started_ns, "skipped", result, ASSIGNED_MEANWHILE)
             return None
         self._cluster.assume(info, node)
-        self._cluster.nominator.remove(info.uid)
+        nominated = self._cluster.nominator.remove(info.uid)
+        if self._failures.nominations_of_placed is not None:
+            self._failures.nominations_of_placed[info.uid] = nominated
         status = self._reserve(pod.profile, cycle, node)
         if status is None:
             status = self._permit(pod.profile, cycle, node)

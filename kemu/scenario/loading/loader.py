@@ -82,7 +82,7 @@ def select(scenario: scenarios.Scenario, condition: Mapping[str, Any]) -> list[i
 
 
 def _load(document: Document, file: FilePath, data_dir: FilePath | None, overrides: Variant) -> scenarios.Scenario:
-    _override(document, overrides)
+    pinned = _override(document, overrides)
     problems: list[errors.Problem] = []
     loading = _Loading(document, file, data_dir, problems)
     matrix = loading.read_matrix()
@@ -101,15 +101,17 @@ def _load(document: Document, file: FilePath, data_dir: FilePath | None, overrid
             variant = _Loading(clone, file, data_dir, problems, is_variant=True).build({})
             if variant is not None:
                 made.append((combination, variant))
-        _check_conditions(scenario, [variant for _, variant in made] or [scenario], loading.report)
+        _check_conditions(scenario, [variant for _, variant in made] or [scenario], pinned, loading.report)
     if problems or scenario is None:
         raise errors.ScenarioError(_in_order(problems, document.file))
     scenario.variants.extend(made)
     return scenario
 
 
-def _override(document: Document, overrides: Variant) -> None:
+def _override(document: Document, overrides: Variant) -> set[str]:
+    """Returns the paths of the matrix that no longer vary."""
     problems = []
+    pinned = set()
     for text, value in overrides.items():
         try:
             target = matrices.parse_path(text)
@@ -118,6 +120,7 @@ def _override(document: Document, overrides: Variant) -> None:
             if isinstance(matrix, dict):
                 for key in [key for key in matrix if _covers(target, key)]:
                     del matrix[key]
+                    pinned.add(key)
                 if not matrix:
                     del document.data["spec"]["matrix"]
             stated = spec.get("timing") if isinstance(spec, dict) else None
@@ -128,6 +131,7 @@ def _override(document: Document, overrides: Variant) -> None:
             problems.append(document.problem((), f"{text} cannot be overridden: {error}"))
     if problems:
         raise errors.ScenarioError(problems)
+    return pinned
 
 
 def _covers(target: Path, key: str) -> bool:
@@ -154,8 +158,13 @@ def _in_order(problems: Iterable[errors.Problem], file: str) -> list[errors.Prob
     return sorted(unique, key=lambda problem: (problem.file != file, problem.file, problem.line, problem.column))
 
 
-def _check_conditions(scenario: scenarios.Scenario, made: Sequence[scenarios.Scenario], report: Report) -> None:
-    """``when`` speaks of a variant at least, ``of`` and ``timesThatOf`` of one exactly."""
+def _check_conditions(
+    scenario: scenarios.Scenario, made: Sequence[scenarios.Scenario], pinned: set[str], report: Report
+) -> None:
+    """``when`` speaks of a variant at least, ``of`` and ``timesThatOf`` of one exactly.
+
+    What speaks of ``pinned`` paths may speak of variants that an override took away.
+    """
 
     def count(condition: Mapping[str, Any]) -> int:
         return sum(matrices.matches(variant.document.data, condition) for variant in made)
@@ -166,7 +175,7 @@ def _check_conditions(scenario: scenarios.Scenario, made: Sequence[scenarios.Sce
             continue
         path: Path = ("spec", "expect", index)
         when = item.get("when")
-        if isinstance(when, dict) and not count(when):
+        if isinstance(when, dict) and not pinned & when.keys() and not count(when):
             report.add((*path, "when"), "no variant of the matrix is like that")
         compare = item.get("compare")
         if not isinstance(compare, dict):
@@ -305,7 +314,7 @@ class _Loading:
             events=tuple(timeline.events),
             workloads=tuple(timeline.workloads),
             controllers=running,
-            bugs=tuple(bug for bug in spec.get("bugs", ()) if bug is not INVALID),
+            bugs=tuple(bug for bug in (*spec.get("bugs", ()), *spec.get("fixes", ())) if bug is not INVALID),
             chaos=chaos,
             holds=kept_back,
             ablate=self._ablated(spec, store),

@@ -72,8 +72,9 @@ class Policy:
     """A search may not stop before so many nodes that pass were found, whatever percentageOfNodesToScore says. The
     documentation of Kubernetes speaks of 50, the code of 100."""
 
-    bugs: frozenset[str] = dataclasses.field(default=frozenset(), metadata={"bugs": True})
-    """Those of :mod:`kemu.bugs` that this scheduler has. They are not written among the switches."""
+    toggled: frozenset[str] = dataclasses.field(default=frozenset(), metadata={"bugs": True})
+    """Ids of :mod:`kemu.bugs`: fixed bugs that this scheduler has, and open ones that it does not have. They are not
+    written among the switches."""
 
     @property
     def preempts(self) -> bool:
@@ -84,7 +85,7 @@ SWITCHES = {field.name: field for field in dataclasses.fields(Policy) if "bugs" 
 """By name."""
 
 
-def policy_of(switches: Mapping[str, Any], bugs: Iterable[str] = ()) -> Policy:
+def policy_of(switches: Mapping[str, Any], toggled: Iterable[str] = ()) -> Policy:
     """Check the switches of a scenario. Raises :class:`PolicyError`."""
     known = SWITCHES
     amounts: dict[str, float] = {}
@@ -104,7 +105,7 @@ def policy_of(switches: Mapping[str, Any], bugs: Iterable[str] = ()) -> Policy:
         if not any(value is one or (isinstance(one, str) and value == one) for one in allowed):
             texts = ", ".join(str(one).lower() if isinstance(one, bool) else str(one) for one in allowed)
             raise PolicyError(f"policy.{name}", f"{value!r} is not one of: {texts}")
-    return Policy(**{**switches, **amounts}, bugs=frozenset(bugs))
+    return Policy(**{**switches, **amounts}, toggled=frozenset(toggled))
 
 
 def _amount_of(name: str, value: Any, metadata: Mapping[str, Any]) -> float:

@@ -56,6 +56,8 @@ class Evictor:
         self._find = find
         self._activate = activate
         self._turn_away = turn_away
+        self._repeats = "k8s-134249" in policy.toggled
+        self._wakes_always = "k8s-141694" in policy.toggled
         self._busy: dict[str, str] = {}
         """UID of the preemptor → UID of the last victim once only that one is left, else ""."""
 
@@ -63,8 +65,8 @@ class Evictor:
         last = self._busy.get(uid)
         if last is None:
             return False
-        if not last:
-            return True
+        if not last or self._repeats:
+            return not last
         victim = self._find(last)
         return victim is not None and not victim.metadata.HasField("deletionTimestamp")
 
@@ -91,8 +93,8 @@ class Evictor:
         if victims and evicted:
             self._busy[uid] = victims[-1][0].uid
             evicted = await self._evict(*victims[-1], preemptor, node)
-        del self._busy[uid]
-        if not (cleared and evicted):
+        self._busy.pop(uid, None)
+        if not (cleared and evicted) or self._wakes_always:
             # A victim that was not deleted will cause no event: retry now.
             self._activate(uid)
 
