@@ -7,6 +7,7 @@ The default set and what a configuration changes in it are merged as ``pkg/sched
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from typing import Any, TypeGuard, TypeVar
@@ -224,10 +225,9 @@ class _Resolver:
         enabled = [ref.name for ref in own.enabled]
         from_multi_point: list[str] = []
         if "*" not in own.disabled:
-            for ref in self._multi_point:
-                plugin = self._plugin(ref.name, self._multi_point_path(ref.name))
-                if is_part(plugin) and ref.name not in own.disabled:
-                    from_multi_point.append(ref.name)
+            for name, plugin in self._multi_point_plugins:
+                if is_part(plugin) and name not in own.disabled:
+                    from_multi_point.append(name)
         for number, name in enumerate(enabled):
             path = f"{self._path}.plugins.{point}.enabled[{number}]"
             if name in enabled[:number]:
@@ -264,10 +264,12 @@ class _Resolver:
                 return True
         return False
 
-    def _multi_point_path(self, name: str) -> str:
-        names = [ref.name for ref in self._configuration.plugins.get("multiPoint", PluginSet()).enabled]
+    @functools.cached_property
+    def _multi_point_plugins(self) -> list[tuple[str, Plugin | None]]:
         path = f"{self._path}.plugins.multiPoint.enabled"
-        return f"{path}[{names.index(name)}]" if name in names else path
+        own = self._configuration.plugins.get("multiPoint", PluginSet()).enabled
+        paths = {ref.name: f"{path}[{number}]" for number, ref in enumerate(own)}
+        return [(ref.name, self._plugin(ref.name, paths.get(ref.name, path))) for ref in self._multi_point]
 
     def _plugin(self, name: str, path: str) -> Plugin | None:
         """The plugin of that name, made at its first use; None for an inert one."""
