@@ -1,5 +1,9 @@
 """Exploration: many runs of a scenario, to find the ones that fail. A run is a scenario, a seed and holds.
 
-executions     one run, in memory
-causes         what makes two failures the same one
+executions     one run, in memory; ``causes``: what makes two failures the same one
+plans          what a strategy decides about a run; ``strategies`` are the ways of deciding
+campaigns      runs as strategies plan them, in generations; ``results`` is what is kept of each, ``files`` on disk
+clusters       the failures of a campaign by check and cause; ``coverage``: what its runs have shown
+canaries       a planted bug that every campaign must find
+workers        processes that carry out runs; ``worker`` is one, ``runs`` what it does, ``sources`` the scenario it has
 """

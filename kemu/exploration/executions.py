@@ -25,6 +25,7 @@ from kemu.checks.history import History
 from kemu.errors import SimulationError
 from kemu.exploration import causes
 from kemu.runlog.frames import Digester, Event, unpack_event
+from kemu.runtime.env import LogSink
 from kemu.runtime.holds import Hold
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.runtime.sim.steering.choosers import Chooser
@@ -127,14 +128,18 @@ class Execution:
         return [unpack_event(payload) for payload in self._payloads]
 
 
-def execute(scenario: Scenario, *, chooser: Chooser | None = None, keep_log: bool = False) -> Execution:
+def execute(
+    scenario: Scenario, *, chooser: Chooser | None = None, keep_log: bool = False, watcher: LogSink | None = None
+) -> Execution:
     """Run a scenario without a matrix (or one variant of it), whatever runtime it names.
+
+    ``watcher`` sees every event as it comes.
 
     Raises ScenarioError and KemuError for what cannot be run at all. A run that breaks is an execution that fails.
     """
     plays.refuse_what_sim_cannot(scenario)
     judge = judging.Judge(scenario)
-    log = _Log(judge, keep_log)
+    log = _Log(judge, keep_log, watcher)
     recorder = plays.Recorder(log.take, scenario, history=judge.history)
     steering = Steering(chooser, scenario.holds) if chooser is not None or scenario.holds else None
     runtime = SimRuntime(scenario.seed, recorder, scenario.timing, steering)
@@ -163,11 +168,12 @@ async def _drive(runtime: SimRuntime, scenario: Scenario, recorder: plays.Record
 class _Log:
     """Digests events, and lets the judge see them."""
 
-    def __init__(self, judge: judging.Judge, keep: bool) -> None:
+    def __init__(self, judge: judging.Judge, keep: bool, watcher: LogSink | None) -> None:
         self.digester = Digester()
         self.payloads: list[bytes] | None = [] if keep else None
         self._append = self.digester.append
         self._feed = judge.feed
+        self._watcher = watcher
 
     def take(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         # First what the digest covers: whoever changes data later must change neither that nor what the judge saw.
@@ -175,6 +181,8 @@ class _Log:
         if self.payloads is not None:
             self.payloads.append(msgpack.packb((time_ns, actor, kind, data), use_bin_type=True))
         self._feed(time_ns, actor, kind, data)
+        if self._watcher is not None:
+            self._watcher(time_ns, actor, kind, data)
 
 
 def _told(error: SimulationError) -> str:

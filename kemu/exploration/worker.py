@@ -1,0 +1,89 @@
+"""The process of a worker: reads batches of tasks from its standard input, and writes each record when it has it.
+
+Started by :mod:`kemu.exploration.workers` as ``python -m kemu.exploration.worker``. Messages are pickles behind their
+length. What user code prints goes to standard error.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import signal
+import struct
+import sys
+import traceback
+from typing import Any, BinaryIO
+
+from kemu.errors import KemuError
+from kemu.exploration import runs
+from kemu.exploration.runs import Task
+from kemu.exploration.sources import Source
+
+LENGTH = struct.Struct("<Q")
+COLLECT_EVERY_RUNS = 16
+"""A run leaves its whole cluster behind in cycles; collecting many at once is cheaper."""
+
+
+def main() -> None:
+    # Of a Ctrl-C, which reaches all processes of a terminal, only the campaign knows what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    collector = Collector()
+    sources: dict[int, Source] = {}
+    send(answers, "ready")
+    while (message := receive(requests)) is not None:
+        batch, key, source, tasks = message
+        if source is not None:
+            sources[key] = source
+        for task in tasks:
+            send(answers, (batch, task.number, one(sources[key], task)))
+            collector.after_a_run()
+
+
+def one(source: Source, task: Task) -> Any:
+    """The record of a run; a text if it cannot be run. A process that is out of memory ends."""
+    try:
+        return runs.carry_out(source, task)
+    except MemoryError:
+        os._exit(1)
+    except KemuError as error:
+        return str(error)
+    except Exception:
+        return traceback.format_exc()
+
+
+class Collector:
+    """Collects garbage when it is worth the while."""
+
+    def __init__(self) -> None:
+        gc.disable()
+        self._runs = 0
+
+    def after_a_run(self) -> None:
+        self._runs += 1
+        if self._runs == 1:
+            # What the first run has imported and cached lives as long as the worker.
+            gc.collect()
+            gc.freeze()
+        elif self._runs % COLLECT_EVERY_RUNS == 0:
+            gc.collect()
+
+
+def receive(stream: BinaryIO) -> Any:
+    """None at the end."""
+    prefix = stream.read(LENGTH.size)
+    if len(prefix) < LENGTH.size:
+        return None
+    return pickle.loads(stream.read(LENGTH.unpack(prefix)[0]))
+
+
+def send(stream: BinaryIO, message: Any) -> None:
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    stream.write(LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Workers: records in order, whatever happens to the processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kemu.errors import KemuError
+from kemu.exploration.plans import ChooserSpec, Plan
+from kemu.exploration.runs import Task
+from kemu.exploration.sources import Source
+from kemu.exploration.workers import Inline, Workers
+from kemu.scenario.loading import loader
+from tests.exploration.scenarios import RACE
+
+SOURCE = Source.of(loader.loads(RACE))
+
+
+def tasks(count: int, **special: Plan) -> list[Task]:
+    return [Task(number, special.get(f"n{number}", Plan(seed=number))) for number in range(count)]
+
+
+def digests(executor: Any, of: list[Task]) -> list[tuple[int, str, str]]:
+    return [(record.number, record.verdict, record.digest) for record in executor.run(SOURCE, of)]
+
+
+@pytest.fixture(scope="module")
+def expected() -> list[tuple[int, str, str]]:
+    return digests(Inline(), tasks(24))
+
+
+def test_a_killed_worker_is_replaced_and_its_runs_are_run_again(expected: list[Any]) -> None:
+    with Workers(2) as workers:
+        found = []
+        for record in workers.run(SOURCE, tasks(24)):
+            found.append((record.number, record.verdict, record.digest))
+            if record.number in (3, 9):
+                os.kill(workers.pids[0], signal.SIGKILL)
+        assert found == expected
+
+
+class Kills:
+    """A chooser that ends the process in which it runs: always, or the first time."""
+
+    def __init__(self, once: str = "") -> None:
+        if once:
+            try:
+                Path(once).touch(exist_ok=False)
+            except FileExistsError:
+                return
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def delay_ns(self, message: Any) -> int:
+        return 0
+
+
+class OutOfMemory:
+    def delay_ns(self, message: Any) -> int:
+        raise MemoryError
+
+
+class Sleeps:
+    def __init__(self) -> None:
+        time.sleep(600)
+
+    def delay_ns(self, message: Any) -> int:
+        return 0
+
+
+class IsWrong:
+    def __init__(self) -> None:
+        raise RuntimeError("a mistake in a chooser")
+
+
+def special(name: str, **parameters: Any) -> Plan:
+    return Plan(seed=2, chooser=ChooserSpec(f"tests.exploration.test_workers:{name}", parameters))
+
+
+def test_a_run_with_which_workers_die_is_a_result_and_the_others_go_on(expected: list[Any], tmp_path: Path) -> None:
+    once = special("Kills", once=str(tmp_path / "killed"))
+    with Workers(2) as workers:
+        found = digests(workers, tasks(8, n2=special("Kills"), n4=special("OutOfMemory"), n6=once))
+    assert [verdict for _, verdict, _ in found] == [
+        *(verdict for _, verdict, _ in expected[:2]),
+        "died",
+        expected[3][1],
+        "died",
+        expected[5][1],
+        expected[2][1],
+        expected[7][1],
+    ]
+
+
+def test_a_run_that_takes_too_long_is_a_result(expected: list[Any]) -> None:
+    with Workers(1, limit_s=5) as workers:
+        found = digests(workers, tasks(4, n2=special("Sleeps")))
+    assert found == [*expected[:2], (2, "slow", ""), expected[3]]
+
+
+def test_what_cannot_be_run_is_an_error_that_says_why() -> None:
+    with Workers(1) as workers:
+        with pytest.raises(KemuError, match="nosuch"):
+            digests(workers, tasks(2, n1=Plan(overrides={"nosuch": 1})))
+        with pytest.raises(KemuError, match="a mistake in a chooser"):
+            digests(workers, tasks(2, n1=special("IsWrong")))
+        # The workers are still of use.
+        assert len(digests(workers, tasks(2))) == 2
+
+
+def test_whoever_stops_asking_leaves_the_workers_for_the_next(expected: list[Any]) -> None:
+    with Workers(2) as workers:
+        for record in workers.run(SOURCE, tasks(24)):
+            if record.number == 2:
+                break
+        assert digests(workers, tasks(6)) == expected[:6]
