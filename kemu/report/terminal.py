@@ -37,10 +37,11 @@ def show_run(console: Console, verdict: Mapping[str, Any], history: History, des
 
 
 def headline(console: Console, verdict: Mapping[str, Any]) -> None:
+    lacks = f", without {', '.join(verdict['ablate'])}" if verdict.get("ablate") else ""
     console.print(
         f"[bold]{escape(verdict['scenario'])}[/] {_WORD[verdict['verdict']]}  "
         f"[dim]{verdict['runtime']}, seed {verdict['seed']}, {verdict['virtual_s']:g} virtual s in "
-        f"{verdict['wall_s']:g} s[/]",
+        f"{verdict['wall_s']:g} s{lacks}[/]",
         highlight=False,
     )
 

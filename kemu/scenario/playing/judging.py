@@ -105,6 +105,7 @@ class Judged:
             "seed": self.scenario.seed,
             "digest": digest,
             "verdict": self.verdict,
+            **({"ablate": list(self.scenario.ablate)} if self.scenario.ablate else {}),
             **({"incomplete": history.gaps} if history.gaps else {}),
             "expectations": [verdicts.as_data(judgement) for judgement in self.judgements],
             "checks": [_check_data(check) for check in self.checks],

@@ -1,0 +1,97 @@
+"""Search a run that shows the loss of each safeguard: ``python -m tests.ablations.search [NAME … | --missing]``.
+
+Writes ``found.json``: for each safeguard the scenario, the settings, the seed and what breaks there. Exit code 1 when
+one is not found.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import shlex
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kemu import safeguards
+from kemu.cli import catalog
+from kemu.exploration import executions
+from kemu.scenario.format import documents
+from kemu.scenario.loading import loader
+from tests.ablations.candidates import CANDIDATES
+
+FOUND = Path(__file__).parent / "found.json"
+MAX_SEED = 20
+
+
+def broken(scenario: str, settings: Sequence[str], seed: int, ablate: str = "") -> dict[str, str]:
+    """The checks and expectations that do not hold in a run, and why; checks first. ``ablate``: a safeguard."""
+    overrides: dict[str, Any] = {"seed": seed}
+    for setting in settings:
+        path, _, value = setting.partition("=")
+        overrides[path] = documents.parse(value, path)[0].data
+    if ablate:
+        overrides["ablate"] = [ablate]
+    loaded = loader.load(catalog.find(scenario), None, overrides)
+    found: dict[str, str] = {}
+    for _, variant in loader.variants(loaded):
+        verdict = executions.execute(variant).verdict
+        if "error" in verdict:
+            found.setdefault(executions.BROKEN, verdict["error"])
+        counts = [one for one in verdict["checks"] if one["asked"] or not one["detector"]]
+        for one in (*counts, *verdict["expectations"]):
+            if one["holds"] is False:
+                found.setdefault(one["id"], one["detail"])
+    return found
+
+
+@functools.cache
+def broken_anyway(scenario: str, settings: tuple[str, ...], seed: int) -> frozenset[str]:
+    """What does not hold with all safeguards either."""
+    return frozenset(broken(scenario, settings, seed))
+
+
+def search(name: str) -> dict[str, Any] | None:
+    """The first run, all candidates at one seed before the next seed, that breaks what the safeguard protects."""
+    candidate = CANDIDATES[name]
+    for seed in range(1, MAX_SEED + 1):
+        for run in candidate.runs:
+            scenario, *settings = shlex.split(run)
+            found = broken(scenario, settings, seed, name)
+            if candidate.breaks in found and candidate.breaks not in broken_anyway(scenario, tuple(settings), seed):
+                return {"scenario": scenario, "settings": settings, "seed": seed, "breaks": candidate.breaks}
+    return None
+
+
+def load() -> Mapping[str, dict[str, Any]]:
+    """What is recorded, by safeguard."""
+    recorded: dict[str, dict[str, Any]] = json.loads(FOUND.read_text()) if FOUND.exists() else {}
+    return recorded
+
+
+def main(arguments: list[str]) -> int:
+    recorded = dict(load())
+    asked = list(safeguards.SAFEGUARDS)
+    if arguments == ["--missing"]:
+        asked = [name for name in asked if name not in recorded]
+    elif arguments:
+        asked = arguments
+    missing = []
+    for name in asked:
+        begun = time.perf_counter()
+        found = search(name)
+        print(f"{name}: {found or 'NOT FOUND'} ({time.perf_counter() - begun:.1f} s)", flush=True)
+        if found is None:
+            missing.append(name)
+            recorded.pop(name, None)
+        else:
+            recorded[name] = found
+        ordered = {name: recorded[name] for name in safeguards.SAFEGUARDS if name in recorded}
+        FOUND.write_text(json.dumps(ordered, indent=1) + "\n")
+    return 1 if missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
