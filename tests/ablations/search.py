@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from kemu import safeguards
-from kemu.cli import catalog
 from kemu.exploration import executions
+from kemu.scenario import catalog
 from kemu.scenario.format import documents
 from kemu.scenario.loading import loader
 from tests.ablations.candidates import CANDIDATES
