@@ -77,6 +77,42 @@ _BUGS = (
         "#142294, open",
         is_fixed=False,
     ),
+    Bug(
+        "k8s-65240",
+        CONTROLLER,
+        "A DaemonSet replaces a failed pod at once, however often it fails.",
+        "#65309, v1.12",
+    ),
+    Bug(
+        "k8s-71486",
+        SCHEDULER,
+        "The queue tries the pod that failed last first, without a backoff, and heartbeats of nodes requeue all.",
+        "#71488, v1.14 (v1.12 and v1.13 by cherry-pick)",
+    ),
+    Bug(
+        "k8s-82149",
+        CONTROLLER,
+        "The disruption controller writes a status that met a conflict again, over what an eviction has just counted.",
+        "#82152, v1.17",
+    ),
+    Bug(
+        "k8s-95822",
+        KUBELET,
+        "A kubelet that starts admits its pods by the Node that it would register, which lacks later labels.",
+        "#94087, v1.21 (v1.18 to v1.20 by cherry-pick)",
+    ),
+    Bug(
+        "k8s-106884",
+        KUBELET,
+        "A pod is reported as finished a second before the kubelet stops counting it.",
+        "#108366, v1.24",
+    ),
+    Bug(
+        "k8s-120413",
+        SCHEDULER,
+        "A pod misses the events of its attempt, if the event before the attempt is forgotten meanwhile.",
+        "#120413, v1.29",
+    ),
 )
 
 BUGS: dict[str, Bug] = {bug.id: bug for bug in _BUGS}

@@ -10,7 +10,7 @@ distributions), ``machine`` and ``usage`` (:mod:`kemu.kubelet.usage.machines`, :
 ``staticPods`` (serialised Pods: the manifests of its static pods), ``events`` (which event objects it writes:
 :data:`kemu.client.recorders.LEVELS`), ``podStatuses`` (which statuses it writes:
 :data:`kemu.kubelet.sync.status_managers.EXACT`), ``boot`` (since when its machine runs:
-:mod:`kemu.kubelet.node.boots`).
+:mod:`kemu.kubelet.node.boots`), ``bugs`` (ids of :mod:`kemu.bugs`).
 
 :mod:`kemu.kubelet.sync.pod_workers` runs the pods, :mod:`kemu.kubelet.node.node_statuses` keeps the Node. After a crash
 the next incarnation adopts the pods that the API server has on this node: containers outlive their kubelet, though not
@@ -48,18 +48,22 @@ class Kubelet:
         self.client = clients.of_actor(env, config)
         boot = self._boot = boots.read(config)
         self.node = node_statuses.OwnNode(env, self.client, self.settings, config["node"], config.get("standing"), boot)
-        lacks = safeguards.ablated(config)
+        bugs, lacks = config.get("bugs", ()), safeguards.ablated(config)
+        self._is_hasty = "k8s-95822" in bugs
+        """Pods are admitted before the Node is known."""
+        self._knows_node = False
         self.pods = ablations.pod_workers(lacks)(
             env,
             self.client,
             self.settings,
             self.node.name,
-            self.node.read,
+            self._cached_node if self._is_hasty else self.node.read,
             boot,
             config.get("images") or {},
             config.get("podStatuses") or status_managers.EXACT,
             ablations.arrivals(lacks),
         )
+        self.pods.tells_too_soon = "k8s-106884" in bugs
         self.pressures = eviction_loops.EvictionLoop(
             env, self.node.wanted(), config, self.pods, self.node.set_pressures, self.pods.images
         )
@@ -90,7 +94,10 @@ class Kubelet:
         self.pods.images.on_changed = self._on_images
         if self._heartbeats:
             self.node.plan_heartbeats()
+        if self._is_hasty:
+            await self._watch.synced()
         await self.node.register()
+        self._knows_node = True
         self._refresh_view()
         self.static_pods.read(self.node.get())
         self._watch.start()
@@ -178,7 +185,11 @@ class Kubelet:
             action, pod, seen_ns = self._unheard.popleft()
             action(pod, seen_ns)
 
+    async def _cached_node(self) -> Any:
+        """The Node without asking for it: as it would be registered, until the kubelet knows better."""
+        return self.node.get() if self._knows_node else self.node.wanted()
+
     def _refresh_view(self) -> None:
-        node = self.node.get()
+        node = self.node.get() if self._knows_node else self.node.wanted()
         self.pods.arrivals.node = predicates.NodeView(node)
         self.node.view_is_old = False

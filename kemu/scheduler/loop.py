@@ -37,6 +37,7 @@ from kemu.scheduler.framework.registries import Registry
 from kemu.scheduler.plugins.avoid_evicted_node import AvoidEvictedNode
 from kemu.scheduler.plugins.priority_sort import FirstInFirstOut
 from kemu.scheduler.preemption.candidates import Preemptor
+from kemu.scheduler.queue import old_queues
 from kemu.scheduler.queue.queues import QueuedPod
 from kemu.scheduler.scheduling_cycles import SchedulingCycles
 
@@ -88,7 +89,7 @@ class Engine:
             if policy.preemptor == "kubelet" and not policy.disablePreemption:
                 unhurried = Preemptor(self.cluster, policy, env.random, lambda nodes: nodes)
                 overcommitters[name] = Overcommitter(decider, unhurried)
-        self.queue = ablations.queue(ablated)(
+        self.queue = old_queues.queue(ablations.queue(ablated), policy.toggled)(
             env.clock,
             self.profiles,
             initial_backoff_s=configuration.initial_backoff_s,

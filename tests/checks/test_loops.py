@@ -159,11 +159,27 @@ class TestNoNameRunsTwice:
     def test_an_object_that_went_before_its_containers(self, by: str, ends: str) -> None:
         found = self.play(Log(), by=by, ends=ends)
         assert found.holds is False
-        assert "db-0 runs on n2 while an older pod of that name still runs on n1" in found.detail
+        assert "db-0 runs on n2 while another pod of that name still runs on n1" in found.detail
 
     @pytest.mark.parametrize("by", ["user", "controller/pod-gc"])
     def test_who_removes_by_force_gets_no_promise(self, by: str) -> None:
         assert self.play(Log(), by=by).holds is True
+
+    def test_a_pod_that_has_ended_runs_again(self) -> None:
+        """Its kubelet has heard of it from the past (kubernetes/kubernetes#59848)."""
+        log = Log()
+        self.play(log, by="kubelet/n1", ends="terminated")
+        log.add(9, "kubelet/n1", "kubelet.running", pod="default/db-0", uid="old", node="n1", start=9)
+        found = judge(log)[1]["no-name-runs-twice"]
+        assert found.holds is False
+        assert "9.000 s: default/db-0 runs on n1 while another pod of that name still runs on n2" in found.detail
+
+    @pytest.mark.parametrize("by", ["user", "controller/pod-gc"])
+    def test_one_that_was_removed_by_force_may_do_so(self, by: str) -> None:
+        log = Log()
+        self.play(log, by=by)
+        log.add(9, "kubelet/n1", "kubelet.running", pod="default/db-0", uid="old", node="n1", start=9)
+        assert judge(log)[1]["no-name-runs-twice"].holds is True
 
     def test_nor_does_a_pod_without_a_grace_period(self) -> None:
         log = Log()

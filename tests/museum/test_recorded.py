@@ -1,4 +1,4 @@
-"""What Kubernetes v1.36.3 itself decided about pieces whose bug it still has (docs/recording.md says how it was asked)."""
+"""What Kubernetes v1.36.3 itself decided about pieces whose bug it still has; docs/recording.md says how to ask it."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ class NoNameRunsTwice(Check):
 
     A StatefulSet stands on this: an object stays in the API until its own kubelet has seen its containers end, so that
     the name is free only then. A pod runs from the report of its kubelet (or since it was seen Running) until that
-    kubelet says that its containers are gone, or its machine is off; the crash of a kubelet alone ends nothing.
+    kubelet says that its containers are gone, or its machine is off; the crash of a kubelet alone ends nothing. A pod
+    that has ended runs again if its kubelet says so, which happens to one that hears of it from the past.
     Kubernetes promises nothing once somebody has removed an object by force: the user, the garbage collector of pods,
     or whoever deletes a pod without a grace period.
     """
@@ -30,6 +31,9 @@ class NoNameRunsTwice(Check):
         self._running: dict[str, dict[str, str]] = {}
         """By name: UID → node of the pods that run."""
         self._ended: set[str] = set()
+        """UIDs: a status that still says Running is late."""
+        self._exempt: set[str] = set()
+        """UIDs of pods whose object was removed by force."""
         self._objects: dict[str, tuple[str, str, bool]] = {}
         """By key in the store: UID, node, and whether the pod has no grace period."""
         self._removed: dict[int, tuple[str, str, str]] = {}
@@ -46,6 +50,7 @@ class NoNameRunsTwice(Check):
         elif kind == "api.request":
             self._requested(data)
         elif kind == "kubelet.running":
+            self._ended.discard(data["uid"])
             self._begin(time_ns, data["pod"], data["uid"], data["node"])
         elif kind == "machine.off":
             self._machine_is_off(data["node"])
@@ -62,6 +67,7 @@ class NoNameRunsTwice(Check):
             uid, node, has_no_grace = self._objects.pop(key, ("", "", False))
             if uid in self._running.get(name, {}):
                 if has_no_grace:
+                    self._exempt.add(uid)
                     self._end(name, uid)
                 else:
                     self._removed[revision] = (name, uid, node)
@@ -79,10 +85,11 @@ class NoNameRunsTwice(Check):
         """Find out who removed the object, and whether that actor may."""
         found = self._removed.pop(data["rev"], None) if data["verb"] == "delete" else None
         if found is not None and data["by"] in ("user", "controller/pod-gc"):
+            self._exempt.add(found[1])
             self._end(found[0], found[1])
 
     def _begin(self, time_ns: int, name: str, uid: str, node: str) -> None:
-        if uid in self._ended or not node:
+        if uid in self._ended or uid in self._exempt or not node:
             return
         running = self._running.setdefault(name, {})
         if uid in running:
@@ -90,7 +97,7 @@ class NoNameRunsTwice(Check):
         self._ran += 1
         self._names.add(name)
         self._findings.extend(
-            f"{seconds(time_ns)}: {name} runs on {node} while an older pod of that name still runs on {other}"
+            f"{seconds(time_ns)}: {name} runs on {node} while another pod of that name still runs on {other}"
             for other in running.values()
         )
         running[uid] = node

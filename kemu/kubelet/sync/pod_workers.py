@@ -25,6 +25,9 @@ from kemu.kubelet.sync import adoptions, starts, status_managers, terminations
 from kemu.objects import meta, pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
+RELEASED_AFTER_S = 1
+"""With the bug k8s-106884: how long the kubelet still counts a pod that it has reported as finished. Its fix made
+short-lived pods report that about a second later."""
 DEADLINE_EXCEEDED = statuses.Failure(
     "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
 )
@@ -48,6 +51,8 @@ class PodWorkers:
         """``decides``: the class that admits pods."""
         self.usage = predicates.NodeClaims()
         self.arrivals = decides(env, node_name, self.usage, self, fresh_node)
+        self.tells_too_soon = False
+        """The bug k8s-106884: a pod is reported as finished while the kubelet still counts it."""
         self.by_uid: dict[str, Worker] = {}
         """All pods that the API server has for this node, and those whose containers have outlived their object."""
         self.images = stores.Images(env, image_sizes)
@@ -309,7 +314,11 @@ class PodWorkers:
         mains = [one for one in worker.containers if one.kind == containers.MAIN]
         code = next((one.last.code for one in worker.containers if one.last is not None and one.last.code), 0)
         data = {"start": mains[0].started_ns, "phase": worker.phase, "exit_code": code}
-        self._release(worker)
+        if self.tells_too_soon:
+            worker.state = ENDED
+            self._clock.call_at_ns(self._clock.now_ns() + RELEASED_AFTER_S * SECOND_NS, self._release, worker)
+        else:
+            self._release(worker)
         self.log("kubelet.finished", worker, data)
         if worker.removed:
             del self.by_uid[worker.uid]

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from kemu.runtime.env import SECOND_NS, Clock, Timer
 from kemu.scheduler.cache.pods import PodInfo
@@ -105,6 +105,9 @@ class QueuedPod:
 
 class SchedulingQueue:
     """Pods of one scheduler, of all its profiles."""
+
+    heeds_heartbeats: ClassVar[bool] = False
+    """An update of a Node that changes nothing is an event, too."""
 
     def __init__(
         self,
