@@ -19,10 +19,15 @@ _MODULES = {
     "Moment": "views",
     "Wait": "views",
     "Finding": "views",
+    "RunFailed": "reports",
+    "Cluster": "live_clusters",
+    "cluster": "live_clusters",
+    "pod": "live_clusters",
+    "simulate": "simulations",
 }
 """Where each name comes from, in kemu.api."""
 
-__all__ = ["Finding", "Moment", "Pod", "Run", "Wait", "run"]
+__all__ = ["Cluster", "Finding", "Moment", "Pod", "Run", "RunFailed", "Wait", "cluster", "pod", "run", "simulate"]
 
 
 def __getattr__(name: str) -> object:

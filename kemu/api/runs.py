@@ -19,21 +19,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from kemu.api import sources, views
+from kemu.api import reports, scenario_forms, views
 from kemu.checks.history import History
 from kemu.exploration import executions
-from kemu.report import stories
 from kemu.runlog.frames import FILE_NAME, Event, Reader
 from kemu.scenario.expectations import CheckIs
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 from kemu.scenario.scenarios import Scenario
 
-STORY_LINES = 40
-
 
 def run(
-    scenario: sources.Source,
+    scenario: scenario_forms.Source,
     *,
     seed: int | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -53,7 +50,7 @@ def run(
     Raises ScenarioError with all mistakes of the scenario, UserCodeFailed where the user's own code raised, and other
     SimulationErrors where the run itself broke. A run that fails is a result, not an error: see :attr:`Run.holds`.
     """
-    loaded = sources.load(scenario, {**(settings or {}), **({} if seed is None else {"seed": seed})}, data=data)
+    loaded = scenario_forms.load(scenario, {**(settings or {}), **({} if seed is None else {"seed": seed})}, data=data)
     name = runtime or loaded.runtime
     if name not in ("sim", "ray"):
         raise ValueError(f"runtime must be sim or ray, not {name!r}")
@@ -176,14 +173,20 @@ class Run:
         assert self._history is not None
         return self._history
 
-    def story(self, limit: int = STORY_LINES) -> str:
+    def story(self, limit: int = reports.MOST_LINES) -> str:
         """What happened, a line each: time, who, what, why; if that is more than ``limit`` lines, the most telling."""
-        lines, left_out = stories.tell(self.history, limit)
-        told = [
-            f"{line.time_ns / 1e9:10.3f} s  {line.who:24}  {line.what}{f' ({line.why})' if line.why else ''}"
-            for line in lines
-        ]
-        return "\n".join([*told, *([f"… and {left_out} less telling"] if left_out else [])])
+        return "\n".join(reports.story(self.history, limit))
+
+    def check(self) -> None:
+        """Raises :class:`kemu.RunFailed` if a check or an expectation does not hold, or an expectation could not be
+        judged; the text says which, and the story."""
+        wrong = self.failures
+        for part in self.variants or (self,):
+            wrong += [finding for finding in part.expectations.values() if finding.holds is None]
+        if wrong or self.data.get("incomplete"):
+            name, runtime = self.data["scenario"], self.data["runtime"]
+            headline = f"{name} {self.verdict} ({runtime}, seed {self.seed}, {self.virtual_s:g} s)"
+            raise reports.RunFailed(reports.told(headline, wrong, None if self.variants else self.history))
 
     def __str__(self) -> str:
         """What ``kemu run`` prints of it."""

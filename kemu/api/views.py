@@ -1,6 +1,6 @@
 """What became of pods, as plain data. Times are virtual seconds since the start of the run.
 
-Role: views of :mod:`kemu.checks.history`, for :mod:`runs` and :mod:`clusters`.
+Role: views of :mod:`kemu.checks.history`, for :mod:`runs` and :mod:`live_clusters`.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ Neighbours: :mod:`causes` makes failures comparable; :mod:`kemu.scenario.playing
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -125,7 +125,7 @@ class Execution:
         """The run log. Raises ValueError where it was not kept."""
         if self._payloads is None:
             raise ValueError("the run log was not kept: execute(…, keep_log=True)")
-        return [unpack_event(payload) for payload in self._payloads]
+        return unpacked(self._payloads)
 
 
 def execute(
@@ -139,7 +139,7 @@ def execute(
     """
     plays.refuse_what_sim_cannot(scenario)
     judge = judging.Judge(scenario)
-    log = _Log(judge, keep_log, watcher)
+    log = Log(judge, keep_log, watcher)
     recorder = plays.Recorder(log.take, scenario, history=judge.history)
     steering = Steering(chooser, scenario.holds) if chooser is not None or scenario.holds else None
     runtime = SimRuntime(scenario.seed, recorder, scenario.timing, steering)
@@ -165,10 +165,10 @@ async def _drive(runtime: SimRuntime, scenario: Scenario, recorder: plays.Record
     return await plays.play(runtime, scenario, recorder, beats, roster)
 
 
-class _Log:
+class Log:
     """Digests events, and lets the judge see them."""
 
-    def __init__(self, judge: judging.Judge, keep: bool, watcher: LogSink | None) -> None:
+    def __init__(self, judge: judging.Judge, keep: bool, watcher: LogSink | None = None) -> None:
         self.digester = Digester()
         self.payloads: list[bytes] | None = [] if keep else None
         self._append = self.digester.append
@@ -184,9 +184,18 @@ class _Log:
         if self._watcher is not None:
             self._watcher(time_ns, actor, kind, data)
 
+    @property
+    def events(self) -> list[Event]:
+        """If they are kept."""
+        return unpacked(self.payloads or ())
+
+
+def unpacked(payloads: Iterable[bytes]) -> list[Event]:
+    return [unpack_event(payload) for payload in payloads]
+
 
 def _told(error: SimulationError) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-__all__ = ["BROKEN", "Execution", "Failure", "execute"]
+__all__ = ["BROKEN", "Execution", "Failure", "Log", "execute"]

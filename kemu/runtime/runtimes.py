@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeVar
 
+from kemu.runtime import user_code
 from kemu.runtime.env import Actor, ActorSpec, Clock, Env
 
 T = TypeVar("T")
@@ -26,10 +26,9 @@ Ending = Literal["deadline", "stopped", "idle"]
 
 def resolve(factory: str) -> Callable[[Env, Mapping[str, Any]], Actor]:
     """``module:callable``. Raises ValueError, ImportError or AttributeError."""
-    module, separator, name = factory.partition(":")
-    if not separator:
+    if ":" not in factory:
         raise ValueError(f"not module:callable: {factory!r}")
-    found: Callable[[Env, Mapping[str, Any]], Actor] = getattr(importlib.import_module(module), name)
+    found: Callable[[Env, Mapping[str, Any]], Actor] = user_code.load(factory)
     return found
 
 

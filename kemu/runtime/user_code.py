@@ -10,6 +10,7 @@ import importlib
 import linecache
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -29,6 +30,9 @@ _NOT_THEIRS = {
 
 _PREFIX = "in your own code: "
 _PLACE = re.compile(rf"^{_PREFIX}(.+):(\d+) in (\S+)", re.MULTILINE)
+
+_given: dict[str, Any] = {}
+"""What :func:`name_of` has named and no import finds."""
 
 _folders: list[str] = []
 """Of scenarios, as far as they have been added to Python's path."""
@@ -59,11 +63,32 @@ def look_in(folder: Path) -> None:
     importlib.invalidate_caches()
 
 
+def name_of(made: Callable[..., Any]) -> str:
+    """``module:Class`` of a class that a program has at hand; :func:`load` finds it, in this process in any case."""
+    name = f"{made.__module__}:{made.__qualname__}"
+    try:
+        if load(name) is made:
+            return name
+    except (ImportError, AttributeError):
+        pass
+    # It is defined in a function, say.
+    name = name.replace("<locals>", "locals")
+    _given[name] = made
+    return name
+
+
+def is_importable(name: str) -> bool:
+    """Whether other processes find it, too."""
+    return name not in _given and not name.startswith("__main__:")
+
+
 def load(name: str) -> Any:
     """What ``module:Class`` names.
 
     Raises ImportError or AttributeError where there is no such thing, and UserCodeFailed where its module raises.
     """
+    if name in _given:
+        return _given[name]
     module, _, attribute = name.partition(":")
     try:
         found = importlib.import_module(module)

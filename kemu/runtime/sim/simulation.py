@@ -168,11 +168,17 @@ class SimRuntime:
     idle_is_still = True
 
     def __init__(
-        self, seed: int, sink: LogSink, timing: Mapping[str, Any] | None = None, steering: Steering | None = None
+        self,
+        seed: int,
+        sink: LogSink,
+        timing: Mapping[str, Any] | None = None,
+        steering: Steering | None = None,
+        loop: VirtualLoop | None = None,
     ) -> None:
+        """``loop``: one that runs already; its owner ends it, and :meth:`run` is not called."""
         self.seed = seed
         self.sink = sink
-        self.loop = VirtualLoop()  # type: ignore[abstract]  # what it refuses is added by name
+        self.loop = loop or VirtualLoop()  # type: ignore[abstract]  # what it refuses is added by name
         self.loop.explain_stall = self._explain_stall
         self.loop.explain_failure = lambda owner, error: self._failure(owner, "a timer", error)
         self.master = MasterClock(self.loop)

@@ -30,7 +30,7 @@ from kemu.scenario.playing import judging, plans
 from kemu.scenario.playing.faults import Chaos
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.playing.operators import OPERATOR, Operator
-from kemu.scenario.scenarios import OF_MACHINES, Scenario
+from kemu.scenario.scenarios import OF_MACHINES, Fault, Scenario
 
 Progress = Callable[[int, int, Mapping[str, int]], None]
 """Called now and then with the virtual time in ns, the duration in ns, and the events of the run log by kind."""
@@ -147,20 +147,45 @@ async def play(
     """From the time 0 to the end; the actors of ``roster`` stand ready."""
     await runtime.begin()
     recorder.stop = asyncio.Event()
-    operator = Operator(runtime, scenario, roster, beats)
-    chaos = Chaos(runtime, scenario.seed, roster, operator.machines)
-    tasks = [runtime.env(CHAOS).spawn(chaos.carry_out(fault), fault.id) for fault in scenario.chaos]
-    tasks += [
-        runtime.env(OPERATOR).spawn(operator.carry_out(event), f"event {event.index}")
-        for event in scenario.events
-        if event.what in OF_MACHINES
-    ]
+    course = Course(runtime, scenario, beats, roster)
     try:
         reason = await runtime.run_until(scenario.duration_ns, stop=recorder.stop, until_idle=True)
     finally:
-        for task in tasks:
+        course.cancel()
+    return await course.end(reason)
+
+
+class Course:
+    """What a scenario does to machines and actors while time passes: begins when it is made."""
+
+    def __init__(self, runtime: Runtime, scenario: Scenario, beats: Heartbeats, roster: list[str]) -> None:
+        self._runtime = runtime
+        operator = Operator(runtime, scenario, roster, beats)
+        self._chaos = Chaos(runtime, scenario.seed, roster, operator.machines)
+        self._tasks: list[asyncio.Task[Any]] = []
+        for fault in scenario.chaos:
+            self.strike(fault)
+        self._tasks += [
+            runtime.env(OPERATOR).spawn(operator.carry_out(event), f"event {event.index}")
+            for event in scenario.events
+            if event.what in OF_MACHINES
+        ]
+
+    def strike(self, fault: Fault) -> asyncio.Task[Any]:
+        """Carry out a fault at its time. The task ends with the fault, or with its beginning if it lasts for ever."""
+        task = self._runtime.env(CHAOS).spawn(self._chaos.carry_out(fault), fault.id)
+        self._tasks.append(task)
+        return task
+
+    def cancel(self) -> None:
+        for task in self._tasks:
             task.cancel()
-    now_ns = runtime.clock.now_ns()
-    runtime.env(OPERATOR).log("run.ended", {"reason": reason, **({} if runtime.idle_is_still else {"still": False})})
-    await runtime.shutdown()
-    return judging.End(reason, now_ns)
+
+    async def end(self, reason: str) -> judging.End:
+        """The run is over: note it, and stop all actors."""
+        runtime = self._runtime
+        now_ns = runtime.clock.now_ns()
+        still = {} if runtime.idle_is_still else {"still": False}
+        runtime.env(OPERATOR).log("run.ended", {"reason": reason, **still})
+        await runtime.shutdown()
+        return judging.End(reason, now_ns)

@@ -61,6 +61,7 @@ class RayRuntime:
         otlp: str = "",
         start_timeout_s: float = 120.0,
         timing: Mapping[str, Any] | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         """``directory``: for disks and, while it runs, event segments; the same path is used on every machine.
         ``speed``: virtual seconds in each real one. ``cells``: see ``plans``. ``expected``: names of actors that
@@ -73,6 +74,7 @@ class RayRuntime:
         ``otlp``: where to send traces while it runs, ``host:port``; raises KemuError when nobody answers there.
         ``start_timeout_s``: real time for Ray to find a place for a cell. ``timing``: of the scenario; what counts here
         is ``keepaliveTime`` and ``keepaliveTimeout`` of the connections between actors, in virtual seconds.
+        ``loop``: one that runs already; then :meth:`run` is not called, but :meth:`attach` and :meth:`detach`.
         """
         if speed <= 0:
             raise ValueError(f"speed must be positive: {speed}")
@@ -82,7 +84,7 @@ class RayRuntime:
         self._traces = traces.Traces(otlp, epoch_unix_s) if otlp else None
         self.trace_report: ExportReport | None = None
         """What became of the traces, once the run is over."""
-        self._loop = asyncio.new_event_loop()
+        self._loop = loop or asyncio.new_event_loop()
         self._host = hosts.Host(self._loop, self._log, self._actor_failed)
         self.clock = wall_clocks.WallClock(self._host.clock, self._fail)
         self._events = events.EventStreams(sink, self.clock.now_ns, self._fail)
@@ -147,6 +149,24 @@ class RayRuntime:
         if self._failure.done():
             self._failure.result()  # an actor failed while it was stopped
         return result
+
+    def attach(self, task: asyncio.Task[Any]) -> None:
+        """On a loop that runs already: cancel this task when an actor fails; :meth:`detach` then raises why."""
+
+        def failed(failure: asyncio.Future[None]) -> None:
+            if not failure.cancelled() and failure.exception() is not None:
+                task.cancel()
+
+        self._failure.add_done_callback(failed)
+
+    async def detach(self) -> None:
+        """End all processes. Raises ActorFailed if an actor failed."""
+        try:
+            await self._close()
+        finally:
+            self._fleet.kill()
+        if self._failure.done():
+            self._failure.result()
 
     def env(self, name: str) -> hosts.Resident:
         return self._host.env(name)

@@ -1,6 +1,6 @@
 """A scenario from whatever a program has: a file, the name of a shipped one, YAML text or a dictionary.
 
-Role: in front of :mod:`kemu.scenario.loading.loader`, for :mod:`runs` and :mod:`clusters`.
+Role: in front of :mod:`kemu.scenario.loading.loader`, for :mod:`runs` and :mod:`live_clusters`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,53 @@
+"""What is said of a run that fails: no more than fits on one screen.
+
+Role: below :mod:`runs` and :mod:`live_clusters`; the pytest plugin prints it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kemu.api.views import Finding
+from kemu.checks.history import History
+from kemu.report import stories
+
+MOST_LINES = 40
+_MOST_FINDINGS = 6
+_MOST_COLUMNS = 220
+_MARKS = {True: "✓", False: "✗", None: "?"}
+
+
+class RunFailed(AssertionError):
+    """A run does not hold: checks or expectations fail, or could not be judged. The text says which, and the story."""
+
+
+def told(headline: str, findings: Sequence[Finding], history: History | None, *ending: str) -> str:
+    """At most :data:`MOST_LINES` lines: headline, findings, as much of the story as there is room for, ``ending``."""
+    lines = [headline]
+    for finding in findings[:_MOST_FINDINGS]:
+        lines.append(f"  {_MARKS[finding.holds]} {finding.id}: {finding.detail}")
+        if finding.text:
+            lines.append(f"      {finding.text}")
+    if len(findings) > _MOST_FINDINGS:
+        lines.append(f"  … and {len(findings) - _MOST_FINDINGS} more")
+    last = [line for text in ending for line in text.splitlines()]
+    room = MOST_LINES - len(lines) - len(last) - 1
+    if history is not None and room > 1:
+        told_lines = story(history, room - 1)
+        if told_lines:
+            lines += ["what happened:", *(f"  {line}" for line in told_lines)]
+    return "\n".join(_short(line) for line in (*lines, *last)[:MOST_LINES])
+
+
+def story(history: History, limit: int) -> list[str]:
+    """A line for each thing that happened; the most telling if there are more than ``limit``, and a line about that."""
+    lines, left_out = stories.tell(history, limit)
+    found = [
+        f"{line.time_ns / 1e9:10.3f} s  {line.who:20}  {line.what}{f' ({line.why})' if line.why else ''}"
+        for line in lines
+    ]
+    return [*found, *([f"… and {left_out} less telling"] if left_out else [])]
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _MOST_COLUMNS else line[: _MOST_COLUMNS - 1] + "…"
