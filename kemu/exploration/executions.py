@@ -26,10 +26,11 @@ from kemu.errors import SimulationError
 from kemu.exploration import causes
 from kemu.runlog.frames import Digester, Event, unpack_event
 from kemu.runtime.env import LogSink
-from kemu.runtime.holds import Hold
+from kemu.runtime.holds import Hold, Label
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.runtime.sim.steering.choosers import Chooser
-from kemu.runtime.sim.steering.steering import Steering
+from kemu.runtime.sim.steering.messages import Message
+from kemu.runtime.sim.steering.steering import Steering, labelled
 from kemu.scenario.playing import judging, plays
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
@@ -119,6 +120,11 @@ class Execution:
     def keeps_log(self) -> bool:
         """Whether there are :attr:`events`."""
         return self._payloads is not None
+
+    @cached_property
+    def messages(self) -> list[tuple[Message, tuple[Label, ...]]]:
+        """All messages between actors, if there was a chooser: in the order in which they were sent."""
+        return list(labelled(self._steering.sent)) if self._steering is not None else []
 
     @cached_property
     def events(self) -> list[Event]:

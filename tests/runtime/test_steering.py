@@ -12,9 +12,10 @@ import pytest
 from kemu.errors import ScenarioError
 from kemu.runlog.frames import FILE_NAME, Reader
 from kemu.runtime.env import MILLISECOND_NS
-from kemu.runtime.holds import Hold
+from kemu.runtime.holds import Hold, Label
 from kemu.runtime.sim.simulation import SimRuntime
-from kemu.runtime.sim.steering.messages import Message
+from kemu.runtime.sim.steering.choosers import Flight
+from kemu.runtime.sim.steering.messages import Counts, Message
 from kemu.runtime.sim.steering.steering import Steering
 from kemu.scenario.loading import holds, loader
 from kemu.scenario.playing import plays, runner
@@ -53,6 +54,27 @@ class Uniform:
         return self.stream.randrange(20 * MILLISECOND_NS) if self.stream.random() < 0.5 else 0
 
 
+class Restless(Uniform):
+    """The same, and moves every second message that is in flight to a receiver that has just heard something."""
+
+    def begin(self, flight: Flight) -> None:
+        self.flight = flight
+        self.pending: list[Message] = []
+        self.moved = 0
+
+    def delay_ns(self, message: Message) -> int:
+        self.pending.append(message)
+        return super().delay_ns(message)
+
+    def delivered(self, message: Message) -> None:
+        self.pending.remove(message)
+        for other in self.pending:
+            if other.target == message.target and self.stream.random() < 0.5 and self.moved < 2000:
+                self.moved += 1
+                late_ns = self.flight.now_ns() - other.sent_ns
+                self.flight.move(other, late_ns + self.stream.randrange(20 * MILLISECOND_NS))
+
+
 @pytest.mark.parametrize("file", [RACE, REPLICAS, CRASH], ids=lambda file: file.stem)
 class TestASteeredRun:
     def test_is_the_same_run_where_nothing_is_delayed(self, file: Path) -> None:
@@ -69,6 +91,17 @@ class TestASteeredRun:
         assert len(deviations) > 10
         assert play(scenario, Steering(holds=deviations)) == chosen
 
+    @pytest.mark.parametrize("seed", range(3))
+    def test_in_which_messages_were_moved_is_what_its_deviations_make_of_the_scenario(
+        self, file: Path, seed: int
+    ) -> None:
+        scenario = loader.load(file)
+        chooser = Restless(seed)
+        steering = Steering(chooser)
+        chosen = play(scenario, steering)
+        assert chooser.moved > 0
+        assert play(scenario, Steering(holds=steering.deviations())) == chosen
+
     def test_goes_through_a_file(self, file: Path) -> None:
         scenario = loader.load(file)
         steering = Steering(Uniform(1))
@@ -76,6 +109,17 @@ class TestASteeredRun:
         again = with_holds(file, steering.deviations())
         assert again.holds == tuple(steering.deviations())
         assert play(again, Steering(holds=again.holds)) == chosen
+
+
+def test_counts_are_of_all_messages_that_fit_a_label() -> None:
+    counts = Counts()
+    counts.add("a", "b", (Label("Pod", "", "bookmark"), Label("Pod", "web-0", "added")))
+    counts.add("a", "b", (Label("Pod", "web-0", "added"), Label("Pod", "web-0", "bound")))
+    counts.add("a", "b", (Label("", "", "bookmark"),))
+    assert counts.of("a", "b", Label("Pod", "web-0", "added")) == 2
+    assert counts.of("a", "b", Label("Pod", "web-0", "")) == 2
+    assert counts.of("a", "b", Label("", "", "bookmark")) == 2
+    assert counts.of("b", "a", Label("", "", "bookmark")) == 0
 
 
 def with_holds(file: Path, found: Sequence[Hold]) -> Scenario:

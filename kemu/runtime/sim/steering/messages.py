@@ -6,6 +6,7 @@ its content.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.message import Message as Protobuf
@@ -185,6 +186,32 @@ def _pod_change(before: tuple[Any, ...], now: tuple[Any, ...], is_new: bool) -> 
     if now[1] != before[1]:
         return "nominated" if now[1] else "nomination-cleared"
     return "added" if is_new else "modified"
+
+
+class Counts:
+    """Counts the messages of each link as patterns do: those that fit a label, whose empty fields fit all."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str, Label], int] = {}
+
+    def add(self, source: str, target: str, labels: Sequence[Label]) -> None:
+        """The next message."""
+        for wider in dict.fromkeys(wider for label in labels for wider in _wider(label)):
+            key = source, target, wider
+            self._counts[key] = self._counts.get(key, 0) + 1
+
+    def of(self, source: str, target: str, label: Label) -> int:
+        return self._counts.get((source, target, label), 0)
+
+
+def _wider(label: Label) -> list[Label]:
+    """The labels that a message with this one fits."""
+    return [
+        Label(kind, name, what)
+        for kind in dict.fromkeys((label.kind, ""))
+        for name in dict.fromkeys((label.name, ""))
+        for what in dict.fromkeys((label.what, ""))
+    ]
 
 
 def _about(verb: str, request: Any) -> Label:

@@ -14,8 +14,8 @@ from typing import Any
 from kemu.runtime.holds import Hold, Label, MessagePattern
 from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, Status
 from kemu.runtime.sim.clocks import MasterClock
-from kemu.runtime.sim.steering.choosers import Chooser
-from kemu.runtime.sim.steering.messages import Message, Reader
+from kemu.runtime.sim.steering.choosers import Attentive, Chooser
+from kemu.runtime.sim.steering.messages import Counts, Message, Reader
 
 Log = Callable[[str, str, Mapping[str, Any]], None]
 """Takes actor, kind and data of an event of the run log."""
@@ -59,6 +59,12 @@ class Steering:
         self.holds = tuple(holds)
         self.sent: list[Message] = []
         """All messages between actors so far, if there is a chooser: in the order in which they were sent."""
+        self._attentive: Attentive | None = None
+        self._in_flight: dict[Message, tuple[End, _Sent, int]] = {}
+        """For an attentive chooser: with the time at which each would usually arrive."""
+        self._newest_reader = Reader()
+        self._read = 0
+        """How many of ``sent`` the reader of the newest has seen."""
         self._kept: list[_Kept] = []
         self._lanes: dict[End, deque[_Sent]] = {}
         self._numbers: dict[tuple[str, str], int] = {}
@@ -91,15 +97,18 @@ class Steering:
         """Have it delivered at that time of the loop, or later."""
         message = self._message(end, payload)
         held: list[int] = []
-        extra_ns = 0
+        chosen_ns = 0
         if message is not None:
             if self.chooser is not None and self._master.running:
-                extra_ns = message.delay_ns = self.chooser.delay_ns(message)
+                chosen_ns = message.delay_ns = self._chosen_ns(self.chooser, message)
             if self._by_link:
                 held = self._holds_of(message)
-                extra_ns += sum(self.holds[index].for_ns for index in held if self.holds[index].until is None)
-        when_ns = end.last_ns = max(when_ns + extra_ns, end.last_ns)
+                when_ns += sum(self.holds[index].for_ns for index in held if self.holds[index].until is None)
+        usual_ns = when_ns
+        when_ns = end.last_ns = max(usual_ns + chosen_ns, end.last_ns)
         sent = _Sent(deliver, payload, when_ns, message)
+        if message is not None and self._attentive is not None:
+            self._in_flight[message] = (end, sent, usual_ns)
         lane = self._lanes.get(end)
         if lane is None:
             lane = self._lanes[end] = deque()
@@ -121,6 +130,8 @@ class Steering:
         return message
 
     def _come(self, end: End, sent: _Sent) -> None:
+        if self._loop.now_ns < sent.due_ns:
+            return  # it has been moved
         sent.has_come = True
         lane = self._lanes.get(end)
         if lane and lane[0].has_come:
@@ -136,6 +147,47 @@ class Steering:
             if not lane:
                 self._lanes.pop(end, None)
             sent.deliver(sent.payload)
+            if self._attentive is not None and sent.message in self._in_flight:
+                del self._in_flight[sent.message]
+                self._attentive.delivered(sent.message)
+
+    # Attentive choosers
+
+    def _chosen_ns(self, chooser: Chooser, message: Message) -> int:
+        if self._attentive is None and isinstance(chooser, Attentive):
+            self._attentive = chooser
+            chooser.begin(self)
+        return chooser.delay_ns(message)
+
+    def now_ns(self) -> int:
+        return self._master.now_ns()
+
+    def newest_labels(self) -> tuple[Label, ...]:
+        labels: tuple[Label, ...] = ()
+        for index in range(self._read, len(self.sent)):
+            labels = self._newest_reader.labels(self.sent[index])
+        self._read = len(self.sent)
+        return labels
+
+    def move(self, message: Message, delay_ns: int) -> None:
+        found = self._in_flight.get(message)
+        if found is None:
+            return
+        end, moved, usual_ns = found
+        link: Any = end.link
+        due_ns = usual_ns + delay_ns
+        # When a connection broke, its loss was told behind what was in flight; that must not move any more.
+        if due_ns <= moved.due_ns or link.broken:
+            return
+        message.delay_ns = delay_ns
+        end.last_ns = max(end.last_ns, due_ns)
+        is_behind = False
+        for sent in self._lanes.get(end, ()):
+            is_behind = is_behind or sent is moved
+            if is_behind and sent.due_ns < due_ns:
+                sent.due_ns = due_ns
+                sent.has_come = False
+                self._loop.post(due_ns, self._come, (end, sent))
 
     # Holds
 
@@ -206,17 +258,13 @@ class Steering:
 
     def deviations(self) -> list[Hold]:
         """The holds under which a run without the chooser is the same run."""
-        reader = Reader()
-        counts: dict[tuple[str, str, Label], int] = {}
+        counts = Counts()
         found = []
-        for message in self.sent:
-            labels = reader.labels(message)
-            for label in dict.fromkeys(labels):
-                key = (message.source, message.target, label)
-                counts[key] = counts.get(key, 0) + 1
+        for message, labels in labelled(self.sent):
+            counts.add(message.source, message.target, labels)
             if message.delay_ns:
                 label = labels[0]
-                count = counts[message.source, message.target, label]
+                count = counts.of(message.source, message.target, label)
                 pattern = MessagePattern(message.source, message.target, label, count)
                 found.append(Hold(pattern, None, message.delay_ns))
         return found

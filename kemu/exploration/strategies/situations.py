@@ -1,0 +1,196 @@
+"""What an ordinary run shows of what could have gone another way.
+
+A scheduler decides on what its watches have told it so far; a kubelet admits on what runs there now. So for each
+message of an ordinary run there are later events at which it would have made a difference not to know it yet: what its
+receiver decided next, and what others did to the same pod or node. Each is a hold: *message … until: event*. This
+module lists them, and the moments at which a fault would strike something under way.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kemu.exploration.strategies.subjects import Baseline, Sending
+from kemu.runlog.frames import Event
+from kemu.runtime.env import SECOND_NS
+from kemu.runtime.holds import HAPPENINGS, EventPattern, Hold, MessagePattern, short_name
+
+SHORTLY_NS = 5 * SECOND_NS
+"""A hold that waits for something that came this much later would be told by its length, not by its order."""
+MOST_AT_RECEIVER = 6
+MOST_ELSEWHERE = 3
+"""So many events after each message are looked at: what its receiver did next, and what others did."""
+
+_WORDS = (
+    "attempted", "bound", "bindRefused", "nominated", "preempting", "preempted", "admitted", "rejected", "running",
+    "finished", "terminating", "terminated", "evicting", "created", "tainted",
+)  # fmt: skip
+"""Of :data:`HAPPENINGS`: each event has one of them."""
+_BY_KIND: Mapping[str, tuple[str, ...]] = {
+    kind: tuple(word for word in _WORDS if kind in HAPPENINGS[word].kinds)
+    for kind in dict.fromkeys(kind for word in _WORDS for kind in HAPPENINGS[word].kinds)
+}
+
+Signature = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Happened:
+    """An event that a hold can wait for."""
+
+    time_ns: int
+    actor: str
+    what: str
+    pod: str
+    node: str
+
+    def pattern(self, count: int) -> EventPattern:
+        return EventPattern(self.actor, self.what, self.pod, "" if self.pod else self.node, count)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A message that could have come after an event instead of before it."""
+
+    sending: Sending
+    event: Happened
+    count: int
+    """How often that event happened from when the message was sent."""
+    signature: Signature
+    """What kind of situation it is: two of one signature are alike but for their objects."""
+
+    def hold(self) -> Hold:
+        sending = self.sending
+        return Hold(MessagePattern(*sending.link, sending.label, sending.count), self.event.pattern(self.count))
+
+
+def happened(events: Iterable[Event]) -> list[Happened]:
+    """What of a run a hold can wait for."""
+    found = []
+    for event in events:
+        data = event.data
+        for word in _BY_KIND.get(event.kind, ()):
+            if HAPPENINGS[word].is_so(data):
+                pod = short_name(str(data.get("pod", "")))
+                found.append(Happened(event.time_ns, event.actor, word, pod, str(data.get("node", ""))))
+                break
+    return found
+
+
+def situations(baseline: Baseline) -> dict[Signature, list[Situation]]:
+    """All of an ordinary run, by signature: first those at whose event the receiver of the message itself decided."""
+    everything = happened(baseline.events)
+    index = _Index(everything)
+    near: dict[Signature, list[Situation]] = {}
+    far: dict[Signature, list[Situation]] = {}
+    for sending in baseline.sendings:
+        for event in index.after(sending):
+            count = index.count(event, sending.sent_ns)
+            is_near = event.actor == sending.link[1]
+            signature = _signature(sending, event)
+            (near if is_near else far).setdefault(signature, []).append(Situation(sending, event, count, signature))
+    return {**near, **far}
+
+
+def shuffled(groups: Mapping[Signature, Sequence[Situation]], stream: random.Random) -> list[Situation]:
+    """One of each signature, then another one of each, and so on; in random orders. Runs of many like pods have many
+    like situations, and few of those that matter."""
+    orders = []
+    for group in groups.values():
+        order = list(group)
+        stream.shuffle(order)
+        orders.append(order)
+    found: list[Situation] = []
+    for turn in range(max(map(len, orders), default=0)):
+        these = [order[turn] for order in orders if turn < len(order)]
+        stream.shuffle(these)
+        found += these
+    return found
+
+
+class _Index:
+    """Events by what they are about and who says so."""
+
+    def __init__(self, events: Sequence[Happened]) -> None:
+        self._events = events
+        self._by_pod: dict[str, list[int]] = {}
+        self._by_node: dict[str, list[int]] = {}
+        self._by_actor: dict[str, list[int]] = {}
+        self._times: dict[tuple[str, str, str, str], list[int]] = {}
+        self._node_of: dict[str, str] = {}
+        for place, event in enumerate(events):
+            self._by_actor.setdefault(event.actor, []).append(place)
+            if event.pod:
+                self._by_pod.setdefault(event.pod, []).append(place)
+            if event.node:
+                self._by_node.setdefault(event.node, []).append(place)
+            if event.pod and event.node:
+                self._node_of.setdefault(event.pod, event.node)
+            self._times.setdefault(_what(event), []).append(event.time_ns)
+
+    def after(self, sending: Sending) -> list[Happened]:
+        """What came shortly after a message and could have to do with it."""
+        name, kind = sending.label.name, sending.label.kind
+        node = name if kind == "Node" else self._node_of.get(name, "")
+        found: dict[int, None] = {}
+        # A scheduler looks at all nodes for each pod, so whatever it decides next may rest on the message.
+        self._take(found, self._by_actor.get(sending.link[1], ()), sending, MOST_AT_RECEIVER)
+        if kind == "Pod":
+            self._take(found, self._by_pod.get(name, ()), sending, MOST_ELSEWHERE)
+        if node:
+            self._take(found, self._by_node.get(node, ()), sending, MOST_ELSEWHERE)
+        return [self._events[place] for place in sorted(found)]
+
+    def _take(self, found: dict[int, None], places: Sequence[int], sending: Sending, most: int) -> None:
+        begin = bisect.bisect_left(places, sending.came_ns, key=lambda place: self._events[place].time_ns)
+        for place in places[begin : begin + most]:
+            if self._events[place].time_ns > sending.came_ns + SHORTLY_NS:
+                return
+            found[place] = None
+
+    def count(self, event: Happened, since_ns: int) -> int:
+        times = self._times[_what(event)]
+        return bisect.bisect_right(times, event.time_ns) - bisect.bisect_left(times, since_ns)
+
+
+def _what(event: Happened) -> tuple[str, str, str, str]:
+    return event.actor, event.what, event.pod, "" if event.pod else event.node
+
+
+@functools.cache
+def role(actor: str) -> str:
+    """``scheduler`` of ``scheduler/red/0``."""
+    return actor.partition("/")[0]
+
+
+def _signature(sending: Sending, event: Happened) -> Signature:
+    source, target = sending.link
+    is_same = sending.label.kind == "Pod" and sending.label.name == event.pod
+    return (
+        role(source),
+        # Schedulers are few and differ, kubelets are many and alike.
+        target if role(target) == "scheduler" else role(target),
+        sending.label.kind,
+        sending.label.what,
+        event.actor if role(event.actor) == "scheduler" else role(event.actor),
+        event.what,
+        "same" if is_same else "other",
+        "receiver" if event.actor == target else "",
+    )
+
+
+def moments(baseline: Baseline) -> dict[str, list[int]]:
+    """When each actor did something, in ns: after the start of the clock."""
+    found: dict[str, list[int]] = {}
+    for event in happened(baseline.events):
+        found.setdefault(event.actor, []).append(event.time_ns)
+    return found
+
+
+def actors(baseline: Baseline) -> list[str]:
+    """All that have exchanged messages since the start of the clock, in the order of their names."""
+    return sorted({name for link in baseline.loads for name in link})
