@@ -82,7 +82,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     async def at_once(self: server.Store) -> None:
         self._work.set()
 
-    patch.setattr(server.Store, "settled", at_once)
+    patch.setattr(server.Store, "_settled", at_once)
 
 
 @mutant(
