@@ -88,6 +88,18 @@ def test_overriding_a_path_of_the_matrix_pins_it() -> None:
     assert [each.schedulers[0].policy["queue"] for _, each in loader.variants(scenario)] == ["fifo", "fifo"]
 
 
+def test_expectations_of_variants_that_an_override_took_away_do_not_count() -> None:
+    text = (
+        "schedulers: [{name: a}]\n"
+        "matrix: {'schedulers[0].policy.queue': [fifo, priority]}\n"
+        "expect:\n"
+        "  - {counter: preemptions, equals: 1, when: {'schedulers[0].policy.queue': fifo}}\n"
+        "  - {counter: preemptions, equals: 0, when: {'schedulers[0].policy.queue': priority}}\n"
+    )
+    scenario = load(text, overrides={"schedulers[0].policy.queue": "priority"})
+    assert [found.line for found in scenario.expectations] == [load(text).variants[1][1].expectations[0].line]
+
+
 def test_whole_mappings_may_vary() -> None:
     scenario = load(
         "schedulers: [{name: a}]\n"

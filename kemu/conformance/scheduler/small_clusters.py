@@ -1,8 +1,9 @@
 """A minimal cluster around kemu's scheduler, with the rules that the recorded timelines state.
 
 The engine (queue, cache, plugins, preemption, binding) is the production code on the virtual clock of ``sim``; the API
-and everything else are the few rules below: calls take 3 ms and are applied at their end, watch events come at once,
-attempts are 1 ms apart, pods run when bound and vanish when their grace period or shutdown time is over.
+and everything else are the few rules below: calls take 3 ms and are applied at their end, watch events come at once
+(or ``watch_s`` later), attempts are 1 ms apart, pods run when bound and vanish when their grace period or shutdown time
+is over.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import copy
 import itertools
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+
+from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.conformance.scheduler import scripts
@@ -79,6 +82,8 @@ class World:
         self.ends: dict[str, int] = {}
         """When each terminating pod is removed, in ns, by its name."""
         self.deleted_by_scheduler: set[str] = set()
+        self.watch_ns = 0
+        """How late the watch shows what happens from the beginning on."""
         configuration = configurations.configuration_of(
             {
                 "percentageOfNodesToScore": 100,
@@ -232,13 +237,13 @@ class World:
         self.note("finished", name)
         self.final[name] = {"state": "finished", **self.where(done)}
         del self.pods[name]
-        self.engine.pod_feed.on_delete(done)
+        self.show(self.engine.pod_feed.on_delete, done)
 
     def remove(self, name: str) -> None:
         pod = self.pods.pop(name)
         self.note("gone", name)
         self.final[name] = {"state": "gone", **({"node": pod.spec.nodeName} if pod.spec.nodeName else {})}
-        self.engine.pod_feed.on_delete(pod)
+        self.show(self.engine.pod_feed.on_delete, pod)
 
     def where(self, pod: core_v1_pb2.Pod) -> dict[str, str]:
         found = {"node": pod.spec.nodeName, "nominated": pod.status.nominatedNodeName}
@@ -250,9 +255,16 @@ class World:
         pod.metadata.resourceVersion = str(next(self.versions))
         self.pods[name] = pod
         if old is None:
-            self.engine.pod_feed.on_add(pod)
+            self.show(self.engine.pod_feed.on_add, pod)
         else:
-            self.engine.pod_feed.on_update(old, pod)
+            self.show(self.engine.pod_feed.on_update, old, pod)
+
+    def show(self, handle: Callable[..., object], *objects: Message) -> None:
+        """What a watch does."""
+        if self.watch_ns:
+            self.clock.call_at_ns(self.clock.now_ns() + self.watch_ns, handle, *objects)
+        else:
+            handle(*objects)
 
     def changed(self, name: str) -> core_v1_pb2.Pod:
         pod = core_v1_pb2.Pod()
@@ -273,6 +285,7 @@ class World:
                     self.create(data)
         for event in self.case.get("events", ()):
             self.clock.call_at_ns(round(event["at_s"] * SECOND_NS), self.happen, event)
+        self.watch_ns = round(self.case.get("watch_s", 0) * SECOND_NS)
 
     def create(self, data: Mapping[str, Any]) -> None:
         pod = convert.from_json(core_v1_pb2.Pod, data)
@@ -301,7 +314,7 @@ class World:
         elif what == "updateBudget":
             self.put_budget(event["pdb"])
         elif what == "deleteNode" and name in self.nodes:
-            self.engine.node_feed.on_delete(self.nodes.pop(name))
+            self.show(self.engine.node_feed.on_delete, self.nodes.pop(name))
             self.clock.call_at_ns(self.clock.now_ns() + ORPHANS_LIVE_S * SECOND_NS, self.collect, name)
 
     def update_pod(self, event: Mapping[str, Any]) -> None:
@@ -327,10 +340,10 @@ class World:
         if old is None:
             if not only_known:
                 self.nodes[name] = node
-                self.engine.node_feed.on_add(node)
+                self.show(self.engine.node_feed.on_add, node)
         else:
             self.nodes[name] = node
-            self.engine.node_feed.on_update(old, node)
+            self.show(self.engine.node_feed.on_update, old, node)
 
     def put_budget(self, data: Mapping[str, Any]) -> None:
         self.lookup["poddisruptionbudgets"].on_add(convert.from_json(policy_v1_pb2.PodDisruptionBudget, data))

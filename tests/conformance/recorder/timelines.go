@@ -73,6 +73,7 @@ type history struct {
 	Budgets       []*policyv1.PodDisruptionBudget `json:"pdbs"`
 	Events        []event                         `json:"events"`
 	AttemptS      float64                         `json:"attempt_s"`
+	WatchS        float64                         `json:"watch_s"`
 	BindErrors    map[string]int                  `json:"bindErrors"`
 	FeatureGates  map[string]bool                 `json:"featureGates"`
 	Configuration json.RawMessage                 `json:"configuration"`
@@ -296,6 +297,9 @@ func play(parent context.Context, asked *history, small latencies, lots *rand.Ra
 	}
 	stored := fake.NewSimpleClientset()
 	w := newWorld(asked, small, stored.Tracker())
+	if asked.WatchS > 0 {
+		stored.PrependWatchReactor("*", w.lateWatches(time.Duration(asked.WatchS*float64(time.Second))))
+	}
 	factory := scheduler.NewInformerFactory(stored, 0)
 	recorders := func(string) events.EventRecorderLogger { return listener{w} }
 	registry := frameworkruntime.Registry{permitName: newScriptedPermit}
