@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 APISERVER, SCHEDULER, KUBELET, CONTROLLER = "apiserver", "scheduler", "kubelet", "controller"
+CLIENTS = "clients"
+"""All that have informers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +20,7 @@ class Bug:
 
     id: str
     actors: str
-    """Which actors have it: the first part of their names."""
+    """Which actors have it: the first part of their names, or ``CLIENTS``."""
     doc: str
     """What they do wrong, in one sentence."""
     fix: str
@@ -78,6 +80,13 @@ _BUGS = (
         is_fixed=False,
     ),
     Bug(
+        "k8s-59848",
+        CLIENTS,
+        "The first list of an informer may come from a cache that is behind, and show what is long gone.",
+        "#59848 is open; the feature gate WatchListClient, on by default since v1.35",
+        is_fixed=False,
+    ),
+    Bug(
         "k8s-65240",
         CONTROLLER,
         "A DaemonSet replaces a failed pod at once, however often it fails.",
@@ -124,4 +133,5 @@ OPEN = tuple(bug.id for bug in _BUGS if not bug.is_fixed)
 
 def of(actors: str, switched: Iterable[str]) -> list[str]:
     """Those that concern these actors."""
-    return [bug for bug in switched if BUGS[bug].actors == actors]
+    concerned = (actors,) if actors == APISERVER else (actors, CLIENTS)
+    return [bug for bug in switched if BUGS[bug].actors in concerned]

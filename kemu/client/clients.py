@@ -36,7 +36,7 @@ class Client:
     :class:`kemu.errors.ApiError` subclasses. Connects at the first request.
     """
 
-    __slots__ = ("_session", "env", "relists", "servers", "watches")
+    __slots__ = ("_session", "env", "lists_from_cache", "relists", "servers", "watches")
 
     def __init__(
         self, env: Env, apiservers: str | Sequence[str] = "apiserver/0", ablated: Collection[str] = ()
@@ -49,6 +49,8 @@ class Client:
         """The one Watch stream of this client, for informers."""
         self.relists = "relist-on-gap" not in ablated
         """Whether its informers list again when their watch cannot be resumed."""
+        self.lists_from_cache = True
+        """Whether the first list of an informer may show the past (``resourceVersion: "0"``)."""
 
     async def create(self, obj: M) -> M:
         resource, data = resources.BY_MESSAGE[type(obj)], obj.SerializeToString(deterministic=True)
@@ -224,4 +226,6 @@ class Client:
 
 def of_actor(env: Env, config: Mapping[str, Any]) -> Client:
     """The client of an actor whose config names its ``apiserver``, or several, and perhaps what it lacks."""
-    return Client(env, config.get("apiserver") or "apiserver/0", safeguards.ablated(config))
+    client = Client(env, config.get("apiserver") or "apiserver/0", safeguards.ablated(config))
+    client.lists_from_cache = "k8s-59848" not in config.get("bugs", ())
+    return client

@@ -63,7 +63,7 @@ class Informer:
     """Without a ``handler`` only the store is kept.
 
     ``from_cache``: the first list may come from the API server's watch cache, however stale (``resourceVersion=0``), as
-    with client-go's reflectors. A list after ``Expired`` is always consistent.
+    with client-go's reflectors without the feature gate WatchListClient. A list after ``Expired`` is always consistent.
     """
 
     __slots__ = (
@@ -115,7 +115,7 @@ class Informer:
         self._on_batch_end = getattr(handler, "on_batch_end", None)
         self._parse = row.message.FromString
         self._namespaced = row.namespaced
-        self._version = "0" if from_cache else ""
+        self._version = "0" if from_cache and client.lists_from_cache else ""
         self._watch_id = 0
         self._revisions: list[int] = []
         """Of the events that are not in the log yet; beside them their types and the digests of their bytes."""

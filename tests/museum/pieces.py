@@ -226,6 +226,13 @@ _PIECES = (
         "{pod: late, bound: {before: 16s}}",
         "`bugs: []`; fixed in v1.29",
     ),
+    Piece(
+        59848,
+        "museum/59848-one-name-runs-twice",
+        "a kubelet that restarts lists its pods from a cache that is behind, and starts one that was deleted",
+        "{check: no-name-runs-twice}",
+        "`fixes: [k8s-59848]`; open",
+    ),
 )
 
 PIECES = {piece.scenario: piece for piece in sorted(_PIECES, key=lambda piece: piece.number)}
