@@ -21,8 +21,6 @@ from kemu.exploration.runs import Task
 from kemu.exploration.sources import Source
 
 LENGTH = struct.Struct("<Q")
-COLLECT_EVERY_RUNS = 16
-"""A run leaves its whole cluster behind in cycles; collecting many at once is cheaper."""
 
 
 def main() -> None:
@@ -55,20 +53,21 @@ def one(source: Source, task: Task) -> Any:
 
 
 class Collector:
-    """Collects garbage when it is worth the while."""
+    """Collects garbage between runs, not during them.
+
+    A run leaves parts of its cluster behind in cycles. Collected at once, their memory serves the next run, and there is
+    little to look at: what the first run has imported and cached lives as long as the worker, and is frozen.
+    """
 
     def __init__(self) -> None:
         gc.disable()
-        self._runs = 0
+        self._is_frozen = False
 
     def after_a_run(self) -> None:
-        self._runs += 1
-        if self._runs == 1:
-            # What the first run has imported and cached lives as long as the worker.
-            gc.collect()
+        gc.collect()
+        if not self._is_frozen:
             gc.freeze()
-        elif self._runs % COLLECT_EVERY_RUNS == 0:
-            gc.collect()
+            self._is_frozen = True
 
 
 def receive(stream: BinaryIO) -> Any:

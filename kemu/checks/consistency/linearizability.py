@@ -176,7 +176,7 @@ class HistoryIsLinearizable(Check):
             self._operations.append(make(time_ns, actor, data, self._recoveries))
 
     def result(self, history: History) -> Result:
-        versions = Versions(history)
+        versions = history.derived(Versions)
         findings, judged = order(versions, self._operations)
         replaced, replacements = _replacements(versions)
         findings += replaced

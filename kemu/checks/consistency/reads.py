@@ -45,7 +45,7 @@ class ReadsAreMonotonic(Check):
             self._reads.append(_Read(operation, data["server"], int(data["version"])))
 
     def result(self, history: History) -> Result:
-        versions = Versions(history)
+        versions = history.derived(Versions)
         findings: list[str] = []
         floors: dict[tuple[str, str], Floor] = {}
         epoch = judged = 0
@@ -135,7 +135,7 @@ class ListsAreSnapshots(Check):
         )
 
     def result(self, history: History) -> Result:
-        versions = Versions(history)
+        versions = history.derived(Versions)
         findings = list(self._findings)
         wanted: dict[tuple[int, int], list[int]] = {}
         """Lists by the epoch in which their revision came to be, and that revision."""

@@ -71,7 +71,7 @@ class AcknowledgedWritesSurvive(Check):
             self._revision = recovered
 
     def result(self, history: History) -> Result:
-        versions = Versions(history)
+        versions = history.derived(Versions)
         findings = list(self._findings)
         lost: dict[tuple[int, int], tuple[Rollback, _Acknowledgement]] = {}
         judged = 0

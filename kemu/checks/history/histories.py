@@ -8,13 +8,15 @@ history consists of, ``counters`` what is counted in it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from kemu.checks.history import sessions
+from kemu.checks.history import parsed, sessions
 from kemu.checks.history.facts import ANY, Change, Fact, Fault, NodeHistory, PodHistory, Refusal, Return, Rollback
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta, pod_phases, quantities, requests
+
+T = TypeVar("T")
 
 POD_PREFIX = "/registry/pods/"
 NODE_PREFIX = "/registry/nodes/"
@@ -99,6 +101,8 @@ class History:
         """UIDs of the pods that each node's kubelet has taken and whose containers have not ended, by node."""
         self._shut_down: dict[str, None] = {}
         """Nodes whose machines are shut down."""
+        self._derived: dict[Callable[[History], Any], tuple[int, Any]] = {}
+        """With the number of events of which it was computed."""
         self._handlers = {
             "store.txn": self._on_txn,
             "store.recovered": self._on_recovered,
@@ -142,6 +146,15 @@ class History:
         handler = self._handlers.get(kind)
         if handler is not None:
             handler(time_ns, actor, data)
+
+    def derived(self, make: Callable[[History], T]) -> T:
+        """What several checks compute from the history when the run is over, computed once."""
+        events, known = self._derived.get(make, (-1, None))
+        if events == self.kinds.total():
+            return known  # type: ignore[no-any-return]
+        found = make(self)
+        self._derived[make] = (self.kinds.total(), found)
+        return found
 
     def pod(self, name: str) -> PodHistory | None:
         """The latest pod of that name: ``name`` (in namespace default) or ``namespace/name``."""
@@ -213,7 +226,7 @@ class History:
         """The pod has the node again that it had before; nobody bound it there."""
         if previous is None:
             return
-        pod = core_v1_pb2.Pod.FromString(previous)
+        pod = parsed.pod(previous)
         if pod.metadata.uid != history.uid or pod.spec.nodeName == history.node:
             return
         history.facts.append(Fact(time_ns, "unbound", history.node))
@@ -242,7 +255,7 @@ class History:
                 history.facts.append(Fact(time_ns, "deleted", history.node, reason=reason))
                 self.counts["pods_deleted"] += 1
             return
-        pod = core_v1_pb2.Pod.FromString(value)
+        pod = parsed.pod(value)
         metadata, spec, status = pod.metadata, pod.spec, pod.status
         uid = metadata.uid
         history = self.pods.get(uid)  # type: ignore[assignment]
@@ -347,7 +360,7 @@ class History:
             history.written = ()
             history.facts.append(Fact(time_ns, "removed", name))
             return
-        node = core_v1_pb2.Node.FromString(value)
+        node = parsed.node(value)
         if not history.present:
             history.present = True
             history.facts.append(Fact(time_ns, "added", name))

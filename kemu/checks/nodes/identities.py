@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from kemu.checks.history import MIRROR, POD_PREFIX, History
+from kemu.checks.history import MIRROR, POD_PREFIX, History, parsed
 from kemu.checks.results import Check, Result, counted, seconds, several
-from kemu.k8s import core_v1_pb2
 
 
 class NoNameRunsTwice(Check):
@@ -72,7 +71,7 @@ class NoNameRunsTwice(Check):
                 else:
                     self._removed[revision] = (name, uid, node)
             return
-        pod = core_v1_pb2.Pod.FromString(value)
+        pod = parsed.pod(value)
         if MIRROR in pod.metadata.annotations:
             return  # It comes and goes while its static pod, which has another UID, runs on.
         uid, node, spec = pod.metadata.uid, pod.spec.nodeName, pod.spec

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from kemu.checks.history import MIRROR, NODE_PREFIX, POD_PREFIX, History
+from kemu.checks.history import MIRROR, NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.checks.history.facts import Fact
 from kemu.checks.results import Check, Result, counted, seconds, several
-from kemu.k8s import core_v1_pb2
 from kemu.objects import pod_phases, requests
 
 KUBELET = "kubelet/"
@@ -106,7 +105,7 @@ class NoNodeOvercommitted(Check):
     # --- objects -----------------------------------------------------------------------------------------------------
 
     def _node_changed(self, revision: int, value: bytes) -> None:
-        node = core_v1_pb2.Node.FromString(value)
+        node = parsed.node(value)
         name, allocatable = node.metadata.name, requests.resource_list(node.status.allocatable)
         views = self._views.setdefault(name, [])
         if not views or views[-1][1] != allocatable:
@@ -134,7 +133,7 @@ class NoNodeOvercommitted(Check):
                 if uid not in self._running:
                     self._drop(uid)
             return
-        pod = core_v1_pb2.Pod.FromString(value)
+        pod = parsed.pod(value)
         metadata, status = pod.metadata, pod.status
         uid = metadata.annotations.get(MIRROR, metadata.uid)
         known = self._pods.get(uid)

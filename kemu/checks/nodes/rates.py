@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from kemu.checks.history import NODE_PREFIX, History
+from kemu.checks.history import NODE_PREFIX, History, parsed
 from kemu.checks.limits import DEFAULT, Limits
 from kemu.checks.results import Check, Result, counted, seconds, several
-from kemu.k8s import core_v1_pb2
 
 _REGION, _ZONE = "topology.kubernetes.io/region", "topology.kubernetes.io/zone"
 _CONTROLLER = "controller/node-lifecycle"
@@ -44,7 +43,7 @@ class NodeEvictionsKeepTheirRate(Check):
         if kind == "store.txn":
             for op, key, value, _create, _version in data["changes"]:
                 if op == 0 and key.startswith(NODE_PREFIX):
-                    node = core_v1_pb2.Node.FromString(value)
+                    node = parsed.node(value)
                     labels = node.metadata.labels
                     self._zones[node.metadata.name] = f"{labels.get(_REGION, '')}:{labels.get(_ZONE, '')}"
         elif kind == "actor.started":

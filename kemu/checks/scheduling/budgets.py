@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from kemu.checks.history import POD_PREFIX, History
+from kemu.checks.history import POD_PREFIX, History, parsed
 from kemu.checks.history.facts import Change
 from kemu.checks.results import Check, Result, counted, seconds, several
 from kemu.k8s import apps_v1_pb2, core_v1_pb2, policy_v1_pb2
@@ -146,7 +146,7 @@ class _Ledger:
 
     def _pod_changed(self, change: Change) -> None:
         before = self._pods.get(change.key)
-        found = None if change.value is None else core_v1_pb2.Pod.FromString(change.value)
+        found = None if change.value is None else parsed.pod(change.value)
         after = None if found is None else _pod(found)
         uid = found.metadata.uid if found is not None else self._uid_before(change)
         evicted = self._evictions.get(change.revision)
@@ -173,7 +173,7 @@ class _Ledger:
                 self._note_wanted(budget, change.time_ns)
 
     def _uid_before(self, change: Change) -> str:
-        return core_v1_pb2.Pod.FromString(change.previous).metadata.uid if change.previous is not None else ""
+        return parsed.pod(change.previous).metadata.uid if change.previous is not None else ""
 
     def _budgets_of(self, key: str) -> list[_Budget]:
         return [budget for budget in self._budgets.values() if key in budget.members]

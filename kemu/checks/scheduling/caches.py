@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History
+from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.checks.results import Check, Result, counted, seconds, several
-from kemu.k8s import core_v1_pb2
 from kemu.objects import fingerprints, pod_phases, requests
 
 
@@ -41,7 +40,7 @@ class _Nodes:
         if value is None:
             self.prints.pop(key.removeprefix(NODE_PREFIX), None)
             return
-        node = core_v1_pb2.Node.FromString(value)
+        node = parsed.node(value)
         taints = [(taint.key, taint.value, taint.effect) for taint in node.spec.taints]
         allocatable = requests.resource_list(node.status.allocatable)
         name = node.metadata.name
@@ -85,7 +84,7 @@ class _Pods:
                 del self.on[known.node]
         if value is None:
             return
-        pod = core_v1_pb2.Pod.FromString(value)
+        pod = parsed.pod(value)
         if pod_phases.is_terminal(pod):
             return
         node = pod.spec.nodeName
@@ -236,7 +235,7 @@ class CacheAgreesWithStore(Check):
             return []
         for change in self._changes[POD_PREFIX]:
             if change.revision > report.data["pods_rev"] and change.key in expected and change.value is not None:
-                pod = core_v1_pb2.Pod.FromString(change.value)
+                pod = parsed.pod(change.value)
                 if (pod.metadata.uid, pod.spec.nodeName) == expected[change.key]:
                     del expected[change.key]
         return [

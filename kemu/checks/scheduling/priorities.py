@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
-from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History
+from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.checks.history.facts import PodHistory
 from kemu.checks.limits import DEFAULT, Limits
 from kemu.checks.results import Check, Result, counted, seconds, several
-from kemu.k8s import core_v1_pb2
 from kemu.objects import requests
 
 SYSTEM_CRITICAL = 2_000_000_000
@@ -223,7 +222,7 @@ def _is_waiting(pod: PodHistory, history: History) -> bool:
     value = history.values.get(POD_PREFIX + pod.key)
     if value is None:
         return False
-    found = core_v1_pb2.Pod.FromString(value)
+    found = parsed.pod(value)
     return not found.spec.schedulingGates and found.metadata.generation <= 1
 
 
@@ -251,7 +250,7 @@ class _Capacities:
         if node not in self._known:
             highest = self._known[node] = {}
             for value in self._values.get(node, ()):
-                found = core_v1_pb2.Node.FromString(value)
+                found = parsed.node(value)
                 for resource, amount in requests.resource_list(found.status.allocatable).items():
                     highest[resource] = max(amount, highest.get(resource, 0))
         return self._known[node]

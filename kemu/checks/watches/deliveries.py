@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.checks.history import History
+from kemu.checks.history import History, parsed
 from kemu.checks.history.facts import Change
 from kemu.objects import resources, selectors, wires
 
@@ -146,6 +146,10 @@ class Line:
 
 def lines(history: History) -> list[Line]:
     """What the store holds now first, then the lines that it lost, from the last to the first."""
+    return history.derived(_lines)
+
+
+def _lines(history: History) -> list[Line]:
     changes = history.changes
     found = [Line(changes)]
     for rollback in reversed(history.rollbacks):
@@ -181,11 +185,10 @@ def _only(field_selector: str, name: str) -> str:
 
 def _pods_by_node(rows: list[_Row]) -> dict[str, Deliveries]:
     found: dict[str, Deliveries] = {}
-    parse: Any = resources.BY_PLURAL["pods"].message.FromString
     node_of: dict[str, str] = {}
     for row in rows:
         before = node_of.get(row.key, "")
-        after = parse(row.value).spec.nodeName if row.value is not None else ""
+        after = parsed.pod(row.value).spec.nodeName if row.value is not None else ""
         node_of[row.key] = after
         if before and before != after:
             found[before].add(row, False)

@@ -224,7 +224,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         hooks = sys.get_asyncgen_hooks()
         gc_was_enabled = gc.isenabled()
         gc.disable()
-        gc.freeze()
+        # Whoever makes many runs freezes what all of them share, and collects between them.
+        freezes = not gc.get_freeze_count()
+        if freezes:
+            gc.freeze()
         asyncio._set_running_loop(self)
         sys.set_asyncgen_hooks(firstiter=None, finalizer=self._finalise_generator)
         try:
@@ -240,7 +243,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self._running = False
             sys.set_asyncgen_hooks(*hooks)
             asyncio._set_running_loop(None)
-            gc.unfreeze()
+            if freezes:
+                gc.unfreeze()
             if gc_was_enabled:
                 gc.enable()
 

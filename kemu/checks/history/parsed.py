@@ -1,0 +1,24 @@
+"""Objects as the store holds them, parsed once for all who read a run.
+
+Every change of a pod is looked at by the history and by several checks, one after the other. What they get is one
+message for all of them: nobody may change it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from kemu.k8s import core_v1_pb2
+
+KEPT = 1024
+"""Values. The next reader of the same change comes soon."""
+
+
+@lru_cache(KEPT)
+def pod(value: bytes) -> core_v1_pb2.Pod:
+    return core_v1_pb2.Pod.FromString(value)
+
+
+@lru_cache(KEPT)
+def node(value: bytes) -> core_v1_pb2.Node:
+    return core_v1_pb2.Node.FromString(value)
