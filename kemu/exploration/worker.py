@@ -55,8 +55,8 @@ def one(source: Source, task: Task) -> Any:
 class Collector:
     """Collects garbage between runs, not during them.
 
-    A run leaves parts of its cluster behind in cycles. Collected at once, their memory serves the next run, and there is
-    little to look at: what the first run has imported and cached lives as long as the worker, and is frozen.
+    A run leaves parts of its cluster behind in cycles. Collected at once, their memory serves the next run, and there
+    is little to look at: what the first run has imported and cached lives as long as the worker, and is frozen.
     """
 
     def __init__(self) -> None:
