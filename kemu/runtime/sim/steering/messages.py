@@ -21,7 +21,8 @@ from kemu.v1 import api_pb2
 class Message:
     """One message from one actor to another."""
 
-    __slots__ = ("call", "delay_ns", "is_request", "method", "number", "payload", "sent_ns", "source", "target")
+    __slots__ = ("arrived_ns", "call", "delay_ns", "due_ns", "holds", "is_request", "method", "number", "payload",
+                 "sent_ns", "source", "target")  # fmt: skip
 
     def __init__(self, source: str, target: str, end: End, payload: Any, call: Any, number: int, sent_ns: int) -> None:
         self.source = source
@@ -40,6 +41,12 @@ class Message:
         """In the time of the run."""
         self.delay_ns = 0
         """How much longer than usual it took, once that is chosen."""
+        self.due_ns = sent_ns
+        """When it would usually have arrived."""
+        self.arrived_ns = -1
+        """When it did; -1: not yet, or never."""
+        self.holds: tuple[int, ...] = ()
+        """Those that kept it, by their places in the scenario."""
 
     def __repr__(self) -> str:
         return f"<{self.source} → {self.target} #{self.number} {self.method}>"

@@ -101,8 +101,10 @@ class Steering:
         if message is not None:
             if self.chooser is not None and self._master.running:
                 chosen_ns = message.delay_ns = self._chosen_ns(self.chooser, message)
+            message.due_ns = max(when_ns - self._master.origin_ns, 0)
             if self._by_link:
                 held = self._holds_of(message)
+                message.holds = tuple(held)
                 when_ns += sum(self.holds[index].for_ns for index in held if self.holds[index].until is None)
         usual_ns = when_ns
         when_ns = end.last_ns = max(usual_ns + chosen_ns, end.last_ns)
@@ -146,6 +148,8 @@ class Steering:
             lane.popleft()
             if not lane:
                 self._lanes.pop(end, None)
+            if sent.message is not None:
+                sent.message.arrived_ns = self._master.now_ns()
             sent.deliver(sent.payload)
             if self._attentive is not None and sent.message in self._in_flight:
                 del self._in_flight[sent.message]

@@ -1,0 +1,79 @@
+"""The passing sibling of a failing run: the same run without one hold, and where the two part.
+
+Where the scenario has no hold, it is the run without one switched-on bug or ablation, or without one fault.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kemu.exploration.executions import Execution, Failure
+from kemu.exploration.explaining import recordings
+from kemu.exploration.explaining.recordings import Recording
+from kemu.runlog.frames import Event
+from kemu.scenario.scenarios import Scenario
+
+
+@dataclass(frozen=True)
+class Sibling:
+    """A run that differs in one thing and does not fail."""
+
+    without: str
+    """What it lacks: ``hold 1``, ``the crash of store``."""
+    hold: int | None
+    """The place of the hold that it lacks."""
+    recording: Recording
+    differs: tuple[int, int] | None
+    """The places of the first events that differ: in the log of the failing run, and in that of the sibling."""
+
+
+def find(failing: Recording, failure: Failure) -> Sibling | None:
+    """The first one that passes; None: there is none."""
+    for without, hold, scenario in _candidates(failing.scenario):
+        recording = recordings.record(scenario)
+        if not is_same_failure(recording.execution, failure):
+            return Sibling(without, hold, recording, first_difference(failing.events, recording.events))
+    return None
+
+
+def is_same_failure(execution: Execution, failure: Failure) -> bool:
+    """Whether that check or expectation fails there, too, for whatever cause."""
+    return any(one.id == failure.id for one in execution.failures)
+
+
+def _candidates(scenario: Scenario) -> Iterator[tuple[str, int | None, Scenario]]:
+    holds = scenario.holds
+    for index in range(len(holds)):
+        name = "the hold" if len(holds) == 1 else f"hold {index + 1}"
+        yield name, index, dataclasses.replace(scenario, holds=(*holds[:index], *holds[index + 1 :]))
+    if holds:
+        return
+    for field in ("ablate", "bugs"):
+        for name in getattr(scenario, field, ()):
+            rest = tuple(one for one in getattr(scenario, field) if one != name)
+            changes: dict[str, tuple[str, ...]] = {field: rest}
+            what = f"ablation {name}" if field == "ablate" else f"bug {name}"
+            yield what, None, dataclasses.replace(scenario, **changes)  # type: ignore[arg-type]
+    for fault in scenario.chaos:
+        rest_of = tuple(one for one in scenario.chaos if one is not fault)
+        yield f"the fault {fault.id}", None, dataclasses.replace(scenario, chaos=rest_of)
+
+
+def first_difference(failing: list[Event], passing: list[Event]) -> tuple[int, int] | None:
+    """Holds say nothing about the run itself, so their events do not count. None: no event differs."""
+    ours, theirs = _counted(failing), _counted(passing)
+    for (index, event), (other, their) in zip(ours, theirs, strict=False):
+        if event != their:
+            return index, other
+    if len(ours) == len(theirs):
+        return None
+    shorter = min(len(ours), len(theirs))
+    rest = (ours or theirs)[shorter:] if len(ours) > shorter else theirs[shorter:]
+    index = rest[0][0]
+    return (index, len(passing)) if len(ours) > shorter else (len(failing), index)
+
+
+def _counted(events: list[Event]) -> list[tuple[int, Event]]:
+    return [(index, event) for index, event in enumerate(events) if not event[2].startswith("hold.")]
