@@ -79,7 +79,7 @@ def command(options: argparse.Namespace) -> int:
     path = catalog.find(options.scenario)
     scenario = loader.load(path, options.data, overrides(options))
     runtime = options.runtime or scenario.runtime
-    out = options.out or Path("runs") / _folder_name(scenario.name, runtime, scenario.seed)
+    out = options.out or Path("runs") / folder_name(scenario.name, runtime, scenario.seed)
     progress = None
     bar = None
     if not options.json:
@@ -110,7 +110,7 @@ def command(options: argparse.Namespace) -> int:
     return exits.BY_VERDICT[verdict["verdict"]]
 
 
-def _folder_name(name: str, runtime: str, seed: int) -> str:
+def folder_name(name: str, runtime: str, seed: int) -> str:
     return f"{name}-{runtime}-{seed}"
 
 

@@ -10,17 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kemu import bugs, safeguards
 from kemu.exploration.executions import BROKEN, Failure
 from kemu.exploration.explaining import concerns as concerning
+from kemu.exploration.explaining.differences import Difference
 from kemu.exploration.explaining.knowledge import PODS, Change, Moment
 from kemu.exploration.explaining.names import amount, at, lasting, sentence
 from kemu.exploration.explaining.recordings import Flight
+from kemu.exploration.explaining.siblings import Sibling
 from kemu.exploration.explaining.steps import OUTCOME, WRITE, Step
 from kemu.exploration.explaining.tellings import Telling
 from kemu.runtime.holds import Hold
 
 MOST = 6
 """Sentences of a chain."""
+NO_EVENT = -1
 _FAR = 12
 """Steps that the walk goes back at most."""
 
@@ -31,10 +35,12 @@ class Sentence:
 
     text: str
     event: int
-    """Its place in the run log; -1: the check, which is none."""
+    """Its place in the run log; -1: it is about none."""
     time_ns: int
     actor: str
     hold: int | None = None
+    is_of_passing: bool = False
+    """The event is one of the passing run."""
 
 
 @dataclass(frozen=True)
@@ -47,28 +53,72 @@ class Chain:
     concerns: concerning.Concerns
 
 
-def of(failure: Failure, telling: Telling, other: Telling | None) -> Chain:
-    """``other``: the run that passes."""
+def of(
+    failure: Failure,
+    telling: Telling,
+    sibling: Sibling | None,
+    other: Telling | None,
+    difference: Difference | None,
+) -> Chain:
+    """``other``: the run that passes; ``difference``: where they part."""
     about = concerning.of(failure, telling)
     found = concerning.anchors(about, telling, other)
-    walk = _Walk(telling, other)
+    walk = _Walk(telling, other, concerning.check_of(failure, telling))
     met = walk.back(found)
-    holds = [_of_hold(index, flight, telling) for index, flight in telling.held.items()][: MOST - 2]
-    room = MOST - 1 - len(holds)
-    chosen = _choose(met, found, walk, room)
+    first = _lacks(telling, sibling)
+    first += [_of_hold(index, flight, telling) for index, flight in telling.held.items()]
+    first = first[: MOST - 2]
+    faults = _faults(telling, sibling, found, about)
+    room = MOST - 1 - len(first)
+    chosen = _choose([*met, *faults], [*found, *faults], walk, room)
     told = [_of_step(step, telling, walk) for step in chosen]
-    links = sorted([*holds, *told], key=lambda one: (one[0], one[1].event))
+    links = sorted([*first, *told], key=lambda one: (one[0], one[1].event))
     sentences = [link[1] for link in links]
     end_ns = max((one.time_ns for one in sentences), default=0)
-    sentences.append(Sentence(_verdict(failure, telling), -1, end_ns, ""))
+    if len(sentences) < MOST - 1 and difference is not None and _is_missing(difference, about, other):
+        sentences.append(_missing(difference))
+    sentences.append(Sentence(_verdict(failure, telling), NO_EVENT, end_ns, ""))
     return Chain(tuple(sentences), tuple(chosen), tuple(sorted(met, key=lambda step: step.at)), about)
+
+
+def _lacks(telling: Telling, sibling: Sibling | None) -> list[tuple[Moment, Sentence]]:
+    """What is wrong with the components themselves: safeguards that are taken away, a bug."""
+    begin = Moment(-1, -1)
+    found = []
+    for name in telling.recording.scenario.ablate:
+        does = safeguards.SAFEGUARDS[name].does.rstrip(".")
+        text = f'The safeguard {name} is taken away ("{does}").'
+        found.append((begin, Sentence(text, NO_EVENT, 0, "")))
+    if sibling is not None and sibling.kind == "bug":
+        text = f'The bug {sibling.name} is there ("{bugs.BUGS[sibling.name].doc.rstrip(".")}").'
+        found.append((begin, Sentence(text, NO_EVENT, 0, "")))
+    return found
+
+
+def _faults(telling: Telling, sibling: Sibling | None, found: list[Step], about: concerning.Concerns) -> list[Step]:
+    """Those of the fault without which the run passes, its beginning or the crashes that it brings; without a passing
+    run, the last one that struck whom the failure is about."""
+    end = max((step.at for step in found), default=Moment(1 << 62, 0))
+    if sibling is None or sibling.kind != "fault":
+        struck = [
+            step
+            for step in telling.steps
+            if step.what.startswith(("fault ", "crashed"))
+            and any(actor == step.actor or f"'{actor}'" in str(step.facts) for actor in about.actors)
+        ]
+        return struck[-1:]
+    own = [step for step in telling.steps if step.facts.get("id") == sibling.name and step.at <= end]
+    fault = next(one for one in telling.recording.scenario.chaos if one.id == sibling.name)
+    crashes = [step for step in telling.steps if step.what == "crashed" and fault.what == "crash" and step.at <= end]
+    return own[:1] or crashes[-1:]
 
 
 class _Walk:
     """From what was found to what caused it."""
 
-    def __init__(self, telling: Telling, other: Telling | None) -> None:
+    def __init__(self, telling: Telling, other: Telling | None, check: str) -> None:
         self._telling = telling
+        self._check = check
         self._other = other
         self.depth: dict[Step, int] = {}
         """How far back a step is."""
@@ -106,7 +156,7 @@ class _Walk:
             score += 4
         if self.unheard(step):
             score += 3
-        return score - 0.25 * self.depth[step]
+        return score - 0.25 * self.depth.get(step, 0)
 
     def _parents(self, step: Step) -> list[Step]:
         telling = self._telling
@@ -118,7 +168,12 @@ class _Walk:
             cause = telling.step_of(change)
             if cause is not None:
                 found.append(cause)
-        if step.what in ("rejected", "attempt unschedulable", "running", "admitted") and step.node:
+        if step.change is not None and step.change.pod is not None and "bound to" in step.what:
+            node = step.change.pod.node
+            chose = [one for one in before if one.what == "attempt scheduled" and one.node == node]
+            found += chose[-1:]
+        is_overcommitted = self._check == "no-node-overcommitted" and step.what in ("running", "admitted")
+        if step.node and (step.what == "rejected" or is_overcommitted):
             found += self._rivals(step)
         found += [one for one in telling.steps if one.what in _FAULTS and one.at < step.at and _strikes(one, step)][-1:]
         return found
@@ -187,7 +242,7 @@ _DELETIONS = ("delete by", "evict by", "victim", "preemption", "user delete", "u
 
 def _of_step(step: Step, telling: Telling, walk: _Walk) -> tuple[Moment, Sentence]:
     text = _decided(step, telling, walk) if step.is_decision else step.text
-    return step.at, Sentence(sentence(text) + ".", step.at.index, step.at.time_ns, step.actor)
+    return step.at, Sentence(sentence(text) + ".", step.at.place, step.at.time_ns, step.actor)
 
 
 def _decided(step: Step, telling: Telling, walk: _Walk) -> str:
@@ -230,7 +285,8 @@ def _of_hold(index: int, flight: Flight, telling: Telling) -> tuple[Moment, Sent
     kept = _event(telling, "hold.kept", index)
     released = _event(telling, "hold.released", index)
     event = released if released >= 0 and hold.until is not None else kept
-    return Moment(flight.due_ns, -1), Sentence(sentence(text) + ".", event, flight.due_ns, flight.target, index)
+    time_ns = telling.events[event].time_ns if event >= 0 else flight.due_ns
+    return Moment(flight.due_ns, -1), Sentence(sentence(text) + ".", event, time_ns, flight.target, index)
 
 
 def _message(flight: Flight, telling: Telling, source: str) -> tuple[str, str]:
@@ -300,10 +356,23 @@ def _event(telling: Telling, kind: str, hold: int) -> int:
     return next((i for i, event in enumerate(telling.events) if event[2] == kind and event[3]["hold"] == hold), -1)
 
 
+def _is_missing(difference: Difference, about: concerning.Concerns, other: Telling | None) -> bool:
+    """What the passing run has and this one has not says why nothing better came, if it is about the same."""
+    if not difference.is_of_passing or difference.later_ns is not None or other is None:
+        return False
+    steps = [step for step in other.steps if step.at.place == difference.event]
+    return not steps or steps[0].pod in about.pods or not steps[0].pod
+
+
+def _missing(difference: Difference) -> Sentence:
+    text = f"In the passing run {difference.text} at {at(difference.time_ns)}; here that did not happen."
+    return Sentence(text, difference.event, difference.time_ns, difference.actor, is_of_passing=True)
+
+
 def _verdict(failure: Failure, telling: Telling) -> str:
+    check = concerning.check_of(failure, telling)
     detail = concerning.first_finding(failure, telling).replace("default/", "")
     if failure.id == BROKEN:
         return f"The run broke: {detail}"
-    checks = {check.id for check in telling.recording.execution.judged.checks}
-    what = "Check" if failure.id in checks else "Expectation"
-    return f"{what} {failure.id} fails: {detail.rstrip('.')}."
+    what = f"Check {check}" if check else f"Expectation {failure.id}"
+    return f"{what} fails: {detail.rstrip('.')}."

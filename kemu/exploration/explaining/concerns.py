@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kemu.exploration.executions import Failure
 from kemu.exploration.explaining.steps import OUTCOME, Step
 from kemu.exploration.explaining.tellings import Telling, pod_key
+from kemu.scenario.expectations import CheckIs
 
 _TIME = re.compile(r"(\d+\.\d{3}) s\b")
 _REVISION = re.compile(r"\brevisions? (\d+)")
@@ -25,10 +26,28 @@ class Concerns:
     revisions: tuple[int, ...]
     times_ns: tuple[int, ...]
     """As precise as the detail: milliseconds."""
+    counter: str
+    """That is not as expected; empty: it is no counter."""
+
+
+_COUNTED = {
+    "admissions_rejected": "rejected",
+    "bind_conflicts": "bind refused",
+    "bind_errors": "bind refused",
+    "preemptions": "victim",
+    "preemption_returns": "victim",
+    "budget_violations": "victim",
+    "oom_kills": "oom_killed",
+    "evictions": "evicting",
+    "pods_created": "created",
+    "attempts_unschedulable": "attempt unschedulable",
+}
+"""By counter: what it counts, as the beginning of the word of a step."""
 
 
 def of(failure: Failure, telling: Telling) -> Concerns:
     detail = first_finding(failure, telling)
+    counter = detail.partition(" ")[0]
     words = [word.strip(".-") for word in _WORD.findall(detail)]
     nodes = {step.node: None for step in telling.steps if step.node}
     actors = {event[1]: None for event in telling.events}
@@ -40,19 +59,30 @@ def of(failure: Failure, telling: Telling) -> Concerns:
         pods = [key for word in words_of if (key := pod_key(word)) in telling.of_pod]
     if not pods and not _REVISION.search(detail):
         pods = _held(telling)
+    revisions = [int(number) for number in _REVISION.findall(detail)]
     return Concerns(
         tuple(dict.fromkeys(pods)),
         tuple(dict.fromkeys(word for word in words if word in nodes)),
         tuple(dict.fromkeys(word for word in words if word in actors)),
-        tuple(dict.fromkeys(int(number) for number in _REVISION.findall(detail))),
+        tuple(revisions[:1]),
         tuple(dict.fromkeys(round(float(time) * 1000) * 1_000_000 for time in _TIME.findall(detail))),
+        counter if counter in _COUNTED else "",
     )
 
 
 def first_finding(failure: Failure, telling: Telling) -> str:
     """Of a check: it may have several, and one is enough to explain. An expectation has one, in several steps."""
-    checks = {check.id for check in telling.recording.execution.judged.checks}
-    return failure.detail.partition("; ")[0] if failure.id in checks else failure.detail
+    return failure.detail.partition("; ")[0] if check_of(failure, telling) else failure.detail
+
+
+def check_of(failure: Failure, telling: Telling) -> str:
+    """The check that fails, by itself or because it is expected to hold; empty: an expectation of another kind."""
+    if any(check.id == failure.id for check in telling.recording.execution.judged.checks):
+        return failure.id
+    for expectation in telling.recording.scenario.expectations:
+        if expectation.id == failure.id and isinstance(expectation.subject, CheckIs):
+            return expectation.subject.check
+    return ""
 
 
 def _held(telling: Telling) -> list[str]:
@@ -81,9 +111,15 @@ def anchors(concerns: Concerns, telling: Telling, other: Telling | None) -> list
         if near:
             found.append(max(near, key=lambda step: (step.weight, step.pod in concerns.pods, step.at)))
     for revision in concerns.revisions:
-        found += [telling.write(change) for change in telling.known.by_revision.get(revision, ())]
+        found += [telling.write(change) for change in telling.known.by_revision.get(revision, ())[:1]]
     if found:
         return list(dict.fromkeys(found))
+    if concerns.counter:
+        what = _COUNTED[concerns.counter]
+        counted = [step for step in telling.steps if step.what.startswith(what)]
+        new = [step for step in counted if other is None or step.sign not in other.signs]
+        if new or counted:
+            return (new or counted)[:1]
     for key in concerns.pods:
         own = [step for step in telling.of_pod.get(key, ()) if step.pod == key or step.weight >= OUTCOME]
         new = [step for step in own if other is None or step.sign not in other.signs]

@@ -16,6 +16,7 @@ from kemu.exploration.explaining.tellings import Telling, pod_key
 
 MOST_ACTORS = 5
 MOST_MARKS = 26
+_BAD = ("rejected", "bind refused", "crashed", "attempt unschedulable")
 _SHOWN_REQUESTS = ("bind", "create", "delete", "evict")
 
 
@@ -136,12 +137,10 @@ def _draw(chain: Chain, telling: Telling, wanted: _Wanted) -> Diagram:
             where = server if step in told else None
         if where is None or step.at.time_ns > last_of or not _is_shown(step, told, wanted):
             continue
-        bad = step.what in ("rejected", "bind refused", "crashed", "attempt unschedulable") or step.what.endswith(
-            "again"
-        )
-        mark = Mark(step.at.time_ns, step.at.index, where, step.short, bad, step.at.index, step.sign)
+        bad = step.what in _BAD or (step.change is not None and step.what.endswith("again"))
+        mark = Mark(step.at.time_ns, step.at.place, where, step.short, bad, step.at.place, step.sign)
         diagram.marks.append(mark)
-    revisions = _revisions(diagram, telling, wanted)
+    revisions = _revisions(telling, wanted)
     kept = {id(flight): index for index, flight in telling.held.items()}
     for flight in telling.recording.flights:
         is_kept = id(flight) in kept
@@ -191,22 +190,18 @@ def _is_shown(step: Step, told: set[Step], wanted: _Wanted) -> bool:
     return step.is_decision or step.what in ("running", "nominated", "terminated", "finished")
 
 
-def _revisions(diagram: Diagram, telling: Telling, wanted: _Wanted) -> dict[int, int]:
+def _revisions(telling: Telling, wanted: _Wanted) -> set[int]:
     """The writes whose news are shown: what changed a pod's node, its deletion, its end."""
     words = ("bound", "removed", "deleted", "ended", "nominat", "created on", "taint")
-    found = {}
+    found = set()
     for step in telling.steps:
-        change = step.change
-        if change is None:
-            continue
-        if step.pod in wanted.pods and any(word in step.what for word in words):
-            found[change.revision] = step.at.time_ns
-        elif not step.pod and "taint" in step.what:
-            found[change.revision] = step.at.time_ns
+        is_of_pod = step.pod in wanted.pods and any(word in step.what for word in words)
+        if step.change is not None and (is_of_pod or (not step.pod and "taint" in step.what)):
+            found.add(step.change.revision)
     return found
 
 
-def _is_shown_flight(flight: Flight, wanted: _Wanted, revisions: dict[int, int], telling: Telling) -> bool:
+def _is_shown_flight(flight: Flight, wanted: _Wanted, revisions: set[int], telling: Telling) -> bool:
     if "store" in (flight.source, flight.target):
         return False
     if flight.is_news:
@@ -261,7 +256,13 @@ def _mark_difference(failing: Diagram, passing: Diagram) -> None:
             late = [arrow for arrow in failing.arrows if arrow.late_ns and arrow.sign == other.sign]
             (late[0] if late else one).differs = other.differs = True
             return
-    if len(ours) != len(theirs):
+    if len(ours) == len(theirs):
+        # The same, at other times: what is late is what differs.
+        for one, other in zip(ours, theirs, strict=True):
+            if departs(one) or _when(one) != _when(other):
+                one.differs = other.differs = True
+                return
+    else:
         longer = ours if len(ours) > len(theirs) else theirs
         longer[min(len(ours), len(theirs))].differs = True
 
@@ -292,6 +293,10 @@ def rows(diagram: Diagram) -> list[Row]:
 def departs(item: Mark | Arrow) -> bool:
     """Whether a message gets a line of its own for its departure."""
     return isinstance(item, Arrow) and (item.late_ns > 0 or item.arrived_ns < 0)
+
+
+def _when(item: Mark | Arrow) -> int:
+    return item.time_ns if isinstance(item, Mark) else item.arrived_ns
 
 
 def _happenings(diagram: Diagram) -> list[Mark | Arrow]:

@@ -2,69 +2,108 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from kemu.exploration.explaining.names import at, sentence
+from kemu.exploration.explaining import knowledge
+from kemu.exploration.explaining.names import at, listed
 from kemu.exploration.explaining.tellings import Telling
 from kemu.runlog.frames import Event
 
 
-def told(differs: tuple[int, int], failing: Telling, passing: Telling) -> str:
-    """``First difference, at 5.308 s: scheduler red hears that …; in this run only at 6.004 s.``"""
-    ours, theirs = _event(failing, differs[0]), _event(passing, differs[1])
+@dataclass(frozen=True)
+class Difference:
+    """What one run has and the other has later, or never."""
+
+    text: str
+    """A clause: what it is."""
+    event: int
+    """Its place in the log of the run that has it."""
+    time_ns: int
+    actor: str
+    is_of_passing: bool
+    """The passing run has it."""
+    later_ns: int | None
+    """When the other run has it, too."""
+
+    def __str__(self) -> str:
+        where = "the passing run" if self.is_of_passing else "this run"
+        other = "in this run" if self.is_of_passing else "in the passing run"
+        late = f"only at {at(self.later_ns)}" if self.later_ns is not None else "it does not happen"
+        return f"First difference, at {at(self.time_ns)} (event {self.event} of {where}): {self.text}; {other} {late}."
+
+
+def first(failing: Telling, passing: Telling) -> Difference | None:
+    """The first one that can be told in words: steps, and what actors hear."""
+    ours, theirs = _telling(failing), _telling(passing)
+    for one, other in zip([*ours, None], [*theirs, None], strict=False):
+        if one is None or other is None or _content(failing.events[one]) != _content(passing.events[other]):
+            if one is None and other is None:
+                break
+            return _of(one, other, failing, passing)
+    for one, other in zip(ours, theirs, strict=False):
+        mine, their = failing.events[one], passing.events[other]
+        if mine[0] != their[0]:  # The same, only later.
+            return Difference(_words(other, passing), other, their[0], their[1], True, mine[0])
+    return None
+
+
+def _telling(telling: Telling) -> list[int]:
+    """The places of the events that have words."""
+    own = {step.at.place for step in telling.steps}
+    ended = next((i for i, event in enumerate(telling.events) if event[2] == "run.ended"), len(telling.events))
+    return [i for i, event in enumerate(telling.events[:ended]) if i in own or (_hears(event, telling) != "")]
+
+
+def _of(one: int | None, other: int | None, failing: Telling, passing: Telling) -> Difference | None:
+    ours = failing.events[one] if one is not None else None
+    theirs = passing.events[other] if other is not None else None
     # One of the two has the other event later, or not at all: what one run has first is what differs.
-    theirs_later = _later(theirs, failing, differs[0]) if theirs is not None else None
-    ours_later = _later(ours, passing, differs[1]) if ours is not None else None
-    if theirs is not None and (ours is None or _comes(theirs_later) >= _comes(ours_later)):
-        what, index, where = _words(theirs, passing), differs[1], "the passing run"
-        late = f"; in this run {_when(theirs_later)}"
-        time_ns = theirs[0]
-    elif ours is not None:
-        what, index, where = _words(ours, failing), differs[0], "this run"
-        late = f"; in the passing run {_when(ours_later)}"
-        time_ns = ours[0]
-    else:
-        return ""
-    return f"First difference, at {at(time_ns)} (event {index} of {where}): {what}{late}."
+    theirs_later = _later(theirs, failing, theirs[0]) if theirs is not None else None
+    ours_later = _later(ours, passing, ours[0]) if ours is not None else None
+    if theirs is not None and other is not None and (ours is None or _comes(theirs_later) >= _comes(ours_later)):
+        text = _words(other, passing)
+        return Difference(text, other, theirs[0], theirs[1], True, theirs_later[0] if theirs_later else None)
+    if ours is not None and one is not None:
+        return Difference(_words(one, failing), one, ours[0], ours[1], False, ours_later[0] if ours_later else None)
+    return None
 
 
-def _event(telling: Telling, index: int) -> Event | None:
-    return telling.events[index] if index < len(telling.events) else None
-
-
-def _later(event: Event, telling: Telling, since: int) -> Event | None:
+def _later(event: Event, telling: Telling, since_ns: int) -> Event | None:
     """The same event in the other run, at its own time there."""
     wanted = _content(event)
-    return next((one for one in telling.events[since:] if one[1:3] == event[1:3] and _content(one) == wanted), None)
+    same = (one for one in telling.events if one[0] >= since_ns and one[1:3] == event[1:3])
+    return next((one for one in same if _content(one) == wanted), None)
 
 
 def _content(event: Event) -> Any:
-    data = dict(event[3])
-    for key in ("start", "took", "sent", "digests", "acks"):
-        data.pop(key, None)
-    return event[2], data
+    """Without times, and without what follows from them."""
+    data = {key: value for key, value in event[3].items() if key not in _TIMES}
+    if event[2] == "store.txn":
+        # The values hold times.
+        data = {"keys": [(op, key) for op, key, *_ in data["changes"]]}
+    return event[1], event[2], data
+
+
+_TIMES = ("start", "took", "sent", "digests", "acks", "rev", "bases", "revs", "n")
 
 
 def _comes(event: Event | None) -> int:
     return event[0] if event is not None else 1 << 62
 
 
-def _when(event: Event | None) -> str:
-    return f"only at {at(event[0])}" if event is not None else "it does not"
+def _words(index: int, telling: Telling) -> str:
+    event = telling.events[index]
+    if hears := _hears(event, telling):
+        return hears
+    return next((step.text for step in telling.steps if step.at.place == index), event[2])
 
 
-def _words(event: Event, telling: Telling) -> str:
+def _hears(event: Event, telling: Telling) -> str:
+    """``scheduler red hears that blue-pod was bound to node-1``; empty: nothing that has words."""
     _, actor, kind, data = event
-    who = telling.names.actor(actor)
-    if kind == "watch.events":
-        changes = [change for revision in data["revs"] for change in telling.known.by_revision.get(revision, ())]
-        clauses = [telling.changed(change) for change in changes]
-        return f"{who} hears that {' and '.join(dict.fromkeys(clauses)) or 'something has changed'}"
-    for step in telling.steps:
-        if telling.events[step.at.index] is event:
-            return step.text
-    about = data.get("pod") or data.get("name") or ""
-    return f"{who} logs {kind}{f' of {about}' if about else ''}"
-
-
-__all__ = ["sentence", "told"]
+    if kind != "watch.events":
+        return ""
+    changes = [change for revision in data["revs"] for change in telling.known.by_revision.get(revision, ())]
+    clauses = dict.fromkeys(telling.changed(change) for change in changes if knowledge.told(change))
+    return f"{telling.names.actor(actor)} hears that {listed(clauses)}" if clauses else ""

@@ -15,9 +15,10 @@ from functools import cached_property
 
 from kemu.errors import KemuError
 from kemu.exploration.executions import Failure
-from kemu.exploration.explaining import chains, diagrams, differences, recordings, siblings
+from kemu.exploration.explaining import chains, concerns, diagrams, differences, recordings, siblings
 from kemu.exploration.explaining.chains import Chain
 from kemu.exploration.explaining.diagrams import Diagram
+from kemu.exploration.explaining.differences import Difference
 from kemu.exploration.explaining.siblings import Sibling
 from kemu.exploration.explaining.tellings import Telling
 from kemu.scenario.scenarios import Scenario
@@ -35,18 +36,13 @@ class Explanation:
     sibling: Sibling | None
     other: Telling | None
     """The passing run."""
+    difference: Difference | None
+    """The first event that differs between them."""
 
     @cached_property
     def diagrams(self) -> tuple[Diagram, Diagram | None]:
         """The picture of this run, and that of the passing one."""
         return diagrams.of(self.chain, self.telling, self.other)
-
-    @cached_property
-    def difference(self) -> str:
-        """The first event that differs, in a sentence; empty without a passing run."""
-        if self.sibling is None or self.other is None or self.sibling.differs is None:
-            return ""
-        return differences.told(self.sibling.differs, self.telling, self.other)
 
 
 def explain(scenario: Scenario, failure: str | Callable[[Failure], bool] = "") -> Explanation:
@@ -58,12 +54,17 @@ def explain(scenario: Scenario, failure: str | Callable[[Failure], bool] = "") -
     failures = recording.execution.failures
     if not failures:
         raise KemuError(f"{scenario.name}: nothing to explain: the verdict is {recording.execution.outcome!r}")
-    wanted = failure if callable(failure) else (lambda one: failure in ("", one.id))
-    chosen = next((one for one in failures if wanted(one)), None)
+    telling = Telling(recording)
+
+    def is_wanted(one: Failure) -> bool:
+        return failure(one) if callable(failure) else failure in ("", one.id, concerns.check_of(one, telling))
+
+    chosen = next((one for one in failures if is_wanted(one)), None)
     if chosen is None:
         names = ", ".join(one.id for one in failures)
         raise KemuError(f"{scenario.name}: {failure} does not fail in this run; what fails is {names}")
-    telling = Telling(recording)
     sibling = siblings.find(recording, chosen)
     other = Telling(sibling.recording) if sibling is not None else None
-    return Explanation(scenario, chosen, chains.of(chosen, telling, other), telling, sibling, other)
+    difference = differences.first(telling, other) if other is not None else None
+    chain = chains.of(chosen, telling, sibling, other, difference)
+    return Explanation(scenario, chosen, chain, telling, sibling, other, difference)

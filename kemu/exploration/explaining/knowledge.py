@@ -23,10 +23,10 @@ NEVER = 1 << 62
 
 
 class Moment(NamedTuple):
-    """A place in the log. With ``index`` at ``NEVER``: the end of that instant."""
+    """A place in the log; ``place`` at ``NEVER`` is the end of that instant."""
 
     time_ns: int
-    index: int
+    place: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,10 +20,12 @@ from kemu.scenario.scenarios import Scenario
 class Sibling:
     """A run that differs in one thing and does not fail."""
 
+    kind: str
+    """Of what it lacks: ``hold ablation bug fault``."""
+    name: str
+    """The place of the hold, from 0; the name of the ablation or bug, the id of the fault."""
     without: str
-    """What it lacks: ``hold 1``, ``the crash of store``."""
-    hold: int | None
-    """The place of the hold that it lacks."""
+    """What it lacks, in words: ``hold 1``, ``the fault cut-off``."""
     recording: Recording
     differs: tuple[int, int] | None
     """The places of the first events that differ: in the log of the failing run, and in that of the sibling."""
@@ -31,10 +33,11 @@ class Sibling:
 
 def find(failing: Recording, failure: Failure) -> Sibling | None:
     """The first one that passes; None: there is none."""
-    for without, hold, scenario in _candidates(failing.scenario):
+    for kind, name, without, scenario in _candidates(failing.scenario):
         recording = recordings.record(scenario)
         if not is_same_failure(recording.execution, failure):
-            return Sibling(without, hold, recording, first_difference(failing.events, recording.events))
+            differs = first_difference(failing.events, recording.events)
+            return Sibling(kind, name, without, recording, differs)
     return None
 
 
@@ -43,22 +46,22 @@ def is_same_failure(execution: Execution, failure: Failure) -> bool:
     return any(one.id == failure.id for one in execution.failures)
 
 
-def _candidates(scenario: Scenario) -> Iterator[tuple[str, int | None, Scenario]]:
+def _candidates(scenario: Scenario) -> Iterator[tuple[str, str, str, Scenario]]:
     holds = scenario.holds
     for index in range(len(holds)):
-        name = "the hold" if len(holds) == 1 else f"hold {index + 1}"
-        yield name, index, dataclasses.replace(scenario, holds=(*holds[:index], *holds[index + 1 :]))
+        words = "the hold" if len(holds) == 1 else f"hold {index + 1}"
+        yield "hold", str(index), words, dataclasses.replace(scenario, holds=(*holds[:index], *holds[index + 1 :]))
     if holds:
         return
-    for field in ("ablate", "bugs"):
-        for name in getattr(scenario, field, ()):
-            rest = tuple(one for one in getattr(scenario, field) if one != name)
-            changes: dict[str, tuple[str, ...]] = {field: rest}
-            what = f"ablation {name}" if field == "ablate" else f"bug {name}"
-            yield what, None, dataclasses.replace(scenario, **changes)  # type: ignore[arg-type]
+    for name in scenario.ablate:
+        rest = tuple(one for one in scenario.ablate if one != name)
+        yield "ablation", name, f"the ablation of {name}", dataclasses.replace(scenario, ablate=rest)
     for fault in scenario.chaos:
-        rest_of = tuple(one for one in scenario.chaos if one is not fault)
-        yield f"the fault {fault.id}", None, dataclasses.replace(scenario, chaos=rest_of)
+        others = tuple(one for one in scenario.chaos if one is not fault)
+        yield "fault", fault.id, f"the fault {fault.id}", dataclasses.replace(scenario, chaos=others)
+    for name in scenario.bugs:
+        rest = tuple(one for one in scenario.bugs if one != name)
+        yield "bug", name, f"the bug {name}", dataclasses.replace(scenario, bugs=rest)
 
 
 def first_difference(failing: list[Event], passing: list[Event]) -> tuple[int, int] | None:

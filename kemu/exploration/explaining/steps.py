@@ -14,6 +14,7 @@ from kemu.runlog.frames import Event
 from kemu.runtime.holds import short_name
 from kemu.scenario.scenarios import Scenario
 
+BEGINNING = Moment(0, 0)
 DECISION, OUTCOME, WRITE, USUAL = 5, 4, 2, 1
 """Weights: what somebody decided; what came of it; what was written; what every pod goes through."""
 
@@ -37,7 +38,7 @@ class Step:
     node: str = ""
     others: tuple[str, ...] = ()
     """Further pods: victims, a preemptor."""
-    begun: Moment = Moment(0, 0)
+    begun: Moment = BEGINNING
     """What it knew until then counted."""
     change: Change | None = None
     """What was written."""
@@ -65,6 +66,9 @@ class Teller:
         self._handlers: dict[str, Callable[[Moment, str, Mapping[str, Any]], Step | None]] = {
             "sched.attempt": self._attempt,
             "sched.preemption": self._preemption,
+            "sched.queued": self._queued,
+            "node.tainted": self._tainted,
+            "node.unknown": self._unknown,
             "sched.victim": self._victim,
             "rescheduler.victim": self._victim,
             "sched.nominated": self._nominated,
@@ -92,9 +96,8 @@ class Teller:
             if kind == "run.ended":
                 break
             if kind == "store.txn":
-                for change in self._known.by_revision.get(data["rev"], ()):
-                    if change.at == at and (step := self._written(at, actor, change)) is not None:
-                        found.append(step)
+                changes = [one for one in self._known.by_revision.get(data["rev"], ()) if one.at == at]
+                found += [step for one in changes if (step := self._written(at, actor, one)) is not None]
                 continue
             handler = self._handlers.get(kind)
             step = handler(at, actor, data) if handler is not None else self._of_kubelet(at, actor, kind, data)
@@ -125,6 +128,22 @@ class Teller:
         text = f"{self._names.actor(actor)} chose {data['node']} for {self._pod(data)}{whom}"
         short = f"preempts for {self._pod(data)}"
         return self._step(at, actor, "preemption", text, short, DECISION, data, others=others, begun=_begun(at, data))
+
+    def _queued(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
+        if data["queue"] == "active":
+            return None
+        text = f"{self._names.actor(actor)} requeued {self._pod(data)} ({data['event']})"
+        return self._step(at, actor, "requeued", text, f"requeues {self._pod(data)}", USUAL, data)
+
+    def _tainted(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
+        node, who = data["node"], self._names.actor(actor)
+        added = listed(taint.removeprefix("node.kubernetes.io/") for taint in data["add"])
+        text = f"{who} tainted {node} ({added})" if added else f"{who} took taints off {node}"
+        return Step(at, actor, "tainted" if added else "untainted", text, f"taints {node}", OUTCOME, node=node)
+
+    def _unknown(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
+        text = f"{self._names.actor(actor)} heard nothing of {data['node']} any more"
+        return Step(at, actor, "unknown", text, f"{data['node']} is silent", OUTCOME, node=data["node"])
 
     def _victim(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
         if not data["ok"]:
@@ -161,12 +180,15 @@ class Teller:
         return Step(at, by, what, f"{who} {verb} {pod}", f"{verb} {pod}", weight, _key(data), data.get("uid", ""))
 
     def _refused(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
-        if data["resource"] != "pods" or data["verb"] == "bind":  # the scheduler's own event tells it
-            return None
-        pod, by = short_name(_key(data)), self._names.actor(data["by"])
-        text = f"{self._names.actor(actor)} refused the {data['verb']} of {pod} by {by} ({data['reason']})"
+        by, key = self._names.actor(data["by"]), _key(data)
+        is_pod = data["resource"] == "pods"
+        about = short_name(key) if is_pod else f"{data['resource']}/{short_name(key)}"
+        text = f"{self._names.actor(actor)} refused the {data['verb']} of {about} by {by} ({data['reason']})"
         what = f"{data['verb']} refused {data['reason']}"
-        return Step(at, actor, what, text, f"refuses {data['verb']}", OUTCOME, _key(data))
+        # A scheduler tells of its binding itself; writes that collide are made again.
+        weight = OUTCOME if is_pod and data["verb"] != "bind" and data["reason"] != "ServiceUnavailable" else USUAL
+        short = f"refuses {data['verb']}"
+        return Step(at, actor, what, text, short, weight, key if is_pod else "", data.get("uid") or "")
 
     def _admit(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
         who, pod = self._names.actor(actor), self._pod(data)
@@ -242,10 +264,10 @@ class Teller:
             weight = WRITE if "bound" in clause or "removed" in clause else USUAL
             if clause.endswith(" again"):
                 weight = DECISION
-            name = name.removeprefix("the ")
             short = f"{name} {clause.removeprefix('was ')}"
             what = f"written {clause}"
-            return Step(at, actor, what, f"pod {name} {clause}", short, weight, key, uid, node, change=change)
+            text = f"{name} {clause}" if name.startswith("the ") else f"pod {name} {clause}"
+            return Step(at, actor, what, text, short, weight, key, uid, node, change=change)
         if change.key.startswith(knowledge.NODES):
             weight = USUAL if clause == "joined" else OUTCOME
             name = change.name
@@ -278,7 +300,7 @@ class Teller:
         step = f" at its step {data['step']}" if data.get("step") else ""
         why = f": {data['why']}" if data.get("why") else ""
         text = f"{self._names.actor(actor)} crashed{step}{why}"
-        return Step(at, actor, "crashed", text, "✗ crashes", DECISION)
+        return Step(at, actor, "crashed", text, "crashes", DECISION)
 
     def _started(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
         if actor not in self._ended:

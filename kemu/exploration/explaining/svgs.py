@@ -29,7 +29,8 @@ svg { --ground: #ffffff; --text: #1f2328; --faint: #6e7781; --line: #afb8c1; --m
   svg { --ground: #0d1117; --text: #e6edf3; --faint: #8d96a0; --line: #484f58; --mark: #58a6ff; --held: #f0883e;
     --bad: #ff7b72; --good: #3fb950; --band: #3a2f0b; --box: #161b22; } }
 .ground { fill: var(--ground); } .band { fill: var(--band); } .box { fill: var(--box); stroke: var(--line); }
-text { fill: var(--text); } .faint { fill: var(--faint); } .title { font-size: 17px; font-weight: 600; }
+text { fill: var(--text); } .faint { fill: var(--faint); }
+.end { text-anchor: end; font-size: 11px; } .title { font-size: 17px; font-weight: 600; }
 .head { font-weight: 600; font-size: 15px; } .bad { fill: var(--bad); } .good { fill: var(--good); }
 .time { fill: var(--faint); font-size: 12px; text-anchor: end; font-variant-numeric: tabular-nums; }
 .actor { text-anchor: middle; font-weight: 600; } .life { stroke: var(--line); stroke-width: 1.5; }
@@ -56,9 +57,9 @@ def drawn(explanation: Explanation) -> str:
     width = max(width, 760)
     total = height + len(words) * _LINE + 2 * _MARGIN
     title = f"{explanation.scenario.name}: why {explanation.failure.id} fails"
+    size = f'viewBox="0 0 {width} {total}" width="{width}" height="{total}"'
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {total}" width="{width}" height="{total}"'
-        f' role="img" aria-label="{escape(title, quote=True)}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(title, quote=True)}">',
         f"<style>{_STYLE}</style>",
         "<defs>" + _tip("tip") + _tip("tip-late") + "</defs>",
         f'<rect class="ground" width="{width}" height="{total}"/>',
@@ -86,13 +87,16 @@ def _sentences(explanation: Explanation, width: int) -> list[tuple[str, str]]:
     letters = width // 7
     found = []
     for number, one in enumerate(explanation.chain.sentences, 1):
-        where = f"  (event {one.event}, {at(one.time_ns)}, {one.actor})" if one.event >= 0 else ""
+        run = " of the passing run" if one.is_of_passing else ""
+        where = f"  (event {one.event}{run}, {at(one.time_ns)}, {one.actor})" if one.event >= 0 else ""
         style = "bad" if one.event < 0 else "word-of-story"
         for index, line in enumerate(textwrap.wrap(one.text + where, letters, break_on_hyphens=False)):
             found.append((f"{number}. {line}" if index == 0 else f"    {line}", style))
-    if explanation.difference:
+    if explanation.difference is not None:
         found.append(("", "faint"))
-        found += [(line, "faint") for line in textwrap.wrap(explanation.difference, letters, break_on_hyphens=False)]
+        found += [
+            (line, "faint") for line in textwrap.wrap(str(explanation.difference), letters, break_on_hyphens=False)
+        ]
     return found
 
 
@@ -108,7 +112,12 @@ class _Panel:
         self._gap = min(max(longest * 7 + 44, _LEAST_GAP), _MOST_GAP)
         last = len(diagram.actors) - 1
         after = max((len(mark.text) * 7 + 30 for mark in diagram.marks if mark.column == last), default=0)
-        self.width = _TIME + last * self._gap + max(_LAST // 2, after)
+        self.width = (
+            _TIME
+            + last * self._gap
+            + max(_LAST // 2, after)
+            + (90 if any(arrow.differs for arrow in diagram.arrows) else 0)
+        )
         self.height = 44 + (len(self._rows) + 1) * _ROW
         self._name = name
 
@@ -121,6 +130,8 @@ class _Panel:
             if row.item.differs and (row.is_departure or not departs(row.item)):
                 y = at_row[index] - _ROW // 2 - 4
                 parts.append(f'<rect class="band" x="{left}" y="{y}" width="{self.width}" height="{_ROW}" rx="4"/>')
+                words = f'x="{left + self.width - 8}" y="{y + 17}"'
+                parts.append(f'<text class="faint end" {words}>first difference</text>')
         for x, title in zip(columns, self._diagram.titles, strict=True):
             wide = len(title) * 7.4 + 18
             parts.append(f'<line class="life" x1="{x}" x2="{x}" y1="{top}" y2="{bottom}"/>')
@@ -154,11 +165,10 @@ class _Panel:
     def _arrow(self, arrow: Arrow, columns: list[int], begin: int, end: int, over: list[str]) -> list[str]:
         x1, x2 = columns[arrow.column], columns[arrow.target]
         late = " late" if arrow.late_ns else ""
-        text = f"{arrow.text} (held {lasting(arrow.late_ns)})" if arrow.late_ns else arrow.text
-        # Beside the middle of a steep line the words would hide it.
-        share = 0.5 if not arrow.late_ns else 0.3
-        x, y = x1 + (x2 - x1) * (0.5 if not late else 0.5), begin + (end - begin) * share - 1
-        over.append(f'<text class="word{late}" x="{x:.0f}" y="{y:.0f}">{escape(text)}</text>')
+        x, y = (x1 + x2) / 2, (begin + end) / 2
+        lines = [arrow.text, f"held {lasting(arrow.late_ns)}"] if arrow.late_ns else [arrow.text]
+        for index, line in enumerate(lines):
+            over.append(f'<text class="word{late}" x="{x:.0f}" y="{y - 3 + index * 15:.0f}">{escape(line)}</text>')
         return [f'<line class="way{late}" x1="{x1}" y1="{begin}" x2="{x2}" y2="{end}"/>']
 
     def _lost(self, arrow: Arrow, columns: list[int], y: int, over: list[str]) -> list[str]:

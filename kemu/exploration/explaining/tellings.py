@@ -67,9 +67,9 @@ class Telling:
         if step.what == "attempt scheduled":
             for later in self.of_pod.get(step.pod, ()):
                 change = later.change
-                if change is not None and later.at > step.at and change.pod is not None:
-                    if change.pod.node == step.node:
-                        return later.at
+                pod = change.pod if change is not None else None
+                if pod is not None and later.at > step.at and pod.node == step.node:
+                    return later.at
         return step.at
 
     def unheard(self, step: Step) -> list[Change]:
@@ -91,7 +91,7 @@ class Telling:
             for change in self.known.unheard(step.actor, key, step.begun, until):
                 if not knowledge.told(change) or self.known.writer(change.revision) == step.actor or change.at == until:
                     continue
-                if change.at > step.at and key in own:
+                if change.at > step.at and key in own and "bound to" not in knowledge.told(change):
                     continue
                 is_held = change.at <= step.at and self.hold_of(step.actor, change.revision) is not None
                 if key in own or self._matters(change, step, has_no_room) or (is_held and self._is_there(change, step)):
@@ -172,9 +172,10 @@ class Telling:
     def hold_of(self, actor: str, revision: int) -> int | None:
         """The hold that kept the news of that revision from the actor."""
         for index, flight in self.held.items():
-            if flight.target == actor and flight.revision and flight.revision <= revision:
-                if flight.revision == revision or self._behind(flight, actor, revision):
-                    return index
+            if flight.target != actor or not 0 < flight.revision <= revision:
+                continue
+            if flight.revision == revision or self._behind(flight, actor, revision):
+                return index
         return None
 
     def _behind(self, flight: Flight, actor: str, revision: int) -> bool:

@@ -26,7 +26,8 @@ def _lines(explanation: Explanation, width: int) -> Iterator[str]:
     for number, one in enumerate(explanation.chain.sentences, 1):
         yield from _wrapped(one.text, width, f"{number}. ")
         if one.event >= 0:
-            yield f"   event {one.event} · {at(one.time_ns)} · {one.actor}"
+            run = " of the passing run" if one.is_of_passing else ""
+            yield f"   event {one.event}{run} · {at(one.time_ns)} · {one.actor}"
     failing, passing = explanation.diagrams
     yield ""
     yield f"This run: {explanation.failure.id} fails"
@@ -44,7 +45,8 @@ def _lines(explanation: Explanation, width: int) -> Iterator[str]:
     yield ""
     yield from picture(passing, width)
     yield ""
-    yield from _wrapped(explanation.difference, width)
+    if explanation.difference is not None:
+        yield from _wrapped(str(explanation.difference), width)
 
 
 def _wrapped(text: str, width: int, number: str = "") -> list[str]:

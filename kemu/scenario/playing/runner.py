@@ -41,6 +41,8 @@ from kemu.scenario.scenarios import Scenario
 SCENARIO_FILE = "scenario.yaml"
 VERDICT_FILE = "verdict.json"
 CELLS = "cells"
+EXPLANATIONS = ("explanation.txt", "explanation.svg", "explanation.json")
+"""What ``kemu explain`` leaves beside them; it is about the run that is replaced."""
 _MADE = (SCENARIO_FILE, FILE_NAME, VERDICT_FILE, CELLS)
 """What stands in a run folder."""
 
@@ -135,7 +137,7 @@ def _prepare(out: Path, scenario: Scenario) -> Path:
         if (out / name).exists():
             raise KemuError(f"{out} is no run folder, but has a {name}, which a run would replace: choose another")
     for folder in (*older, out):
-        for name in (SCENARIO_FILE, FILE_NAME, VERDICT_FILE):
+        for name in (SCENARIO_FILE, FILE_NAME, VERDICT_FILE, *(EXPLANATIONS if is_run else ())):
             (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / CELLS, ignore_errors=True)
         if folder in older:

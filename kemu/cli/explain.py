@@ -1,0 +1,75 @@
+"""``kemu explain``: why a run fails, in sentences and a picture, beside a run that passes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from kemu.cli import exits
+from kemu.errors import KemuError
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "explain",
+        help="say why a run fails",
+        description="Run a scenario in virtual time, and say why it fails: the chain of causes in at most six "
+        "sentences, a picture of who told whom what and when, and beside it the same run without one hold (or fault), "
+        "which passes. Leaves explanation.txt, .svg and .json in the run folder.",
+    )
+    parser.add_argument("run", help="a run folder, a scenario file, or the name of a shipped scenario")
+    parser.add_argument("--failure", default="", metavar="ID", help="the check or expectation; default: the first")
+    parser.add_argument("--seed", type=int, help="the seed of every random draw; overrides the scenario's")
+    parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="as for kemu run")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="where to leave the explanation; default: the run folder"
+    )
+    parser.add_argument("--width", type=int, default=0, help="columns of the picture; default: those of the terminal")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    from kemu.exploration.explaining import explanations, reports, texts
+
+    scenario, folder = _what(options)
+    explanation = explanations.explain(scenario, options.failure)
+    reports.write(explanation, folder)
+    if options.json:
+        print(json.dumps(reports.data(explanation), ensure_ascii=False))
+        return exits.FAILS
+    width = options.width or min(max(shutil.get_terminal_size().columns, texts.WIDTH), 120)
+    print(texts.told(explanation, width))
+    print(f"{folder / reports.PICTURE}: the same as a picture", file=sys.stderr)
+    return exits.FAILS
+
+
+def _what(options: argparse.Namespace) -> tuple[Any, Path]:
+    """The run to explain, and where its explanation belongs: of a matrix the first variant that fails so."""
+    from kemu.cli import run
+    from kemu.exploration import executions
+    from kemu.scenario import catalog
+    from kemu.scenario.loading import loader
+    from kemu.scenario.playing import runner
+
+    folder = Path(options.run)
+    is_run = (folder / runner.SCENARIO_FILE).is_file()
+    options.store = None
+    scenario = loader.load(
+        folder / runner.SCENARIO_FILE if is_run else catalog.find(options.run), options.data, run.overrides(options)
+    )
+    if options.out is None:
+        options.out = folder if is_run else Path("runs") / run.folder_name(scenario.name, "sim", scenario.seed)
+    made = loader.variants(scenario)
+    if len(made) == 1:
+        return made[0][1], options.out
+    for number, (_, variant) in enumerate(made):
+        failures = executions.execute(variant).failures
+        if any(options.failure in ("", one.id) for one in failures):
+            return variant, options.out / f"variant-{number}"
+    raise KemuError(f"{scenario.name}: nothing to explain: no variant fails")

@@ -1,0 +1,127 @@
+"""The sentences, the run that passes, and what they point at."""
+
+from __future__ import annotations
+
+import pytest
+
+from kemu.errors import KemuError
+from kemu.exploration import executions
+from kemu.exploration.explaining import chains, explanations, recordings
+from kemu.exploration.explaining.explanations import Explanation
+from kemu.scenario.loading import loader
+from tests.exploration.explaining import races
+
+
+@pytest.fixture(scope="module")
+def stale() -> Explanation:
+    return explanations.explain(loader.loads(races.STALE))
+
+
+def texts(explanation: Explanation) -> list[str]:
+    return [one.text for one in explanation.chain.sentences]
+
+
+NEWS = (
+    "The news that blue-pod was bound to node-1 reached scheduler red only after red had decided about red-pod "
+    "(held for 696 ms, until 6.004 s)."
+)
+REFUSED = (
+    "In the passing run the API server refused the bind of web by scheduler replica 1 (Conflict) at 5.014 s; here that "
+    "did not happen."
+)
+
+
+def test_a_run_that_keeps_its_messages_is_the_same_run() -> None:
+    scenario = loader.loads(races.STALE)
+    recording = recordings.record(scenario)
+    assert recording.execution.digest == executions.execute(scenario).digest
+    (held,) = [flight for flight in recording.flights if flight.holds]
+    assert (held.label.name, held.label.what, held.target) == ("blue-pod", "bound", "scheduler/red/0")
+    assert (held.sent_ns, held.due_ns, held.arrived_ns) == (5_307_000_000, 5_308_000_000, 6_004_000_000)
+
+
+def test_the_chain_goes_from_the_hold_to_the_check(stale: Explanation) -> None:
+    assert texts(stale) == [
+        "Scheduler blue chose node-1 for blue-pod.",
+        NEWS,
+        "So scheduler red still counted 4 CPUs free on node-1 and chose it for red-pod, which wants 3 CPUs.",
+        "Kubelet node-1 rejected red-pod (OutOfcpu).",
+        "Expectation all-run fails: 2 of 3 pods; red-pod: never running.",
+    ]
+
+
+def test_every_sentence_points_at_an_event_of_the_log(stale: Explanation) -> None:
+    events = stale.telling.events
+    pointed = [(events[one.event].kind, events[one.event].actor) for one in stale.chain.sentences if one.event >= 0]
+    assert pointed == [
+        ("sched.attempt", "scheduler/blue/0"),
+        ("hold.released", "holds"),
+        ("sched.attempt", "scheduler/red/0"),
+        ("kubelet.admit", "kubelet/node-1"),
+    ]
+    assert all(events[one.event].time_ns == one.time_ns for one in stale.chain.sentences if one.event >= 0)
+
+
+def test_the_sibling_lacks_the_hold_and_hears_the_news(stale: Explanation) -> None:
+    sibling, difference = stale.sibling, stale.difference
+    assert sibling is not None
+    assert difference is not None
+    assert (sibling.kind, sibling.name) == ("hold", "0")
+    assert sibling.recording.execution.outcome == executions.HOLDS
+    assert str(difference) == (
+        "First difference, at 5.308 s (event 83 of the passing run): scheduler red hears that blue-pod was bound to"
+        " node-1; in this run only at 6.004 s."
+    )
+    assert sibling.recording.events[difference.event].kind == "watch.events"
+
+
+def test_a_safeguard_that_is_away_comes_first_and_what_it_would_have_done_before_the_end() -> None:
+    explanation = explanations.explain(loader.loads(races.TWICE), "pod-bound-at-most-once")
+    assert texts(explanation) == [
+        'The safeguard bind-once is taken away ("A pod that has a node is not bound again").',
+        "Scheduler replica 0 chose node-2 for web.",
+        "Scheduler replica 1 chose node-3 for web: web was bound to node-2 only afterwards (5.011 s).",
+        "Pod web was bound to node-3 again.",
+        REFUSED,
+        "Check pod-bound-at-most-once fails: web was bound to node-2 at 5.011 s, then node-3 at 5.013 s.",
+    ]
+    assert explanation.sibling is not None
+    assert explanation.sibling.kind == "ablation"
+
+
+def test_without_holds_the_chain_begins_at_the_fault() -> None:
+    explanation = explanations.explain(loader.loads(races.CRASH))
+    assert texts(explanation)[:3] == [
+        "Kubelet node-1 crashed.",
+        "The scheduler chose node-1 for web.",
+        "Kubelet node-1 started again.",
+    ]
+    assert explanation.sibling is not None
+    assert (explanation.sibling.kind, explanation.sibling.name) == ("fault", "lights-out")
+
+
+def test_a_request_that_is_only_late() -> None:
+    explanation = explanations.explain(loader.loads(races.REQUEST))
+    assert texts(explanation) == [
+        "The scheduler chose node-1 for web.",
+        "The scheduler's request to bind web reached the API server late (held for 3 s, until 8.005 s).",
+        "Expectation at-once fails: instead: bound to node-1 by default-scheduler/0 at 8.006 s.",
+    ]
+    assert explanation.difference is not None
+    assert (explanation.difference.time_ns, explanation.difference.later_ns) == (5_006_000_000, 8_006_000_000)
+
+
+def test_no_chain_is_longer_than_six_sentences() -> None:
+    text = races.STALE.replace(
+        "{id: all-run,", "{id: first, pod: red-first, running: {before: 5s}}\n    - {id: all-run,"
+    )
+    for failure in ("first", "all-run"):
+        assert len(explanations.explain(loader.loads(text), failure).chain.sentences) <= chains.MOST
+
+
+def test_what_does_not_fail_is_not_explained() -> None:
+    with pytest.raises(KemuError, match="nothing-like-it does not fail in this run; what fails is all-run"):
+        explanations.explain(loader.loads(races.STALE), "nothing-like-it")
+    passing = races.STALE[: races.STALE.index("  holds:")] + races.STALE[races.STALE.index("  expect:") :]
+    with pytest.raises(KemuError, match="nothing to explain"):
+        explanations.explain(loader.loads(passing))
