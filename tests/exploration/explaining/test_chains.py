@@ -108,7 +108,7 @@ def test_a_request_that_is_only_late() -> None:
         "Expectation at-once fails: instead: bound to node-1 by default-scheduler/0 at 8.006 s.",
     ]
     assert explanation.difference is not None
-    assert (explanation.difference.time_ns, explanation.difference.later_ns) == (5_006_000_000, 8_006_000_000)
+    assert (explanation.difference.time_ns, explanation.difference.later_ns) == (5_006_301_400, 8_006_301_400)
 
 
 def test_no_chain_is_longer_than_six_sentences() -> None:
