@@ -6,4 +6,5 @@ campaigns      runs as strategies plan them, in generations; ``results`` is what
 clusters       the failures of a campaign by check and cause; ``coverage``: what its runs have shown
 canaries       a planted bug that every campaign must find
 workers        processes that carry out runs; ``worker`` is one, ``runs`` what it does, ``sources`` the scenario it has
+shrinking      from a failing run to a scenario that fits on one screen
 """

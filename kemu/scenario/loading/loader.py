@@ -67,6 +67,12 @@ def loads(
     return _load(found[0], FilePath(name), None if data_dir is None else FilePath(data_dir), overrides or {})
 
 
+def of_data(data: Any, name: str = "scenario.yaml", data_dir: str | FilePath | None = None) -> scenarios.Scenario:
+    """The same from plain data, as a scenario's ``resolved`` has it. The data is not changed, nor kept."""
+    document = Document(name, documents.copy(data))
+    return _load(document, FilePath(name), None if data_dir is None else FilePath(data_dir), {})
+
+
 def variants(scenario: scenarios.Scenario) -> list[tuple[Variant, scenarios.Scenario]]:
     """Every combination of the matrix, the last path changing fastest; without one, the scenario itself."""
     return list(scenario.variants) or [({}, scenario)]

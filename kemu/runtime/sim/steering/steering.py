@@ -51,6 +51,45 @@ class _Kept:
         """How often the event has to happen yet."""
 
 
+class _Counted:
+    """A pattern of messages of one link, and which of them holds mean."""
+
+    __slots__ = ("indexes", "matched", "pattern")
+
+    def __init__(self, pattern: MessagePattern) -> None:
+        self.pattern = pattern
+        self.matched = 0
+        self.indexes: dict[int, list[int]] = {}
+        """Of holds, by count."""
+
+
+class _OfLink:
+    """The holds of one link. There may be as many as messages, so each message is looked up."""
+
+    __slots__ = ("_exact", "_loose")
+
+    def __init__(self) -> None:
+        self._exact: dict[Label, _Counted] = {}
+        self._loose: dict[Label, _Counted] = {}
+        """With fields that fit all."""
+
+    def add(self, index: int, pattern: MessagePattern) -> None:
+        label = pattern.label
+        counted = self._exact if label.kind and label.name and label.what else self._loose
+        counted.setdefault(label, _Counted(pattern)).indexes.setdefault(pattern.count, []).append(index)
+
+    def found(self, labels: Sequence[Label]) -> list[int]:
+        """The holds that mean a message with these labels, which is counted."""
+        fitting = [self._exact[label] for label in dict.fromkeys(labels) if label in self._exact]
+        loose = self._loose.values()
+        fitting += [counted for counted in loose if any(counted.pattern.fits(label) for label in labels)]
+        found: list[int] = []
+        for counted in fitting:
+            counted.matched += 1
+            found += counted.indexes.get(counted.matched, ())
+        return sorted(found)
+
+
 class Steering:
     """Of one run. ``chooser`` may be set until the clock starts; it chooses from then on."""
 
@@ -69,18 +108,16 @@ class Steering:
         self._lanes: dict[End, deque[_Sent]] = {}
         self._numbers: dict[tuple[str, str], int] = {}
         self._reader = Reader()
-        self._matched = [0] * len(self.holds)
-        self._by_link: dict[tuple[str, str], list[int]] = {}
+        self._by_link: dict[tuple[str, str], _OfLink] = {}
         self._read_links: frozenset[tuple[str, str]] = frozenset()
         self.use(self.holds)
 
     def use(self, holds: Sequence[Hold]) -> None:
         """Replace the holds; only before any message that they name was sent."""
         self.holds = tuple(holds)
-        self._matched = [0] * len(self.holds)
         self._by_link = {}
         for index, hold in enumerate(self.holds):
-            self._by_link.setdefault((hold.message.source, hold.message.target), []).append(index)
+            self._by_link.setdefault((hold.message.source, hold.message.target), _OfLink()).add(index, hold.message)
         self._read_links = frozenset(
             link for source, target in self._by_link for link in ((source, target), (target, source))
         )
@@ -201,14 +238,8 @@ class Steering:
         if link not in self._read_links:
             return []
         labels = self._reader.labels(message)
-        found = []
-        for index in self._by_link.get(link, ()):
-            pattern = self.holds[index].message
-            if any(pattern.fits(label) for label in labels):
-                self._matched[index] += 1
-                if self._matched[index] == pattern.count:
-                    found.append(index)
-        return found
+        of_link = self._by_link.get(link)
+        return of_link.found(labels) if of_link is not None else []
 
     def _keep(self, index: int, sent: _Sent, end: End) -> None:
         hold = self.holds[index]

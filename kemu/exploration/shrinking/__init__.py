@@ -1,0 +1,11 @@
+"""Shrinking: from a failing run to a scenario that fits on one screen.
+
+shrinker         :func:`shrinker.shrink`, the order of the steps, and what comes out
+trials           does a candidate fail in the same way? The budget, and candidates that run at the same time
+candidates       scenarios as documents and holds, and what goes with what is removed
+subsets          which of many things are needed, found with few questions
+documents        documents without faults, pods, nodes, schedulers, settings
+readable_holds   holds until something happens rather than for a time
+siblings         the run that goes well beside the one that fails
+texts            YAML that people like to read
+"""

@@ -1,0 +1,382 @@
+"""Smaller documents: without faults, pods, nodes, schedulers, settings.
+
+The functions here change plain data; whether the changed scenario still fails is for :mod:`trials` to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from kemu.exploration.shrinking.candidates import Data, copied
+from kemu.k8s import core_v1_pb2
+from kemu.objects import quantities
+from kemu.objects.conversion import convert
+from kemu.scenario.format import timing_keys
+from kemu.scenario.format.values import duration_ns, duration_text
+from kemu.scenario.playing import workloads
+from kemu.scenario.scenarios import Scenario, Workload
+
+Item = tuple[str, int]
+"""A section of spec and an index in it."""
+Way = tuple[str | int, ...]
+"""Keys and indexes, from the document's root."""
+
+MOST_SINGLE_PODS = 200
+"""A workload of more pods is not written as single events."""
+MOST_SINGLE_NODES = 200
+
+PODS = ("manifests", "events", "workloads")
+"""Where pods come from."""
+
+
+def items(data: Data, *sections: str) -> list[Item]:
+    return [(section, index) for section in sections for index in range(len(data["spec"].get(section) or ()))]
+
+
+def keeping(data: Data, kept: Sequence[Item], *sections: str) -> dict[str, Any]:
+    """Of these sections only the items that are kept."""
+    changed = copied(data)
+    spec = changed["spec"]
+    for section in sections:
+        if section in spec:
+            spec[section] = [item for index, item in enumerate(spec[section]) if (section, index) in set(kept)]
+            if not spec[section]:
+                del spec[section]
+    return changed
+
+
+# Pods
+
+
+def in_time(data: Data) -> list[Item]:
+    """What brings pods, and all other events: what is there from the start, workloads, then events by their times."""
+    events = data["spec"].get("events") or []
+
+    def when(item: Item) -> int:
+        return duration_ns(events[item[1]].get("at", 0))
+
+    return [*items(data, "manifests", "workloads"), *sorted(items(data, "events"), key=when)]
+
+
+def planned(scenario: Scenario) -> dict[str, int]:
+    """How many pods each workload brings by itself."""
+    return {
+        workload.name: workloads.due_before(workload, scenario.seed, scenario.duration_ns)
+        for workload in scenario.workloads
+    }
+
+
+def with_count(data: Data, index: int, count: int) -> dict[str, Any]:
+    """Only the first pods of a workload."""
+    changed = copied(data)
+    changed["spec"]["workloads"][index].setdefault("arrivals", {})["count"] = count
+    return changed
+
+
+def with_single_pods(data: Data, scenario: Scenario, holder: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Every pod of a workload as an event of its own; None where that cannot be.
+
+    ``holder``: the expectation that fails, which may name a workload.
+    """
+    amounts = planned(scenario)
+    if not amounts or sum(amounts.values()) > MOST_SINGLE_PODS:
+        return None
+    changed = copied(data)
+    spec = changed["spec"]
+    written = {item["name"]: item for item in spec["workloads"]}
+    single = [workload for workload in scenario.workloads if workload.trace is None]
+    named = _workload_named(holder)
+    events = list(spec.get("events") or [])
+    for workload in single:
+        events += _single_pods(workload, written[workload.name], scenario, is_named=workload.name == named)
+    spec["events"] = events
+    names = {workload.name for workload in single}
+    spec["workloads"] = [item for item in spec["workloads"] if item["name"] not in names]
+    if not spec["workloads"]:
+        del spec["workloads"]
+    for expectation in spec.get("expect") or ():
+        if _workload_named(expectation) in names:
+            expectation["pods"] = {"selector": {"matchLabels": {workloads.LABEL: expectation["pods"]["workload"]}}}
+    return changed
+
+
+def _workload_named(expectation: Mapping[str, Any] | None) -> str:
+    pods = (expectation or {}).get("pods")
+    return str(pods.get("workload", "")) if isinstance(pods, Mapping) else ""
+
+
+def _single_pods(
+    workload: Workload, written: Mapping[str, Any], scenario: Scenario, *, is_named: bool
+) -> Iterator[dict[str, Any]]:
+    stream = workloads.Stream(workloads.plain(workload), scenario.seed)
+    template = written["pods"]
+    while (at_ns := stream.next_ns()) is not None and at_ns < scenario.duration_ns:
+        _, pod = stream.arrival()
+        metadata: dict[str, Any] = {"name": pod.metadata.name, **copied(template.get("metadata") or {})}
+        annotations = convert.to_json(pod.metadata).get("annotations")
+        if annotations:
+            metadata["annotations"] = annotations
+        if is_named:
+            metadata["labels"] = {**metadata.get("labels", {}), workloads.LABEL: workload.name}
+        spec = copied(template.get("spec") or {})
+        made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        yield {"at": duration_text(at_ns), "create": made}
+
+
+REPLICATED = ("ReplicaSet", "StatefulSet")
+
+
+def replicated(data: Data) -> list[tuple[Way, int]]:
+    """Where an object states a number of replicas above one."""
+    found: list[tuple[Way, int]] = []
+    spec = data["spec"]
+    for index, item in enumerate(spec.get("manifests") or ()):
+        _add_replicas(item, ("spec", "manifests", index), found)
+    for index, item in enumerate(spec.get("events") or ()):
+        for action in ("create", "apply"):
+            _add_replicas(item.get(action), ("spec", "events", index, action), found)
+    stated = [(("spec", "schedulers", index), one) for index, one in enumerate(spec.get("schedulers") or ())]
+    for way, one in (*stated, (("spec", "apiServers"), spec.get("apiServers") or {})):
+        if one.get("replicas", 1) > 1:
+            found.append(((*way, "replicas"), one["replicas"]))
+    return found
+
+
+def _add_replicas(item: Any, way: Way, found: list[tuple[Way, int]]) -> None:
+    if isinstance(item, Mapping) and item.get("kind") in REPLICATED:
+        replicas = (item.get("spec") or {}).get("replicas")
+        if isinstance(replicas, int) and replicas > 1:
+            found.append(((*way, "spec", "replicas"), replicas))
+
+
+# Nodes
+
+
+def with_single_nodes(data: Data) -> dict[str, Any] | None:
+    """Every node of a group by its own name; None where there is no group, or too large a one."""
+    nodes = data["spec"].get("nodes") or []
+    groups = [node for node in nodes if "namePrefix" in node]
+    if not groups or sum(node["count"] for node in groups) > MOST_SINGLE_NODES:
+        return None
+    changed = copied(data)
+    single = []
+    for node in changed["spec"]["nodes"]:
+        if "namePrefix" not in node:
+            single.append(node)
+            continue
+        rest = {key: value for key, value in node.items() if key not in ("namePrefix", "count")}
+        single += [{"name": f"{node['namePrefix']}{n}", **copied(rest)} for n in range(1, node["count"] + 1)]
+    changed["spec"]["nodes"] = single
+    return changed
+
+
+def with_fewer_nodes(data: Data, count: int) -> dict[str, Any] | None:
+    """Only the first; None where there are no more."""
+    nodes = data["spec"].get("nodes") or []
+    if sum(node.get("count", 1) for node in nodes) <= count:
+        return None
+    changed = copied(data)
+    kept = []
+    for node in changed["spec"]["nodes"]:
+        if count and "count" in node:
+            node["count"] = min(node["count"], count)
+        if count:
+            kept.append(node)
+            count -= node.get("count", 1)
+    changed["spec"]["nodes"] = kept
+    return changed
+
+
+_SCARCE = ("cpu", "memory")
+
+
+def with_room_for(data: Data, scenario: Scenario, count: int) -> dict[str, Any] | None:
+    """No node has room for more than so many of the largest pods; None where that is so."""
+    largest = _largest_requests(scenario)
+    changed = copied(data)
+    is_less = False
+    for node in changed["spec"].get("nodes") or ():
+        stated = node.get("allocatable")
+        for resource, (units, text) in largest.items():
+            if not isinstance(stated, dict) or resource not in stated or "capacity" in node:
+                continue
+            if quantities.milli(str(stated[resource])) > units * count:
+                stated[resource] = _times(text, count)
+                is_less = True
+    return changed if is_less else None
+
+
+def _times(text: str, count: int) -> str:
+    """``500m`` twice is ``1``, ``3Gi`` twice ``6Gi``."""
+    match = re.fullmatch(r"([0-9]+)(.*)", text)
+    if match is None:
+        return text
+    number, unit = int(match[1]) * count, match[2]
+    return str(number // 1000) if unit == "m" and number % 1000 == 0 else f"{number}{unit}"
+
+
+def _largest_requests(scenario: Scenario) -> dict[str, tuple[int, str]]:
+    """Of one container, by resource."""
+    pods = [
+        *(manifest.message for manifest in scenario.setup),
+        *(event.object for event in scenario.events if event.object is not None),
+        *(workload.template for workload in scenario.workloads if workload.template is not None),
+    ]
+    largest: dict[str, tuple[int, str]] = {}
+    for pod in pods:
+        if not isinstance(pod, core_v1_pb2.Pod):
+            continue
+        for container in pod.spec.containers:
+            for resource in _SCARCE:
+                text = container.resources.requests[resource].string if resource in container.resources.requests else ""
+                if text and quantities.milli(text) > largest.get(resource, (0, ""))[0]:
+                    largest[resource] = (quantities.milli(text), text)
+    return largest
+
+
+# Settings
+
+_KEPT = frozenset(("seed", "duration", "nodes", "schedulers", "manifests", "events", "workloads", "chaos", "expect"))
+"""Sections that are not settings."""
+_OBJECT_KEPT = frozenset(("apiVersion", "kind"))
+
+
+def settings(data: Data) -> list[Way]:
+    """What could be left out: of the scenario, then of its schedulers, its nodes, its objects."""
+    spec = data["spec"]
+    found: list[Way] = [("spec", key) for key in spec if key not in _KEPT]
+    for section, kept in (("schedulers", ("name", "replicas")), ("nodes", ("name", "namePrefix", "count"))):
+        for index, item in enumerate(spec.get(section) or ()):
+            found += [("spec", section, index, key) for key in item if key not in kept]
+    for index, item in enumerate(spec.get("workloads") or ()):
+        found += [("spec", "workloads", index, key) for key in item if key in ("life", "usage", "replaceFinished")]
+        found += _of_object(item.get("pods"), ("spec", "workloads", index, "pods"))
+    for index, item in enumerate(spec.get("manifests") or ()):
+        found += _of_object(item, ("spec", "manifests", index))
+    for index, item in enumerate(spec.get("events") or ()):
+        for action in ("create", "apply"):
+            found += _of_object(item.get(action), ("spec", "events", index, action))
+    return found
+
+
+def _of_object(item: Any, way: Way) -> Iterator[Way]:
+    """The options of an object that is stated in a scenario."""
+    if not isinstance(item, Mapping):
+        return
+    for key, value in item.items():
+        if key == "metadata" and isinstance(value, Mapping):
+            yield from ((*way, key, name) for name in value if name not in ("name", "namespace"))
+        elif key == "spec" and item.get("kind", "Pod") == "Pod" and isinstance(value, Mapping):
+            yield from ((*way, key, name) for name in value if name != "containers")
+            for index, container in enumerate(value.get("containers") or ()):
+                yield from ((*way, key, "containers", index, name) for name in container if name != "name")
+
+
+def inside(data: Data, way: Way) -> list[Way]:
+    """The parts of a setting that could be left out one by one."""
+    value = at(data, way)
+    if isinstance(value, Mapping) and not is_distribution(value):
+        return [(*way, key) for key in value]
+    if isinstance(value, list) and len(value) > 1:
+        return [(*way, index) for index in range(len(value))]
+    return []
+
+
+def without(data: Data, ways: Sequence[Way]) -> dict[str, Any]:
+    """Without what stands there; mappings and lists that this leaves empty go, too."""
+    changed = copied(data)
+    # From behind, so that indexes stay right.
+    for way in sorted(ways, key=_order, reverse=True):
+        _remove(changed, way)
+    return changed
+
+
+def _order(way: Way) -> list[tuple[int, str]]:
+    return [(step, "") if isinstance(step, int) else (-1, step) for step in way]
+
+
+def _remove(data: Any, way: Way) -> None:
+    parents: list[Any] = [data]
+    for step in way[:-1]:
+        parents.append(parents[-1][step])
+    for depth in range(len(way) - 1, 0, -1):
+        parent: Any = parents[depth]
+        key: Any = way[depth]
+        if isinstance(parent, list) or key in parent:
+            del parent[key]
+        if parent or isinstance(way[depth - 1], int):
+            return
+
+
+def changed_at(data: Data, way: Way, value: Any) -> dict[str, Any]:
+    changed = copied(data)
+    parent: Any = changed
+    for step in way[:-1]:
+        parent = parent[step]
+    parent[way[-1]] = value
+    return changed
+
+
+def at(data: Data, way: Way) -> Any:
+    value: Any = data
+    for step in way:
+        value = value[step]
+    return value
+
+
+def is_distribution(value: Any) -> bool:
+    return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in _MIDDLES
+
+
+_MIDDLES = {
+    "uniform": ("max", "min"),
+    "exponential": ("mean",),
+    "normal": ("mean",),
+    "lognormal": ("median", "p99"),
+    "choice": (),
+}
+"""By kind of distribution: the parameters that are tried in its place."""
+
+
+def constants(value: Mapping[str, Any]) -> list[Any]:
+    """What may stand for a distribution."""
+    ((kind, parameters),) = value.items()
+    if kind == "choice":
+        return [choice["value"] for choice in parameters]
+    return [parameters[name] for name in _MIDDLES[kind] if name in parameters]
+
+
+def distributions(data: Data) -> list[Way]:
+    """All distributions of the times of the cluster, of faults and of workloads."""
+    found: list[Way] = []
+
+    def search(value: Any, way: Way) -> None:
+        if is_distribution(value):
+            found.append(way)
+        elif isinstance(value, Mapping):
+            for key, inner in value.items():
+                search(inner, (*way, key))
+        elif isinstance(value, list):
+            for index, inner in enumerate(value):
+                search(inner, (*way, index))
+
+    for section in ("timing", "chaos", "workloads"):
+        if section in data["spec"]:
+            search(data["spec"][section], ("spec", section))
+    return found
+
+
+def with_single_times(data: Data) -> dict[str, Any] | None:
+    """A preset of times as single times; None without one."""
+    timing = data["spec"].get("timing")
+    stated: dict[str, Any] = {timing_keys.PRESET: timing} if isinstance(timing, str) else dict(timing or {})
+    preset = stated.pop(timing_keys.PRESET, None)
+    if preset is None:
+        return None
+    changed = copied(data)
+    changed["spec"]["timing"] = {**copied(timing_keys.PRESETS[preset]), **copied(stated)}
+    if not changed["spec"]["timing"]:
+        del changed["spec"]["timing"]
+    return changed

@@ -1,0 +1,118 @@
+"""Holds that people can read: until something happens rather than for 13.482 ms, one rather than two.
+
+What a hold waits for is looked for in the run that fails, between the time when the message would have come and when it
+came: until then the run with the new hold is the same run, so its event happens in it, too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+
+from kemu.runlog.frames import Event
+from kemu.runtime import holds
+from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
+from kemu.runtime.holds import EventPattern, Hold
+
+MOST_EVENTS = 8
+"""More events are not tried in the place of one time."""
+
+_BEST_WORDS = (
+    "attempted",
+    "admitted",
+    "bound",
+    "rejected",
+    "bindRefused",
+    "nominated",
+    "preempting",
+    "preempted",
+    "terminating",
+    "terminated",
+    "evicting",
+    "finished",
+    "running",
+    "created",
+    "tainted",
+    "crashed",
+    "started",
+)
+"""Decisions first."""
+ROUND_NS = tuple(
+    digit * unit
+    for unit in (MILLISECOND_NS, 10 * MILLISECOND_NS, 100 * MILLISECOND_NS, SECOND_NS)
+    for digit in (1, 2, 5)
+)
+"""Times that read well."""
+
+
+def kept_ns(events: Sequence[Event], index: int) -> tuple[int, int] | None:
+    """When the message of a hold was sent, and when it was let go (``until``) or would be (``for``), without what it
+    takes anyway; None where it never was."""
+    sent_ns = None
+    for event in events:
+        if event.kind == "hold.kept" and event.data["hold"] == index:
+            sent_ns = event.time_ns
+            if "for_ns" in event.data:
+                return sent_ns, sent_ns + int(event.data["for_ns"])
+        elif event.kind == "hold.released" and event.data["hold"] == index and sent_ns is not None:
+            return sent_ns, event.time_ns
+    return None
+
+
+def by_events(hold: Hold, index: int, events: Sequence[Event], latency_ns: int) -> list[Hold]:
+    """The hold with events in the place of its time, the best first."""
+    span = kept_ns(events, index)
+    if span is None or hold.until is not None:
+        return []
+    begin_ns, end_ns = span[0], span[1] + latency_ns
+    found: dict[EventPattern, tuple[int, int, int]] = {}
+    counts: dict[EventPattern, int] = {}
+    for event in events:
+        if not begin_ns <= event.time_ns <= end_ns:
+            continue
+        pattern = _pattern(event)
+        if pattern is None:
+            continue
+        counts[pattern] = count = counts.get(pattern, 0) + 1
+        is_others = event.actor != hold.message.target
+        is_ahead = event.time_ns < begin_ns + latency_ns  # before the message would have come
+        rank = (2 * is_ahead + is_others, count, -event.time_ns)
+        found[dataclasses.replace(pattern, count=count)] = rank
+    best = sorted(found, key=lambda pattern: found[pattern])[:MOST_EVENTS]
+    return [Hold(hold.message, pattern) for pattern in best]
+
+
+def _pattern(event: Event) -> EventPattern | None:
+    for word in _BEST_WORDS:
+        happening = holds.HAPPENINGS[word]
+        if event.kind in happening.kinds and happening.is_so(event.data):
+            pod = holds.short_name(str(event.data.get("pod", "")))
+            node = "" if pod else str(event.data.get("node", ""))
+            return EventPattern(event.actor, word, pod, node)
+    return None
+
+
+def round_times(hold: Hold) -> list[int]:
+    """Round times up to the first that is no shorter than the hold's, ascending."""
+    for index, time_ns in enumerate(ROUND_NS):
+        if time_ns >= hold.for_ns:
+            return list(ROUND_NS[: index + 1])
+    return list(ROUND_NS)
+
+
+def merged(found: Sequence[Hold], events: Sequence[Event]) -> Iterator[list[Hold]]:
+    """The holds with two of one link as one: the first message, kept until the second would have been let go."""
+    spans = [kept_ns(events, index) for index in range(len(found))]
+    for first, one in enumerate(found):
+        for second, other in enumerate(found):
+            span, later = spans[first], spans[second]
+            if first == second or span is None or later is None or span[0] > later[0]:
+                continue
+            if (one.message.source, one.message.target) != (other.message.source, other.message.target):
+                continue
+            hold = (
+                Hold(one.message, other.until)
+                if other.until is not None
+                else Hold(one.message, None, max(later[1] - span[0], one.for_ns))
+            )
+            yield [hold if index == first else each for index, each in enumerate(found) if index != second]

@@ -1,0 +1,489 @@
+"""Shrinks a failing run to a scenario that fits on one screen.
+
+    shrunk = shrink(scenario, failure)
+    print(shrunk.yaml)
+
+Order: faults, pods, nodes, schedulers and settings, holds, round after round until nothing goes any more; then holds
+are made readable; and in the end every single part is taken away once, so that what is left is known to be needed.
+Every step keeps the failure: the same check with the same cause.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from kemu.errors import KemuError
+from kemu.exploration import executions, workers
+from kemu.exploration.executions import Failure
+from kemu.exploration.shrinking import documents, readable_holds, siblings, subsets, texts, trials
+from kemu.exploration.shrinking.candidates import Candidate, Data, Loading, copied
+from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
+from kemu.runtime.holds import Hold
+from kemu.scenario.expectations import CheckIs
+from kemu.scenario.format.values import duration_text
+from kemu.scenario.loading import loader
+from kemu.scenario.scenarios import Scenario
+
+T = TypeVar("T")
+
+MOST_EXECUTIONS = 200
+MOST_S = 60.0
+_MOST_ROUNDS = 6
+_FEW = 6
+"""Of so many parts, pairs are tried."""
+
+
+class NotReproducedError(KemuError):
+    """The scenario does not fail in the way that is to be shrunk."""
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """A small scenario that fails as the large one did."""
+
+    scenario: Scenario
+    """Stands alone: with its holds and its seed."""
+    failure: Failure
+    """With its detail in the small scenario."""
+    yaml: str
+    """The scenario's file; ``kemu run`` fails in the same way."""
+    pods: int
+    nodes: int
+    schedulers: int
+    """Replicas count."""
+    faults: int
+    holds: int
+    events: int
+    """Without those that create pods."""
+    executions: int
+    wall_s: float
+    minimal: bool
+    """Taking any single fault, event, pod, node, scheduler, setting or hold away makes the run pass, or fail
+    otherwise."""
+    why_not: str
+    """Why that is not known; empty if it is."""
+
+    def demonstration(self) -> str:
+        """The scenario's file with the expectation that the check is broken, so that the run holds. Raises ValueError
+        where what fails is an expectation."""
+        if not siblings.is_absolute(self.failure) or self.failure.id == executions.BROKEN:
+            raise ValueError(f"{self.failure.id} is no check of its own")
+        data = copied(self.scenario.resolved)
+        data["spec"]["expect"] = [{"check": self.failure.id, "holds": False}]
+        return texts.text(data)
+
+    def counts(self) -> dict[str, int]:
+        """As ``kemu explore --json`` tells them."""
+        names = ("pods", "nodes", "schedulers", "faults", "holds", "events", "executions")
+        return {name: getattr(self, name) for name in names}
+
+
+def shrink(
+    scenario: Scenario,
+    failure: Failure,
+    *,
+    execute: trials.Execute = executions.execute,
+    executor: workers.Executor | None = None,
+    jobs: int = 1,
+    data_dir: str = "",
+    most_executions: int = MOST_EXECUTIONS,
+    most_s: float = MOST_S,
+) -> Shrunk:
+    """Shrink a run that fails in this way.
+
+    With ``jobs`` candidates run at the same time, by the executor of a campaign or by workers of its own; the result is
+    that of one job, unless the time ends first. Raises NotReproducedError.
+    """
+    with trials.runner(execute, jobs, executor, scenario, data_dir) as runner:
+        return _shrink(scenario, failure, execute, runner, most_executions, most_s)
+
+
+def _shrink(
+    scenario: Scenario,
+    failure: Failure,
+    execute: trials.Execute,
+    runner: trials.Runner,
+    most_executions: int,
+    most_s: float,
+) -> Shrunk:
+    loading = Loading(scenario.file)
+    data = copied(scenario.resolved)
+    data["spec"].pop("holds", None)
+    data["spec"].pop("matrix", None)
+    data["spec"]["seed"] = scenario.seed
+    begin = loading.candidate(data, scenario.holds)
+    if begin is None:
+        raise NotReproducedError("the scenario cannot be loaded by itself")
+    asked = trials.Trials(failure, execute, runner, most_executions, most_s)
+    if not asked.fails(begin):
+        raise NotReproducedError(f"the run does not fail as {failure.id} says")
+    shrinker = _Shrinker(asked, loading, begin)
+    why_not = ""
+    try:
+        shrinker.shrink()
+    except trials.BudgetSpentError:
+        spent = "executions" if asked.executions >= most_executions else "time"
+        why_not = f"the {spent} ended after {asked.executions} executions and {asked.spent_s:.0f} s"
+    return _shrunk(shrinker.best, asked, scenario, why_not)
+
+
+class _Shrinker:
+    """Keeps the smallest scenario so far."""
+
+    def __init__(self, asked: trials.Trials, loading: Loading, begin: Candidate) -> None:
+        self.trials = asked
+        self.best = begin
+        self._loading = loading
+        self._is_bound_to_size = False
+        """Neither time nor room may go: nothing tells that they are not what the failure needs."""
+
+    def shrink(self) -> None:
+        self._expectations()
+        self.trials.twin = siblings.twin(self.best, self.trials, self._loading)
+        self._is_bound_to_size = self.trials.twin is None and not siblings.is_absolute(self.trials.failure)
+        self._quickly()
+        for number in range(_MOST_ROUNDS):
+            before = self.best.key
+            self._faults()
+            self._pods(is_coarse=number == 0)
+            self._nodes()
+            self._room()
+            self._pods_and_room()
+            self._schedulers()
+            self._settings()
+            self._hold_list()
+            self._readable()
+            if self.best.key == before:
+                break
+        while self._take(self._removals()) is not None:
+            pass
+
+    # Steps
+
+    def _take(self, candidates: Iterable[Candidate | None]) -> int | None:
+        """Go on with the first that fails in the same way; its place."""
+        found = self.trials.first(candidates)
+        if found is None:
+            return None
+        index, self.best = found
+        return index
+
+    def _take_data(self, *changed: Data | None) -> bool:
+        made = [None if data is None else self._loading.candidate(data, self.best.holds) for data in changed]
+        return self._take(made) is not None
+
+    def _minimise(self, things: Sequence[T], made: Callable[[Sequence[T]], Candidate | None], **options: int) -> None:
+        """Go on with as few of the things as are enough."""
+
+        def first(lists: list[list[T]]) -> int | None:
+            return self._take(made(each) for each in lists)
+
+        subsets.minimal(things, first, **options)
+
+    def _with_items(self, data: Data, kept: Sequence[documents.Item], *sections: str) -> Candidate | None:
+        return self._loading.candidate(documents.keeping(data, kept, *sections), self.best.holds)
+
+    # Before the rounds
+
+    def _expectations(self) -> None:
+        """Only what fails is expected. An expectation that a check holds is that check, which counts by itself."""
+        data, failure = self.best.data, self.trials.failure
+        expected = [item for item in data["spec"].get("expect") or () if "compare" not in item]
+        if not expected or len(expected) != len(self.best.scenario.expectations):
+            return
+        changed = copied(data)
+        changed["spec"].pop("expect")
+        if siblings.is_absolute(failure):
+            self._take_data(changed)
+            return
+        for item, expectation in zip(expected, self.best.scenario.expectations, strict=True):
+            if expectation.id != failure.id:
+                continue
+            subject = expectation.subject
+            if isinstance(subject, CheckIs) and subject.holds and self._becomes_check(changed, subject.check):
+                return
+            changed["spec"]["expect"] = [{"id": expectation.id, **copied(item)}]
+            self._take_data(changed)
+
+    def _becomes_check(self, changed: Data, check: str) -> bool:
+        candidate = self._loading.candidate(changed, self.best.holds)
+        if candidate is None:
+            return False
+        found = self.trials.failure_of(candidate, check)
+        if found is None or not siblings.is_absolute(found):
+            return False
+        self.trials.failure = found
+        self.best = candidate
+        return True
+
+    def _quickly(self) -> None:
+        """What often goes, and makes what comes after it faster: time, most nodes, room, chance, holds."""
+        self._duration()
+        if self.best.holds:
+            self._take([self.best.with_holds(())])
+        self._coarsely()
+        if self.best.holds:
+            self._hold_list(most_bisected=4)
+            self._coarsely()
+
+    def _coarsely(self) -> None:
+        for section in ("chaos", "timing"):
+            if section in self.best.spec:
+                self._take_data(documents.without(self.best.data, [("spec", section)]))
+        self._take_data(*(documents.with_fewer_nodes(self.best.data, count) for count in (1, 2)))
+        self._room()
+
+    def _room(self) -> None:
+        self._take_data(*(documents.with_room_for(self.best.data, self.best.scenario, count) for count in (1, 2, 3)))
+
+    def _duration(self) -> None:
+        if self._is_bound_to_size:
+            return
+        times = [time_ns for time_ns in _DURATIONS_NS if time_ns < self.best.scenario.duration_ns]
+
+        def with_duration(time_ns: int) -> Candidate | None:
+            way = ("spec", "duration")
+            return self._loading.candidate(
+                documents.changed_at(self.best.data, way, duration_text(time_ns)), self.best.holds
+            )
+
+        if times:
+            subsets.least(len(times), lambda asked: self._take(with_duration(times[index]) for index in asked))
+
+    def _pods_and_room(self) -> None:
+        """One pod less where there is room for fewer: neither may go alone."""
+        data, best = self.best.data, self.best
+        found = documents.items(data, *documents.PODS)
+        if not 2 < len(found) <= _FEW:
+            return
+        smaller = []
+        for item in found:
+            rest = documents.keeping(data, [other for other in found if other != item], *documents.PODS)
+            for count in (1, 2):
+                less = documents.with_room_for(rest, best.scenario, count)
+                smaller.append(None if less is None else self._loading.candidate(less, best.holds))
+        self._take(smaller)
+
+    # In each round
+
+    def _faults(self) -> None:
+        data = self.best.data
+        found = documents.items(data, "chaos")
+        if found:
+            self._minimise(found, lambda kept: self._with_items(data, kept, "chaos"))
+
+    def _pods(self, *, is_coarse: bool) -> None:
+        for index, name in enumerate(item["name"] for item in self.best.spec.get("workloads") or ()):
+            self._count(index, name)
+        expect = self.best.spec.get("expect") or [None]
+        self._take_data(documents.with_single_pods(self.best.data, self.best.scenario, expect[0]))
+        data = self.best.data
+        found = documents.in_time(data)
+        if found:
+            self._minimise(
+                found,
+                lambda kept: (
+                    self._with_items(data, kept, *documents.PODS) if kept or not self._is_bound_to_size else None
+                ),
+                finest=max(1, len(found) // 8) if is_coarse else 1,
+            )
+        self._replicas()
+
+    def _count(self, index: int, name: str) -> None:
+        """Fewer pods of a workload: by halves, for what remains is tried one by one."""
+        count = documents.planned(self.best.scenario).get(name, 0)
+        written = self.best.spec["workloads"][index]
+        if "trace" in written:
+            return
+        while count > 8 or (count > 1 and written.get("replaceFinished")):
+            count //= 2
+            if not self._take_data(documents.with_count(self.best.data, index, count)):
+                return
+
+    def _replicas(self) -> None:
+        for way, count in documents.replicated(self.best.data):
+            fewer = sorted({1, 2, 3, count // 2} - {0})
+            self._take_data(*(documents.changed_at(self.best.data, way, number) for number in fewer if number < count))
+
+    def _nodes(self) -> None:
+        single = documents.with_single_nodes(self.best.data)
+        if single is None:
+            self._node_groups()
+        data = single or self.best.data
+        found = documents.items(data, "nodes")
+        if len(found) > 1:
+            self._minimise(found, lambda kept: self._with_items(data, kept, "nodes") if kept else None)
+
+    def _node_groups(self) -> None:
+        for index, node in enumerate(self.best.spec.get("nodes") or ()):
+            count = node.get("count", 1)
+            while count > 1:
+                count //= 2
+                way = ("spec", "nodes", index, "count")
+                if not self._take_data(documents.changed_at(self.best.data, way, count)):
+                    break
+
+    def _schedulers(self) -> None:
+        data = self.best.data
+        found = documents.items(data, "schedulers")
+        if len(found) > 1:
+            self._minimise(found, lambda kept: self._with_items(data, kept, "schedulers") if kept else None)
+        spec = self.best.spec
+        if spec.get("schedulers"):
+            self._take_data(documents.without(self.best.data, [("spec", "schedulers")]))
+
+    def _settings(self) -> None:
+        single = documents.with_single_times(self.best.data)
+        if single is not None:
+            self._take_data(single)
+        self._leave_out(documents.settings(self.best.data))
+        for way in documents.distributions(self.best.data):
+            value = documents.at(self.best.data, way)
+            self._take_data(*(documents.changed_at(self.best.data, way, one) for one in documents.constants(value)))
+        self._duration()
+
+    def _leave_out(self, ways: list[documents.Way]) -> None:
+        if not ways:
+            return
+        data, holds = self.best.data, self.best.holds
+
+        def made(needed: Sequence[documents.Way]) -> Candidate | None:
+            left_out = [way for way in ways if way not in needed]
+            return self._loading.candidate(documents.without(data, left_out), holds)
+
+        def first(lists: list[list[documents.Way]]) -> int | None:
+            return self._take(made(each) for each in lists)
+
+        kept = subsets.minimal(ways, first)
+        for way in reversed(kept):
+            self._leave_out_parts(way)
+
+    def _leave_out_parts(self, way: documents.Way) -> None:
+        try:
+            parts = documents.inside(self.best.data, way)
+        except (LookupError, TypeError):
+            return  # an index moved, as something before it went
+        if parts:
+            self._leave_out(parts)
+
+    def _hold_list(self, **options: int) -> None:
+        if not self.best.holds:
+            return
+        best = self.best
+        self._minimise(best.holds, best.with_holds, **options)
+
+    def _removals(self) -> Iterator[Candidate | None]:
+        """The scenario without each of its parts."""
+        best = self.best
+        data, holds = best.data, best.holds
+
+        def made(changed: Data) -> Candidate | None:
+            return self._loading.candidate(changed, holds)
+
+        for sections in (("chaos",), documents.PODS, ("nodes",), ("schedulers",)):
+            found = documents.items(data, *sections)
+            for item in found:
+                others = [other for other in found if other != item]
+                if others or sections == ("chaos",) or (sections == documents.PODS and not self._is_bound_to_size):
+                    yield made(documents.keeping(data, others, *sections))
+        for way, count in documents.replicated(data):
+            yield made(documents.changed_at(data, way, count - 1))
+        for way in documents.settings(data):
+            yield made(documents.without(data, [way]))
+            for part in documents.inside(data, way):
+                yield made(documents.without(data, [part]))
+        for index in range(len(holds)):
+            yield best.with_holds([hold for at, hold in enumerate(holds) if at != index])
+
+    # Holds that read well
+
+    def _readable(self) -> None:
+        if not self.best.holds or len(self.best.holds) > 12:
+            return
+        index = 0
+        while index < len(self.best.holds):
+            hold = self.best.holds[index]
+            if hold.until is None:
+                events = self._events()
+                found = readable_holds.by_events(hold, index, events, _latency_ns(self.best.scenario))
+                if self._take(self._with_hold(index, other) for other in found) is None:
+                    self._round(index, hold)
+            index += 1
+        if len(self.best.holds) > 1:
+            self._take(self.best.with_holds(each) for each in readable_holds.merged(self.best.holds, self._events()))
+
+    def _round(self, index: int, hold: Hold) -> None:
+        times = readable_holds.round_times(hold)
+        subsets.least(
+            len(times),
+            lambda asked: self._take(
+                self._with_hold(index, dataclasses.replace(hold, for_ns=times[at])) for at in asked
+            ),
+        )
+
+    def _with_hold(self, index: int, hold: Hold) -> Candidate:
+        return self.best.with_holds([hold if at == index else other for at, other in enumerate(self.best.holds)])
+
+    def _events(self) -> list[Any]:
+        return self.trials.log(self.best)
+
+
+_DURATIONS_NS = tuple(
+    seconds * SECOND_NS for seconds in (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600)
+)
+
+
+def _latency_ns(scenario: Scenario) -> int:
+    """How long a message takes at most, about."""
+    longest = MILLISECOND_NS
+    for name in ("apiLatency", "watchLatency", "storeLatency"):
+        value = scenario.timing.get(name)
+        if isinstance(value, int | float):
+            longest = max(longest, round(value * SECOND_NS))
+    return longest
+
+
+def _shrunk(best: Candidate, asked: trials.Trials, original: Scenario, why_not: str) -> Shrunk:
+    detail = asked.detail(best)
+    failure = dataclasses.replace(asked.failure, detail=detail)
+    data = best.whole_data()
+    about = f"{failure.id}: {detail}. Shrunk from {original.name}."
+    data["metadata"] = {"name": original.name, "description": about}
+    spec = data["spec"]
+    return Shrunk(
+        scenario=loader.of_data(data, original.file),
+        failure=failure,
+        yaml=texts.text(data),
+        pods=_pods(best),
+        nodes=len(best.scenario.nodes) + sum(len(event.nodes) for event in best.scenario.events),
+        schedulers=sum(one.replicas for one in best.scenario.schedulers),
+        faults=len(best.scenario.chaos),
+        holds=len(best.holds),
+        events=sum(1 for event in spec.get("events", ()) if not _is_pod(event.get("create"))),
+        executions=asked.executions,
+        wall_s=asked.spent_s,
+        minimal=not why_not,
+        why_not=why_not,
+    )
+
+
+def _is_pod(item: Any) -> bool:
+    return isinstance(item, Mapping) and item.get("kind") == "Pod"
+
+
+def _pods(best: Candidate) -> int:
+    """Those that the document brings, without replacements."""
+    spec = best.spec
+    created = [event.get("create") for event in spec.get("events") or ()]
+    count = sum(1 for item in (*(spec.get("manifests") or ()), *created) if _is_pod(item))
+    count += sum(documents.planned(best.scenario).values())
+    count += sum(len(node.static_pods) for node in best.scenario.nodes)
+    for item in (*(spec.get("manifests") or ()), *created):
+        if isinstance(item, Mapping) and item.get("kind") in documents.REPLICATED:
+            count += int((item.get("spec") or {}).get("replicas", 1))
+        elif isinstance(item, Mapping) and item.get("kind") == "DaemonSet":
+            count += len(best.scenario.nodes)
+    return count
