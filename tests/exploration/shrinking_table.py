@@ -1,7 +1,8 @@
-"""How small failures become: ``python -m tests.exploration.shrinking_table [--jobs N] [MUTANT …]``.
+"""How small failures become: ``python -m tests.exploration.shrinking_table mutants|ablations|museum … [--only NAME]``.
 
-Plants bugs of ``tests/mutants`` one by one, delays messages at random in the run that shows the bug, and shrinks the
-first failure. Prints a line for each, and how many end at three holds, three pods and two nodes at most.
+Plants bugs of ``tests/mutants`` one by one, takes safeguards away, or takes the pieces of the museum; delays messages
+at random in a run that shows the bug, and shrinks the first failure. Prints a line for each, and how many end at three
+holds, three pods and two nodes at most.
 """
 
 from __future__ import annotations
@@ -12,20 +13,23 @@ import json
 import random
 import shlex
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
 
 from kemu.exploration import executions
 from kemu.exploration.shrinking import shrinker, siblings
+from kemu.runlog.frames import Event
 from kemu.runtime.env import MILLISECOND_NS
 from kemu.runtime.sim.steering.messages import Message
 from kemu.scenario import catalog
 from kemu.scenario.format import documents
 from kemu.scenario.loading import loader
 from kemu.scenario.scenarios import Scenario
-from tests.mutants import all_parts, search
+from tests.ablations import search as ablations
+from tests.mutants import all_parts, planting, search
 
 MOST = {"holds": 3, "pods": 3, "nodes": 2}
 
@@ -34,6 +38,7 @@ class Uniform:
     """Delays every other message."""
 
     def __init__(self, seed: int, most_ms: int = 20) -> None:
+        self.seed, self.most_ms = seed, most_ms
         self.stream = random.Random(seed)
         self.most_ns = most_ms * MILLISECOND_NS
 
@@ -51,55 +56,97 @@ def scenario_of(where: str, seed: int) -> Scenario:
     return loader.variants(loader.load(catalog.find(name), None, overrides))[0][1]
 
 
-def failing(scenario: Scenario, seeds: Iterator[int]) -> tuple[Scenario, executions.Failure] | None:
-    """The first run with random delays that fails where the usual one of sound code does not matter; with holds."""
-    for seed in seeds:
-        execution = executions.execute(scenario, chooser=Uniform(seed))
-        if execution.failures:
-            absolute = [found for found in execution.failures if siblings.is_absolute(found)]
-            holds = (*scenario.holds, *execution.deviations)
-            return dataclasses.replace(scenario, holds=holds), (absolute or execution.failures)[0]
-    return None
+@dataclasses.dataclass(frozen=True)
+class Case:
+    name: str
+    scenario: Scenario
+    plant: planting.Plant | None = None
+
+    def execute(self, scenario: Scenario, *, keep_log: bool = False, chooser: Uniform | None = None) -> Seen:
+        """With the bug. What sound code does as well is no failure."""
+        with pytest.MonkeyPatch.context() as patch:
+            if self.plant is not None:
+                self.plant(patch)
+            execution = executions.execute(scenario, keep_log=keep_log, chooser=chooser)
+        failures = execution.failures
+        if failures and self.plant is not None and not keep_log:
+            again = None if chooser is None else Uniform(chooser.seed, chooser.most_ms)
+            sound = {found.id for found in executions.execute(scenario, chooser=again).failures}
+            failures = tuple(found for found in failures if found.id not in sound)
+        return Seen(failures, execution)
+
+    def failing(self, seeds: Iterable[int]) -> tuple[Scenario, executions.Failure] | None:
+        """The first run with random delays that fails, as a scenario with holds."""
+        for seed in seeds:
+            seen = self.execute(self.scenario, chooser=Uniform(seed))
+            if seen.failures:
+                absolute = [found for found in seen.failures if siblings.is_absolute(found)]
+                holds = (*self.scenario.holds, *seen.execution.deviations)
+                return dataclasses.replace(self.scenario, holds=holds), (absolute or list(seen.failures))[0]
+        return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """An execution with fewer failures."""
+
+    failures: tuple[executions.Failure, ...]
+    execution: executions.Execution
+
+    @property
+    def events(self) -> list[Event]:
+        return self.execution.events
+
+
+def cases(kinds: list[str]) -> Iterator[Case]:
+    if "mutants" in kinds:
+        for name, kill in json.loads(search.KILLS.read_text()).items():
+            yield Case(name, scenario_of(kill["run"], kill["seed"]), all_parts.MUTANTS[name].plant)
+    if "ablations" in kinds:
+        for name, found in json.loads(ablations.FOUND.read_text()).items():
+            where = shlex.join([found["scenario"], *found["settings"], f"ablate=[{name}]"])
+            yield Case(name, scenario_of(where, found["seed"]))
+    if "museum" in kinds:
+        for name in catalog.shipped():
+            if name.startswith("museum/"):
+                yield Case(name, scenario_of(name, 1))
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--where", default="", help="only runs of scenarios whose names begin so")
+    parser.add_argument("kinds", nargs="+", help="mutants, ablations, museum")
+    parser.add_argument("--only", default="", help="cases with this in their names")
     parser.add_argument("--yaml", action="store_true")
-    parser.add_argument("mutants", nargs="*")
     options = parser.parse_args(arguments)
-    kills = json.loads(search.KILLS.read_text())
     done = good = 0
-    print(f"{'mutant':48} {'check':34} {'held':>5} → holds pods nodes sched faults events   runs    s  minimal")
-    for name in options.mutants or kills:
-        where = kills[name]["run"]
-        if not where.startswith(options.where):
+    print(f"{'case':44} {'fails':34} {'held':>5} → holds pods nodes sched faults events   runs    s  cpu s  minimal")
+    for case in cases(options.kinds):
+        if options.only not in case.name:
             continue
-        for seed in range(1, options.seeds + 1):
-            with pytest.MonkeyPatch.context() as patch:
-                all_parts.MUTANTS[name].plant(patch)
-                found = failing(scenario_of(where, kills[name]["seed"]), iter(range(seed, seed + 5)))
-                if found is None:
-                    print(f"{name:48} {where}: no failure in five runs", flush=True)
-                    continue
-                try:
-                    shrunk = shrinker.shrink(*found, jobs=options.jobs)
-                except shrinker.NotReproducedError:
-                    print(f"{name:48} {where}: the mutant itself is not the same in every run", flush=True)
-                    continue
-            counts = shrunk.counts()
-            is_good = shrunk.minimal and all(counts[key] <= most for key, most in MOST.items())
-            done, good = done + 1, good + is_good
-            row = (counts[key] for key in ("holds", "pods", "nodes", "schedulers", "faults", "events", "executions"))
-            columns = "{:7} {:4} {:5} {:5} {:6} {:6} {:6}".format(*row)
-            mark = "yes" if shrunk.minimal else "no"
-            held = len(found[0].holds)
-            line = f"{name:48} {shrunk.failure.id[:34]:34} {held:5} → {columns} {shrunk.wall_s:4.0f}  {mark}"
-            print(line if is_good else line + "  !", flush=True)
-            if options.yaml:
-                print(shrunk.yaml)
+        found = case.failing(range(1, 4))
+        if found is None:
+            print(f"{case.name:44} no failure in three runs", flush=True)
+            continue
+        begin_s = time.process_time()
+        try:
+            shrunk = shrinker.shrink(*found, execute=case.execute)
+        except shrinker.NotReproducedError:
+            print(f"{case.name:44} does not fail again: it is not the same in every run", flush=True)
+            continue
+        cpu_s = time.process_time() - begin_s
+        counts = shrunk.counts()
+        is_good = shrunk.minimal and all(counts[key] <= most for key, most in MOST.items())
+        done, good = done + 1, good + is_good
+        row = (counts[key] for key in ("holds", "pods", "nodes", "schedulers", "faults", "events", "executions"))
+        columns = "{:7} {:4} {:5} {:5} {:6} {:6} {:6}".format(*row)
+        mark = "yes" if shrunk.minimal else "no"
+        held = len(found[0].holds)
+        line = (
+            f"{case.name:44} {shrunk.failure.id[:34]:34} {held:5} → {columns} {shrunk.wall_s:4.0f} {cpu_s:6.0f}  {mark}"
+        )
+        print(line if is_good else line + "  !", flush=True)
+        if options.yaml:
+            print(shrunk.yaml)
     print(
         f"{good} of {done} end at {', '.join(f'{most} {key}' for key, most in MOST.items())} or fewer, proven minimal"
     )

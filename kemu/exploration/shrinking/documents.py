@@ -60,6 +60,16 @@ def in_time(data: Data) -> list[Item]:
     return [*items(data, "manifests", "workloads"), *sorted(items(data, "events"), key=when)]
 
 
+def happenings(data: Data) -> list[Item]:
+    """All events but those that create pods."""
+    events = data["spec"].get("events") or ()
+    return [("events", index) for index, event in enumerate(events) if not is_pod(event.get("create"))]
+
+
+def is_pod(item: Any) -> bool:
+    return isinstance(item, Mapping) and item.get("kind") == "Pod"
+
+
 def planned(scenario: Scenario) -> dict[str, int]:
     """How many pods each workload brings by itself."""
     return {

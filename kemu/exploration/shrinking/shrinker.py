@@ -137,13 +137,14 @@ class _Shrinker:
         self.trials = asked
         self.best = begin
         self._loading = loading
-        self._is_bound_to_size = False
-        """Neither time nor room may go: nothing tells that they are not what the failure needs."""
+        self._keeps_plot = False
+        """No run goes well, so nothing tells whether an expectation fails because of a bug, or because what it expects
+        has gone. What happens in the scenario stays: faults, all events but those that create pods, the time."""
 
     def shrink(self) -> None:
         self._expectations()
         self.trials.twin = siblings.twin(self.best, self.trials, self._loading)
-        self._is_bound_to_size = self.trials.twin is None and not siblings.is_absolute(self.trials.failure)
+        self._keeps_plot = self.trials.twin is None and not siblings.is_absolute(self.trials.failure)
         self._quickly()
         for number in range(_MOST_ROUNDS):
             before = self.best.key
@@ -230,7 +231,7 @@ class _Shrinker:
             self._coarsely()
 
     def _coarsely(self) -> None:
-        for section in ("chaos", "timing"):
+        for section in ("timing",) if self._keeps_plot else ("chaos", "timing"):
             if section in self.best.spec:
                 self._take_data(documents.without(self.best.data, [("spec", section)]))
         self._take_data(*(documents.with_fewer_nodes(self.best.data, count) for count in (1, 2)))
@@ -240,7 +241,7 @@ class _Shrinker:
         self._take_data(*(documents.with_room_for(self.best.data, self.best.scenario, count) for count in (1, 2, 3)))
 
     def _duration(self) -> None:
-        if self._is_bound_to_size:
+        if self._keeps_plot:
             return
         times = [time_ns for time_ns in _DURATIONS_NS if time_ns < self.best.scenario.duration_ns]
 
@@ -272,7 +273,7 @@ class _Shrinker:
     def _faults(self) -> None:
         data = self.best.data
         found = documents.items(data, "chaos")
-        if found:
+        if found and not self._keeps_plot:
             self._minimise(found, lambda kept: self._with_items(data, kept, "chaos"))
 
     def _pods(self, *, is_coarse: bool) -> None:
@@ -282,14 +283,15 @@ class _Shrinker:
         self._take_data(documents.with_single_pods(self.best.data, self.best.scenario, expect[0]))
         data = self.best.data
         found = documents.in_time(data)
-        if found:
-            self._minimise(
-                found,
-                lambda kept: (
-                    self._with_items(data, kept, *documents.PODS) if kept or not self._is_bound_to_size else None
-                ),
-                finest=max(1, len(found) // 8) if is_coarse else 1,
-            )
+        fixed = documents.happenings(data) if self._keeps_plot else []
+        free = [item for item in found if item not in fixed]
+
+        def made(kept: Sequence[documents.Item]) -> Candidate | None:
+            everything = [*fixed, *kept]
+            return self._with_items(data, everything, *documents.PODS) if everything or not self._keeps_plot else None
+
+        if free:
+            self._minimise(free, made, finest=max(1, len(free) // 8) if is_coarse else 1)
         self._replicas()
 
     def _count(self, index: int, name: str) -> None:
@@ -383,11 +385,13 @@ class _Shrinker:
         def made(changed: Data) -> Candidate | None:
             return self._loading.candidate(changed, holds)
 
+        fixed = [*documents.items(data, "chaos"), *documents.happenings(data)] if self._keeps_plot else []
         for sections in (("chaos",), documents.PODS, ("nodes",), ("schedulers",)):
             found = documents.items(data, *sections)
+            least = sections in (("nodes",), ("schedulers",)) or (sections == documents.PODS and self._keeps_plot)
             for item in found:
                 others = [other for other in found if other != item]
-                if others or sections == ("chaos",) or (sections == documents.PODS and not self._is_bound_to_size):
+                if item not in fixed and len(others) >= least:
                     yield made(documents.keeping(data, others, *sections))
         for way, count in documents.replicated(data):
             yield made(documents.changed_at(data, way, count - 1))
@@ -452,7 +456,6 @@ def _shrunk(best: Candidate, asked: trials.Trials, original: Scenario, why_not: 
     data = best.whole_data()
     about = f"{failure.id}: {detail}. Shrunk from {original.name}."
     data["metadata"] = {"name": original.name, "description": about}
-    spec = data["spec"]
     return Shrunk(
         scenario=loader.of_data(data, original.file),
         failure=failure,
@@ -462,7 +465,7 @@ def _shrunk(best: Candidate, asked: trials.Trials, original: Scenario, why_not: 
         schedulers=sum(one.replicas for one in best.scenario.schedulers),
         faults=len(best.scenario.chaos),
         holds=len(best.holds),
-        events=sum(1 for event in spec.get("events", ()) if not _is_pod(event.get("create"))),
+        events=len(documents.happenings(data)),
         executions=asked.executions,
         wall_s=asked.spent_s,
         minimal=not why_not,
@@ -470,15 +473,11 @@ def _shrunk(best: Candidate, asked: trials.Trials, original: Scenario, why_not: 
     )
 
 
-def _is_pod(item: Any) -> bool:
-    return isinstance(item, Mapping) and item.get("kind") == "Pod"
-
-
 def _pods(best: Candidate) -> int:
     """Those that the document brings, without replacements."""
     spec = best.spec
     created = [event.get("create") for event in spec.get("events") or ()]
-    count = sum(1 for item in (*(spec.get("manifests") or ()), *created) if _is_pod(item))
+    count = sum(1 for item in (*(spec.get("manifests") or ()), *created) if documents.is_pod(item))
     count += sum(documents.planned(best.scenario).values())
     count += sum(len(node.static_pods) for node in best.scenario.nodes)
     for item in (*(spec.get("manifests") or ()), *created):

@@ -1,9 +1,9 @@
 """Siblings: the run that goes well beside the one that fails.
 
 A safety check that fails says what is wrong whatever the scenario. An expectation, or a detector with a limit, is about
-its scenario: ``every pod runs`` fails trivially when the nodes are gone. So where the original goes well without its
-holds (or without its faults, too, or without chance in its times), every smaller scenario has to, as well: it must be
-that which makes it fail.
+its scenario: ``every pod runs`` fails trivially when the nodes are gone. So where the original goes well with all
+safeguards and fixes, or without its holds (or without its faults, too, or without chance in its times), every smaller
+scenario has to, as well: it must be that which makes it fail.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ def twin(original: Candidate, trials: Trials, loading: Loading) -> Twin | None:
     if is_absolute(trials.failure):
         return None
     kinds: tuple[Callable[[Candidate], Candidate | None], ...] = (
+        lambda candidate: _mended(candidate, loading),
         lambda candidate: candidate.with_holds(()),
         lambda candidate: _without_faults(candidate, loading),
         lambda candidate: _without_chance(candidate, loading),
@@ -38,6 +39,13 @@ def twin(original: Candidate, trials: Trials, loading: Loading) -> Twin | None:
         if other is not None and other.key != original.key and not trials.fails(other):
             return kind
     return None
+
+
+def _mended(candidate: Candidate, loading: Loading) -> Candidate | None:
+    data = copied(candidate.data)
+    for section in ("bugs", "ablate"):
+        data["spec"].pop(section, None)
+    return loading.candidate(data, candidate.holds)
 
 
 def _without_faults(candidate: Candidate, loading: Loading) -> Candidate | None:

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from kemu.errors import KemuError
 from kemu.exploration import workers
-from kemu.exploration.executions import Execution, Failure
+from kemu.exploration.executions import Failure
 from kemu.exploration.plans import Plan
 from kemu.exploration.runs import Task
 from kemu.exploration.shrinking.candidates import Candidate
@@ -26,10 +26,20 @@ from kemu.scenario.scenarios import Scenario
 Failures = tuple[Failure, ...]
 
 
+class Seen(Protocol):
+    """An execution, as far as trials look at it."""
+
+    @property
+    def failures(self) -> Failures: ...
+
+    @property
+    def events(self) -> list[Event]: ...
+
+
 class Execute(Protocol):
     """:func:`kemu.exploration.executions.execute`, or what stands in for it."""
 
-    def __call__(self, scenario: Scenario, *, keep_log: bool = False) -> Execution: ...
+    def __call__(self, scenario: Scenario, *, keep_log: bool = False) -> Seen: ...
 
 
 class Runner(Protocol):
