@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from kemu.conformance import case_files
 from kemu.scenario import scenarios
 from kemu.scenario.loading import loader
 
@@ -236,6 +238,12 @@ _PIECES = (
 )
 
 PIECES = {piece.scenario: piece for piece in sorted(_PIECES, key=lambda piece: piece.number)}
+
+
+def recorded() -> set[int]:
+    """The issues about which Kubernetes itself was asked."""
+    files = sorted((Path(__file__).parent / "recorded").glob("*.jsonl"))
+    return {int(case.id.rpartition("-")[2]) for file in files for case in case_files.read(file)}
 
 
 def sides(scenario: scenarios.Scenario) -> tuple[Mapping[str, Any], Mapping[str, Any]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from google.protobuf.message import Message
@@ -66,7 +66,7 @@ def extenders_of(case: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]
 class World:
     """The API server, the kubelets and the users of a timeline. It also writes down what happens."""
 
-    def __init__(self, env: SimEnv, case: Mapping[str, Any], policy: Mapping[str, Any], latencies: Latencies) -> None:
+    def __init__(self, env: SimEnv, case: Mapping[str, Any], policy: switches.Policy, latencies: Latencies) -> None:
         self.latencies = latencies
         self.env = env
         self.clock = env.clock
@@ -97,7 +97,7 @@ class World:
             Recording(env, self),
             self,
             configuration,
-            switches.policy_of(policy),
+            policy,
             Timing({"schedulingCycle": case.get("attempt_s", 0)}),
             in_tree.REGISTRY.extended({"ScriptedPermit": scripts.ScriptedPermit}),
         )
@@ -404,14 +404,18 @@ def play(
     policy: Mapping[str, Any] | None = None,
     latencies: Latencies = Latencies(),  # noqa: B008
     watch: Callable[[World], object] = lambda world: None,
+    toggled: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """The outcome of a case at its horizon, in the recorded form. ``watch`` is called first, with the world."""
+    """The outcome of a case at its horizon, in the recorded form.
+
+    ``watch`` is called first, with the world; ``toggled`` are ids of :mod:`kemu.bugs`.
+    """
     runtime = SimRuntime(seed, lambda now_ns, actor, kind, data: None, {"otherLatency": EXTENDER_CALL_S})
     env = runtime.env("scheduler/default-scheduler/0")
     worlds: list[World] = []
 
     async def main() -> None:
-        world = World(env, copy.deepcopy(dict(case)), policy or {}, latencies)
+        world = World(env, copy.deepcopy(dict(case)), switches.policy_of(policy or {}, toggled), latencies)
         worlds.append(world)
         watch(world)
         world.set_up()
