@@ -29,6 +29,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="where to leave the explanation; default: the run folder"
     )
+    parser.add_argument(
+        "--probability",
+        action="store_true",
+        help="draw 50 futures at each of 30 instants: when was the failure decided? takes about a minute",
+    )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes for --probability")
     parser.add_argument("--width", type=int, default=0, help="columns of the picture; default: those of the terminal")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command)
@@ -39,14 +45,27 @@ def command(options: argparse.Namespace) -> int:
 
     scenario, folder = _what(options)
     explanation = explanations.explain(scenario, options.failure)
-    reports.write(explanation, folder)
+    curve = _curve(explanation, options.jobs) if options.probability else None
+    reports.write(explanation, folder, curve)
     if options.json:
-        print(json.dumps(reports.data(explanation), ensure_ascii=False))
+        print(json.dumps(reports.data(explanation, curve), ensure_ascii=False))
         return exits.FAILS
     width = options.width or min(max(shutil.get_terminal_size().columns, texts.WIDTH), 120)
-    print(texts.told(explanation, width))
+    print(texts.told(explanation, width, curve))
     print(f"{folder / reports.PICTURE}: the same as a picture", file=sys.stderr)
     return exits.FAILS
+
+
+def _curve(explanation: Any, jobs: int) -> Any:
+    from kemu.exploration import probabilities, workers
+
+    if jobs < 1:
+        raise KemuError("--jobs: at least one process")
+    executor = workers.Workers(jobs) if jobs > 1 else workers.Inline()
+    try:
+        return probabilities.curve(explanation, executor)
+    finally:
+        executor.close()
 
 
 def _what(options: argparse.Namespace) -> tuple[Any, Path]:

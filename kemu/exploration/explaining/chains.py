@@ -20,6 +20,7 @@ from kemu.exploration.explaining.recordings import Flight
 from kemu.exploration.explaining.siblings import Sibling
 from kemu.exploration.explaining.steps import OUTCOME, WRITE, Step
 from kemu.exploration.explaining.tellings import Telling
+from kemu.runtime.env import MILLISECOND_NS
 from kemu.runtime.holds import Hold
 
 MOST = 6
@@ -257,7 +258,9 @@ def _decided(step: Step, telling: Telling, walk: _Walk) -> str:
         counted = amount(free.resource, free.counted)
         wants = amount(free.resource, free.wanted)
         pod = step.text.rpartition(" for ")[2]
-        text = f"{who} still counted {counted} free on {step.node} and chose it for {pod}, which wants {wants}"
+        # What takes time is decided on what was there at its beginning.
+        looked = f" at {at(step.begun.time_ns)}" if step.at.time_ns - step.begun.time_ns > MILLISECOND_NS else ""
+        text = f"{who} still counted {counted} free on {step.node}{looked} and chose it for {pod}, which wants {wants}"
         return f"so {text}" if held else f"{text}: {_before(step, unheard, telling)}"
     if held:
         return f"so {step.text}"

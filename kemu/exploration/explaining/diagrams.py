@@ -248,23 +248,27 @@ def _thin(diagram: Diagram) -> None:
 
 
 def _mark_difference(failing: Diagram, passing: Diagram) -> None:
-    """What happened at the receivers, in its order: where that parts, the runs do."""
+    """Where the runs part: in what the actors did and in messages that were late; else in any message.
+
+    If all of that is the same, it is the first thing that is late.
+    """
+    late = {arrow.sign: arrow for arrow in failing.arrows if departs(arrow)}
     ours, theirs = _happenings(failing), _happenings(passing)
-    for one, other in zip(ours, theirs, strict=False):
-        if one.sign != other.sign:
-            # A message that came there, and here is late: it differs from when it should have come.
-            late = [arrow for arrow in failing.arrows if arrow.late_ns and arrow.sign == other.sign]
-            (late[0] if late else one).differs = other.differs = True
-            return
-    if len(ours) == len(theirs):
-        # The same, at other times: what is late is what differs.
-        for one, other in zip(ours, theirs, strict=True):
-            if departs(one) or _when(one) != _when(other):
-                one.differs = other.differs = True
+    for any_message in (False, True):
+        mine = [one for one in ours if any_message or isinstance(one, Mark) or one.sign in late]
+        other = [one for one in theirs if any_message or isinstance(one, Mark) or one.sign in late]
+        for index in range(max(len(mine), len(other))):
+            if index >= len(mine) or index >= len(other):
+                (mine if len(mine) > len(other) else other)[index].differs = True
                 return
-    else:
-        longer = ours if len(ours) > len(theirs) else theirs
-        longer[min(len(ours), len(theirs))].differs = True
+            if mine[index].sign != other[index].sign:
+                # A message that came there, and here is late, differs from when it should have come.
+                late.get(other[index].sign, mine[index]).differs = other[index].differs = True
+                return
+    for one, their in zip(ours, theirs, strict=True):
+        if departs(one) or _when(one) != _when(their):
+            one.differs = their.differs = True
+            return
 
 
 @dataclass(frozen=True)

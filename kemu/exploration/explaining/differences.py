@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.exploration.explaining import knowledge
-from kemu.exploration.explaining.names import at, listed
+from kemu.exploration.explaining.names import at
 from kemu.exploration.explaining.tellings import Telling
 from kemu.runlog.frames import Event
 
@@ -44,7 +43,7 @@ def first(failing: Telling, passing: Telling) -> Difference | None:
     for one, other in zip(ours, theirs, strict=False):
         mine, their = failing.events[one], passing.events[other]
         if mine[0] != their[0]:  # The same, only later.
-            return Difference(_words(other, passing), other, their[0], their[1], True, mine[0])
+            return Difference(passing.told(other), other, their[0], their[1], True, mine[0])
     return None
 
 
@@ -52,7 +51,7 @@ def _telling(telling: Telling) -> list[int]:
     """The places of the events that have words."""
     own = {step.at.place for step in telling.steps}
     ended = next((i for i, event in enumerate(telling.events) if event[2] == "run.ended"), len(telling.events))
-    return [i for i, event in enumerate(telling.events[:ended]) if i in own or (_hears(event, telling) != "")]
+    return [i for i, event in enumerate(telling.events[:ended]) if i in own or telling.hears(event) != ""]
 
 
 def _of(one: int | None, other: int | None, failing: Telling, passing: Telling) -> Difference | None:
@@ -62,10 +61,10 @@ def _of(one: int | None, other: int | None, failing: Telling, passing: Telling) 
     theirs_later = _later(theirs, failing, theirs[0]) if theirs is not None else None
     ours_later = _later(ours, passing, ours[0]) if ours is not None else None
     if theirs is not None and other is not None and (ours is None or _comes(theirs_later) >= _comes(ours_later)):
-        text = _words(other, passing)
+        text = passing.told(other)
         return Difference(text, other, theirs[0], theirs[1], True, theirs_later[0] if theirs_later else None)
     if ours is not None and one is not None:
-        return Difference(_words(one, failing), one, ours[0], ours[1], False, ours_later[0] if ours_later else None)
+        return Difference(failing.told(one), one, ours[0], ours[1], False, ours_later[0] if ours_later else None)
     return None
 
 
@@ -90,20 +89,3 @@ _TIMES = ("start", "took", "sent", "digests", "acks", "rev", "bases", "revs", "n
 
 def _comes(event: Event | None) -> int:
     return event[0] if event is not None else 1 << 62
-
-
-def _words(index: int, telling: Telling) -> str:
-    event = telling.events[index]
-    if hears := _hears(event, telling):
-        return hears
-    return next((step.text for step in telling.steps if step.at.place == index), event[2])
-
-
-def _hears(event: Event, telling: Telling) -> str:
-    """``scheduler red hears that blue-pod was bound to node-1``; empty: nothing that has words."""
-    _, actor, kind, data = event
-    if kind != "watch.events":
-        return ""
-    changes = [change for revision in data["revs"] for change in telling.known.by_revision.get(revision, ())]
-    clauses = dict.fromkeys(telling.changed(change) for change in changes if knowledge.told(change))
-    return f"{telling.names.actor(actor)} hears that {listed(clauses)}" if clauses else ""

@@ -10,20 +10,21 @@ from kemu.exploration.explaining import svgs, texts
 from kemu.exploration.explaining.chains import Sentence
 from kemu.exploration.explaining.diagrams import Arrow, Diagram, Mark
 from kemu.exploration.explaining.explanations import Explanation
+from kemu.exploration.probabilities import Curve
 from kemu.scenario.playing.runner import EXPLANATIONS
 
 TEXT, PICTURE, DATA = EXPLANATIONS
 
 
-def write(explanation: Explanation, folder: Path) -> None:
+def write(explanation: Explanation, folder: Path, curve: Curve | None = None) -> None:
     """Put ``explanation.txt``, ``.svg`` and ``.json`` there."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / TEXT).write_text(texts.told(explanation))
-    (folder / PICTURE).write_text(svgs.drawn(explanation))
-    (folder / DATA).write_text(json.dumps(data(explanation), indent=2, ensure_ascii=False) + "\n")
+    (folder / TEXT).write_text(texts.told(explanation, curve=curve))
+    (folder / PICTURE).write_text(svgs.drawn(explanation, curve))
+    (folder / DATA).write_text(json.dumps(data(explanation, curve), indent=2, ensure_ascii=False) + "\n")
 
 
-def data(explanation: Explanation) -> dict[str, Any]:
+def data(explanation: Explanation, curve: Curve | None = None) -> dict[str, Any]:
     """Events are places in the run log, from 0; times are seconds."""
     failure, sibling, difference = explanation.failure, explanation.sibling, explanation.difference
     failing, passing = explanation.diagrams
@@ -54,6 +55,25 @@ def data(explanation: Explanation) -> dict[str, Any]:
             },
         },
         "picture": {"failing": _diagram(failing), "passing": None if passing is None else _diagram(passing)},
+        "probability": None if curve is None else _curve(curve),
+    }
+
+
+def _curve(curve: Curve) -> dict[str, Any]:
+    decision = curve.decision
+    return {
+        "suffixes": curve.suffixes,
+        "points": [{"time_s": _seconds(point.time_ns), "p": point.probability} for point in curve.points],
+        "decided": None
+        if decision is None
+        else {
+            "event": decision.event,
+            "time_s": _seconds(decision.time_ns),
+            "actor": decision.actor,
+            "text": decision.text,
+            "before": decision.before,
+            "after": decision.after,
+        },
     }
 
 

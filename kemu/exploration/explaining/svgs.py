@@ -9,9 +9,11 @@ import textwrap
 from collections.abc import Sequence
 from html import escape
 
+from kemu.exploration.explaining import charts
 from kemu.exploration.explaining.diagrams import Arrow, Diagram, Mark, Row, departs, rows
 from kemu.exploration.explaining.explanations import Explanation
 from kemu.exploration.explaining.names import at, lasting
+from kemu.exploration.probabilities import Curve
 
 _ROW = 26
 _TOP = 84
@@ -40,11 +42,14 @@ text { fill: var(--text); } .faint { fill: var(--faint); }
 .word { text-anchor: middle; font-size: 12px; paint-order: stroke; stroke: var(--ground); stroke-width: 5px;
   stroke-linejoin: round; } .word.late { fill: var(--held); font-weight: 600; }
 .did { paint-order: stroke; stroke: var(--ground); stroke-width: 5px; stroke-linejoin: round; font-weight: 500; }
+.grid { stroke: var(--line); stroke-width: 0.5; } .decided { stroke: var(--bad); stroke-width: 1.5; }
+.curve { stroke: var(--mark); stroke-width: 2; fill: none; } .tick { fill: var(--faint); font-size: 12px;
+  text-anchor: middle; }
 .tip { fill: var(--mark); } .tip-late { fill: var(--held); }
 """
 
 
-def drawn(explanation: Explanation) -> str:
+def drawn(explanation: Explanation, curve: Curve | None = None) -> str:
     """The whole file."""
     failing, passing = explanation.diagrams
     panels = [_Panel(failing, f"This run: {explanation.failure.id} fails", "bad", "")]
@@ -55,7 +60,8 @@ def drawn(explanation: Explanation) -> str:
     width = sum(panel.width for panel in panels) + _MARGIN * (len(panels) + 1)
     words = _sentences(explanation, max(width - 2 * _MARGIN, 700))
     width = max(width, 760)
-    total = height + len(words) * _LINE + 2 * _MARGIN
+    below = height + len(words) * _LINE + 2 * _MARGIN
+    total = below + (charts.HEIGHT + _MARGIN if curve is not None else 0)
     title = f"{explanation.scenario.name}: why {explanation.failure.id} fails"
     size = f'viewBox="0 0 {width} {total}" width="{width}" height="{total}"'
     parts = [
@@ -72,6 +78,8 @@ def drawn(explanation: Explanation) -> str:
     for index, (text, style) in enumerate(words):
         y = height + _MARGIN + index * _LINE
         parts.append(f'<text class="{style}" x="{_MARGIN}" y="{y}" xml:space="preserve">{escape(text)}</text>')
+    if curve is not None:
+        parts += charts.drawn(curve, _MARGIN, below, min(width - 2 * _MARGIN, 1000))
     return "\n".join([*parts, "</svg>"]) + "\n"
 
 
@@ -89,7 +97,7 @@ def _sentences(explanation: Explanation, width: int) -> list[tuple[str, str]]:
     for number, one in enumerate(explanation.chain.sentences, 1):
         run = " of the passing run" if one.is_of_passing else ""
         where = f"  (event {one.event}{run}, {at(one.time_ns)}, {one.actor})" if one.event >= 0 else ""
-        style = "bad" if one.event < 0 else "word-of-story"
+        style = "bad" if number == len(explanation.chain.sentences) else "told"
         for index, line in enumerate(textwrap.wrap(one.text + where, letters, break_on_hyphens=False)):
             found.append((f"{number}. {line}" if index == 0 else f"    {line}", style))
     if explanation.difference is not None:
@@ -111,13 +119,9 @@ class _Panel:
         longest = max((len(arrow.text) for arrow in diagram.arrows), default=10)
         self._gap = min(max(longest * 7 + 44, _LEAST_GAP), _MOST_GAP)
         last = len(diagram.actors) - 1
-        after = max((len(mark.text) * 7 + 30 for mark in diagram.marks if mark.column == last), default=0)
-        self.width = (
-            _TIME
-            + last * self._gap
-            + max(_LAST // 2, after)
-            + (90 if any(arrow.differs for arrow in diagram.arrows) else 0)
-        )
+        ends = [mark.column * self._gap + len(mark.text) * 7 + 30 for mark in diagram.marks]
+        differs = any(one.differs for one in diagram.marks) or any(one.differs for one in diagram.arrows)
+        self.width = _TIME + max([last * self._gap + _LAST // 2, *ends]) + (80 if differs else 0)
         self.height = 44 + (len(self._rows) + 1) * _ROW
         self._name = name
 
@@ -168,7 +172,8 @@ class _Panel:
         x, y = (x1 + x2) / 2, (begin + end) / 2
         lines = [arrow.text, f"held {lasting(arrow.late_ns)}"] if arrow.late_ns else [arrow.text]
         for index, line in enumerate(lines):
-            over.append(f'<text class="word{late}" x="{x:.0f}" y="{y - 3 + index * 15:.0f}">{escape(line)}</text>')
+            where = f'x="{x:.0f}" y="{y + index * 15 - (3 if arrow.late_ns else 7):.0f}"'
+            over.append(f'<text class="word{late}" {where}>{escape(line)}</text>')
         return [f'<line class="way{late}" x1="{x1}" y1="{begin}" x2="{x2}" y2="{end}"/>']
 
     def _lost(self, arrow: Arrow, columns: list[int], y: int, over: list[str]) -> list[str]:

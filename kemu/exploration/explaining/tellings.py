@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from kemu.exploration.explaining import knowledge
 from kemu.exploration.explaining.knowledge import NODES, PODS, Change, Knowledge, Moment, PodState
-from kemu.exploration.explaining.names import Names
+from kemu.exploration.explaining.names import Names, listed
 from kemu.exploration.explaining.recordings import Flight, Recording
 from kemu.exploration.explaining.steps import Step, Teller
+from kemu.runlog.frames import Event
 from kemu.runtime.holds import MessagePattern
 
 _THOUGHT = ("attempt scheduled", "attempt unschedulable", "preemption", "created", "deletes")
@@ -168,6 +169,21 @@ class Telling:
         state = change.pod or (change.before.pod if change.before is not None else None)
         name = self.names.pod(key, state.uid if state is not None else "") if key != change.key else change.name
         return f"{name} {knowledge.told(change) or 'changed'}"
+
+    def told(self, place: int) -> str:
+        """An event of the log in words: a step, or what an actor hears."""
+        event = self.events[place]
+        step = next((step for step in self.steps if step.at.place == place), None)
+        return self.hears(event) or (step.text if step is not None else f"{self.names.actor(event[1])} logs {event[2]}")
+
+    def hears(self, event: Event) -> str:
+        """``scheduler red hears that blue-pod was bound to node-1``; empty: nothing that has words."""
+        _, actor, kind, data = event
+        if kind != "watch.events":
+            return ""
+        changes = [change for revision in data["revs"] for change in self.known.by_revision.get(revision, ())]
+        clauses = dict.fromkeys(self.changed(change) for change in changes if knowledge.told(change))
+        return f"{self.names.actor(actor)} hears that {listed(clauses)}" if clauses else ""
 
     def hold_of(self, actor: str, revision: int) -> int | None:
         """The hold that kept the news of that revision from the actor."""

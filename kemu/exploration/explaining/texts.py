@@ -5,9 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
+from kemu.exploration.explaining import charts
 from kemu.exploration.explaining.diagrams import Arrow, Diagram, Mark, departs, rows
 from kemu.exploration.explaining.explanations import Explanation
 from kemu.exploration.explaining.names import at, lasting
+from kemu.exploration.probabilities import Curve
 
 WIDTH = 80
 _TIME = 8
@@ -15,9 +17,12 @@ _LAST = 18
 """Room for what the last actor does."""
 
 
-def told(explanation: Explanation, width: int = WIDTH) -> str:
+def told(explanation: Explanation, width: int = WIDTH, curve: Curve | None = None) -> str:
     """All of it, in lines no wider than ``width``."""
-    return "\n".join(_lines(explanation, width)) + "\n"
+    lines = list(_lines(explanation, width))
+    if curve is not None:
+        lines += ["", *(line for each in charts.told(curve) for line in _wrapped(each, width) or [""])]
+    return "\n".join(lines) + "\n"
 
 
 def _lines(explanation: Explanation, width: int) -> Iterator[str]:

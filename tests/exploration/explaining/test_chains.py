@@ -44,7 +44,7 @@ def test_the_chain_goes_from_the_hold_to_the_check(stale: Explanation) -> None:
     assert texts(stale) == [
         "Scheduler blue chose node-1 for blue-pod.",
         NEWS,
-        "So scheduler red still counted 4 CPUs free on node-1 and chose it for red-pod, which wants 3 CPUs.",
+        "So scheduler red still counted 4 CPUs free on node-1 at 5.504 s and chose it for red-pod, which wants 3 CPUs.",
         "Kubelet node-1 rejected red-pod (OutOfcpu).",
         "Expectation all-run fails: 2 of 3 pods; red-pod: never running.",
     ]

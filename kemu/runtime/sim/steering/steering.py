@@ -136,9 +136,9 @@ class Steering:
         held: list[int] = []
         chosen_ns = 0
         if message is not None:
+            message.due_ns = max(when_ns - self._master.origin_ns, 0)
             if self.chooser is not None and self._master.running:
                 chosen_ns = message.delay_ns = self._chosen_ns(self.chooser, message)
-            message.due_ns = max(when_ns - self._master.origin_ns, 0)
             if self._by_link:
                 held = self._holds_of(message)
                 message.holds = tuple(held)
