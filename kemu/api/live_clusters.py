@@ -46,7 +46,7 @@ from kemu.scenario.scenarios import DEFAULT_SCHEDULER, Scenario
 
 T = TypeVar("T")
 
-TESTER = "test"
+TESTER = "user/test"
 """The program, in the run log."""
 LIMIT = "24h"
 """How long a cluster lives at most, in the eyes of expectations."""

@@ -21,22 +21,21 @@ class RunFailed(AssertionError):
     """A run does not hold: checks or expectations fail, or could not be judged. The text says which, and the story."""
 
 
-def told(headline: str, findings: Sequence[Finding], history: History | None, *ending: str) -> str:
-    """At most :data:`MOST_LINES` lines: headline, findings, as much of the story as there is room for, ``ending``."""
-    lines = [headline]
+def told(headline: str, findings: Sequence[Finding], history: History | None, most: int = MOST_LINES) -> str:
+    """At most so many lines: headline, findings, and as much of the story as there is room for."""
+    lines = headline.splitlines()
     for finding in findings[:_MOST_FINDINGS]:
         lines.append(f"  {_MARKS[finding.holds]} {finding.id}: {finding.detail}")
         if finding.text:
             lines.append(f"      {finding.text}")
     if len(findings) > _MOST_FINDINGS:
         lines.append(f"  … and {len(findings) - _MOST_FINDINGS} more")
-    last = [line for text in ending for line in text.splitlines()]
-    room = MOST_LINES - len(lines) - len(last) - 1
+    room = most - len(lines) - 1
     if history is not None and room > 1:
         told_lines = story(history, room - 1)
         if told_lines:
             lines += ["what happened:", *(f"  {line}" for line in told_lines)]
-    return "\n".join(_short(line) for line in (*lines, *last)[:MOST_LINES])
+    return "\n".join(_short(line) for line in lines[:most])
 
 
 def story(history: History, limit: int) -> list[str]:

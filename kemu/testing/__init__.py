@@ -1,56 +1,20 @@
-"""Helpers for tests of actors, ours and those of users."""
+"""Helpers for tests, ours and those of users: imported when they are first used, as the pytest plugin lives here, too.
 
-from __future__ import annotations
+actor_tests      runs of single actors in sim (``sim``), a sink that keeps the log (``Recorder``)
+pytest_plugin    options, markers, fixtures; imports nothing of kemu until a test needs it
+pytest_items     what a test of kemu's is, and how its failure reads
+searches         runs a test again and again, as a strategy plans it; ``subjects``: what is run; ``tapes``: what failed
+"""
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, TypeVar
+_ACTOR_TESTS = ("Recorder", "sim")
 
-from kemu.runtime.env import ActorSpec, LogSink
-from kemu.runtime.sim.simulation import SimRuntime
-
-T = TypeVar("T")
-
-
-class Recorder:
-    """A log sink that keeps the events, as (ns, actor, kind, data)."""
-
-    def __init__(self) -> None:
-        self.events: list[tuple[int, str, str, Mapping[str, Any]]] = []
-
-    def __call__(self, now_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        self.events.append((now_ns, actor, kind, data))
-
-    def of(self, kind: str, actor: str | None = None) -> list[Mapping[str, Any]]:
-        """The data of all events of a kind, of one actor or of all."""
-        return [data for _, name, what, data in self.events if what == kind and actor in (None, name)]
+__all__ = ["Recorder", "sim"]
 
 
-def sim(
-    main: Callable[[SimRuntime], Coroutine[Any, Any, T]],
-    seed: int = 0,
-    actors: Sequence[ActorSpec] = (),
-    *,
-    timing: Mapping[str, Any] | None = None,
-    sink: LogSink | None = None,
-    begin: bool = True,
-) -> T:
-    """Run ``main(runtime)`` in virtual time and return its result.
+def __getattr__(name: str) -> object:
+    if name not in _ACTOR_TESTS:
+        raise AttributeError(f"module 'kemu.testing' has no attribute {name!r}")
+    from kemu.testing import actor_tests
 
-    The actors are launched, one after the other, and (with ``begin``) the clock runs before ``main`` starts.
-
-        async def main(runtime: SimRuntime) -> int:
-            await runtime.clock.sleep(5)
-            return runtime.clock.now_ns()
-
-        assert sim(main) == 5_000_000_000
-    """
-    runtime = SimRuntime(seed, sink or Recorder(), timing or {})
-
-    async def drive() -> T:
-        for spec in actors:
-            await runtime.launch([spec])
-        if begin:
-            await runtime.begin()
-        return await main(runtime)
-
-    return runtime.run(drive())
+    found = globals()[name] = getattr(actor_tests, name)
+    return found

@@ -5,14 +5,17 @@ Role: one step of :mod:`kemu.scenario.loading.loader`. What a hold is stands in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import yaml
+
+from kemu.errors import ScenarioError
 from kemu.runtime import holds
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
-from kemu.scenario.format import values
+from kemu.scenario.format import documents, hold_keys, values
 from kemu.scenario.format.documents import Path, nearest
-from kemu.scenario.format.shapes import Report
+from kemu.scenario.format.shapes import ListOf, Report
 
 USER = "user"
 
@@ -21,6 +24,28 @@ def read(checked: Sequence[Any], report: Report, actors: Sequence[str], path: Pa
     """``actors``: the names of all that the scenario has or will have."""
     known = [*actors, USER]
     return tuple(_read(item, report, known, (*path, index)) for index, item in enumerate(checked) if _is_whole(item))
+
+
+def of_data(data: Any, name: str) -> tuple[Hold, ...]:
+    """Holds that stand by themselves, of a cluster that is not known: :func:`as_data` made them. ``name``: the file.
+
+    Raises ScenarioError.
+    """
+    (document,) = documents.parse(yaml.safe_dump(data), name)
+    report = Report(document, [])
+    checked = ListOf(hold_keys.HOLD).check(document.data, (), report)
+    found: list[Hold] = []
+    if not report.problems:
+        actors = [text for item in checked for text in _actors(item)]
+        found = [_read(item, report, actors, (index,)) for index, item in enumerate(checked)]
+    if report.problems:
+        raise ScenarioError(report.problems)
+    return tuple(found)
+
+
+def _actors(item: Mapping[str, Any]) -> Iterator[str]:
+    yield from (item["message"]["from"], item["message"]["to"])
+    yield str(item.get("until", {}).get("actor", ""))
 
 
 def _is_whole(item: Any) -> bool:

@@ -1,0 +1,2 @@
+from kemu.testing.actor_tests import Recorder as Recorder
+from kemu.testing.actor_tests import sim as sim
