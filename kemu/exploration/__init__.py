@@ -6,5 +6,6 @@ campaigns      runs as strategies plan them, in generations; ``results`` is what
 clusters       the failures of a campaign by check and cause; ``coverage``: what its runs have shown
 canaries       a planted bug that every campaign must find
 workers        processes that carry out runs; ``worker`` is one, ``runs`` what it does, ``sources`` the scenario it has
+rays           the same on a Ray cluster; ``queues`` keeps tasks and records in order for both
 shrinking      from a failing run to a scenario that fits on one screen
 """

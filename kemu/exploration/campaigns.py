@@ -6,9 +6,10 @@
             ...
         print(campaign.verdict(), campaign.data())
 
-Runs come in generations of a fixed size. The strategies take turns, and see the records of earlier generations only; so
-run n is the same run whatever the number of workers, on one machine or many, and in a campaign that was stopped and
-taken up again.
+Runs come in generations, whose sizes are fixed beforehand: 32 runs, then twice as many each time, up to 512. The
+strategies take turns, and see the records of all generations but the last one before theirs: that one may still be
+running, so nobody waits for its end. Hence run n is the same run whatever the number of workers, on one machine or
+many, and in a campaign that was stopped and taken up again.
 
 Neighbours: :mod:`plans` (what a strategy decides), :mod:`workers` (who runs it), :mod:`clusters` and :mod:`coverage`
 (what was found), :mod:`files` (a campaign on disk).
@@ -17,6 +18,7 @@ Neighbours: :mod:`plans` (what a strategy decides), :mod:`workers` (who runs it)
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,8 +39,10 @@ from kemu.exploration.workers import Executor
 from kemu.scenario.expectations import CheckIs
 from kemu.scenario.scenarios import Scenario
 
-GENERATION = 64
-"""Runs that are planned before any of them is known."""
+GENERATION = 32
+"""Runs of the first generation."""
+LARGEST = 16
+"""How many times as large the largest generation is."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class Settings:
     failures: int = 0
     """Stop when so many clusters of failures are known; 0: no limit."""
     generation: int = GENERATION
+    """Runs of the first generation."""
     canary: bool = True
     out: Path | None = None
     """Folder of the campaign file. A campaign that stands there goes on."""
@@ -127,48 +132,52 @@ class Campaign:
 
         Whoever stops asking has stopped the campaign; what it found until then stands.
         """
+        if self._is_over():
+            return
         begun, before = time.monotonic(), self.seconds
         if self.settings.canary and self.canary is None:
             self.canary = canaries.is_found(self._executor)
         try:
-            while not self._is_over():
-                for record in self._generation(self._kept()):
-                    self._take(record)
-                    self.seconds = before + time.monotonic() - begun
-                    yield record
-                    if self._is_over():
-                        return
+            for record in self._all():
+                self._take(record)
+                self.seconds = before + time.monotonic() - begun
+                yield record
+                if self._is_over():
+                    return
         finally:
             self.seconds = before + time.monotonic() - begun
             if self._file is not None:
                 self._file.write()
 
-    def _kept(self) -> Mapping[int, RunRecord]:
-        return {} if self._file is None else self._file.records
-
-    def _generation(self, kept: Mapping[int, RunRecord]) -> Iterator[RunRecord]:
+    def _all(self) -> Iterator[RunRecord]:
         """What the campaign file holds already, then the rest."""
-        first = len(self.records)
-        size = self.settings.generation
-        end = first - first % size + size
-        if self.settings.runs:
-            end = min(end, self.settings.runs)
-        feedback = _Feedback(first // size, self.records[: first - first % size])
-        number = first
-        while number < end and number in kept:
-            yield kept[number]
-            number += 1
-        tasks = [self._task(number, feedback) for number in range(number, end)]
-        for record in self._executor.run(self.source, tasks):
+        if self._file is not None:
+            while (known := self._file.records.get(len(self.records))) is not None:
+                yield known
+        for record in self._executor.run(self.source, self._tasks(len(self.records))):
             made = dataclasses.replace(record, new=self.coverage.news(record.orders), orders=())
             if self._file is not None:
                 self._file.append(made)
             yield made
 
-    def _task(self, number: int, feedback: _Feedback) -> Task:
-        turn, which = divmod(number, len(self.strategies))
-        strategy = self.strategies[which]
-        return Task(number, strategy.plan(turn, feedback), strategy.name)
+    def _tasks(self, number: int) -> Iterator[Task | None]:
+        """From that number on; None while the records that the next one depends on are not known."""
+        begins = list(itertools.islice(_begins(self.settings.generation), 2))
+        later = itertools.islice(_begins(self.settings.generation), 2, None)
+        feedback: _Feedback | None = None
+        while not self.settings.runs or number < self.settings.runs:
+            while begins[-1] <= number:
+                begins.append(next(later))
+                feedback = None
+            generation = len(begins) - 2
+            known = begins[generation - 1] if generation else 0
+            while len(self.records) < known:
+                yield None
+            feedback = feedback or _Feedback(generation, self.records[:known])
+            turn, which = divmod(number, len(self.strategies))
+            strategy = self.strategies[which]
+            yield Task(number, strategy.plan(turn, feedback), strategy.name)
+            number += 1
 
     def _take(self, record: RunRecord) -> None:
         self.records.append(record)
@@ -280,6 +289,15 @@ class _Feedback:
 
     generation: int
     records: Sequence[RunRecord]
+
+
+def _begins(first: int) -> Iterator[int]:
+    """The number of the first run of each generation."""
+    begin, size = 0, first
+    while True:
+        yield begin
+        begin += size
+        size = min(2 * size, LARGEST * first)
 
 
 def _goals(scenario: Scenario) -> list[Goal]:

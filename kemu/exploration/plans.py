@@ -48,11 +48,12 @@ class Plan:
 
 
 class Feedback(Protocol):
-    """What the generations before this one found; the same whatever the number of workers."""
+    """What earlier generations found; the same whatever the number of workers. The generation just before this one is
+    not among them, as it may still be running."""
 
     @property
     def generation(self) -> int:
-        """From 0: nothing is known yet."""
+        """Of the run that is planned, from 0. In the first two nothing is known yet."""
         ...
 
     @property

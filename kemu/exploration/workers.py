@@ -28,6 +28,7 @@ from typing import IO, Any, Protocol, Self
 
 from kemu.errors import KemuError
 from kemu.exploration import runs, worker
+from kemu.exploration.queues import RunQueue
 from kemu.exploration.results import DIED, SLOW, RunRecord
 from kemu.exploration.runs import Task
 from kemu.exploration.sources import Source
@@ -44,8 +45,10 @@ MOST_DEATHS = 2
 class Executor(Protocol):
     """Carries out runs."""
 
-    def run(self, source: Source, tasks: Iterable[Task]) -> Iterator[RunRecord]:
+    def run(self, source: Source, tasks: Iterable[Task | None]) -> Iterator[RunRecord]:
         """In the order of the tasks. Whoever has seen enough may stop asking.
+
+        None among the tasks: what comes next depends on records that are not known yet.
 
         Raises KemuError for a task that cannot be run.
         """
@@ -57,8 +60,9 @@ class Executor(Protocol):
 class Inline:
     """In this very process: for a few runs, and for code that other processes could not import."""
 
-    def run(self, source: Source, tasks: Iterable[Task]) -> Iterator[RunRecord]:
+    def run(self, source: Source, tasks: Iterable[Task | None]) -> Iterator[RunRecord]:
         for task in tasks:
+            assert task is not None, "every record before it is known"
             yield runs.carry_out(source, task)
 
     def close(self) -> None:
@@ -143,22 +147,25 @@ class Workers:
     def pids(self) -> list[int]:
         return [process.pid for process in self._processes]
 
-    def run(self, source: Source, tasks: Iterable[Task]) -> Iterator[RunRecord]:
+    def run(self, source: Source, tasks: Iterable[Task | None]) -> Iterator[RunRecord]:
         key = self._key(source)
-        waiting = deque(tasks)
-        order = [task.number for task in waiting]
-        first_batch = self._batches
-        records: dict[int, RunRecord] = {}
-        deaths: Counter[int] = Counter()
+        queue = RunQueue(tasks)
         # A worker may still be at work for somebody who has stopped asking.
-        while len(self._processes) < min(self._jobs, max(1, len(waiting))):
-            self._start()
-        for number in order:
-            while number not in records:
-                self._hand_out(key, waiting)
+        first_batch = self._batches
+        deaths: Counter[int] = Counter()
+        while True:
+            queue.fill(self._jobs * MOST_IN_A_BATCH)
+            record = queue.take()
+            if record is not None:
+                yield record
+            elif queue.is_over:
+                return
+            else:
+                while len(self._processes) < min(self._jobs, max(1, len(queue.waiting))):
+                    self._start()
+                self._hand_out(key, queue.waiting)
                 for process, message in self._listen():
-                    self._take(process, message, records, waiting, deaths, first_batch)
-            yield records.pop(number)
+                    self._take(process, message, queue, deaths, first_batch)
 
     def _key(self, source: Source) -> int:
         for key, known in enumerate(self._sources):
@@ -200,8 +207,7 @@ class Workers:
         self,
         process: _Process,
         message: Any,
-        records: dict[int, RunRecord],
-        waiting: deque[Task],
+        queue: RunQueue,
         deaths: Counter[int],
         first_batch: int,
     ) -> None:
@@ -218,7 +224,7 @@ class Workers:
             if not isinstance(record, RunRecord):
                 raise KemuError(f"run {number} cannot be carried out: {record}")
             self._seconds = record.seconds if not self._seconds else 0.9 * self._seconds + 0.1 * record.seconds
-            records[number] = record
+            queue.put(record)
             return
         left, was_ready = process.left, process.is_ready
         self._end(process)
@@ -230,8 +236,8 @@ class Workers:
             if message == SLOW or deaths[task.number] >= MOST_DEATHS:
                 left.popleft()
                 verdict = SLOW if message == SLOW else DIED
-                records[task.number] = RunRecord(task.number, task.strategy, task.plan, verdict, seconds=self._limit_s)
-            waiting.extendleft(reversed(left))
+                queue.put(RunRecord(task.number, task.strategy, task.plan, verdict, seconds=self._limit_s))
+            queue.put_back(left)
         self._start()
 
     def _start(self) -> None:

@@ -39,7 +39,7 @@ class Imitates:
 def campaign(executor: Executor, runs: int = 24, **settings: Any) -> Campaign:
     strategies: Sequence[Strategy] = [Seeds(5), Imitates()]
     return Campaign(
-        loader.loads(RACE), strategies, Settings(seed=5, runs=runs, generation=8, canary=False, **settings), executor
+        loader.loads(RACE), strategies, Settings(seed=5, runs=runs, generation=4, canary=False, **settings), executor
     )
 
 
@@ -64,7 +64,7 @@ def test_the_number_of_workers_does_not_matter(jobs: int, inline: list[Any]) -> 
     assert found(made) == inline
 
 
-@pytest.mark.parametrize("stop", [3, 8, 13])
+@pytest.mark.parametrize("stop", [3, 12, 15])
 def test_a_campaign_that_was_stopped_goes_on(stop: int, inline: list[Any], tmp_path: Path) -> None:
     first = campaign(Inline(), out=tmp_path)
     for record in first.go():
@@ -100,7 +100,7 @@ def test_half_a_line_at_the_end_is_cut_off(inline: list[Any], tmp_path: Path) ->
 
 def test_another_campaign_is_refused(tmp_path: Path) -> None:
     list(campaign(Inline(), runs=1, out=tmp_path).go())
-    other = Settings(seed=6, runs=1, generation=8, out=tmp_path)
+    other = Settings(seed=6, runs=1, generation=4, out=tmp_path)
     with pytest.raises(KemuError, match="its seed differs"):
         Campaign(loader.loads(RACE), [Seeds(5), Imitates()], other, Inline())
 
