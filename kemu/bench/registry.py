@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.bench import calibrations, cliffs, decisions, scheduling, workloads
+from kemu.bench import calibrations, cliffs, decisions, explorations, scheduling, workloads
 from kemu.errors import KemuError
 
 
@@ -92,6 +92,12 @@ BENCHMARKS = {
             "what one changed pod costs the controllers of DaemonSets and budgets, at two sizes of what did not change",
             "kemu.bench.workloads:changed_pod",
             workloads.settings(),
+        ),
+        Benchmark(
+            "explore",
+            "runs of a small race as a worker of kemu explore carries them out: runs for each second of CPU time",
+            "kemu.bench.explorations:explore",
+            explorations.settings(),
         ),
         Benchmark(
             "long",

@@ -222,11 +222,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             raise RuntimeError("a simulation cannot run inside another event loop")
         self._running = True
         hooks = sys.get_asyncgen_hooks()
+        # Whoever makes many runs has disabled the collector, and collects between them.
         gc_was_enabled = gc.isenabled()
-        gc.disable()
-        # Whoever makes many runs freezes what all of them share, and collects between them.
-        freezes = not gc.get_freeze_count()
-        if freezes:
+        if gc_was_enabled:
+            gc.disable()
             gc.freeze()
         asyncio._set_running_loop(self)
         sys.set_asyncgen_hooks(firstiter=None, finalizer=self._finalise_generator)
@@ -243,9 +242,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self._running = False
             sys.set_asyncgen_hooks(*hooks)
             asyncio._set_running_loop(None)
-            if freezes:
-                gc.unfreeze()
             if gc_was_enabled:
+                gc.unfreeze()
                 gc.enable()
 
     def _drop_all(self) -> None:
