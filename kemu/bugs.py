@@ -117,6 +117,12 @@ _BUGS = (
         "#108366, v1.24",
     ),
     Bug(
+        "k8s-125491",
+        SCHEDULER,
+        "A pod that waits in Permit or PreBind is not nominated, so that nobody else knows which node it is about to use.",
+        "KEP-5278, v1.35",
+    ),
+    Bug(
         "k8s-120413",
         SCHEDULER,
         "A pod misses the events of its attempt, if the event before the attempt is forgotten meanwhile.",

@@ -72,6 +72,8 @@ class BindingCycles:
         self._failures = failures
         self._extenders = extenders
         self._expires = "k8s-106361" in handle.policy.toggled
+        self._tells = handle.policy.nomination and "k8s-125491" not in handle.policy.toggled
+        """Where a pod will be bound, before it waits for that."""
         self.under_way: dict[str, QueuedPod] = {}
         """By UID."""
         self._in_pre_bind: dict[str, _PodInPreBind] = {}
@@ -126,7 +128,7 @@ class BindingCycles:
         uid = cycle.pod.uid
         waiting = self._handle.waiting.get(uid)
         plugins, status = _pre_flight(profile, cycle, node)
-        if status is None and self._handle.policy.nomination and (plugins or waiting is not None):
+        if status is None and self._tells and (plugins or waiting is not None):
             await self._reporter.expect(cycle.message, node)
         if waiting is not None:
             if status is None:

@@ -154,7 +154,7 @@ _PIECES = (
         106946,
         "museum/106946-static-pod-takes-the-gap",
         "a pod is bound to a gap that a static pod has taken already, and is rejected",
-        "{pod: web, running: {}}",
+        "{pod: web, never: {rejected: {}}}",
         "a startup taint; by design",
     ),
     Piece(
@@ -234,6 +234,20 @@ _PIECES = (
         "a kubelet that restarts lists its pods from a cache that is behind, and starts one that was deleted",
         "{check: no-name-runs-twice}",
         "`fixes: [k8s-59848]`; open",
+    ),
+    Piece(
+        91601,
+        "museum/91601-lost-node",
+        "the list of nodes has one twice and lacks another, which nobody can use",
+        "{pod: agent, running: {before: 16s}}",
+        "without the old list; fixed in v1.20",
+    ),
+    Piece(
+        125491,
+        "museum/125491-scale-down-during-a-binding",
+        "an autoscaler removes the node to which a pod is about to be bound",
+        "{pod: db, phase: Running}",
+        "`bugs: []`; v1.35 tells, the issue is open",
     ),
 )
 
