@@ -119,7 +119,7 @@ _BUGS = (
     Bug(
         "k8s-125491",
         SCHEDULER,
-        "A pod that waits in Permit or PreBind is not nominated, so that nobody else knows which node it is about to use.",
+        "A pod that waits in Permit or PreBind is not nominated, so that nobody else knows which node it will use.",
         "KEP-5278, v1.35",
     ),
     Bug(
