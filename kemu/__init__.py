@@ -24,10 +24,26 @@ _MODULES = {
     "cluster": "live_clusters",
     "pod": "live_clusters",
     "simulate": "simulations",
+    "Exploration": "explorations",
+    "explore": "explorations",
 }
 """Where each name comes from, in kemu.api."""
 
-__all__ = ["Cluster", "Finding", "Moment", "Pod", "Run", "RunFailed", "Wait", "cluster", "pod", "run", "simulate"]
+__all__ = [
+    "Cluster",
+    "Exploration",
+    "Finding",
+    "Moment",
+    "Pod",
+    "Run",
+    "RunFailed",
+    "Wait",
+    "cluster",
+    "explore",
+    "pod",
+    "run",
+    "simulate",
+]
 
 
 def __getattr__(name: str) -> object:

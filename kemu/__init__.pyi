@@ -1,3 +1,5 @@
+from kemu.api.explorations import Exploration as Exploration
+from kemu.api.explorations import explore as explore
 from kemu.api.live_clusters import Cluster as Cluster
 from kemu.api.live_clusters import cluster as cluster
 from kemu.api.live_clusters import pod as pod

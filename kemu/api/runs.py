@@ -21,6 +21,7 @@ from typing import Any
 
 from kemu.api import reports, scenario_forms, views
 from kemu.checks.history import History
+from kemu.errors import KemuError
 from kemu.exploration import executions
 from kemu.runlog.frames import FILE_NAME, Event, Reader
 from kemu.scenario.expectations import CheckIs
@@ -187,6 +188,17 @@ class Run:
             name, runtime = self.data["scenario"], self.data["runtime"]
             headline = f"{name} {self.verdict} ({runtime}, seed {self.seed}, {self.virtual_s:g} s)"
             raise reports.RunFailed(reports.told(headline, wrong, None if self.variants else self.history))
+
+    def explain(self, failure: str = "", width: int = 100) -> str:
+        """Why it fails: the chain of causes in at most six sentences, and a picture of who told whom what and when,
+        beside a run that passes. ``failure``: a check or expectation; by default the first. Raises KemuError where
+        nothing failed, or the run was on Ray."""
+        from kemu.exploration.explaining import explanations, texts
+
+        if self.data["runtime"] != "sim":
+            raise KemuError("only runs in virtual time can be run again, to be explained")
+        self._single("explanation")
+        return texts.told(explanations.explain(self.scenario, failure), width)
 
     def __str__(self) -> str:
         """What ``kemu run`` prints of it."""

@@ -5,14 +5,17 @@ Role: in front of :mod:`kemu.scenario.loading.loader`, for :mod:`runs` and :mod:
 
 from __future__ import annotations
 
+import dataclasses
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from kemu.runtime.holds import Hold
 from kemu.scenario import catalog
+from kemu.scenario.loading import holds as hold_documents
 from kemu.scenario.loading import loader
 from kemu.scenario.scenarios import Scenario
 
@@ -48,6 +51,15 @@ def load(
     if isinstance(source, str) and "\n" in source:
         return loader.loads(source, f"{name}.yaml", folder, overrides)
     return loader.load(catalog.find(os.fspath(source)), folder, overrides)
+
+
+def with_holds(scenario: Scenario, holds: Sequence[Hold]) -> Scenario:
+    """The same scenario with these holds, which stand in its document, too; as its present seed does."""
+    spec = {**scenario.resolved["spec"], "seed": scenario.seed}
+    spec.pop("holds", None)
+    if holds:
+        spec["holds"] = [hold_documents.as_data(hold) for hold in holds]
+    return dataclasses.replace(scenario, holds=tuple(holds), resolved={**scenario.resolved, "spec": spec})
 
 
 class _Dumper(yaml.SafeDumper):

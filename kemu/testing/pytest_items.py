@@ -22,7 +22,7 @@ from kemu.errors import KemuError, ScenarioError
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 from kemu.scenario.scenarios import Scenario
-from kemu.testing import pytest_plugin, searches, tapes
+from kemu.testing import pytest_plugin, repetitions, tapes
 from kemu.testing.subjects import ProgramSubject, ScenarioSubject, Subject
 
 _MOST_OF_MESSAGE = 24
@@ -47,10 +47,10 @@ class Wanted:
     runtime: str | None = None
     speed: float = 1.0
 
-    def search(self, config: pytest.Config) -> searches.Settings:
+    def search(self, config: pytest.Config) -> repetitions.Settings:
         asked = config.getoption("--kemu-strategy") or self.strategy or ()
         names = asked.split(",") if isinstance(asked, str) else asked
-        return searches.Settings(
+        return repetitions.Settings(
             runs=config.getoption("--kemu-runs") or self.runs,
             strategies=tuple(name.strip() for name in names),
             seed=self.seed or 0,
@@ -152,18 +152,18 @@ def carry_out(item: pytest.Item, subject: Subject, said: Wanted) -> None:
     if tape is not None:
         outcome = subject.play(tape)
         if outcome.key is not None:
-            raise _failed(item, searches.Found(outcome, tape, 0))
+            raise _failed(item, repetitions.Found(outcome, tape, 0))
         return
     settings = said.search(item.config)
-    found = searches.search(subject, shelf_of(item.config), item.nodeid, settings)
-    if isinstance(found, searches.Found):
+    found = repetitions.search(subject, shelf_of(item.config), item.nodeid, settings)
+    if isinstance(found, repetitions.Found):
         raise _failed(item, found)
     if not found.is_judged:
         how_often = f"\nnot judged in any of {settings.runs} runs" if settings.runs > 1 else ""
         raise TestFailed(found.text + how_often)
 
 
-def _failed(item: pytest.Item, found: searches.Found) -> TestFailed:
+def _failed(item: pytest.Item, found: repetitions.Found) -> TestFailed:
     outcome, tape = found.outcome, found.tape
     assert tape.file is not None
     file = _relative(tape.file, item.config)
@@ -177,7 +177,7 @@ def _failed(item: pytest.Item, found: searches.Found) -> TestFailed:
     return failure
 
 
-def _how(found: searches.Found) -> str:
+def _how(found: repetitions.Found) -> str:
     outcome = found.outcome
     how = (
         "failed before: "

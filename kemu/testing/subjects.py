@@ -1,6 +1,6 @@
 """What a test runs: a scenario, or a program in virtual time. One run of either is a seed, settings and who steers it.
 
-Neighbours: :mod:`searches` decides which runs; :mod:`pytest_items` makes subjects of tests.
+Neighbours: :mod:`repetitions` decides which runs; :mod:`pytest_items` makes subjects of tests.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from kemu.api import reports
+from kemu.api import reports, scenario_forms
 from kemu.api.runs import Run, of_execution
 from kemu.api.simulations import Simulation
 from kemu.errors import KemuError
@@ -22,7 +22,7 @@ from kemu.exploration.strategies import registry
 from kemu.runtime.holds import Hold
 from kemu.scenario.scenarios import Scenario
 from kemu.testing import strategies
-from kemu.testing.tapes import Tape, with_holds
+from kemu.testing.tapes import Tape
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class ScenarioSubject:
         self, execution: executions.Execution, failure: Failure | None, text: str, error: Exception | None = None
     ) -> Outcome:
         holds = (*execution.scenario.holds, *execution.deviations)
-        scenario = with_holds(execution.scenario, holds)
+        scenario = scenario_forms.with_holds(execution.scenario, holds)
         key = (failure.id, failure.cause) if failure is not None else _key_of(error)
         return Outcome(scenario.seed, key, text=text, error=error, failure=failure, scenario=scenario, holds=holds)
 

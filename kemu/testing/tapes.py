@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from kemu.api import scenario_forms
 from kemu.errors import KemuError
 from kemu.runtime.holds import Hold
 from kemu.scenario.loading import holds as hold_documents
@@ -50,17 +51,8 @@ class Tape:
 
     def with_only(self, holds: Sequence[Hold]) -> Tape:
         """The same run with these holds in place of its own."""
-        scenario = None if self.scenario is None else with_holds(self.scenario, holds)
+        scenario = None if self.scenario is None else scenario_forms.with_holds(self.scenario, holds)
         return replace(self, scenario=scenario, holds=tuple(holds))
-
-
-def with_holds(scenario: Scenario, holds: Sequence[Hold]) -> Scenario:
-    """The same scenario with these holds and its present seed, in its document too."""
-    spec = {**scenario.resolved["spec"], "seed": scenario.seed}
-    spec.pop("holds", None)
-    if holds:
-        spec["holds"] = [hold_documents.as_data(hold) for hold in holds]
-    return replace(scenario, holds=tuple(holds), resolved={**scenario.resolved, "spec": spec})
 
 
 def read(file: Path) -> Tape:

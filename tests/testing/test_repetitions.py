@@ -10,7 +10,7 @@ import pytest
 
 from kemu.errors import KemuError
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
-from kemu.testing import searches, subjects, tapes
+from kemu.testing import repetitions, subjects, tapes
 from kemu.testing.subjects import Outcome
 from kemu.testing.tapes import Tape
 
@@ -51,29 +51,29 @@ class Toy:
 @pytest.mark.parametrize("needed", [(), (0,), (19,), (3, 11), (2, 3, 4), (0, 5, 10, 15, 19)])
 def test_what_is_shrunk_needs_every_hold_that_is_left(needed: tuple[int, ...], tmp_path: Path) -> None:
     toy = Toy(needed)
-    found = searches.search(toy, tapes.Shelf(tmp_path), TEST, searches.Settings(shrink=True))
-    assert isinstance(found, searches.Found)
+    found = repetitions.search(toy, tapes.Shelf(tmp_path), TEST, repetitions.Settings(shrink=True))
+    assert isinstance(found, repetitions.Found)
     assert found.outcome.holds == tuple(hold(number) for number in needed)
     assert found.executions <= 150
     assert tapes.Shelf(tmp_path).of(TEST)[0].holds == found.outcome.holds
 
 
 def test_the_first_failure_ends_the_search_and_is_the_first_to_run_again(tmp_path: Path) -> None:
-    shelf, settings = tapes.Shelf(tmp_path), searches.Settings(runs=10)
+    shelf, settings = tapes.Shelf(tmp_path), repetitions.Settings(runs=10)
     toy = Toy((), fails_from=4)
-    found = searches.search(toy, shelf, TEST, settings)
-    assert isinstance(found, searches.Found)
+    found = repetitions.search(toy, shelf, TEST, settings)
+    assert isinstance(found, repetitions.Found)
     assert (found.number, len(toy.asked), found.strategy) == (4, 4, "toy")
-    again = searches.search(Toy((), fails_from=99), shelf, TEST, settings)
-    assert isinstance(again, searches.Found)
+    again = repetitions.search(Toy((), fails_from=99), shelf, TEST, settings)
+    assert isinstance(again, repetitions.Found)
     assert (again.number, again.tape.seed) == (0, 7)
 
 
 def test_a_tape_that_no_longer_fails_is_removed(tmp_path: Path) -> None:
     shelf = tapes.Shelf(tmp_path)
-    searches.search(Toy(()), shelf, TEST, searches.Settings())
+    repetitions.search(Toy(()), shelf, TEST, repetitions.Settings())
     assert shelf.has(TEST)
-    assert isinstance(searches.search(Toy((99,)), shelf, TEST, searches.Settings()), Outcome)
+    assert isinstance(repetitions.search(Toy((99,)), shelf, TEST, repetitions.Settings()), Outcome)
     assert not shelf.has(TEST)
 
 
