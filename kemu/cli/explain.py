@@ -72,6 +72,7 @@ def _what(options: argparse.Namespace) -> tuple[Any, Path]:
     """The run to explain, and where its explanation belongs: of a matrix the first variant that fails so."""
     from kemu.cli import run
     from kemu.exploration import executions
+    from kemu.exploration.explaining import siblings
     from kemu.scenario import catalog
     from kemu.scenario.loading import loader
     from kemu.scenario.playing import runner
@@ -88,7 +89,7 @@ def _what(options: argparse.Namespace) -> tuple[Any, Path]:
     if len(made) == 1:
         return made[0][1], options.out
     for number, (_, variant) in enumerate(made):
-        failures = executions.execute(variant).failures
+        failures = siblings.broken(executions.execute(variant))
         if any(options.failure in ("", one.id) for one in failures):
             return variant, options.out / f"variant-{number}"
     raise KemuError(f"{scenario.name}: nothing to explain: no variant fails")

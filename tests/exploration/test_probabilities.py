@@ -56,3 +56,9 @@ def test_a_chart_has_a_column_for_each_instant() -> None:
         "Decided at 2.000 s (from 50% to 100%): scheduler red chose node-1 (event 7)."
     )
     assert charts.summary(Curve(points, None, 50)) == ""
+
+
+def test_a_check_that_is_expected_to_fail_has_a_curve_too() -> None:
+    text = races.TWICE + "  expect: [{check: pod-bound-at-most-once, holds: false}]\n"
+    curve = probabilities.curve(explanations.explain(loader.loads(text)), instants=3, suffixes=3)
+    assert curve.points[-1].probability == 1.0

@@ -211,7 +211,7 @@ def _choose(met: list[Step], found: list[Step], walk: _Walk, room: int) -> list[
             break
         if step not in found and (step.weight < WRITE or not walk.may_matter(step)):
             continue
-        if any(_says_the_same(step, one) for one in chosen):
+        if any(_says_the_same(step, one) or step.text == one.text for one in chosen):
             continue
         chosen = [one for one in chosen if not _says_the_same(one, step)]
         chosen.append(step)
@@ -228,8 +228,8 @@ def _says_the_same(one: Step, other: Step) -> bool:
         if "deleted" in one.what or "removed" in one.what:
             return other.what.startswith(_DELETIONS)
         return "created" in one.what and other.what == "created"
-    if one.what == "victim":
-        return other.what == "preemption"
+    if one.what in ("victim", "attempt unschedulable") and other.what == "preemption":
+        return one.what == "victim" or one.actor == other.actor
     if one.what.startswith("delete by"):
         return other.what.startswith(_DELETIONS) and other.what != one.what
     return one.what == "admitted" and other.what == "running"
@@ -250,7 +250,10 @@ def _decided(step: Step, telling: Telling, walk: _Walk) -> str:
     """With what its actor knew, or did not."""
     unheard = walk.unheard(step)
     if not unheard:
-        return step.text
+        room = telling.room(step)
+        if room is None:
+            return step.text
+        return f"{step.text}, although {room.node} had {amount(room.resource, room.true)} free"
     held = [change for change in unheard if telling.hold_of(step.actor, change.revision) is not None]
     free = telling.free(step)
     who = telling.names.actor(step.actor)

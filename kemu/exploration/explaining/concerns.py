@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from kemu.exploration.executions import Failure
-from kemu.exploration.explaining.steps import OUTCOME, Step
+from kemu.exploration.explaining.steps import OUTCOME, WRITE, Step
 from kemu.exploration.explaining.tellings import Telling, pod_key
 from kemu.scenario.expectations import CheckIs
 
@@ -106,13 +106,23 @@ def anchors(concerns: Concerns, telling: Telling, other: Telling | None) -> list
     for time_ns in concerns.times_ns:
         # The detail rounds to milliseconds.
         near = [
-            step for step in telling.steps if abs(step.at.time_ns - time_ns) <= 500_000 and _is_about(step, concerns)
+            step
+            for step in telling.steps
+            if min(abs(moment.time_ns - time_ns) for moment in (step.at, step.begun)) <= 500_000
+            and _is_about(step, concerns)
         ]
         if near:
             found.append(max(near, key=lambda step: (step.weight, step.pod in concerns.pods, step.at)))
     for revision in concerns.revisions:
         found += [telling.write(change) for change in telling.known.by_revision.get(revision, ())[:1]]
     if found:
+        # What else the finding names has to come from somewhere, too.
+        last = max(step.at for step in found)
+        named = {key for step in found for key in (step.pod, *step.others)}
+        for key in concerns.pods:
+            before = [step for step in telling.of_pod.get(key, ()) if step.at <= last and step.weight >= WRITE]
+            if key not in named and before:
+                found.append(before[-1])
         return list(dict.fromkeys(found))
     if concerns.counter:
         what = _COUNTED[concerns.counter]

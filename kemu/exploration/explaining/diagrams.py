@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from kemu.exploration.explaining.tellings import Telling, pod_key
 
 MOST_ACTORS = 5
 MOST_MARKS = 26
+FOLD_ABOVE = 3
 _BAD = ("rejected", "bind refused", "crashed", "attempt unschedulable")
 _SHOWN_REQUESTS = ("bind", "create", "delete", "evict")
 
@@ -76,10 +78,10 @@ class _Wanted:
 def of(chain: Chain, telling: Telling, other: Telling | None) -> tuple[Diagram, Diagram | None]:
     """The failing run, and the passing one in the same columns."""
     wanted = _wanted(chain, telling)
-    failing = _draw(chain, telling, wanted)
+    failing = _draw(chain, telling, wanted, is_failing=True)
     if other is None:
         return failing, None
-    passing = _draw(chain, other, wanted)
+    passing = _draw(chain, other, wanted, is_failing=False)
     _mark_difference(failing, passing)
     return failing, passing
 
@@ -125,11 +127,11 @@ def _in_order(actors: Sequence[str], telling: Telling) -> tuple[str, ...]:
     return (*ordered, "store") if "store" in actors else tuple(ordered)
 
 
-def _draw(chain: Chain, telling: Telling, wanted: _Wanted) -> Diagram:
+def _draw(chain: Chain, telling: Telling, wanted: _Wanted, *, is_failing: bool) -> Diagram:
     column = {actor: index for index, actor in enumerate(wanted.actors)}
     diagram = Diagram(wanted.actors, tuple(telling.names.column(actor) for actor in wanted.actors))
     told = set(chain.steps)
-    last_of = _last(telling, wanted)
+    last_of = _last(telling, wanted, is_failing)
     server = next((index for actor, index in column.items() if actor.startswith("apiserver/")), None)
     for step in telling.steps:
         where = column.get(step.actor)
@@ -140,6 +142,7 @@ def _draw(chain: Chain, telling: Telling, wanted: _Wanted) -> Diagram:
         bad = step.what in _BAD or (step.change is not None and step.what.endswith("again"))
         mark = Mark(step.at.time_ns, step.at.place, where, step.short, bad, step.at.place, step.sign)
         diagram.marks.append(mark)
+    _fold(diagram)
     revisions = _revisions(telling, wanted)
     kept = {id(flight): index for index, flight in telling.held.items()}
     for flight in telling.recording.flights:
@@ -170,14 +173,15 @@ def _draw(chain: Chain, telling: Telling, wanted: _Wanted) -> Diagram:
     return diagram
 
 
-def _last(telling: Telling, wanted: _Wanted) -> int:
-    """The end of the picture: of the failing run that of the story, of the other one what happens to the same pods."""
-    times = [
-        step.at.time_ns
-        for step in telling.steps
-        if step.pod in wanted.pods and step.actor in wanted.actors and step.weight >= OUTCOME
-    ]
-    return max([*times, wanted.until_ns if wanted.until_ns < 1 << 62 else 0])
+def _last(telling: Telling, wanted: _Wanted, is_failing: bool) -> int:
+    """The end of the picture: that of the story; in the passing run, when the same pods have done all they do."""
+    if is_failing:
+        return wanted.until_ns
+    first: dict[tuple[str, ...], int] = {}
+    for step in telling.steps:
+        if step.pod in wanted.pods and step.actor in wanted.actors and step.weight >= OUTCOME:
+            first.setdefault(step.sign, step.at.time_ns)
+    return max([*first.values(), wanted.until_ns if wanted.until_ns < 1 << 62 else 0])
 
 
 def _is_shown(step: Step, told: set[Step], wanted: _Wanted) -> bool:
@@ -221,6 +225,18 @@ def _text(flight: Flight) -> str:
         verb, _, how = label.what.rpartition("-")
         return f"{'no' if how == 'refused' else 'ok'}: {verb} {thing}"
     return f"{label.what} {thing}"
+
+
+def _fold(diagram: Diagram) -> None:
+    """What an actor does again and again, with nothing else between: the first time, how often more, the last time."""
+    folded: list[Mark] = []
+    for _, group in itertools.groupby(diagram.marks, key=lambda mark: mark.sign):
+        marks = list(group)
+        if len(marks) > FOLD_ABOVE:
+            marks[1].text = f"… {len(marks) - 2} more times"
+            marks = [marks[0], marks[1], marks[-1]]
+        folded += marks
+    diagram.marks = folded
 
 
 def _drop_what_nobody_uses(diagram: Diagram) -> None:

@@ -51,7 +51,7 @@ def explain(scenario: Scenario, failure: str | Callable[[Failure], bool] = "") -
     Raises KemuError where the run does not fail, or not in this way.
     """
     recording = recordings.record(scenario)
-    failures = recording.execution.failures
+    failures = siblings.broken(recording.execution)
     if not failures:
         raise KemuError(f"{scenario.name}: nothing to explain: the verdict is {recording.execution.outcome!r}")
     telling = Telling(recording)

@@ -9,10 +9,12 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kemu.exploration import causes
 from kemu.exploration.executions import Execution, Failure
 from kemu.exploration.explaining import recordings
 from kemu.exploration.explaining.recordings import Recording
 from kemu.runlog.frames import Event
+from kemu.scenario.expectations import CheckIs
 from kemu.scenario.scenarios import Scenario
 
 
@@ -35,15 +37,35 @@ def find(failing: Recording, failure: Failure) -> Sibling | None:
     """The first one that passes; None: there is none."""
     for kind, name, without, scenario in _candidates(failing.scenario):
         recording = recordings.record(scenario)
-        if not is_same_failure(recording.execution, failure):
+        if not _fails_too(recording.execution, failing.execution, failure):
             differs = first_difference(failing.events, recording.events)
             return Sibling(kind, name, without, recording, differs)
     return None
 
 
-def is_same_failure(execution: Execution, failure: Failure) -> bool:
-    """Whether that check or expectation fails there, too, for whatever cause."""
-    return any(one.id == failure.id for one in execution.failures)
+def _fails_too(other: Execution, execution: Execution, failure: Failure) -> bool:
+    """Whether that check or expectation fails in the other run, too, for whatever cause."""
+
+    def is_broken(one: Execution) -> bool:
+        return any(check.id == failure.id and check.holds is False for check in one.judged.checks)
+
+    # An expectation may have the name of its check, and expect it to fail.
+    return is_broken(other) if is_broken(execution) else any(one.id == failure.id for one in other.failures)
+
+
+def broken(execution: Execution) -> tuple[Failure, ...]:
+    """All that fails in a run, then the checks that the scenario expects to fail: they want an explanation, too."""
+    found = execution.failures
+    known = {one.id for one in found}
+    names = causes.Names(execution.scenario.resolved, execution.history)
+    expected = {
+        one.subject.check for one in execution.scenario.expectations if isinstance(one.subject, CheckIs)
+    }  # fmt: skip
+    return found + tuple(
+        Failure(check.id, check.detail, causes.of_check(check.detail, names))
+        for check in execution.judged.checks
+        if check.holds is False and check.id not in known and check.id in expected
+    )
 
 
 def _candidates(scenario: Scenario) -> Iterator[tuple[str, str, str, Scenario]]:

@@ -291,7 +291,7 @@ class Teller:
         kind = KINDS.get(data["what"])
         if kind is None or data["what"] == "crash":
             return None
-        words = {name: _plain(value) for name, value in data.items()}
+        words = {name: self._plain(value) for name, value in data.items()}
         text = kind.begins.format_map(words)
         return Step(at, actor, f"fault {data['what']}", text, str(data["what"]), DECISION, facts=data)
 
@@ -306,6 +306,16 @@ class Teller:
         if actor not in self._ended:
             return None
         return Step(at, actor, "started again", f"{self._names.actor(actor)} started again", "starts again", OUTCOME)
+
+    def _plain(self, value: Any) -> Any:
+        """A parameter of a fault: actors by their names, two sides one by one."""
+        if isinstance(value, list):
+            if value and isinstance(value[0], list):
+                return [self._plain(side) for side in value]
+            return listed(self._names.actor(str(one)) for one in value)
+        if isinstance(value, str):
+            return self._names.actor(value)
+        return f"{value:g}" if isinstance(value, float) else value
 
     # --- helpers -----------------------------------------------------------------------------------------------------
 
@@ -345,9 +355,3 @@ def _why(message: str) -> str:
     """A scheduler's message without what says nothing here."""
     text = message.replace("no new claims to deallocate, ", "").partition(" preemption: ")[0].strip().rstrip(".")
     return f" ({text})" if text else ""
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_plain(side) for side in value] if value and isinstance(value[0], list) else listed(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else value

@@ -22,6 +22,7 @@ _USUAL_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 class Free:
     """How much of a resource a scheduler counted on a node, and how much there was."""
 
+    node: str
     resource: str
     counted: int
     wanted: int
@@ -142,7 +143,26 @@ class Telling:
             room = node.node.allocatable.get(resource, 0)
             believed, left = room - _sum(counted, resource), room - _sum(true, resource)
             if want and left < want <= believed:
-                return Free(resource, believed, want, left)
+                return Free(step.node, resource, believed, want, left)
+        return None
+
+    def room(self, step: Step) -> Free | None:
+        """Where a pod would have fitted that was found unschedulable for want of resources."""
+        pod = self._pod_of(step)
+        message = str(step.facts.get("message", ""))
+        if step.what != "attempt unschedulable" or pod is None or "Insufficient" not in message:
+            return None
+        resource = message.partition("Insufficient ")[2].partition(",")[0].partition(".")[0].strip()
+        wanted = pod.requests.get(resource, 0)
+        for key in self.known.of_key:
+            change = self.known.truth(key, step.begun) if key.startswith(NODES) else None
+            node = change.node if change is not None else None
+            if change is None or node is None or node.taints or node.unschedulable or node.unready:
+                continue
+            there = dict(self.known.on_node("", change.name, step.begun))
+            if all(node.allocatable.get(name, 0) - _sum(there, name) >= most for name, most in pod.requests.items()):
+                left = node.allocatable.get(resource, 0) - _sum(there, resource)
+                return Free(change.name, resource, 0, wanted, left)
         return None
 
     def _assumed(self, step: Step) -> list[Step]:

@@ -12,7 +12,6 @@ from kemu.exploration.explaining.names import at, lasting
 from kemu.exploration.probabilities import Curve
 
 WIDTH = 80
-_TIME = 8
 _LAST = 18
 """Room for what the last actor does."""
 
@@ -62,15 +61,17 @@ def _wrapped(text: str, width: int, number: str = "") -> list[str]:
 def picture(diagram: Diagram, width: int = WIDTH) -> list[str]:
     """Actors as columns, time downward. ``≠`` marks the first difference, ``═`` a message that a hold kept."""
     count = len(diagram.actors)
-    gap = min((width - _TIME - _LAST) // max(count - 1, 1), 34)
-    columns = [_TIME + 2 + index * gap for index in range(count)]
+    lines_of = rows(diagram)
+    left = max([len(_time(row.time_ns)) for row in lines_of], default=0) + 5
+    gap = min((width - left + 2 - _LAST) // max(count - 1, 1), 34)
+    columns = [left + index * gap for index in range(count)]
     lines = [_heading(diagram, columns, gap, width)]
     last = ""
-    for row in rows(diagram):
+    for row in lines_of:
         cells = [" "] * (width + 40)
         for x in columns:
             cells[x] = "│"
-        time = f"{row.time_ns / 1e9:.3f}"
+        time = _time(row.time_ns)
         _put(cells, 2, time if time != last else "")
         last = time
         if row.item.differs and (row.is_departure or not departs(row.item)):
@@ -78,11 +79,19 @@ def picture(diagram: Diagram, width: int = WIDTH) -> list[str]:
         if isinstance(row.item, Mark):
             x = columns[row.item.column]
             cells[x] = "✗" if row.item.is_bad else "●"
-            _put(cells, x + 2, _cut(row.item.text, width - x - 2))
+            text = row.item.text
+            if len(text) > width - x - 2 and len(text) < gap - 3:
+                _put(cells, x - 1 - len(text), text)
+            else:
+                _put(cells, x + 2, _cut(text, width - x - 2))
         else:
             _arrow(cells, row.item, columns, row.is_departure)
         lines.append("".join(cells).rstrip()[:width])
     return lines
+
+
+def _time(time_ns: int) -> str:
+    return f"{time_ns / 1e9:.3f}"
 
 
 def _heading(diagram: Diagram, columns: list[int], gap: int, width: int) -> str:

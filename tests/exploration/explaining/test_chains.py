@@ -8,6 +8,7 @@ from kemu.errors import KemuError
 from kemu.exploration import executions
 from kemu.exploration.explaining import chains, explanations, recordings
 from kemu.exploration.explaining.explanations import Explanation
+from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from tests.exploration.explaining import races
 
@@ -125,3 +126,26 @@ def test_what_does_not_fail_is_not_explained() -> None:
     passing = races.STALE[: races.STALE.index("  holds:")] + races.STALE[races.STALE.index("  expect:") :]
     with pytest.raises(KemuError, match="nothing to explain"):
         explanations.explain(loader.loads(passing))
+
+
+def test_a_check_that_is_expected_to_fail_is_explained_too() -> None:
+    """A scenario that shows a bug holds because the check fails."""
+    text = races.TWICE + "  expect: [{check: pod-bound-at-most-once, holds: false}]\n"
+    explanation = explanations.explain(loader.loads(text))
+    assert explanation.telling.recording.execution.outcome == executions.HOLDS
+    assert explanation.failure.id == "pod-bound-at-most-once"
+    assert texts(explanation)[3] == "Pod web was bound to node-3 again."
+    assert explanation.sibling is not None
+    assert explanation.sibling.kind == "ablation"
+
+
+def test_what_an_unschedulable_pod_does_not_get_although_it_is_there() -> None:
+    """A nomination of a pod that is gone keeps room that nobody uses."""
+    variants = loader.variants(loader.load(catalog.find("museum/102339-deleted-pod-keeps-its-nomination")))
+    explanation = explanations.explain(variants[0][1])
+    found = texts(explanation)
+    assert found[0].startswith("The bug k8s-102339 is there")
+    assert found[1].endswith("although node-1 had 4 CPUs free.")
+    assert found[2] == (
+        "In the passing run the scheduler chose node-1 for newcomer at 40.204 s; here that did not happen."
+    )
