@@ -25,6 +25,7 @@ from kemu.runlog.frames import Event
 from kemu.runtime.env import MILLISECOND_NS
 from kemu.runtime.sim.steering.messages import Message
 from kemu.scenario import catalog
+from kemu.scenario.expectations import CheckIs
 from kemu.scenario.format import documents
 from kemu.scenario.loading import loader
 from kemu.scenario.scenarios import Scenario
@@ -80,7 +81,8 @@ class Case:
         for seed in seeds:
             seen = self.execute(self.scenario, chooser=Uniform(seed))
             if seen.failures:
-                absolute = [found for found in seen.failures if siblings.is_absolute(found)]
+                checks = {one.id for one in self.scenario.expectations if isinstance(one.subject, CheckIs)}
+                absolute = [one for one in seen.failures if siblings.is_absolute(one) or one.id in checks]
                 holds = (*self.scenario.holds, *seen.execution.deviations)
                 return dataclasses.replace(self.scenario, holds=holds), (absolute or list(seen.failures))[0]
         return None

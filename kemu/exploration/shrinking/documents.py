@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kemu.exploration.shrinking.candidates import Data, copied
-from kemu.k8s import core_v1_pb2
 from kemu.objects import quantities
 from kemu.objects.conversion import convert
 from kemu.scenario.format import timing_keys
@@ -136,29 +135,66 @@ def _single_pods(
 
 
 REPLICATED = ("ReplicaSet", "StatefulSet")
+_NUMBERED = (*REPLICATED, "PodDisruptionBudget")
 
 
-def replicated(data: Data) -> list[tuple[Way, int]]:
-    """Where an object states a number of replicas above one."""
-    found: list[tuple[Way, int]] = []
+def numbers(data: Data) -> list[tuple[Way, int]]:
+    """Where a scheduler or an object states a number above one: replicas, the pods that a budget keeps."""
     spec = data["spec"]
-    for index, item in enumerate(spec.get("manifests") or ()):
-        _add_replicas(item, ("spec", "manifests", index), found)
-    for index, item in enumerate(spec.get("events") or ()):
-        for action in ("create", "apply"):
-            _add_replicas(item.get(action), ("spec", "events", index, action), found)
-    stated = [(("spec", "schedulers", index), one) for index, one in enumerate(spec.get("schedulers") or ())]
-    for way, one in (*stated, (("spec", "apiServers"), spec.get("apiServers") or {})):
-        if one.get("replicas", 1) > 1:
-            found.append(((*way, "replicas"), one["replicas"]))
+    found: list[tuple[Way, int]] = []
+
+    def look(item: Any, way: Way, *keys: str) -> None:
+        for key in keys or item:
+            value = item.get(key)
+            if isinstance(value, int) and not isinstance(value, bool) and value > 1:
+                found.append(((*way, key), value))
+
+    for index, scheduler in enumerate(spec.get("schedulers") or ()):
+        look(scheduler, ("spec", "schedulers", index), "replicas")
+    look(spec.get("apiServers") or {}, ("spec", "apiServers"), "replicas")
+    for way in _objects(data):
+        item = at(data, way)
+        if item.get("kind") in _NUMBERED:
+            look(item.get("spec") or {}, (*way, "spec"))
     return found
 
 
-def _add_replicas(item: Any, way: Way, found: list[tuple[Way, int]]) -> None:
-    if isinstance(item, Mapping) and item.get("kind") in REPLICATED:
-        replicas = (item.get("spec") or {}).get("replicas")
-        if isinstance(replicas, int) and replicas > 1:
-            found.append(((*way, "spec", "replicas"), replicas))
+def with_number(data: Data, way: Way, number: int) -> dict[str, Any]:
+    """Another number; an expectation that expects as many as it was expects as many as it is."""
+    before = at(data, way)
+    changed = changed_at(data, way, number)
+    for expectation in changed["spec"].get("expect") or ():
+        for key in ("equals", "atLeast"):
+            if expectation.get(key) == before:
+                expectation[key] = number
+    return changed
+
+
+def _objects(data: Data) -> Iterator[Way]:
+    """Where objects are stated: pods and others, but not the templates of workloads."""
+    spec = data["spec"]
+    for index, item in enumerate(spec.get("manifests") or ()):
+        if isinstance(item, Mapping):
+            yield ("spec", "manifests", index)
+    for index, event in enumerate(spec.get("events") or ()):
+        for action in ("create", "apply"):
+            if isinstance(event.get(action), Mapping):
+                yield ("spec", "events", index, action)
+
+
+def with_equal_pods(data: Data) -> dict[str, Any] | None:
+    """Every container asks for as much as the least one does; None where that is so."""
+    changed = copied(data)
+    requests = _requests(changed)
+    is_other = False
+    for resource in _SCARCE:
+        asked = [str(request[resource]) for request in requests if resource in request]
+        least = min(asked, key=quantities.milli, default="")
+        for request in requests:
+            if resource in request and request[resource] != least:
+                request[resource] = least
+                is_other = True
+    return changed if is_other else None
 
 
 # Nodes
@@ -202,17 +238,17 @@ def with_fewer_nodes(data: Data, count: int) -> dict[str, Any] | None:
 _SCARCE = ("cpu", "memory")
 
 
-def with_room_for(data: Data, scenario: Scenario, count: int) -> dict[str, Any] | None:
+def with_room_for(data: Data, count: int) -> dict[str, Any] | None:
     """No node has room for more than so many of the largest pods; None where that is so."""
-    largest = _largest_requests(scenario)
+    largest = _largest_requests(data)
     changed = copied(data)
     is_less = False
     for node in changed["spec"].get("nodes") or ():
         stated = node.get("allocatable")
-        for resource, (units, text) in largest.items():
+        for resource, text in largest.items():
             if not isinstance(stated, dict) or resource not in stated or "capacity" in node:
                 continue
-            if quantities.milli(str(stated[resource])) > units * count:
+            if quantities.milli(str(stated[resource])) > quantities.milli(text) * count:
                 stated[resource] = _times(text, count)
                 is_less = True
     return changed if is_less else None
@@ -227,23 +263,28 @@ def _times(text: str, count: int) -> str:
     return str(number // 1000) if unit == "m" and number % 1000 == 0 else f"{number}{unit}"
 
 
-def _largest_requests(scenario: Scenario) -> dict[str, tuple[int, str]]:
+def _largest_requests(data: Data) -> dict[str, str]:
     """Of one container, by resource."""
-    pods = [
-        *(manifest.message for manifest in scenario.setup),
-        *(event.object for event in scenario.events if event.object is not None),
-        *(workload.template for workload in scenario.workloads if workload.template is not None),
+    asked = _requests(data)
+    found = {}
+    for resource in _SCARCE:
+        amounts = [str(request[resource]) for request in asked if resource in request]
+        if amounts:
+            found[resource] = max(amounts, key=quantities.milli)
+    return found
+
+
+def _requests(data: Data) -> list[dict[str, Any]]:
+    """Of all containers of pods that the scenario states."""
+    pods = [at(data, way) for way in _objects(data)]
+    pods += [workload["pods"] for workload in data["spec"].get("workloads") or () if "pods" in workload]
+    return [
+        container["resources"]["requests"]
+        for pod in pods
+        if pod.get("kind", "Pod") == "Pod"
+        for container in (pod.get("spec") or {}).get("containers") or ()
+        if (container.get("resources") or {}).get("requests")
     ]
-    largest: dict[str, tuple[int, str]] = {}
-    for pod in pods:
-        if not isinstance(pod, core_v1_pb2.Pod):
-            continue
-        for container in pod.spec.containers:
-            for resource in _SCARCE:
-                text = container.resources.requests[resource].string if resource in container.resources.requests else ""
-                if text and quantities.milli(text) > largest.get(resource, (0, ""))[0]:
-                    largest[resource] = (quantities.milli(text), text)
-    return largest
 
 
 # Settings
@@ -263,11 +304,8 @@ def settings(data: Data) -> list[Way]:
     for index, item in enumerate(spec.get("workloads") or ()):
         found += [("spec", "workloads", index, key) for key in item if key in ("life", "usage", "replaceFinished")]
         found += _of_object(item.get("pods"), ("spec", "workloads", index, "pods"))
-    for index, item in enumerate(spec.get("manifests") or ()):
-        found += _of_object(item, ("spec", "manifests", index))
-    for index, item in enumerate(spec.get("events") or ()):
-        for action in ("create", "apply"):
-            found += _of_object(item.get(action), ("spec", "events", index, action))
+    for way in _objects(data):
+        found += _of_object(at(data, way), way)
     return found
 
 

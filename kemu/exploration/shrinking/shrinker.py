@@ -151,7 +151,7 @@ class _Shrinker:
             self._faults()
             self._pods(is_coarse=number == 0)
             self._nodes()
-            self._room()
+            self._sizes()
             self._pods_and_room()
             self._schedulers()
             self._settings()
@@ -197,17 +197,14 @@ class _Shrinker:
             return
         changed = copied(data)
         changed["spec"].pop("expect")
-        if siblings.is_absolute(failure):
-            self._take_data(changed)
-            return
-        for item, expectation in zip(expected, self.best.scenario.expectations, strict=True):
-            if expectation.id != failure.id:
-                continue
+        failing = [index for index, one in enumerate(self.best.scenario.expectations) if one.id == failure.id]
+        if failing:
+            expectation = self.best.scenario.expectations[failing[0]]
             subject = expectation.subject
             if isinstance(subject, CheckIs) and subject.holds and self._becomes_check(changed, subject.check):
                 return
-            changed["spec"]["expect"] = [{"id": expectation.id, **copied(item)}]
-            self._take_data(changed)
+            changed["spec"]["expect"] = [{"id": expectation.id, **copied(expected[failing[0]])}]
+        self._take_data(changed)
 
     def _becomes_check(self, changed: Data, check: str) -> bool:
         candidate = self._loading.candidate(changed, self.best.holds)
@@ -225,6 +222,7 @@ class _Shrinker:
         self._duration()
         if self.best.holds:
             self._take([self.best.with_holds(())])
+        self._tiny()
         self._coarsely()
         if self.best.holds:
             self._hold_list(most_bisected=4)
@@ -235,10 +233,36 @@ class _Shrinker:
             if section in self.best.spec:
                 self._take_data(documents.without(self.best.data, [("spec", section)]))
         self._take_data(*(documents.with_fewer_nodes(self.best.data, count) for count in (1, 2)))
-        self._room()
+        self._sizes()
+        self._numbers()
 
-    def _room(self) -> None:
-        self._take_data(*(documents.with_room_for(self.best.data, self.best.scenario, count) for count in (1, 2, 3)))
+    def _tiny(self) -> None:
+        """Few pods on few nodes with little room: what no part of a large scenario comes to by itself."""
+        best = self.best
+        if sum(documents.planned(best.scenario).values()) <= _FEW and len(best.scenario.nodes) <= _FEW:
+            return
+        for pods, nodes, room in ((1, 1, 1), (2, 1, 1), (3, 1, 1), (3, 1, 2), (3, 2, 1)):
+            data = documents.with_fewer_nodes(best.data, nodes) or best.data
+            data = documents.with_room_for(data, room) or data
+            for index in range(len(data["spec"].get("workloads") or ())):
+                data = documents.with_count(data, index, pods)
+            if self._take_data(data):
+                return
+
+    def _sizes(self) -> None:
+        """All pods as large as the smallest; then little room, which may be enough before."""
+        best = self.best
+        equal = documents.with_equal_pods(best.data)
+        rooms = (1, 2, 3)
+        changed = [] if equal is None else [documents.with_room_for(equal, room) for room in rooms]
+        changed += [equal, *(documents.with_room_for(best.data, room) for room in rooms)]
+        self._take_data(*changed)
+
+    def _numbers(self) -> None:
+        """Fewer replicas, and what else an object states as a number."""
+        for way, count in documents.numbers(self.best.data):
+            fewer = [number for number in sorted({1, 2, 3, count // 2}) if 0 < number < count]
+            self._take_data(*(documents.with_number(self.best.data, way, number) for number in fewer))
 
     def _duration(self) -> None:
         if self._keeps_plot:
@@ -264,7 +288,7 @@ class _Shrinker:
         for item in found:
             rest = documents.keeping(data, [other for other in found if other != item], *documents.PODS)
             for count in (1, 2):
-                less = documents.with_room_for(rest, best.scenario, count)
+                less = documents.with_room_for(rest, count)
                 smaller.append(None if less is None else self._loading.candidate(less, best.holds))
         self._take(smaller)
 
@@ -292,7 +316,7 @@ class _Shrinker:
 
         if free:
             self._minimise(free, made, finest=max(1, len(free) // 8) if is_coarse else 1)
-        self._replicas()
+        self._numbers()
 
     def _count(self, index: int, name: str) -> None:
         """Fewer pods of a workload: by halves, for what remains is tried one by one."""
@@ -304,11 +328,6 @@ class _Shrinker:
             count //= 2
             if not self._take_data(documents.with_count(self.best.data, index, count)):
                 return
-
-    def _replicas(self) -> None:
-        for way, count in documents.replicated(self.best.data):
-            fewer = sorted({1, 2, 3, count // 2} - {0})
-            self._take_data(*(documents.changed_at(self.best.data, way, number) for number in fewer if number < count))
 
     def _nodes(self) -> None:
         single = documents.with_single_nodes(self.best.data)
@@ -393,8 +412,8 @@ class _Shrinker:
                 others = [other for other in found if other != item]
                 if item not in fixed and len(others) >= least:
                     yield made(documents.keeping(data, others, *sections))
-        for way, count in documents.replicated(data):
-            yield made(documents.changed_at(data, way, count - 1))
+        for way, count in documents.numbers(data):
+            yield made(documents.with_number(data, way, count - 1))
         for way in documents.settings(data):
             yield made(documents.without(data, [way]))
             for part in documents.inside(data, way):
