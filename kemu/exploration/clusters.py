@@ -18,9 +18,11 @@ class Cluster:
     check: str
     cause: str
     first: RunRecord
-    """The first run that failed so: what is shrunk and shown."""
+    """The first run that failed so: what is shown."""
     failure: Failure
     """Of the first run."""
+    cheapest: RunRecord
+    """The run with the fewest holds, the first of several: what is shrunk."""
     runs: list[int] = field(default_factory=list)
     strategies: dict[str, int] = field(default_factory=dict)
     """How many of these runs each strategy found."""
@@ -41,9 +43,11 @@ class Clusters:
             cluster = self._by_key.get(key)
             if cluster is None:
                 number = self._causes[failure.id] = self._causes.get(failure.id, 0) + 1
-                cluster = Cluster(f"{failure.id}-{number}", failure.id, failure.cause, record, failure)
+                cluster = Cluster(f"{failure.id}-{number}", failure.id, failure.cause, record, failure, record)
                 self._by_key[key] = cluster
                 born.append(cluster)
+            elif len(record.holds) < len(cluster.cheapest.holds):
+                cluster.cheapest = record
             cluster.runs.append(record.number)
             cluster.strategies[record.strategy] = cluster.strategies.get(record.strategy, 0) + 1
         return born

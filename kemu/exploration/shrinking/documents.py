@@ -100,7 +100,7 @@ def with_single_pods(data: Data, scenario: Scenario, holder: Mapping[str, Any] |
     events = list(spec.get("events") or [])
     for workload in single:
         events += _single_pods(workload, written[workload.name], scenario, is_named=workload.name == named)
-    spec["events"] = events
+    spec["events"] = sorted(events, key=lambda event: duration_ns(event.get("at", 0)))
     names = {workload.name for workload in single}
     spec["workloads"] = [item for item in spec["workloads"] if item["name"] not in names]
     if not spec["workloads"]:
@@ -414,6 +414,12 @@ def distributions(data: Data) -> list[Way]:
         if section in data["spec"]:
             search(data["spec"][section], ("spec", section))
     return found
+
+
+def without_chance(data: Data) -> dict[str, Any] | None:
+    """Without all random times of the cluster; None where there are none."""
+    ways = [way for way in distributions(data) if way[:2] == ("spec", "timing")]
+    return without(data, sorted({way[:3] for way in ways})) if ways else None
 
 
 def with_single_times(data: Data) -> dict[str, Any] | None:

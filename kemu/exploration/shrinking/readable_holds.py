@@ -100,6 +100,16 @@ def round_times(hold: Hold) -> list[int]:
     return list(ROUND_NS)
 
 
+def rounder_times(hold: Hold) -> list[int]:
+    """Times about as long as the hold's, the fewest digits first."""
+    digits = len(str(hold.for_ns))
+    found = []
+    for kept in (2, 3):
+        step = 10 ** max(0, digits - kept)
+        found += [-(-hold.for_ns // step) * step, hold.for_ns // step * step]
+    return [time_ns for time_ns in dict.fromkeys(found) if time_ns not in (0, hold.for_ns)]
+
+
 def merged(found: Sequence[Hold], events: Sequence[Event]) -> Iterator[list[Hold]]:
     """The holds with two of one link as one: the first message, kept until the second would have been let go."""
     spans = [kept_ns(events, index) for index in range(len(found))]

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from kemu.errors import KemuError
 from kemu.exploration import executions, workers
 from kemu.exploration.executions import Failure
-from kemu.exploration.shrinking import documents, readable_holds, siblings, subsets, texts, trials
+from kemu.exploration.shrinking import documents, freezing, readable_holds, siblings, subsets, texts, trials
 from kemu.exploration.shrinking.candidates import Candidate, Data, Loading, copied
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.runtime.holds import Hold
@@ -31,7 +31,8 @@ T = TypeVar("T")
 
 MOST_EXECUTIONS = 200
 MOST_S = 60.0
-_MOST_ROUNDS = 6
+_DEEPEST = 4
+"""So deep within a setting its parts are tried."""
 _FEW = 6
 """Of so many parts, pairs are tried."""
 
@@ -146,21 +147,36 @@ class _Shrinker:
         self.trials.twin = siblings.twin(self.best, self.trials, self._loading)
         self._keeps_plot = self.trials.twin is None and not siblings.is_absolute(self.trials.failure)
         self._quickly()
-        for number in range(_MOST_ROUNDS):
+        self._round(is_coarse=True)
+        if len(documents.items(self.best.data, *documents.PODS)) > _FEW or len(self.best.holds) > _FEW:
+            self._round(is_coarse=False)
+        self._take_data(documents.with_single_nodes(self.best.data))
+        before = None
+        while self.best.key != before:
             before = self.best.key
-            self._faults()
-            self._pods(is_coarse=number == 0)
-            self._nodes()
-            self._sizes()
+            self._sweep()
             self._pods_and_room()
-            self._schedulers()
-            self._settings()
-            self._hold_list()
             self._readable()
-            if self.best.key == before:
-                break
-        while self._take(self._removals()) is not None:
-            pass
+
+    def _round(self, *, is_coarse: bool) -> None:
+        self._faults()
+        self._pods(is_coarse=is_coarse)
+        self._nodes()
+        self._sizes()
+        self._pods_and_room()
+        self._schedulers()
+        self._settings()
+        self._hold_list()
+        self._readable()
+
+    def _sweep(self) -> None:
+        """Takes single parts away until none can go any more."""
+        start, is_clean = 0, False
+        while not is_clean:
+            is_clean = start == 0
+            while (found := self._take(list(self._removals())[start:])) is not None:
+                start, is_clean = start + found, False
+            start = 0
 
     # Steps
 
@@ -360,35 +376,48 @@ class _Shrinker:
         single = documents.with_single_times(self.best.data)
         if single is not None:
             self._take_data(single)
-        self._leave_out(documents.settings(self.best.data))
+        self._freeze()
+        self._take_data(documents.without_chance(self.best.data))
+        ways = documents.settings(self.best.data)
+        for _ in range(_DEEPEST):
+            ways = [part for way in self._leave_out(ways) for part in documents.inside(self.best.data, way)]
         for way in documents.distributions(self.best.data):
             value = documents.at(self.best.data, way)
             self._take_data(*(documents.changed_at(self.best.data, way, one) for one in documents.constants(value)))
         self._duration()
 
-    def _leave_out(self, ways: list[documents.Way]) -> None:
+    def _freeze(self) -> None:
+        """Latencies left to chance become holds, if the failure needs any of them."""
+        ways = freezing.drawn(self.best.data)
         if not ways:
             return
-        data, holds = self.best.data, self.best.holds
+        plain = self.best.data
+        for way in ways:
+            plain = documents.changed_at(plain, way, documents.constants(documents.at(plain, way))[0])
+        if self._take_data(plain):
+            return
+        messages = self.trials.messages(self.best, freezing.Still())
+        data, holds = freezing.frozen(self.best.data, ways, messages)
+        self._take([self._loading.candidate(data, [*self.best.holds, *holds])])
 
-        def made(needed: Sequence[documents.Way]) -> Candidate | None:
-            left_out = [way for way in ways if way not in needed]
-            return self._loading.candidate(documents.without(data, left_out), holds)
-
-        def first(lists: list[list[documents.Way]]) -> int | None:
-            return self._take(made(each) for each in lists)
-
-        kept = subsets.minimal(ways, first)
-        for way in reversed(kept):
-            self._leave_out_parts(way)
-
-    def _leave_out_parts(self, way: documents.Way) -> None:
-        try:
-            parts = documents.inside(self.best.data, way)
-        except (LookupError, TypeError):
-            return  # an index moved, as something before it went
-        if parts:
-            self._leave_out(parts)
+    def _leave_out(self, ways: list[documents.Way]) -> list[documents.Way]:
+        """All of them, or one kind after the other; returns what stays."""
+        if not ways or self._take_data(documents.without(self.best.data, ways)):
+            return []
+        kinds: dict[documents.Way, list[documents.Way]] = {}
+        for way in ways:
+            kinds.setdefault(tuple(step for step in way if isinstance(step, str)), []).append(way)
+        # Within a kind, what goes changes no index of another.
+        left = list(kinds.values()) if len(kinds) > 1 else []
+        kept = [] if left else ways
+        while left:
+            found = self._take(
+                self._loading.candidate(documents.without(self.best.data, each), self.best.holds) for each in left
+            )
+            gone = len(left) if found is None else found
+            kept += [way for each in left[:gone] for way in each]
+            left = left[gone + 1 :]
+        return kept
 
     def _hold_list(self, **options: int) -> None:
         if not self.best.holds:
@@ -433,19 +462,23 @@ class _Shrinker:
                 events = self._events()
                 found = readable_holds.by_events(hold, index, events, _latency_ns(self.best.scenario))
                 if self._take(self._with_hold(index, other) for other in found) is None:
-                    self._round(index, hold)
+                    self._shorten(index, hold)
             index += 1
         if len(self.best.holds) > 1:
             self._take(self.best.with_holds(each) for each in readable_holds.merged(self.best.holds, self._events()))
 
-    def _round(self, index: int, hold: Hold) -> None:
+    def _shorten(self, index: int, hold: Hold) -> None:
+        """The shortest round time, or one that is about as long."""
         times = readable_holds.round_times(hold)
-        subsets.least(
-            len(times),
-            lambda asked: self._take(
-                self._with_hold(index, dataclasses.replace(hold, for_ns=times[at])) for at in asked
-            ),
-        )
+        if len(str(hold.for_ns).rstrip("0")) <= 2:
+            return
+        before = self.best.key
+        subsets.least(len(times), lambda asked: self._take(self._lasting(index, hold, times[at]) for at in asked))
+        if self.best.key == before:
+            self._take(self._lasting(index, hold, time_ns) for time_ns in readable_holds.rounder_times(hold))
+
+    def _lasting(self, index: int, hold: Hold, for_ns: int) -> Candidate:
+        return self._with_hold(index, dataclasses.replace(hold, for_ns=for_ns))
 
     def _with_hold(self, index: int, hold: Hold) -> Candidate:
         return self.best.with_holds([hold if at == index else other for at, other in enumerate(self.best.holds)])

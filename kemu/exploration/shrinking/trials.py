@@ -21,6 +21,9 @@ from kemu.exploration.runs import Task
 from kemu.exploration.shrinking.candidates import Candidate
 from kemu.exploration.sources import Source
 from kemu.runlog.frames import Event
+from kemu.runtime.holds import Label
+from kemu.runtime.sim.steering.choosers import Chooser
+from kemu.runtime.sim.steering.messages import Message
 from kemu.scenario.scenarios import Scenario
 
 Failures = tuple[Failure, ...]
@@ -35,11 +38,14 @@ class Seen(Protocol):
     @property
     def events(self) -> list[Event]: ...
 
+    @property
+    def messages(self) -> list[tuple[Message, tuple[Label, ...]]]: ...
+
 
 class Execute(Protocol):
     """:func:`kemu.exploration.executions.execute`, or what stands in for it."""
 
-    def __call__(self, scenario: Scenario, *, keep_log: bool = False) -> Seen: ...
+    def __call__(self, scenario: Scenario, *, keep_log: bool = False, chooser: Chooser | None = None) -> Seen: ...
 
 
 class Runner(Protocol):
@@ -129,6 +135,8 @@ class Trials:
         self._began = time.monotonic()
         self._known: dict[object, Failures] = {}
         self._counted: set[object] = set()
+        self._logs: dict[object, list[Event]] = {}
+        """The last."""
 
     @property
     def spent_s(self) -> float:
@@ -161,8 +169,15 @@ class Trials:
 
     def log(self, candidate: Candidate) -> list[Event]:
         """The run log of a candidate."""
+        if candidate.key not in self._logs:
+            self._spend()
+            self._logs = {candidate.key: self.execute(candidate.scenario, keep_log=True).events}
+        return self._logs[candidate.key]
+
+    def messages(self, candidate: Candidate, still: Chooser) -> list[tuple[Message, tuple[Label, ...]]]:
+        """All of a candidate, under a chooser that delays none."""
         self._spend()
-        return self.execute(candidate.scenario, keep_log=True).events
+        return self.execute(candidate.scenario, chooser=still).messages
 
     def detail(self, candidate: Candidate) -> str:
         """What the failure says of a candidate that has run."""
