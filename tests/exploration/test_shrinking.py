@@ -202,3 +202,34 @@ def test_the_text_says_what_the_data_does() -> None:
     }
     (found,) = documents.parse(texts.text(words), "text.yaml")
     assert found.data == words
+
+
+BY_CHANCE = """
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: by-chance}
+spec:
+  duration: 30s
+  timing: realistic
+  nodes: [{name: node-1, allocatable: {cpu: "1", memory: 16Gi, pods: "110"}}]
+  schedulers: [{name: red}, {name: blue}]
+  events:
+    - {at: 5s, create: {apiVersion: v1, kind: Pod, metadata: {name: red-pod},
+       spec: {schedulerName: red, containers: [{name: main, resources: {requests: {cpu: "1"}}}]}}}
+    - {at: 5.010s, create: {apiVersion: v1, kind: Pod, metadata: {name: blue-pod},
+       spec: {schedulerName: blue, containers: [{name: main, resources: {requests: {cpu: "1"}}}]}}}
+  expect:
+    - {id: nobody-is-rejected, counter: admissions_rejected, equals: 0}
+"""
+
+
+def test_latencies_left_to_chance_become_holds() -> None:
+    plain = loader.loads(BY_CHANCE)
+    seeds = (dataclasses.replace(plain, seed=seed) for seed in range(40))
+    scenario = next(each for each in seeds if executions.execute(each).failures)
+    (failure,) = executions.execute(scenario).failures
+    shrunk = shrinker.shrink(scenario, failure)
+    assert "timing" not in shrunk.scenario.resolved["spec"]
+    assert 1 <= shrunk.holds <= 3
+    assert shrunk.pods == 2
+    assert executions.execute(dataclasses.replace(shrunk.scenario, holds=())).outcome == executions.HOLDS
