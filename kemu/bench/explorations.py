@@ -10,8 +10,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from kemu.exploration import runs, worker
+from kemu.exploration import runs
 from kemu.exploration.plans import ChooserSpec, Plan
+from kemu.exploration.processes import worker
 from kemu.exploration.runs import Task
 from kemu.exploration.sources import Source
 from kemu.runtime import random_streams

@@ -5,7 +5,7 @@ plans          what a strategy decides about a run; ``strategies`` are the ways 
 campaigns      runs as strategies plan them, in generations; ``results`` is what is kept of each, ``files`` on disk
 clusters       the failures of a campaign by check and cause; ``coverage``: what its runs have shown
 canaries       a planted bug that every campaign must find
-workers        processes that carry out runs; ``worker`` is one, ``runs`` what it does, ``sources`` the scenario it has
-rays           the same on a Ray cluster; ``queues`` keeps tasks and records in order for both
+workers        processes that carry out runs, and ``processes`` what is in them
+runs           carries out one planned run; ``sources`` has the scenario
 shrinking      from a failing run to a scenario that fits on one screen
 """

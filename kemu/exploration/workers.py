@@ -8,7 +8,7 @@ Records come in the order of the tasks, whoever had them first, so nobody can te
 that dies is replaced, and what it had not finished is run again; a run with which a worker died twice is recorded as
 ``died``. A run that takes longer than its limit of real time is ended with its worker and recorded as ``slow``.
 
-Neighbours: :mod:`worker` is the process; :mod:`kemu.exploration.rays` does the same on a Ray cluster.
+Neighbours: :mod:`processes.worker` is the process; :mod:`processes.rays` does the same on a Ray cluster.
 """
 
 from __future__ import annotations
@@ -27,15 +27,13 @@ from types import TracebackType
 from typing import IO, Any, Protocol, Self
 
 from kemu.errors import KemuError
-from kemu.exploration import runs, worker
-from kemu.exploration.queues import RunQueue
+from kemu.exploration import runs
+from kemu.exploration.processes import worker
+from kemu.exploration.processes.queues import LIMIT_S, START_LIMIT_S, RunQueue
 from kemu.exploration.results import DIED, SLOW, RunRecord
 from kemu.exploration.runs import Task
 from kemu.exploration.sources import Source
 
-LIMIT_S = 60.0
-"""Of real time for one run."""
-START_LIMIT_S = 120.0
 BATCH_S = 0.25
 MOST_IN_A_BATCH = 64
 MOST_DEATHS = 2
@@ -76,7 +74,7 @@ class _Process:
         self.number = number
         path = os.pathsep.join(filter(None, sys.path))
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "kemu.exploration.worker"],
+            [sys.executable, "-m", "kemu.exploration.processes.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": path},

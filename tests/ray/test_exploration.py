@@ -9,7 +9,7 @@ import pytest
 
 from kemu.exploration.campaigns import Campaign, Settings
 from kemu.exploration.plans import Plan
-from kemu.exploration.rays import RayWorkers
+from kemu.exploration.processes.rays import RayWorkers
 from kemu.exploration.runs import Task
 from kemu.exploration.sources import Source
 from kemu.exploration.strategies.seeds import Seeds

@@ -9,6 +9,11 @@ from collections.abc import Iterable, Iterator
 from kemu.exploration.results import RunRecord
 from kemu.exploration.runs import Task
 
+LIMIT_S = 60.0
+"""Of real time for one run, unless somebody sets another limit."""
+START_LIMIT_S = 120.0
+"""For a process to start."""
+
 
 class RunQueue:
     """Of one call of an executor."""

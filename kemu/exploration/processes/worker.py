@@ -1,7 +1,7 @@
 """The process of a worker: reads batches of tasks from its standard input, and writes each record when it has it.
 
-Started by :mod:`kemu.exploration.workers` as ``python -m kemu.exploration.worker``. Messages are pickles behind their
-length. What user code prints goes to standard error.
+Started by :mod:`kemu.exploration.workers`. Messages are pickles behind their length. What user code prints goes to
+standard error.
 """
 
 from __future__ import annotations

@@ -16,12 +16,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from kemu.errors import KemuError
-from kemu.exploration import worker
-from kemu.exploration.queues import RunQueue
+from kemu.exploration.processes import worker
+from kemu.exploration.processes.queues import LIMIT_S, START_LIMIT_S, RunQueue
 from kemu.exploration.results import DIED, SLOW, RunRecord
 from kemu.exploration.runs import Task
 from kemu.exploration.sources import Source
-from kemu.exploration.workers import LIMIT_S, START_LIMIT_S
 from kemu.runtime.ray.tasks import RayTasks, TaskLost
 
 BATCH_S = 1.2
@@ -84,7 +83,9 @@ class RayWorkers:
         return time.monotonic() + START_LIMIT_S + AHEAD * runs * self._limit_s
 
     def _submit(self, source: Source, batch: list[Task]) -> Any:
-        return self._tasks.submit("kemu.exploration.rays:carry_out", pickle.dumps((source, batch, self._limit_s)))
+        return self._tasks.submit(
+            "kemu.exploration.processes.rays:carry_out", pickle.dumps((source, batch, self._limit_s))
+        )
 
     def _listen(self, queue: RunQueue, under_way: dict[Any, _Batch], alone: set[int], deaths: Counter[int]) -> None:
         first = min(batch.deadline_s for batch in under_way.values())
