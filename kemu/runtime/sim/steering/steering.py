@@ -21,6 +21,9 @@ Log = Callable[[str, str, Mapping[str, Any]], None]
 """Takes actor, kind and data of an event of the run log."""
 
 
+_MESSAGES = (bytes, Status, ClientEnd)
+
+
 class _Sent:
     """A message, or what travels with messages (ends of streams, windows), on its way."""
 
@@ -99,6 +102,10 @@ class Steering:
         self.sent: list[Message] = []
         """All messages between actors so far, if there is a chooser: in the order in which they were sent."""
         self._attentive: Attentive | None = None
+        self._begun: Chooser | None = None
+        """The chooser, once it has chosen."""
+        self._uses_lanes = False
+        """Something can keep or move messages. Otherwise their times alone keep them in their order."""
         self._in_flight: dict[Message, tuple[End, _Sent, int]] = {}
         """For an attentive chooser: with the time at which each would usually arrive."""
         self._newest_reader = Reader()
@@ -115,6 +122,7 @@ class Steering:
     def use(self, holds: Sequence[Hold]) -> None:
         """Replace the holds; only before any message that they name was sent."""
         self.holds = tuple(holds)
+        self._uses_lanes = self._attentive is not None or any(hold.until is not None for hold in holds)
         self._by_link = {}
         for index, hold in enumerate(self.holds):
             self._by_link.setdefault((hold.message.source, hold.message.target), _OfLink()).add(index, hold.message)
@@ -133,7 +141,7 @@ class Steering:
     def carry(self, end: End, deliver: Deliver, payload: Any, when_ns: int) -> None:
         """Have it delivered at that time of the loop, or later."""
         message = self._message(end, payload)
-        held: list[int] = []
+        held: Sequence[int] = ()
         chosen_ns = 0
         if message is not None:
             message.due_ns = max(when_ns - self._master.origin_ns, 0)
@@ -145,6 +153,9 @@ class Steering:
                 when_ns += sum(self.holds[index].for_ns for index in held if self.holds[index].until is None)
         usual_ns = when_ns
         when_ns = end.last_ns = max(usual_ns + chosen_ns, end.last_ns)
+        if not (self._uses_lanes or held or end in self._lanes):
+            self._loop.post(when_ns, _deliver, (self._master, deliver, payload, message))
+            return
         sent = _Sent(deliver, payload, when_ns, message)
         if message is not None and self._attentive is not None:
             self._in_flight[message] = (end, sent, usual_ns)
@@ -158,7 +169,7 @@ class Steering:
 
     def _message(self, end: End, payload: Any) -> Message | None:
         """None for what travels with messages, and between an actor and itself."""
-        if not isinstance(payload, bytes | Status | ClientEnd):
+        if not isinstance(payload, _MESSAGES):
             return None
         key = source, target = ends_of(end)
         number = self._numbers[key] = self._numbers.get(key, 0) + 1
@@ -195,9 +206,12 @@ class Steering:
     # Attentive choosers
 
     def _chosen_ns(self, chooser: Chooser, message: Message) -> int:
-        if self._attentive is None and isinstance(chooser, Attentive):
-            self._attentive = chooser
-            chooser.begin(self)
+        if self._begun is not chooser:
+            self._begun = chooser
+            if isinstance(chooser, Attentive):
+                self._attentive = chooser
+                self._uses_lanes = True
+                chooser.begin(self)
         return chooser.delay_ns(message)
 
     def now_ns(self) -> int:
@@ -303,6 +317,13 @@ class Steering:
                 pattern = MessagePattern(message.source, message.target, label, count)
                 found.append(Hold(pattern, None, message.delay_ns))
         return found
+
+
+def _deliver(master: MasterClock, deliver: Deliver, payload: Any, message: Message | None) -> None:
+    """What needs no lane."""
+    if message is not None:
+        message.arrived_ns = master.now_ns()
+    deliver(payload)
 
 
 def ends_of(end: End) -> tuple[str, str]:
