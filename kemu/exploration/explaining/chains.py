@@ -14,7 +14,7 @@ from kemu import bugs, safeguards
 from kemu.exploration.executions import BROKEN, Failure
 from kemu.exploration.explaining import concerns as concerning
 from kemu.exploration.explaining.differences import Difference
-from kemu.exploration.explaining.knowledge import PODS, Change, Moment
+from kemu.exploration.explaining.knowledge import NEVER, PODS, Change, Moment
 from kemu.exploration.explaining.names import amount, at, lasting, sentence
 from kemu.exploration.explaining.recordings import Flight
 from kemu.exploration.explaining.siblings import Sibling
@@ -73,11 +73,11 @@ def of(
     room = MOST - 1 - len(first)
     chosen = _choose([*met, *faults], [*found, *faults], walk, room)
     told = [_of_step(step, telling, walk) for step in chosen]
-    links = sorted([*first, *told], key=lambda one: (one[0], one[1].event))
-    sentences = [link[1] for link in links]
+    links = [*first, *told]
+    if len(links) < MOST - 1 and difference is not None and _is_missing(difference, about, other):
+        links.append((Moment(difference.time_ns, NEVER), _missing(difference)))
+    sentences = [link[1] for link in sorted(links, key=lambda one: (one[0], one[1].event))]
     end_ns = max((one.time_ns for one in sentences), default=0)
-    if len(sentences) < MOST - 1 and difference is not None and _is_missing(difference, about, other):
-        sentences.append(_missing(difference))
     sentences.append(Sentence(_verdict(failure, telling), NO_EVENT, end_ns, ""))
     return Chain(tuple(sentences), tuple(chosen), tuple(sorted(met, key=lambda step: step.at)), about)
 
@@ -367,6 +367,8 @@ def _is_missing(difference: Difference, about: concerning.Concerns, other: Telli
     if not difference.is_of_passing or difference.later_ns is not None or other is None:
         return False
     steps = [step for step in other.steps if step.at.place == difference.event]
+    if about.counter or not about.pods:
+        return bool(steps)
     return not steps or steps[0].pod in about.pods or not steps[0].pod
 
 

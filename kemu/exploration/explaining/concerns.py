@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 
 from kemu.exploration.executions import Failure
-from kemu.exploration.explaining.steps import OUTCOME, WRITE, Step
+from kemu.exploration.explaining.knowledge import Moment
+from kemu.exploration.explaining.steps import BEGINNING, OUTCOME, WRITE, Step
 from kemu.exploration.explaining.tellings import Telling, pod_key
 from kemu.scenario.expectations import CheckIs
 
@@ -104,23 +105,31 @@ def anchors(concerns: Concerns, telling: Telling, other: Telling | None) -> list
     """
     found: list[Step] = []
     for time_ns in concerns.times_ns:
-        # The detail rounds to milliseconds.
-        near = [
-            step
-            for step in telling.steps
-            if min(abs(moment.time_ns - time_ns) for moment in (step.at, step.begun)) <= 500_000
-            and _is_about(step, concerns)
-        ]
+        near = [step for step in telling.steps if _is_at(step, time_ns) and _is_about(step, concerns)]
         if near:
-            found.append(max(near, key=lambda step: (step.weight, step.pod in concerns.pods, step.at)))
+            told = {step.pod for step in found}
+            found.append(
+                max(
+                    near,
+                    key=lambda step: (
+                        step.pod not in told,
+                        _is_near(step.at, time_ns),
+                        step.weight,
+                        step.pod in concerns.pods,
+                        step.at,
+                    ),
+                )
+            )
     for revision in concerns.revisions:
         found += [telling.write(change) for change in telling.known.by_revision.get(revision, ())[:1]]
     if found:
         # What else the finding names has to come from somewhere, too.
-        last = max(step.at for step in found)
+        last_ns = max(step.at.time_ns for step in found)
         named = {key for step in found for key in (step.pod, *step.others)}
         for key in concerns.pods:
-            before = [step for step in telling.of_pod.get(key, ()) if step.at <= last and step.weight >= WRITE]
+            before = [
+                step for step in telling.of_pod.get(key, ()) if _begun_ns(step) <= last_ns and step.weight >= WRITE
+            ]
             if key not in named and before:
                 found.append(before[-1])
         return list(dict.fromkeys(found))
@@ -137,6 +146,20 @@ def anchors(concerns: Concerns, telling: Telling, other: Telling | None) -> list
         if telling_ones:
             found.append(telling_ones[-1])
     return list(dict.fromkeys(found))
+
+
+def _is_at(step: Step, time_ns: int) -> bool:
+    """Whether it happened then, or began then."""
+    return _is_near(step.at, time_ns) or _is_near(step.begun, time_ns)
+
+
+def _is_near(moment: Moment, time_ns: int) -> bool:
+    """Details round to milliseconds."""
+    return abs(moment.time_ns - time_ns) <= 500_000
+
+
+def _begun_ns(step: Step) -> int:
+    return (step.begun if step.begun != BEGINNING else step.at).time_ns
 
 
 def _is_about(step: Step, concerns: Concerns) -> bool:

@@ -53,7 +53,7 @@ class Change:
     @property
     def name(self) -> str:
         """As people write it: without prefix and the namespace ``default``."""
-        return short_name(self.key.split("/", 3)[3])
+        return short_name(self.key.split("/", 3)[-1])
 
 
 @dataclass(frozen=True)

@@ -94,10 +94,11 @@ def first_difference(failing: list[Event], passing: list[Event]) -> tuple[int, i
             return index, other
     if len(ours) == len(theirs):
         return None
+    # One log is the beginning of the other.
     shorter = min(len(ours), len(theirs))
-    rest = (ours or theirs)[shorter:] if len(ours) > shorter else theirs[shorter:]
-    index = rest[0][0]
-    return (index, len(passing)) if len(ours) > shorter else (len(failing), index)
+    if len(ours) > shorter:
+        return ours[shorter][0], len(passing)
+    return len(failing), theirs[shorter][0]
 
 
 def _counted(events: list[Event]) -> list[tuple[int, Event]]:

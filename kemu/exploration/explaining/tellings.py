@@ -88,10 +88,12 @@ class Telling:
         has_no_room = self.free(step) is not None
         found = []
         for key in self.known.of_key:
-            if not key.startswith((PODS, NODES)):
+            if not key.startswith((PODS, NODES)) or (step.what == "created" and key in own):
                 continue
             for change in self.known.unheard(step.actor, key, step.begun, until):
-                if not knowledge.told(change) or self.known.writer(change.revision) == step.actor or change.at == until:
+                # A controller that does not wait until it sees what it has made may make it twice.
+                is_own = self.known.writer(change.revision) == step.actor and step.what != "created"
+                if not knowledge.told(change) or is_own or change.at == until:
                     continue
                 if change.at > step.at and key in own and "bound to" not in knowledge.told(change):
                     continue
@@ -110,6 +112,9 @@ class Telling:
             return change.at <= step.at and any(
                 word in clause for word in ("removed", "ended", "joined", "lost a taint")
             )
+        if step.what == "created":
+            is_own = self.known.writer(change.revision) == step.actor
+            return is_own and change.name != step.pod.removeprefix("default/") and "was created" in clause
         return False
 
     def _is_there(self, change: Change, step: Step) -> bool:
@@ -201,8 +206,10 @@ class Telling:
         _, actor, kind, data = event
         if kind != "watch.events":
             return ""
+        plural = data["watch"].partition("#")[0]
         changes = [change for revision in data["revs"] for change in self.known.by_revision.get(revision, ())]
-        clauses = dict.fromkeys(self.changed(change) for change in changes if knowledge.told(change))
+        told = [change for change in changes if knowledge.plural_of(change.key) == plural and knowledge.told(change)]
+        clauses = dict.fromkeys(map(self.changed, told))
         return f"{self.names.actor(actor)} hears that {listed(clauses)}" if clauses else ""
 
     def hold_of(self, actor: str, revision: int) -> int | None:
