@@ -72,7 +72,8 @@ class _Process:
 
     def __init__(self, number: int) -> None:
         self.number = number
-        path = os.pathsep.join(filter(None, sys.path))
+        # What is importable here must be so there; an empty entry is the current directory.
+        path = os.pathsep.join(os.path.abspath(entry) for entry in sys.path)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "kemu.exploration.processes.worker"],
             stdin=subprocess.PIPE,

@@ -17,6 +17,8 @@ from kemu.exploration import canaries, results
 from kemu.exploration.campaigns import Campaign, Settings
 from kemu.exploration.plans import Feedback, Plan, Strategy
 from kemu.exploration.results import RunRecord
+from kemu.exploration.sources import Source
+from kemu.exploration.strategies import registry
 from kemu.exploration.strategies.seeds import Seeds
 from kemu.exploration.workers import Executor, Inline, Workers
 from kemu.scenario.loading import loader
@@ -62,6 +64,19 @@ def test_the_number_of_workers_does_not_matter(jobs: int, inline: list[Any]) -> 
         made = campaign(workers)
         assert len(list(made.go())) == 24
     assert found(made) == inline
+
+
+def test_so_it_is_with_all_strategies() -> None:
+    def all_of_them(executor: Executor) -> list[Any]:
+        scenario = loader.loads(RACE)
+        strategies = registry.make((), Source.of(scenario), 5)
+        made = Campaign(scenario, strategies, Settings(seed=5, runs=60, generation=4, canary=False), executor)
+        list(made.go())
+        assert len({record.strategy for record in made.records}) == len(strategies)
+        return found(made)
+
+    with Workers(2) as workers:
+        assert all_of_them(workers) == all_of_them(Inline())
 
 
 @pytest.mark.parametrize("stop", [3, 12, 15])
