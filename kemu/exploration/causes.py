@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from kemu.checks.history import History
+from kemu.scenario.scenarios import DEFAULT_SCHEDULER
 
 _SEPARATOR = "; "
 _MORE = re.compile(r"and \d+ more")
-_ACTOR = re.compile(r"\b(scheduler|kubelet|apiserver|controller|extender)/[\w.\-]+(?:/\d+)?")
+_ACTOR = re.compile(r"(?<![\w.\-])(scheduler|kubelet|apiserver|controller|extender)/[\w.\-]+(?:/\d+)?")
 _UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 _NUMBER = re.compile(r"(?<![A-Za-z])-?\d+(?:\.\d+)?(?:e-?\d+)?")
 _NUMBERS = re.compile(r"#(?:\s*(?:ns|us|µs|ms|s|m|h|Ki|Mi|Gi|Ti|k|M|G|%))?(?![\w#])")
@@ -42,6 +43,9 @@ class Names:
         kinds: dict[str, str] = {}
         for name in _named(document):
             kinds.setdefault(name, "<name>")
+        for name, replicas in _schedulers(document):
+            kinds[name] = "<scheduler>"
+            kinds.update((f"{name}/{replica}", "<scheduler>") for replica in range(replicas))
         for name in history.nodes:
             kinds[name] = "<node>"
         for pod in history.pods.values():
@@ -60,6 +64,12 @@ class Names:
         text = _UID.sub("<uid>", text)
         text = _NUMBERS.sub("#", _NUMBER.sub("#", text))
         return _REPEATED.sub(r"\1", text)
+
+
+def _schedulers(document: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Names and replicas."""
+    for scheduler in document.get("spec", {}).get("schedulers") or [{"name": DEFAULT_SCHEDULER}]:
+        yield scheduler.get("name", DEFAULT_SCHEDULER), scheduler.get("replicas", 1)
 
 
 def _named(data: Any) -> Iterator[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kemu.exploration import executions
+from kemu.exploration import causes, executions
 from kemu.runlog.frames import FILE_NAME, Reader
 from kemu.runtime.sim.steering.messages import Message
 from kemu.scenario.loading import loader
@@ -87,6 +87,21 @@ def test_a_failure_names_its_cause_without_the_particulars() -> None:
     assert other.detail != failure.detail
     assert other.cause == failure.cause
     assert not any(character.isdigit() for character in failure.cause)
+
+
+@pytest.mark.parametrize(
+    ("detail", "cause"),
+    [
+        ("instead: bound to alpha by red/0 at 15.505 s", "instead: bound to <node> by <scheduler> at #"),
+        ("scheduler/blue/0 at 3.000 s holds another alpha", "<scheduler> at # holds another <node>"),
+        ("default/red-pod and default/blue-pod, 2 of 3 times", "<pod>, # of # times"),
+        ("4000 of cpu in use on alpha, of 3500m", "# of cpu in use on <node>, of #"),
+        ("red-pod-7 is no pod of this run", "red-pod-# is no pod of this run"),
+    ],
+)
+def test_names_numbers_and_times_are_taken_out(detail: str, cause: str) -> None:
+    execution = executions.execute(loader.loads(RACE))
+    assert causes.Names(execution.scenario.resolved, execution.history).taken_out(detail) == cause
 
 
 def test_a_run_that_holds_has_no_failures() -> None:
