@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ from kemu.scenario import catalog
 RACE = "races/two-schedulers-one-node"
 SURPRISED = [{"id": "red-is-bound", "pod": "red-pod", "bound": {}}]
 """Holds unless scheduler red hears of what blue has done."""
+PATH = {**os.environ, "PYTHONPATH": str(Path(kemu.__file__).parents[1])}
 SETTINGS: dict[str, Any] = {"expect": SURPRISED}
 
 
@@ -76,6 +81,29 @@ def test_a_search_can_be_taken_up_again(tmp_path: Path) -> None:
     second = explore(runs=6, strategy="seeds", out=tmp_path, progress=seen.append)
     assert second.runs == 6
     assert [record.digest for record in second.records[:3]] == [record.digest for record in first.records]
+
+
+FIRST_FIT = Path(__file__).resolve().parents[2] / "examples" / "schedulers" / "first-fit.yaml"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_scheduler_of_ones_own_is_explored_and_what_is_found_stands_alone(jobs: int, tmp_path: Path) -> None:
+    once = [{"id": "once", "counter": "admissions_rejected", "equals": 0}]
+    settings = {"schedulers[0].config.transactions": False, "expect": once}
+    exploration = kemu.explore(FIRST_FIT, runs=4, jobs=jobs, settings=settings, failures=1)
+    (failure,) = exploration.failures
+    assert failure.check == "once"
+    small = failure.shrink()
+    assert (small.pods, small.nodes, small.minimal) == (2, 1, True)
+    (tmp_path / "small.yaml").write_text(small.yaml)
+    command = [sys.executable, "-m", "kemu.cli.main", "run", "small.yaml", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=PATH, check=False)
+    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "fails"), done.stderr
+
+
+def test_with_its_transactions_it_gives_no_room_away_twice() -> None:
+    once = [{"id": "once", "counter": "admissions_rejected", "equals": 0}]
+    kemu.explore(FIRST_FIT, runs=24, settings={"expect": once}).check()
 
 
 def test_mistakes() -> None:

@@ -289,8 +289,10 @@ def _requests(data: Data) -> list[dict[str, Any]]:
 
 # Settings
 
-_KEPT = frozenset(("seed", "duration", "nodes", "schedulers", "manifests", "events", "workloads", "chaos", "expect"))
-"""Sections that are not settings."""
+_KEPT = frozenset(
+    ("seed", "duration", "modules", "nodes", "schedulers", "manifests", "events", "workloads", "chaos", "expect")
+)
+"""Sections that are not settings. Without its folders of modules a scenario would not stand alone."""
 _OBJECT_KEPT = frozenset(("apiVersion", "kind"))
 
 
@@ -298,7 +300,7 @@ def settings(data: Data) -> list[Way]:
     """What could be left out: of the scenario, then of its schedulers, its nodes, its objects."""
     spec = data["spec"]
     found: list[Way] = [("spec", key) for key in spec if key not in _KEPT]
-    for section, kept in (("schedulers", ("name", "replicas")), ("nodes", ("name", "namePrefix", "count"))):
+    for section, kept in (("schedulers", ("name", "factory", "replicas")), ("nodes", ("name", "namePrefix", "count"))):
         for index, item in enumerate(spec.get(section) or ()):
             found += [("spec", section, index, key) for key in item if key not in kept]
     for index, item in enumerate(spec.get("workloads") or ()):
