@@ -18,6 +18,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
+from kemu.errors import SimulationError
+from kemu.runtime.env import SECOND_NS
 from kemu.runtime.holds import Hold
 from kemu.runtime.sim import guards
 from kemu.runtime.sim.loops import VirtualLoop
@@ -27,12 +29,20 @@ from kemu.runtime.sim.steering.steering import Steering
 T = TypeVar("T")
 
 
+class TooLong(SimulationError):
+    """A program has gone on for longer than it may."""
+
+
 class Simulation:
     """One run of a program: what it is given from outside, and what came of it."""
 
-    def __init__(self, seed: int = 0, chooser: Chooser | None = None, holds: Sequence[Hold] = ()) -> None:
-        """``chooser`` and ``holds`` steer the first cluster of the program; further ones run as usual."""
+    def __init__(
+        self, seed: int = 0, chooser: Chooser | None = None, holds: Sequence[Hold] = (), limit_s: float = 0.0
+    ) -> None:
+        """``chooser`` and ``holds`` steer the first cluster of the program; further ones run as usual. ``limit_s``: of
+        virtual time; 0: none."""
         self.seed = seed
+        self._limit_s = limit_s
         self._chooser = chooser
         self._holds = tuple(holds)
         self.loop = VirtualLoop()  # type: ignore[abstract]  # what it refuses is added by name
@@ -56,12 +66,15 @@ class Simulation:
         return (*self._holds, *chosen)
 
     def run(self, main: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Once."""
+        """Once. Raises TooLong where the program is not over within its limit."""
         global _current
         if _current is not None:
             raise RuntimeError("a simulation cannot run inside another one")
         guards.install()
         _current = self
+        if self._limit_s:
+            error = TooLong(f"the program is not over after {self._limit_s:g} virtual seconds")
+            self.loop.set_timer(round(self._limit_s * SECOND_NS), self.loop.fail, (error,), None, background=True)
         try:
             return self.loop.run(main())
         finally:

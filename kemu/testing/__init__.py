@@ -3,7 +3,7 @@
 actor_tests      runs of single actors in sim (``sim``), a sink that keeps the log (``Recorder``)
 pytest_plugin    options, markers, fixtures; imports nothing of kemu until a test needs it
 pytest_items     what a test of kemu's is, and how its failure reads
-repetitions      runs a test again and again, as ``strategies`` plan; ``subjects``: what is run; ``tapes``: what failed
+repetitions      runs a test again and again: ``runnables``, as ``program_strategies`` plan; ``tapes``: what failed
 """
 
 _ACTOR_TESTS = ("Recorder", "sim")

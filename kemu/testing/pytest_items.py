@@ -23,7 +23,7 @@ from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 from kemu.scenario.scenarios import Scenario
 from kemu.testing import pytest_plugin, repetitions, tapes
-from kemu.testing.subjects import ProgramSubject, ScenarioSubject, Subject
+from kemu.testing.runnables import Runnable, RunnableProgram, RunnableScenario
 
 _MOST_OF_MESSAGE = 24
 """Lines of an exception's own text."""
@@ -117,18 +117,18 @@ def _run_function(item: pytest.Function, said: Wanted) -> None:
     arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
     if inspect.iscoroutinefunction(function):
         main: Callable[[], Coroutine[Any, Any, object]] = functools.partial(function, **arguments)
-        carry_out(item, ProgramSubject(main, said.seed or 0), said)
+        carry_out(item, RunnableProgram(main, said.seed or 0), said)
         return
     scenario = _scenario(item, said)
     if pytest_plugin.RUN not in arguments:
-        carry_out(item, _subject(scenario, None), said)
+        carry_out(item, _runnable(scenario, None), said)
         function(**arguments)
         return
 
     def look(run: runs.Run) -> None:
         function(**{**arguments, pytest_plugin.RUN: run})
 
-    carry_out(item, _subject(scenario, look), said)
+    carry_out(item, _runnable(scenario, look), said)
 
 
 def _scenario(item: pytest.Item, said: Wanted) -> Scenario:
@@ -140,22 +140,22 @@ def _scenario(item: pytest.Item, said: Wanted) -> Scenario:
     return scenario_forms.load(source, {**(said.settings or {}), **seed})
 
 
-def _subject(scenario: Scenario, look: Callable[[runs.Run], object] | None) -> ScenarioSubject:
+def _runnable(scenario: Scenario, look: Callable[[runs.Run], object] | None) -> RunnableScenario:
     if scenario.variants:
         raise KemuError(f"{scenario.name} has a matrix; test one of its variants: pin its paths with settings=…")
-    return ScenarioSubject(scenario, look)
+    return RunnableScenario(scenario, look)
 
 
-def carry_out(item: pytest.Item, subject: Subject, said: Wanted) -> None:
+def carry_out(item: pytest.Item, runnable: Runnable, said: Wanted) -> None:
     """Raises TestFailed."""
     tape = _tape_to_replay(item.config)
     if tape is not None:
-        outcome = subject.play(tape)
+        outcome = runnable.play(tape)
         if outcome.key is not None:
             raise _failed(item, repetitions.Found(outcome, tape, 0))
         return
     settings = said.search(item.config)
-    found = repetitions.search(subject, shelf_of(item.config), item.nodeid, settings)
+    found = repetitions.search(runnable, shelf_of(item.config), item.nodeid, settings)
     if isinstance(found, repetitions.Found):
         raise _failed(item, found)
     if not found.is_judged:
@@ -266,7 +266,7 @@ class ScenarioItem(pytest.Item):
         self.scenario = scenario
 
     def runtest(self) -> None:
-        carry_out(self, ScenarioSubject(self.scenario), Wanted(seed=self.scenario.seed))
+        carry_out(self, RunnableScenario(self.scenario), Wanted(seed=self.scenario.seed))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         return _represent(super().repr_failure, excinfo, style)

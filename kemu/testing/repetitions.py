@@ -1,6 +1,6 @@
 """Runs a test again and again: first what failed before, then as its strategies plan; the first failure ends it.
 
-    found = search(subject, shelf, "tests/test_race.py::test_race", Settings(runs=200))
+    found = search(runnable, shelf, "tests/test_race.py::test_race", Settings(runs=200))
 
 Everything is a function of the settings and the number of the run, so workers of xdist find the same.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kemu.testing.subjects import Outcome, Subject
+from kemu.testing.runnables import Outcome, Runnable
 from kemu.testing.tapes import Shelf, Tape
 
 
@@ -38,17 +38,17 @@ class Found:
     """How many runs shrinking took."""
 
 
-def search(subject: Subject, shelf: Shelf, test: str, settings: Settings) -> Found | Outcome:
+def search(runnable: Runnable, shelf: Shelf, test: str, settings: Settings) -> Found | Outcome:
     """The first failure; or the last run, if none failed, rather one in which everything could be judged."""
     for tape in shelf.of(test):
-        outcome = subject.play(tape)
+        outcome = runnable.play(tape)
         if outcome.key is not None:
             return Found(outcome, tape, 0)
         shelf.remove(tape)
     best: Outcome | None = None
-    for number, (strategy, outcome) in enumerate(subject.runs(settings.runs, settings.strategies, settings.seed), 1):
+    for number, (strategy, outcome) in enumerate(runnable.runs(settings.runs, settings.strategies, settings.seed), 1):
         if outcome.key is not None:
-            return _kept(subject, shelf, test, settings, outcome, number, strategy)
+            return _kept(runnable, shelf, test, settings, outcome, number, strategy)
         if best is None or outcome.is_judged:
             best = outcome
     assert best is not None
@@ -56,10 +56,10 @@ def search(subject: Subject, shelf: Shelf, test: str, settings: Settings) -> Fou
 
 
 def _kept(
-    subject: Subject, shelf: Shelf, test: str, settings: Settings, outcome: Outcome, number: int, strategy: str
+    runnable: Runnable, shelf: Shelf, test: str, settings: Settings, outcome: Outcome, number: int, strategy: str
 ) -> Found:
     """Put a failure on its tape, shrunk if that is wanted."""
     asked = 0
     if settings.shrink:
-        outcome, asked = subject.shrink(outcome)
+        outcome, asked = runnable.shrink(outcome)
     return Found(outcome, shelf.put(outcome.tape(test)), number, strategy, asked)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import kemu
+from kemu.api import simulations
 from kemu.errors import Deadlock, KemuError, Nondeterminism, NotFound, ScenarioError, UserCodeFailed
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "schedulers"
@@ -280,6 +281,16 @@ def test_a_program_that_waits_for_nothing_is_a_deadlock() -> None:
         kemu.simulate(main)
     with pytest.raises(Nondeterminism, match="outside of the simulated world"):
         kemu.simulate(lambda: asyncio.to_thread(print))
+
+
+def test_a_program_may_have_a_limit() -> None:
+    async def main() -> None:
+        async with kemu.cluster() as c:
+            await c.advance(1000)
+
+    with pytest.raises(simulations.TooLong, match="not over after 100 virtual seconds"):
+        simulations.Simulation(limit_s=100).run(main)
+    simulations.Simulation(limit_s=2000).run(main)
 
 
 def test_mistakes() -> None:

@@ -314,7 +314,7 @@ class Outdated:
         await asyncio.Event().wait()
 
 
-@pytest.mark.kemu(runs=60, strategy="walk")
+@pytest.mark.kemu(runs=60)
 async def test_each_node_gets_one():
     async with kemu.cluster(nodes=2, schedulers=[Outdated]) as c:
         await c.create(kemu.pod("a"))

@@ -10,8 +10,8 @@ import pytest
 
 from kemu.errors import KemuError
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
-from kemu.testing import repetitions, subjects, tapes
-from kemu.testing.subjects import Outcome
+from kemu.testing import repetitions, runnables, tapes
+from kemu.testing.runnables import Outcome
 from kemu.testing.tapes import Tape
 
 TEST = "tests/test_it.py::test_it"
@@ -40,7 +40,7 @@ class Toy:
         return self._outcome(tape.holds)
 
     def shrink(self, outcome: Outcome) -> tuple[Outcome, int]:
-        return subjects.fewest_holds(self, outcome)
+        return runnables.fewest_holds(self, outcome)
 
     def _outcome(self, holds: tuple[Hold, ...]) -> Outcome:
         if not all(hold(number) in holds for number in self.needed):

@@ -1,6 +1,6 @@
 """What a test runs: a scenario, or a program in virtual time. One run of either is a seed, settings and who steers it.
 
-Neighbours: :mod:`repetitions` decides which runs; :mod:`pytest_items` makes subjects of tests.
+Neighbours: :mod:`repetitions` decides which runs; :mod:`pytest_items` makes runnables of tests.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from kemu.api import reports, scenario_forms
 from kemu.api.runs import Run, of_execution
-from kemu.api.simulations import Simulation
+from kemu.api.simulations import Simulation, TooLong
 from kemu.errors import KemuError
 from kemu.exploration import campaigns, executions, workers
 from kemu.exploration.executions import UNKNOWN, Failure
@@ -19,9 +19,10 @@ from kemu.exploration.plans import Plan, Record, Strategy
 from kemu.exploration.shrinking import shrinker, subsets
 from kemu.exploration.sources import Source
 from kemu.exploration.strategies import registry
+from kemu.runtime.env import SECOND_NS
 from kemu.runtime.holds import Hold
 from kemu.scenario.scenarios import Scenario
-from kemu.testing import strategies
+from kemu.testing import program_strategies
 from kemu.testing.tapes import Tape
 
 
@@ -49,7 +50,7 @@ class Outcome:
         return Tape(test, self.scenario, self.seed, self.holds)
 
 
-class Subject(Protocol):
+class Runnable(Protocol):
     """Something that can be run again and again."""
 
     def runs(self, count: int, names: Sequence[str], seed: int) -> Iterator[tuple[str, Outcome]]:
@@ -68,7 +69,7 @@ class Subject(Protocol):
         ...
 
 
-def fewest_holds(subject: Subject, outcome: Outcome) -> tuple[Outcome, int]:
+def fewest_holds(runnable: Runnable, outcome: Outcome) -> tuple[Outcome, int]:
     """The same failure with as few holds as possible, and how many runs that took."""
     tape, asked = outcome.tape(""), 0
 
@@ -77,7 +78,7 @@ def fewest_holds(subject: Subject, outcome: Outcome) -> tuple[Outcome, int]:
         if asked >= shrinker.MOST_EXECUTIONS:
             return None
         asked += 1
-        found = subject.play(tape.with_only(holds))
+        found = runnable.play(tape.with_only(holds))
         return found if found.key == outcome.key else None
 
     def first(candidates: list[list[Hold]]) -> int | None:
@@ -87,7 +88,7 @@ def fewest_holds(subject: Subject, outcome: Outcome) -> tuple[Outcome, int]:
     return fails(left) or outcome, asked
 
 
-class ScenarioSubject:
+class RunnableScenario:
     """A scenario without a matrix; and what a test function makes of each of its runs."""
 
     def __init__(self, scenario: Scenario, look: Callable[[Run], object] | None = None) -> None:
@@ -176,7 +177,11 @@ _ROOM = reports.MOST_LINES - 4
 """The rest says where the tape is, and how to run it again."""
 
 
-class ProgramSubject:
+_MOST_TIMES, _MOST_S = 2, 600.0
+"""How long a run may take: so many times what an ordinary one does, and virtual seconds more."""
+
+
+class RunnableProgram:
     """A coroutine function in virtual time."""
 
     def __init__(self, main: Callable[[], Coroutine[Any, Any, object]], seed: int) -> None:
@@ -184,13 +189,17 @@ class ProgramSubject:
         self._seed = seed
 
     def runs(self, count: int, names: Sequence[str], seed: int) -> Iterator[tuple[str, Outcome]]:
-        counting = strategies.Counting()
-        yield "", self._simulate(Simulation(self._seed, counting))
-        portfolio = strategies.Portfolio(names, seed, counting.loads)
+        first = Simulation(self._seed, program_strategies.NoDelay() if count > 1 else None)
+        yield "", self._simulate(first)
+        # Where everything is late, retries may go on for ever.
+        limit_s = _MOST_S + _MOST_TIMES * first.loop.now_ns / SECOND_NS
+        ordinary = program_strategies.Ordinary(first.steering.sent if first.steering is not None else ())
+        portfolio = program_strategies.Portfolio(names, seed, ordinary)
         for number in range(count - 1):
             name, plan = portfolio.plan(number)
             chooser = None if plan.chooser is None else plan.chooser.make()
-            yield name, self._simulate(Simulation(plan.seed or 0, chooser))
+            own_seed = self._seed if plan.seed is None else plan.seed
+            yield name, self._simulate(Simulation(own_seed, chooser, plan.holds or (), limit_s))
 
     def play(self, tape: Tape) -> Outcome:
         if tape.scenario is not None:
@@ -203,6 +212,8 @@ class ProgramSubject:
     def _simulate(self, simulation: Simulation) -> Outcome:
         try:
             simulation.run(self._main)
+        except TooLong:
+            return Outcome(simulation.seed, is_judged=False, text="the test was not over in time")
         except Exception as error:
             return Outcome(simulation.seed, _key_of(error), error=error, holds=simulation.holds)
         return Outcome(simulation.seed)
