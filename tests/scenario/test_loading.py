@@ -192,6 +192,11 @@ def test_a_preset_of_times() -> None:
     assert load("timing: constant").timing == load("timing: {}").timing == {}
 
 
+def test_a_time_from_outside_stands_beside_the_preset_that_the_scenario_names() -> None:
+    realistic = load("timing: realistic").timing
+    assert load("timing: realistic", {"timing.watchLatency": "5ms"}).timing == {**realistic, "watchLatency": 0.005}
+
+
 def test_a_preset_from_outside_leaves_the_times_that_the_scenario_states() -> None:
     realistic = load("timing: realistic").timing
     assert load("timing: {imagePull: 10s}", {"timing": "realistic"}).timing == {**realistic, "imagePull": 10.0}

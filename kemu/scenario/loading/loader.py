@@ -132,6 +132,10 @@ def _override(document: Document, overrides: Variant) -> set[str]:
             stated = spec.get("timing") if isinstance(spec, dict) else None
             if target == ("spec", "timing") and isinstance(value, str) and isinstance(stated, dict):
                 target = (*target, timing_keys.PRESET)  # below the times that the scenario states
+            elif target[:2] == ("spec", "timing") and len(target) > 2 and isinstance(stated, str):
+                # A single time beside the preset that the scenario names.
+                path: Path = ("spec", "timing")
+                matrices.put(document, path, {timing_keys.PRESET: stated}, document.place(path))
             matrices.put(document, target, value, document.place(target))
         except ValueError as error:
             problems.append(document.problem((), f"{text} cannot be overridden: {error}"))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from kemu.errors import KemuError
 from kemu.exploration import executions
-from kemu.exploration.explaining import chains, explanations, recordings
+from kemu.exploration.explaining import chains, explanations, knowledge, recordings
 from kemu.exploration.explaining.explanations import Explanation
 from kemu.scenario import catalog
 from kemu.scenario.loading import loader
@@ -149,3 +151,9 @@ def test_what_an_unschedulable_pod_does_not_get_although_it_is_there() -> None:
     assert found[2] == (
         "In the passing run the scheduler chose node-1 for newcomer at 40.204 s; here that did not happen."
     )
+
+
+def test_a_key_that_is_no_object_has_a_name() -> None:
+    """The store's compaction writes one; a run with `cutWatches: {compacted: true}` has it among its changes."""
+    pod = knowledge.Change(2, knowledge.Moment(0, 0), "/registry/pods/default/web", b"", None)
+    assert (pod.name, dataclasses.replace(pod, key="compact_rev_key").name) == ("web", "compact_rev_key")
