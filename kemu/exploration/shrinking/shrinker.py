@@ -235,10 +235,10 @@ class _Shrinker:
 
     def _quickly(self) -> None:
         """What often goes, and makes what comes after it faster: time, most nodes, room, chance, holds."""
+        self._tiny()
         self._duration()
         if self.best.holds:
             self._take([self.best.with_holds(())])
-        self._tiny()
         self._coarsely()
         if self.best.holds:
             self._hold_list(most_bisected=4)
@@ -262,7 +262,8 @@ class _Shrinker:
             data = documents.with_room_for(data, room) or data
             for index in range(len(data["spec"].get("workloads") or ())):
                 data = documents.with_count(data, index, pods)
-            if self._take_data(data):
+            tiny = self._loading.candidate(data, best.holds)
+            if tiny is not None and self._take([tiny.with_holds(()), tiny]) is not None:
                 return
 
     def _sizes(self) -> None:

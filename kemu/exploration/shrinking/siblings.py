@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kemu import bugs
 from kemu.checks import registry
 from kemu.exploration import executions
 from kemu.exploration.shrinking import documents
@@ -45,6 +46,7 @@ def _mended(candidate: Candidate, loading: Loading) -> Candidate | None:
     data = copied(candidate.data)
     for section in ("bugs", "ablate"):
         data["spec"].pop(section, None)
+    data["spec"]["fixes"] = list(bugs.OPEN)
     return loading.candidate(data, candidate.holds)
 
 

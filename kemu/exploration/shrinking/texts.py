@@ -15,7 +15,7 @@ _WIDTH = 120
 def text(data: Mapping[str, Any]) -> str:
     """The document. Loading it gives the same data."""
     lines = []
-    for key, value in data.items():
+    for key, value in _ordered(data).items():
         if key == "metadata":
             lines.append(_metadata(value))
         elif key == "spec":
@@ -64,6 +64,17 @@ def _item(item: Any, indent: int) -> str:
         return f"{lead}- {flow}\n"
     parts = "".join(_section(str(key), value, indent + 2) for key, value in item.items())
     return f"{lead}- {parts[indent + 2 :]}"
+
+
+_FIRST = ("apiVersion", "kind", "metadata")
+
+
+def _ordered(value: Any) -> Any:
+    """Objects as people write them."""
+    if isinstance(value, Mapping):
+        first = [key for key in _FIRST if key in value] if "kind" in value else []
+        return {key: _ordered(value[key]) for key in (*first, *(key for key in value if key not in first))}
+    return [_ordered(item) for item in value] if isinstance(value, list) else value
 
 
 def _flow(value: Any) -> str:
