@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from kemu.exploration import executions
-from kemu.exploration.shrinking import shrinker, siblings
+from kemu.exploration.shrinking import shrinker, twins
 from kemu.runlog.frames import Event
 from kemu.runtime.env import MILLISECOND_NS
 from kemu.runtime.holds import Label
@@ -72,7 +72,7 @@ class Case:
                 self.plant(patch)
             execution = executions.execute(scenario, keep_log=keep_log, chooser=chooser)
         failures = execution.failures
-        is_absolute = any(siblings.is_absolute(one) for one in failures)
+        is_absolute = any(twins.is_absolute(one) for one in failures)
         if failures and self.plant is not None and not keep_log and not is_absolute:
             again = Uniform(chooser.seed, chooser.most_ms) if isinstance(chooser, Uniform) else chooser
             sound = {found.id for found in executions.execute(scenario, chooser=again).failures}
@@ -85,7 +85,7 @@ class Case:
             seen = self.execute(self.scenario, chooser=Uniform(seed))
             if seen.failures:
                 checks = {one.id for one in self.scenario.expectations if isinstance(one.subject, CheckIs)}
-                absolute = [one for one in seen.failures if siblings.is_absolute(one) or one.id in checks]
+                absolute = [one for one in seen.failures if twins.is_absolute(one) or one.id in checks]
                 holds = (*self.scenario.holds, *seen.execution.deviations)
                 return dataclasses.replace(self.scenario, holds=holds), (absolute or list(seen.failures))[0]
         return None

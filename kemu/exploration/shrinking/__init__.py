@@ -5,7 +5,8 @@ trials           does a candidate fail in the same way? The budget, and candidat
 candidates       scenarios as documents and holds, and what goes with what is removed
 subsets          which of many things are needed, found with few questions
 documents        documents without faults, pods, nodes, schedulers, settings
+freezing         latencies left to chance, as holds
 readable_holds   holds until something happens rather than for a time
-siblings         the run that goes well beside the one that fails
+twins            the run that goes well beside the one that fails
 texts            YAML that people like to read
 """

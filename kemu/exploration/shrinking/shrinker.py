@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from kemu.errors import KemuError
 from kemu.exploration import executions, workers
 from kemu.exploration.executions import Failure
-from kemu.exploration.shrinking import documents, freezing, readable_holds, siblings, subsets, texts, trials
+from kemu.exploration.shrinking import documents, freezing, readable_holds, subsets, texts, trials, twins
 from kemu.exploration.shrinking.candidates import Candidate, Data, Loading, copied
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.runtime.holds import Hold
@@ -70,7 +70,7 @@ class Shrunk:
     def demonstration(self) -> str:
         """The scenario's file with the expectation that the check is broken, so that the run holds. Raises ValueError
         where what fails is an expectation."""
-        if not siblings.is_absolute(self.failure) or self.failure.id == executions.BROKEN:
+        if not twins.is_absolute(self.failure) or self.failure.id == executions.BROKEN:
             raise ValueError(f"{self.failure.id} is no check of its own")
         data = copied(self.scenario.resolved)
         data["spec"]["expect"] = [{"check": self.failure.id, "holds": False}]
@@ -144,8 +144,8 @@ class _Shrinker:
 
     def shrink(self) -> None:
         self._expectations()
-        self.trials.twin = siblings.twin(self.best, self.trials, self._loading)
-        self._keeps_plot = self.trials.twin is None and not siblings.is_absolute(self.trials.failure)
+        self.trials.twin = twins.twin(self.best, self.trials, self._loading)
+        self._keeps_plot = self.trials.twin is None and not twins.is_absolute(self.trials.failure)
         self._quickly()
         self._round(is_coarse=True)
         if len(documents.items(self.best.data, *documents.PODS)) > _FEW or len(self.best.holds) > _FEW:
@@ -227,7 +227,7 @@ class _Shrinker:
         if candidate is None:
             return False
         found = self.trials.failure_of(candidate, check)
-        if found is None or not siblings.is_absolute(found):
+        if found is None or not twins.is_absolute(found):
             return False
         self.trials.failure = found
         self.best = candidate

@@ -128,7 +128,7 @@ class Trials:
     most_executions: int
     most_s: float
     twin: Twin | None = None
-    """The run that has to go well beside the one that fails: the same without what makes it fail. See ``siblings``."""
+    """The run that has to go well beside the one that fails: the same without what makes it fail. See ``twins``."""
 
     def __post_init__(self) -> None:
         self.executions = 0

@@ -1,4 +1,4 @@
-"""Siblings: the run that goes well beside the one that fails.
+"""Twins: the run that goes well beside the one that fails.
 
 A safety check that fails says what is wrong whatever the scenario. An expectation, or a detector with a limit, is about
 its scenario: ``every pod runs`` fails trivially when the nodes are gone. So where the original goes well with all
