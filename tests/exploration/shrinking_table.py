@@ -35,6 +35,14 @@ from tests.ablations import search as ablations
 from tests.mutants import all_parts, planting, search
 
 MOST = {"holds": 3, "pods": 3, "nodes": 2}
+LARGER = {
+    "a-list-leaves-out-an-object": "only lists of more than five objects are wrong",
+    "a-watch-sends-old-bytes": "every 50th message is wrong",
+    "an-event-is-sent-twice": "every 60th event is",
+    "an-informer-loses-an-event": "every 15th deletion is lost",
+    "clear-lower-nominations": "two victims, whoever preempts the first, and who preempts both",
+}
+"""What needs more, and why."""
 
 
 class Uniform:
@@ -158,6 +166,7 @@ def main(arguments: list[str]) -> int:
         counts = shrunk.counts()
         is_good = shrunk.minimal and all(counts[key] <= most for key, most in MOST.items())
         done, good = done + 1, good + is_good
+        larger = f"  ! {LARGER.get(case.name, '')}"
         row = (counts[key] for key in ("holds", "pods", "nodes", "schedulers", "faults", "events", "executions"))
         columns = "{:7} {:4} {:5} {:5} {:6} {:6} {:6}".format(*row)
         mark = "yes" if shrunk.minimal else "no"
@@ -165,7 +174,7 @@ def main(arguments: list[str]) -> int:
         line = (
             f"{case.name:44} {shrunk.failure.id[:34]:34} {held:5} → {columns} {shrunk.wall_s:4.0f} {cpu_s:6.0f}  {mark}"
         )
-        print(line if is_good else line + "  !", flush=True)
+        print(line if is_good else line + larger, flush=True)
         if options.yaml:
             print(shrunk.yaml)
     print(

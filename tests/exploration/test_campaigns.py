@@ -125,7 +125,9 @@ def test_failures_are_clustered_by_check_and_cause(inline: list[Any]) -> None:
     list(made.go())
     (cluster,) = made.clusters
     assert (cluster.id, cluster.check) == ("one-is-bound-1", "one-is-bound")
-    assert cluster.runs == [record.number for record in made.records if record.verdict == "fails"]
+    failed = [record for record in made.records if record.verdict == "fails"]
+    assert cluster.runs == [record.number for record in failed]
+    assert cluster.cheapest == min(failed, key=lambda record: len(record.holds))
     assert made.verdict() == "fails"
     data = made.data()
     assert data["failures"][0]["runs"] == len(cluster.runs)

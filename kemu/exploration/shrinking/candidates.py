@@ -71,8 +71,9 @@ class Candidate:
 class Loading:
     """Makes candidates of documents, each document once."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, data_dir: str = "") -> None:
         self._file = file
+        self._data_dir = data_dir or None
         self._known: dict[str, Candidate | None] = {}
 
     def candidate(self, data: Data, holds: Sequence[Hold]) -> Candidate | None:
@@ -89,7 +90,7 @@ class Loading:
     def _load(self, data: Data) -> Candidate | None:
         for _ in range(_MOST_REPAIRS):
             try:
-                scenario = loader.of_data(data, self._file)
+                scenario = loader.of_data(data, self._file, self._data_dir)
             except errors.ScenarioError as error:
                 repaired = _without(data, [problem.path for problem in error.problems])
                 if repaired is None:

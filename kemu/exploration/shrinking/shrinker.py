@@ -99,7 +99,7 @@ def shrink(
     that of one job, unless the time ends first. Raises NotReproducedError.
     """
     with trials.runner(execute, jobs, executor, scenario, data_dir) as runner:
-        return _shrink(scenario, failure, execute, runner, most_executions, most_s)
+        return _shrink(scenario, failure, execute, runner, most_executions, most_s, data_dir)
 
 
 def _shrink(
@@ -109,8 +109,9 @@ def _shrink(
     runner: trials.Runner,
     most_executions: int,
     most_s: float,
+    data_dir: str,
 ) -> Shrunk:
-    loading = Loading(scenario.file)
+    loading = Loading(scenario.file, data_dir)
     data = copied(scenario.resolved)
     data["spec"].pop("holds", None)
     data["spec"].pop("matrix", None)
@@ -128,7 +129,7 @@ def _shrink(
     except trials.BudgetSpentError:
         spent = "executions" if asked.executions >= most_executions else "time"
         why_not = f"the {spent} ended after {asked.executions} executions and {asked.spent_s:.0f} s"
-    return _shrunk(shrinker.best, asked, scenario, why_not)
+    return _shrunk(shrinker.best, asked, scenario, data_dir, why_not)
 
 
 class _Shrinker:
@@ -503,14 +504,14 @@ def _latency_ns(scenario: Scenario) -> int:
     return longest
 
 
-def _shrunk(best: Candidate, asked: trials.Trials, original: Scenario, why_not: str) -> Shrunk:
+def _shrunk(best: Candidate, asked: trials.Trials, original: Scenario, data_dir: str, why_not: str) -> Shrunk:
     detail = asked.detail(best)
     failure = dataclasses.replace(asked.failure, detail=detail)
     data = best.whole_data()
     about = f"{failure.id}: {detail}. Shrunk from {original.name}."
     data["metadata"] = {"name": original.name, "description": about}
     return Shrunk(
-        scenario=loader.of_data(data, original.file),
+        scenario=loader.of_data(data, original.file, data_dir or None),
         failure=failure,
         yaml=texts.text(data),
         pods=_pods(best),
