@@ -11,6 +11,7 @@ Random numbers of actors and of distributed latencies stay those of the seed: on
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -59,7 +60,7 @@ class Curve:
     points: tuple[Point, ...]
     """In the order of time."""
     decision: Decision | None
-    """None: it rises nowhere."""
+    """None: it rises nowhere by more than chance explains."""
     suffixes: int
     """How many futures each point was drawn from."""
 
@@ -110,9 +111,15 @@ def curve(
         low, high = (low, middle) if rises else (middle, high)
     points = tuple(Point(time_ns, estimates.known[time_ns]) for time_ns in sorted(estimates.known))
     decision = None
-    if low is not None and high is not None and estimates.known[high] > estimates.known[low]:
+    if low is not None and high is not None and _is_no_chance(estimates.known[low], estimates.known[high], suffixes):
         decision = _decision(explanation.telling, explanation.chain, high, estimates.known[low], estimates.known[high])
     return Curve(points, decision, suffixes)
+
+
+def _is_no_chance(before: float, after: float, suffixes: int) -> bool:
+    """Whether it rises by more than chance explains: three standard errors of the difference."""
+    both = (before + after) / 2
+    return after - before > 3 * math.sqrt(2 * both * (1 - both) / suffixes)
 
 
 def _times(explanation: Explanation) -> list[int]:
@@ -124,7 +131,10 @@ def _times(explanation: Explanation) -> list[int]:
     ]
     if not told:
         return []
-    first, last = min([*begun, *told]), max(told)
+    released = [flight.arrived_ns for flight in explanation.telling.held.values()]
+    first = min([*begun, *told])
+    # Details round to milliseconds.
+    last = max([*told, *released, *explanation.chain.concerns.times_ns]) + MILLISECOND_NS
     seen = sorted({event.time_ns for event in explanation.telling.events if first <= event.time_ns <= last})
     return [max(first - MILLISECOND_NS, 0), *seen]
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from kemu.exploration import executions, probabilities
 from kemu.exploration.explaining import charts, explanations
 from kemu.exploration.explaining.explanations import Explanation
@@ -11,6 +13,7 @@ from kemu.exploration.probabilities import Curve, Decision, Point
 from kemu.runlog.frames import Event
 from kemu.scenario.loading import loader
 from tests.exploration.explaining import races
+from tests.mutants import all_parts
 
 
 def explained() -> Explanation:
@@ -26,6 +29,31 @@ def test_the_failure_is_decided_when_the_scheduler_looks() -> None:
     assert curve.decision.before <= 0.5 < curve.decision.after == 1.0
     after = [point.probability for point in curve.points if point.time_ns >= curve.decision.time_ns]
     assert set(after) == {1.0}
+
+
+def test_the_failure_is_decided_by_what_comes_while_a_request_is_on_its_way() -> None:
+    """The binding of a pod that is gone is still on its way when another pod gets the name."""
+    explanation = explanations.explain(loader.loads(races.RECREATED))
+    curve = probabilities.curve(explanation, instants=7, suffixes=12)
+    assert curve.decision is not None
+    assert curve.decision.text == "the second db-0 was created"
+    assert curve.decision.after == 1.0
+
+
+def test_a_bug_does_not_change_what_decides() -> None:
+    """The kubelet takes everything; the scheduler's view decides all the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        all_parts.MUTANTS["everything-is-admitted"].plant(patch)
+        explanation = explanations.explain(loader.loads(races.STALE), "no-node-overcommitted")
+        curve = probabilities.curve(explanation, instants=6, suffixes=8)
+    assert curve.decision is not None
+    assert curve.decision.text == "scheduler red chose node-1 for red-pod"
+
+
+def test_where_the_future_changes_nothing_nothing_decides() -> None:
+    curve = probabilities.curve(explanations.explain(loader.loads(races.CRASH)), instants=3, suffixes=4)
+    assert {point.probability for point in curve.points} == {1.0}
+    assert curve.decision is None
 
 
 def test_the_past_is_kept() -> None:

@@ -58,6 +58,11 @@ class Names:
         name = self.actor(actor).removeprefix("the ")
         return name.removeprefix("scheduler replica ").join(("replica ", "")) if "replica" in name else name
 
+    def which(self, key: str, uid: str) -> int:
+        """Of the pods of that name, in the order of their creation."""
+        uids = self._uids.get(key, [])
+        return uids.index(uid) if uid in uids else 0
+
     def pod(self, key: str, uid: str = "") -> str:
         """``key`` is ``namespace/name``. Which of several pods of one name, if ``uid`` says it."""
         uids = self._uids.get(key, [])

@@ -36,6 +36,8 @@ class Step:
     """``namespace/name``, the pod that it is about."""
     uid: str = ""
     node: str = ""
+    which: int = 0
+    """Of several pods of that name, in the order of their creation."""
     others: tuple[str, ...] = ()
     """Further pods: victims, a preemptor."""
     begun: Moment = BEGINNING
@@ -48,7 +50,7 @@ class Step:
     @property
     def sign(self) -> tuple[str, ...]:
         """Equal for steps of two runs that are the same but for their time."""
-        return self.actor, self.what, self.pod, self.node
+        return self.actor, self.what, self.pod, str(self.which), self.node
 
     @property
     def is_decision(self) -> bool:
@@ -87,6 +89,8 @@ class Teller:
             "actor.started": self._started,
         }
         self._ended: dict[str, int] = {}
+        self._chosen: set[tuple[str, str]] = set()
+        """UIDs of pods and the nodes that schedulers have chosen for them."""
 
     def steps(self) -> list[Step]:
         """In the order of the log, until the shutdown."""
@@ -110,6 +114,7 @@ class Teller:
     def _attempt(self, at: Moment, actor: str, data: Mapping[str, Any]) -> Step | None:
         who, pod, result = self._names.actor(actor), self._pod(data), data["result"]
         if result == "scheduled":
+            self._chosen.add((data["uid"], data["node"]))
             text, short = f"{who} chose {data['node']} for {pod}", f"{pod} → {data['node']}"
         elif result == "unschedulable":
             text, short = f"{who} found no node for {pod}{_why(data['message'])}", f"no node for {pod}"
@@ -262,12 +267,16 @@ class Teller:
             uid = state.uid if state is not None else ""
             name, node = self._names.pod(key, uid), state.node if state is not None else ""
             weight = WRITE if "bound" in clause or "removed" in clause else USUAL
-            if clause.endswith(" again"):
+            is_chosen = (uid, node) in self._chosen or not self._chosen
+            if clause.endswith(" again") or ("bound to" in clause and not is_chosen):
+                # Nobody wanted that.
                 weight = DECISION
             short = f"{name} {clause.removeprefix('was ')}"
             what = f"written {clause}"
             text = f"{name} {clause}" if name.startswith("the ") else f"pod {name} {clause}"
-            return Step(at, actor, what, text, short, weight, key, uid, node, change=change)
+            return Step(
+                at, actor, what, text, short, weight, key, uid, node, self._names.which(key, uid), change=change
+            )
         if change.key.startswith(knowledge.NODES):
             weight = USUAL if clause == "joined" else OUTCOME
             name = change.name
@@ -338,7 +347,8 @@ class Teller:
         node = data.get("node") or ""
         uid = data.get("uid", "")
         when = begun if begun is not None else at
-        return Step(at, actor, what, text, short, weight, data["pod"], uid, node, others, when, facts=data)
+        which = self._names.which(data["pod"], uid)
+        return Step(at, actor, what, text, short, weight, data["pod"], uid, node, which, others, when, facts=data)
 
 
 def _key(data: Mapping[str, Any]) -> str:

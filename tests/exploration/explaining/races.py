@@ -80,3 +80,28 @@ spec:
     - {id: at-once, pod: web, bound: {before: 6s}}
 """
 """A request that is late, by itself."""
+
+RECREATED = """
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: recreated}
+spec:
+  seed: 1
+  duration: 1m
+  ablate: [uid-precondition]
+  nodes: [{namePrefix: node-, count: 2, allocatable: {cpu: "4", memory: 16Gi, pods: "110"}}]
+  events:
+    - {at: 5s, create: {apiVersion: v1, kind: Pod, metadata: {name: db-0},
+       spec: {nodeSelector: {kubernetes.io/hostname: node-1},
+         containers: [{name: main, resources: {requests: {cpu: "1"}}}]}}}
+    - {at: 5100ms, delete: {pod: db-0}}
+    - {at: 5200ms, create: {apiVersion: v1, kind: Pod, metadata: {name: db-0},
+       spec: {nodeSelector: {kubernetes.io/hostname: node-2},
+         containers: [{name: main, resources: {requests: {cpu: "1"}}}]}}}
+  holds:
+    - message: {from: scheduler/default-scheduler/0, to: apiserver/0, event: {kind: Pod, name: db-0, what: bind}}
+      for: 197ms
+  expect:
+    - {id: on-its-own-node, pod: db-0, running: {node: node-2, before: 30s}}
+"""
+"""A binding of a pod that is gone finds another pod of that name."""

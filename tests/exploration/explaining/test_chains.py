@@ -122,6 +122,14 @@ def test_no_chain_is_longer_than_six_sentences() -> None:
         assert len(explanations.explain(loader.loads(text), failure).chain.sentences) <= chains.MOST
 
 
+def test_a_binding_that_finds_another_pod() -> None:
+    found = texts(explanations.explain(loader.loads(races.RECREATED)))
+    assert (
+        found[1] == "The scheduler's request to bind db-0 reached the API server late (held for 197 ms, until 5.202 s)."
+    )
+    assert "The second db-0 was bound to node-1." in found
+
+
 def test_what_does_not_fail_is_not_explained() -> None:
     with pytest.raises(KemuError, match="nothing-like-it does not fail in this run; what fails is all-run"):
         explanations.explain(loader.loads(races.STALE), "nothing-like-it")
