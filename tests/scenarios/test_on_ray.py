@@ -30,8 +30,8 @@ EVERY_CHAOS = os.environ.get("KEMU_EVERY_CHAOS_ON_RAY") == "1"
 """Of the scenarios under chaos all that Ray can do (scripts/nightly), instead of those above."""
 TOO_LARGE = ("chaos/thousand-nodes",)
 DECIDED_BY_MILLISECONDS = ("races/priority-against-qos", "races/preemption-under-a-budget")
-"""Who takes the room first decides whether there is a loop at all, and on Ray a restarted pod may be slower. A budget is
-kept if the second preemption comes some milliseconds after the first (docs/museum/91492.md)."""
+"""Who takes the room first decides whether there is a loop at all, and on Ray a restarted pod may be slower. A budget
+is kept if the second preemption comes some milliseconds after the first (docs/museum/91492.md)."""
 
 
 def _is_wanted(name: str, path: Path) -> bool:
