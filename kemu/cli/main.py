@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from kemu.cli import bench, conformance, explain, replay, run, scenarios, trace
+    from kemu.cli import bench, conformance, explain, explore, replay, run, scenarios, trace
 
     parser = argparse.ArgumentParser(
         prog="kemu",
@@ -90,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"kemu {kemu.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (run, replay, explain, trace, scenarios, bench, conformance):
+    for module in (run, explore, explain, replay, trace, scenarios, bench, conformance):
         module.add_to(commands)
     return parser
 

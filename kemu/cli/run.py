@@ -148,7 +148,7 @@ def _show(description: str, verdict: Mapping[str, Any], results: list[Any], opti
 def _next_commands(
     verdict: Mapping[str, Any], results: list[Any], options: argparse.Namespace
 ) -> list[tuple[str, str]]:
-    kemu = _program()
+    kemu = program()
     folder = shlex.quote(str(results[0].folder))
     commands = []
     pod = _telling_pod(results[0].history)
@@ -165,7 +165,7 @@ def _next_commands(
     return commands
 
 
-def _program() -> str:
+def program() -> str:
     """The command for the user to call kemu again: its name if the shell finds it, else the present one."""
     called = sys.argv[0]
     if shutil.which("kemu") or Path(called).name != "kemu":

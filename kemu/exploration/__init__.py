@@ -1,5 +1,6 @@
 """Exploration: many runs of a scenario, to find the ones that fail. A run is a scenario, a seed and holds.
 
+searches       a search from beginning to end, as ``kemu explore`` makes it
 executions     one run, in memory; ``causes``: what makes two failures the same one
 plans          what a strategy decides about a run; ``strategies`` are the ways of deciding
 campaigns      runs as strategies plan them, in generations; ``results`` is what is kept of each, ``files`` on disk

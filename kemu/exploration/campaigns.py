@@ -30,7 +30,7 @@ from typing import Any
 from kemu.exploration import canaries, files
 from kemu.exploration.clusters import Cluster, Clusters
 from kemu.exploration.coverage import Coverage
-from kemu.exploration.executions import FAILS, HOLDS, UNKNOWN
+from kemu.exploration.executions import FAILS, HOLDS, UNKNOWN, Failure
 from kemu.exploration.plans import Strategy
 from kemu.exploration.results import RunRecord
 from kemu.exploration.runs import Task
@@ -60,6 +60,8 @@ class Settings:
     generation: int = GENERATION
     """Runs of the first generation."""
     canary: bool = True
+    checks: tuple[str, ...] = ()
+    """Only these checks and expectations count; none: all."""
     out: Path | None = None
     """Folder of the campaign file. A campaign that stands there goes on."""
 
@@ -116,7 +118,11 @@ class Campaign:
         """Of real time, this time and before."""
         self._tallies = {name: _Tally() for name in names}
         self._known: dict[str, set[str]] = {name: set() for name in names}
-        self._goals = _goals(scenario)
+        self._goals = [
+            goal
+            for goal in _goals(scenario)
+            if goal.what == "fault" or not settings.checks or goal.id in settings.checks
+        ]
         self._file = None if settings.out is None else files.CampaignFile(settings.out, self._header(), self.source)
 
     def _header(self) -> dict[str, Any]:
@@ -125,6 +131,7 @@ class Campaign:
             "seed": self.settings.seed,
             "generation": self.settings.generation,
             "strategies": [strategy.name for strategy in self.strategies],
+            "checks": list(self.settings.checks),
         }
 
     def go(self) -> Iterator[RunRecord]:
@@ -155,10 +162,17 @@ class Campaign:
             while (known := self._file.records.get(len(self.records))) is not None:
                 yield known
         for record in self._executor.run(self.source, self._tasks(len(self.records))):
-            made = dataclasses.replace(record, new=self.coverage.news(record.orders), orders=())
+            made = dataclasses.replace(self._counted(record), new=self.coverage.news(record.orders), orders=())
             if self._file is not None:
                 self._file.append(made)
             yield made
+
+    def _counted(self, record: RunRecord) -> RunRecord:
+        """The record without failures that do not count."""
+        failures = tuple(failure for failure in record.failures if counts(failure, self.settings.checks))
+        if len(failures) == len(record.failures):
+            return record
+        return dataclasses.replace(record, failures=failures, verdict=record.verdict if failures else HOLDS)
 
     def _tasks(self, number: int) -> Iterator[Task | None]:
         """From that number on; None while the records that the next one depends on are not known."""
@@ -281,6 +295,11 @@ class Campaign:
             words += ["--set", f"{path}={files.text_of(value)}"]
         words += ["--seed", str(self.seed_of(record))]
         return shlex.join(words)
+
+
+def counts(failure: Failure, checks: Sequence[str]) -> bool:
+    """Whether it is one of those that are looked for; none: all are."""
+    return not checks or failure.id in checks
 
 
 @dataclass(frozen=True, slots=True)

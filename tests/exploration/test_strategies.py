@@ -128,7 +128,7 @@ class TestObserveLate:
         assert "the-old-binding-is-refused" in failed
 
     def test_names_messages_that_are_sent_and_events_that_happen(self, race: Subject) -> None:
-        """A hold keeps its message; where the event does not depend on the message, the event lets it go."""
+        """A hold keeps its message, and few of the events need the message that waits for them."""
         groups = situations.situations(race.baseline())
         released = 0
         for group in groups.values():
@@ -139,7 +139,7 @@ class TestObserveLate:
             released += any(
                 event.kind == "hold.released" and event.data["why"] == "event" for event in execution.events
             )
-        assert released > len(groups) / 3
+        assert released > 0.7 * len(groups)
 
     def test_tries_every_single_hold_of_the_scenario_before_pairs(self, race: Subject) -> None:
         strategy = observe_late.ObserveLate(race, 1)

@@ -40,7 +40,7 @@ class Crash:
             drawn.overrides["chaos"] = [*own, *struck]
         if stream.random() < 0.5:
             return drawn.plan()
-        return drawn.plan(chooser=uniform.drawn_widths(stream, links=0.5))
+        return drawn.plan(chooser=uniform.drawn_widths(stream, 0.5, drawn.span_ns(uniform.WIDTHS_NS)))
 
     def _found(self) -> _Places:
         if self._places is None:

@@ -36,7 +36,8 @@ class Pct:
     def plan(self, number: int, feedback: Feedback) -> Plan:
         drawn = self._swarm.draw(number)
         stream = drawn.stream
-        step_ns = stream.choice(STEPS_NS)
+        most_ranks = MOST_LINKS + DEPTHS[-1]
+        step_ns = drawn.span_ns([most_ranks * step_ns for step_ns in STEPS_NS]) // most_ranks
         loads = self._subject.baseline().loads
         links = sorted(loads)
         threads = sorted(stream.sample(links, min(MOST_LINKS, len(links))))

@@ -32,7 +32,7 @@ class Pos:
 
     def plan(self, number: int, feedback: Feedback) -> Plan:
         drawn = self._swarm.draw(number)
-        parameters = {"width_ns": drawn.stream.choice(WIDTHS_NS), "seed": drawn.stream.getrandbits(32)}
+        parameters = {"width_ns": drawn.span_ns(WIDTHS_NS), "seed": drawn.stream.getrandbits(32)}
         return drawn.plan(chooser=ChooserSpec(f"{__name__}:Orders", parameters))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import itertools
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from kemu.runtime.holds import HAPPENINGS, EventPattern, Hold, MessagePattern, s
 SHORTLY_NS = 5 * SECOND_NS
 """A hold that waits for something that came this much later would be told by its length, not by its order."""
 MOST_AT_RECEIVER = 6
-MOST_ELSEWHERE = 3
+MOST_ELSEWHERE = 4
 """So many events after each message are looked at: what its receiver did next, and what others did."""
 
 _WORDS = (
@@ -34,6 +35,34 @@ _BY_KIND: Mapping[str, tuple[str, ...]] = {
     kind: tuple(word for word in _WORDS if kind in HAPPENINGS[word].kinds)
     for kind in dict.fromkeys(kind for word in _WORDS for kind in HAPPENINGS[word].kinds)
 }
+
+_LIFE = ("admitted", "rejected", "running", "finished")
+_CAUSED: Mapping[str, tuple[str, ...]] = {
+    "create": ("attempted", "bound", "bindRefused", "nominated", "preempting", "terminating", "terminated", *_LIFE),
+    "bind": ("bound", "bindRefused", *_LIFE),
+    "delete": ("terminating", "terminated"),
+    "evict": ("terminating", "terminated"),
+    "bind-answered": ("bound",),
+    "bind-refused": ("bindRefused",),
+}
+"""What a request brings about, of its own pod."""
+_CAUSED_BY_NEWS: Mapping[tuple[str, str], tuple[str, ...]] = {
+    ("kubelet", "bound"): (*_LIFE, "terminated"),
+    ("kubelet", "terminating"): ("terminating", "terminated"),
+    ("scheduler", "added"): _CAUSED["create"],
+}
+"""And what news does, by who hears it, as far as that is its pod."""
+
+_BEGINNINGS = ("added", "bound")
+_NEWS = frozenset(
+    ("added", "modified", "deleted", "bound", "nominated", "nomination-cleared", "terminating", "running", "succeeded",
+     "failed", "tainted", "conditioned")
+)  # fmt: skip
+"""What watches tell."""
+STORE = "store"
+_DECISIONS = ("attempted", "admitted", "rejected")
+_UNHEARD = ("Event", "Lease")
+"""Kinds on which nobody decides anything at once."""
 
 Signature = tuple[str, ...]
 
@@ -84,10 +113,14 @@ def happened(events: Iterable[Event]) -> list[Happened]:
 def situations(baseline: Baseline) -> dict[Signature, list[Situation]]:
     """All of an ordinary run, by signature: first those at whose event the receiver of the message itself decided."""
     everything = happened(baseline.events)
-    index = _Index(everything)
+    index = _Index(everything, baseline.sendings)
+    # What a single API server cannot do because it waits for its store, nobody can.
+    has_stale_servers = len({link[1] for link in baseline.loads if role(link[1]) == "apiserver"}) > 1
     near: dict[Signature, list[Situation]] = {}
     far: dict[Signature, list[Situation]] = {}
     for sending in baseline.sendings:
+        if (STORE in sending.link and not has_stale_servers) or sending.label.kind in _UNHEARD:
+            continue
         for event in index.after(sending):
             count = index.count(event, sending.sent_ns)
             is_near = event.actor == sending.link[1]
@@ -115,19 +148,28 @@ def shuffled(groups: Mapping[Signature, Sequence[Situation]], stream: random.Ran
 class _Index:
     """Events by what they are about and who says so."""
 
-    def __init__(self, events: Sequence[Happened]) -> None:
+    def __init__(self, events: Sequence[Happened], sendings: Sequence[Sending]) -> None:
         self._events = events
+        self._heard_ns: dict[tuple[str, str], int] = {}
+        """When each actor first heard of each pod through a watch."""
+        for sending in sendings:
+            if sending.label.kind == "Pod" and sending.label.what in _BEGINNINGS:
+                self._heard_ns.setdefault((sending.link[1], sending.label.name), sending.came_ns)
         self._by_pod: dict[str, list[int]] = {}
         self._by_node: dict[str, list[int]] = {}
         self._by_actor: dict[str, list[int]] = {}
+        self._decisions = [place for place, event in enumerate(events) if event.what in _DECISIONS]
         self._times: dict[tuple[str, str, str, str], list[int]] = {}
         self._node_of: dict[str, str] = {}
+        self._scheduler_of: dict[str, str] = {}
         for place, event in enumerate(events):
             self._by_actor.setdefault(event.actor, []).append(place)
             if event.pod:
                 self._by_pod.setdefault(event.pod, []).append(place)
             if event.node:
                 self._by_node.setdefault(event.node, []).append(place)
+            if event.what == "attempted":
+                self._scheduler_of.setdefault(event.pod, event.actor)
             if event.pod and event.node:
                 self._node_of.setdefault(event.pod, event.node)
             self._times.setdefault(_what(event), []).append(event.time_ns)
@@ -137,20 +179,43 @@ class _Index:
         name, kind = sending.label.name, sending.label.kind
         node = name if kind == "Node" else self._node_of.get(name, "")
         found: dict[int, None] = {}
-        # A scheduler looks at all nodes for each pod, so whatever it decides next may rest on the message.
+        # A scheduler looks at all nodes for each pod, so whatever it decides next may rest on the message; so may, if
+        # the message is a request, what others decide.
         self._take(found, self._by_actor.get(sending.link[1], ()), sending, MOST_AT_RECEIVER)
         if kind == "Pod":
             self._take(found, self._by_pod.get(name, ()), sending, MOST_ELSEWHERE)
+            self._take(found, self._decisions, sending, MOST_ELSEWHERE)
         if node:
             self._take(found, self._by_node.get(node, ()), sending, MOST_ELSEWHERE)
         return [self._events[place] for place in sorted(found)]
 
     def _take(self, found: dict[int, None], places: Sequence[int], sending: Sending, most: int) -> None:
         begin = bisect.bisect_left(places, sending.came_ns, key=lambda place: self._events[place].time_ns)
-        for place in places[begin : begin + most]:
-            if self._events[place].time_ns > sending.came_ns + SHORTLY_NS:
+        taken = 0
+        for place in itertools.islice(places, begin, None):
+            event = self._events[place]
+            if taken == most or event.time_ns > sending.came_ns + SHORTLY_NS:
                 return
-            found[place] = None
+            if not self._is_caused(sending, event):
+                found[place] = None
+                taken += 1
+
+    def _is_caused(self, sending: Sending, event: Happened) -> bool:
+        """Whether the event could not happen without the message: to wait for it would be to wait for ever."""
+        label, target = sending.label, sending.link[1]
+        if label.what in _NEWS and event.actor == target and event.pod:
+            # What comes behind the message in its stream waits with it.
+            heard_ns = self._heard_ns.get((target, event.pod))
+            if heard_ns is not None and sending.came_ns <= heard_ns <= event.time_ns:
+                return True
+        if label.kind != "Pod" or label.name != event.pod:
+            return False
+        if event.what in _CAUSED.get(label.what, ()):
+            return True
+        if event.what not in _CAUSED_BY_NEWS.get((role(target), label.what), ()):
+            return False
+        # Schedulers hear of all pods; only what their own do rests on that.
+        return role(target) != "scheduler" or self._scheduler_of.get(event.pod) == target
 
     def count(self, event: Happened, since_ns: int) -> int:
         times = self._times[_what(event)]

@@ -12,7 +12,6 @@ from kemu.exploration.plans import Plan
 from kemu.exploration.sources import Source
 from kemu.runlog.frames import Event
 from kemu.runtime.holds import Label
-from kemu.runtime.sim.steering.choosers import Flight
 from kemu.runtime.sim.steering.messages import Counts, Message
 
 Link = tuple[str, str]
@@ -66,40 +65,33 @@ class Subject:
         return found
 
     def _run(self, plan: Plan) -> Baseline:
-        watcher = _Watcher()
-        execution = execute(self.source.scenario(plan), chooser=watcher, keep_log=True)
+        chooser = _Punctual()
+        execution = execute(self.source.scenario(plan), chooser=chooser, keep_log=True)
         counts = Counts()
         loads: dict[Link, int] = {}
         sendings = []
         for message, labels in execution.messages:
             link = message.source, message.target
-            came_ns = watcher.came_ns.get(message)
-            loads[link] = loads.get(link, 0) + (message in watcher.chosen)
             counts.add(*link, labels)
-            if came_ns is not None:
+            if message not in chooser.asked:
+                continue
+            loads[link] = loads.get(link, 0) + 1
+            if message.arrived_ns >= 0:
                 sendings += [
-                    Sending(link, label, counts.of(*link, label), message.sent_ns, came_ns)
+                    Sending(link, label, counts.of(*link, label), message.sent_ns, message.arrived_ns)
                     for label in dict.fromkeys(labels)
                     if label.what
                 ]
         events = [event for event in execution.events if event.time_ns > 0]
-        carried = {link: load for link, load in loads.items() if load}
-        return Baseline(execution, events, sendings, carried)
+        return Baseline(execution, events, sendings, loads)
 
 
-class _Watcher:
-    """A chooser that delays nothing and notes what arrives when."""
+class _Punctual:
+    """A chooser that delays nothing, and remembers what it was asked about: nothing of the set-up."""
 
     def __init__(self) -> None:
-        self.chosen: dict[Message, None] = {}
-        self.came_ns: dict[Message, int] = {}
-
-    def begin(self, flight: Flight) -> None:
-        self._now_ns = flight.now_ns
+        self.asked: dict[Message, None] = {}
 
     def delay_ns(self, message: Message) -> int:
-        self.chosen[message] = None
+        self.asked[message] = None
         return 0
-
-    def delivered(self, message: Message) -> None:
-        self.came_ns[message] = self._now_ns()

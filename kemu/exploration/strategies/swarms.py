@@ -29,6 +29,9 @@ WIDE: Mapping[str, Any] = {
 RUNS_OF_A_VARIANT = 16
 """Several runs in a row share one: it is read once."""
 
+SLOWEST = 20
+"""No message is later by more than this part of the duration: that runs are slow is no finding."""
+
 LATENCIES = ("stated", "constant", "realistic", "wide")
 
 
@@ -79,14 +82,19 @@ class Drawn:
     """The settings of one run, and the stream for what else is drawn for it."""
 
     def __init__(self, scenario: Scenario, seed: int | None, overrides: dict[str, Any], stream: random.Random) -> None:
-        self._own = scenario.holds
+        self._scenario = scenario
         self.seed = seed
         self.overrides = overrides
         self.stream = stream
 
+    def span_ns(self, choices: Sequence[int]) -> int:
+        """One of these times, but none that makes everything too late for the duration of the scenario."""
+        most_ns = self._scenario.duration_ns // SLOWEST
+        return self.stream.choice([span_ns for span_ns in choices if span_ns <= most_ns] or [min(choices)])
+
     def plan(self, *, holds: Sequence[Hold] = (), chooser: ChooserSpec | None = None) -> Plan:
         """``holds``: beside those of the scenario."""
-        return Plan(self.overrides, self.seed, chooser, (*self._own, *holds) if holds else None)
+        return Plan(self.overrides, self.seed, chooser, (*self._scenario.holds, *holds) if holds else None)
 
 
 def _stated_times(spec: Mapping[str, Any]) -> frozenset[str]:

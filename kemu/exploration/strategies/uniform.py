@@ -29,12 +29,12 @@ class Uniform:
     def plan(self, number: int, feedback: Feedback) -> Plan:
         drawn = self._swarm.draw(number)
         stream = drawn.stream
-        return drawn.plan(chooser=drawn_widths(stream, stream.choice(LINKS)))
+        return drawn.plan(chooser=drawn_widths(stream, stream.choice(LINKS), drawn.span_ns(WIDTHS_NS)))
 
 
-def drawn_widths(stream: random.Random, links: float) -> ChooserSpec:
-    """A chooser of a random width, for a random share of messages."""
-    width_ns, share = stream.choice(WIDTHS_NS), stream.choice(SHARES)
+def drawn_widths(stream: random.Random, links: float, width_ns: int = 0) -> ChooserSpec:
+    """A chooser for a random share of messages; without a width, of a random one."""
+    width_ns, share = width_ns or stream.choice(WIDTHS_NS), stream.choice(SHARES)
     seed = stream.getrandbits(32)
     return ChooserSpec(f"{__name__}:Widths", {"width_ns": width_ns, "share": share, "links": links, "seed": seed})
 

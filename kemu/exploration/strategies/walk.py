@@ -52,7 +52,7 @@ class Walk:
         parameters = {
             "events": groups,
             "share": stream.choice(SHARES),
-            "limit_ns": stream.choice(LIMITS_NS),
+            "limit_ns": drawn.span_ns(LIMITS_NS),
             "seed": stream.getrandbits(32),
         }
         return drawn.plan(chooser=ChooserSpec(f"{__name__}:Selected", parameters))

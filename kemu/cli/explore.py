@@ -1,0 +1,127 @@
+"""``kemu explore``: search for runs of a scenario that fail, and say why they do."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from kemu.cli import exits
+from kemu.errors import KemuError
+
+DEFAULT_RUNS = 1000
+MOST_FAILURES = 5
+"""So many clusters are made small and explained; the others are named."""
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "explore",
+        help="search for runs of a scenario that fail",
+        description="Run a scenario many times in virtual time, each time with other delays, faults and settings, and "
+        "look for runs that fail. What is found is made as small as it gets, explained, and left as a scenario that "
+        "fails by itself.",
+        epilog="Exit codes: 0 nothing found, 1 found, 2 the input is wrong, 3 nothing found but something that had to "
+        "happen in some run never did.",
+    )
+    parser.add_argument("scenario", help="a scenario file, or the name of a shipped one (kemu scenarios list)")
+    parser.add_argument("--seed", type=int, default=0, help="of what the search draws; the same seed, the same search")
+    parser.add_argument("--runs", type=_count, default=0, help=f"so many runs; without a limit {DEFAULT_RUNS}")
+    parser.add_argument("--time", type=_seconds, default=0.0, metavar="TIME", help="so long, as 90s or 5m")
+    parser.add_argument("--failures", type=_count, default=0, help="stop when so many ways of failing are known")
+    parser.add_argument("--jobs", type=_count, default=0, help="processes; default: one for each CPU")
+    parser.add_argument(
+        "--ray", metavar="ADDRESS", help="on a Ray cluster: its address, or local for one that ends with the search"
+    )
+    parser.add_argument(
+        "--strategy", action="append", default=[], metavar="NAME", help="only this strategy; repeatable"
+    )
+    parser.add_argument(
+        "--check", action="append", default=[], metavar="ID", help="only this check or expectation counts; repeatable"
+    )
+    parser.add_argument("--out", type=Path, metavar="DIR", help="default: runs/NAME-explore-SEED")
+    parser.add_argument("--resume", action="store_true", help="go on with the search that the folder holds")
+    parser.add_argument("--no-shrink", action="store_true", help="leave what is found as it was found")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
+    )
+    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    parser.set_defaults(command=command)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def _seconds(text: str) -> float:
+    from kemu.scenario.format import values
+
+    try:
+        return values.duration_ns(text) / 1e9
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def command(options: argparse.Namespace) -> int:
+    from kemu.cli import explore_reports, run
+    from kemu.exploration.searches import Options, Search
+    from kemu.scenario import catalog
+    from kemu.scenario.loading import loader
+
+    options.store, seed, options.seed = None, options.seed, None
+    scenario = loader.load(catalog.find(options.scenario), options.data, run.overrides(options))
+    if scenario.variants:
+        paths = ", ".join(scenario.matrix)
+        raise KemuError(f"{scenario.name} has a matrix; choose one of its variants with --set {paths}=…")
+    runs = options.runs or (0 if options.time else DEFAULT_RUNS)
+    out = options.out or Path("runs") / f"{scenario.name}-explore-{seed}"
+    jobs = options.jobs or os.cpu_count() or 1
+    search_options = Options(
+        out,
+        seed,
+        runs,
+        options.time,
+        options.failures,
+        jobs,
+        tuple(options.strategy),
+        tuple(options.check),
+        not options.no_shrink,
+        options.resume,
+    )
+    with Search(scenario, search_options, data_dir=options.data, executor=_cluster(options.ray, jobs)) as search:
+        with explore_reports.Progress(search, sys.stderr, quiet=options.json) as progress:
+            for record in _until_interrupted(search.go()):
+                progress.take(record)
+        found = itertools.islice(search.findings(), MOST_FAILURES)
+        kemu = run.program()
+        if options.json:
+            list(found)
+            print(json.dumps(search.data(kemu), ensure_ascii=False))
+        else:
+            explore_reports.show(search, found, kemu)
+        return exits.BY_VERDICT[search.verdict()]
+
+
+def _cluster(address: str | None, jobs: int) -> Any:
+    """None: processes of this machine."""
+    if address is None:
+        return None
+    from kemu.exploration.processes.rays import RayWorkers
+
+    return RayWorkers(None if address == "local" else address, jobs=jobs)
+
+
+def _until_interrupted(records: Iterator[Any]) -> Iterator[Any]:
+    """What is known by then is shown all the same."""
+    with contextlib.suppress(KeyboardInterrupt):
+        yield from records
