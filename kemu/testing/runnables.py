@@ -6,7 +6,7 @@ Neighbours: :mod:`repetitions` decides which runs; :mod:`pytest_items` makes run
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from kemu.api import reports, scenario_forms
@@ -15,6 +15,7 @@ from kemu.api.simulations import Simulation, TooLong
 from kemu.errors import KemuError
 from kemu.exploration import campaigns, executions, workers
 from kemu.exploration.executions import UNKNOWN, Failure
+from kemu.exploration.explaining import explanations, texts
 from kemu.exploration.plans import Plan, Record, Strategy
 from kemu.exploration.shrinking import shrinker, subsets
 from kemu.exploration.sources import Source
@@ -133,7 +134,8 @@ class RunnableScenario:
         if outcome.failure is None:
             return fewest_holds(self, outcome)
         found = shrinker.shrink(outcome.scenario, outcome.failure)
-        return self._outcome(executions.execute(found.scenario)), found.executions
+        small = self._outcome(executions.execute(found.scenario))
+        return replace(small, text=_explained(found.scenario, outcome.failure)), found.executions
 
     def _outcome(self, execution: executions.Execution) -> Outcome:
         scenario = execution.scenario
@@ -165,6 +167,14 @@ class RunnableScenario:
         return reports.told(headline, run.failures or unjudged, execution.history, _ROOM)
 
 
+def _explained(scenario: Scenario, failure: Failure) -> str:
+    """Why it fails: the chain of causes, and as much of the picture as there is room for."""
+    explanation = texts.told(explanations.explain(scenario, failure.id), _COLUMNS).splitlines()
+    if len(explanation) > _ROOM:
+        explanation = [*explanation[: _ROOM - 1], "…"]
+    return "\n".join(explanation)
+
+
 @dataclass(frozen=True)
 class _Nothing:
     """What strategies know of earlier runs where the test looks at each of them."""
@@ -173,6 +183,7 @@ class _Nothing:
     records: Sequence[Record] = ()
 
 
+_COLUMNS = 110
 _ROOM = reports.MOST_LINES - 4
 """The rest says where the tape is, and how to run it again."""
 
