@@ -108,7 +108,7 @@ _ALL = (
     Safeguard(
         "two-pass-filtering",
         "scheduler",
-        "The filters run with the pods nominated to a node on it, and then without them.",
+        "A node must also pass the filters with the pods that are nominated to it, not only as it is.",
         "`pkg/scheduler/framework/runtime`: `RunFilterPluginsWithNominatedPods`",
     ),
     Safeguard(

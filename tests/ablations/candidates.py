@@ -13,7 +13,8 @@ class Candidate:
     breaks: str
     """A check, or an expectation by its id."""
     runs: tuple[str, ...]
-    """In this order: the name of a shipped scenario, then settings ``PATH=VALUE``, as a shell splits them."""
+    """In this order: the name of a shipped scenario, then settings ``PATH=VALUE``, as a shell splits them. Exploration
+    looks in the first of the scenarios, without settings."""
 
 
 REALISTIC = "timing=realistic"
@@ -31,12 +32,8 @@ CANDIDATES: Mapping[str, Candidate] = {
     ),
     "watch-resume": Candidate("watch-has-no-gaps", ("chaos/kubelet-partition", "chaos/cut-watches")),
     "relist-on-gap": Candidate("watch-has-no-gaps", ("chaos/cut-watches", "chaos/apiserver-crash")),
-    "journal-before-acknowledgement": Candidate(
-        "acknowledged-writes-survive", (f"chaos/store-crash {REALISTIC}", f"chaos/torn-write {REALISTIC}")
-    ),
-    "fsync-before-acknowledgement": Candidate(
-        "acknowledged-writes-survive", (f"chaos/store-crash {REALISTIC}", f"chaos/failing-fsync {REALISTIC}")
-    ),
+    "journal-before-acknowledgement": Candidate("acknowledged-writes-survive", ("chaos/torn-write",)),
+    "fsync-before-acknowledgement": Candidate("acknowledged-writes-survive", ("chaos/failing-fsync",)),
     "assume-cache": Candidate("no-kubelet-rejects-a-pod", ("races/burst-on-full-nodes",)),
     "nomination": Candidate("d.never.bound", ("seeds/preemption-example-1",)),
     "two-pass-filtering": Candidate("no-priority-inversion", ("seeds/preemption-example-1",)),

@@ -1,7 +1,8 @@
 """Search a run that shows the loss of each safeguard: ``python -m tests.ablations.search [NAME … | --missing]``.
 
-Writes ``found.json``: for each safeguard the scenario, the settings, the seed and what breaks there. Exit code 1 when
-one is not found.
+Writes ``found.json``: for each safeguard a run that anybody can repeat (scenario, settings, seed) and what breaks
+there; and what exploration makes of it (:mod:`tests.ablations.exploring`), with a minimal scenario in ``minimal``. Exit
+code 1 when one is not found.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from kemu.exploration import executions
 from kemu.scenario import catalog
 from kemu.scenario.format import documents
 from kemu.scenario.loading import loader
+from tests.ablations import exploring
 from tests.ablations.candidates import CANDIDATES
 
 FOUND = Path(__file__).parent / "found.json"
@@ -53,6 +55,12 @@ def broken_anyway(scenario: str, settings: tuple[str, ...], seed: int) -> frozen
     return frozenset(broken(scenario, settings, seed))
 
 
+def find(name: str) -> dict[str, Any] | None:
+    """Both."""
+    run, explored = search(name), exploring.explore(name)
+    return None if run is None or explored is None else {**run, "explored": explored}
+
+
 def search(name: str) -> dict[str, Any] | None:
     """The first run, all candidates at one seed before the next seed, that breaks what the safeguard protects."""
     candidate = CANDIDATES[name]
@@ -81,7 +89,7 @@ def main(arguments: list[str]) -> int:
     missing = []
     for name in asked:
         begun = time.perf_counter()
-        found = search(name)
+        found = find(name)
         print(f"{name}: {found or 'NOT FOUND'} ({time.perf_counter() - begun:.1f} s)", flush=True)
         if found is None:
             missing.append(name)
