@@ -38,7 +38,7 @@ CANDIDATES: Mapping[str, Candidate] = {
     "nomination": Candidate("d.never.bound", ("seeds/preemption-example-1",)),
     "two-pass-filtering": Candidate("no-priority-inversion", ("seeds/preemption-example-1",)),
     "clear-lower-nominations": Candidate("server.running", ("races/nominated-node-taken",)),
-    "requeue-on-events": Candidate("batch.all.finished", ("races/burst-on-full-nodes",)),
+    "requeue-on-events": Candidate("c.phase", ("seeds/preemption-example-1",)),
     "in-flight-events": Candidate("second.bound", ("races/event-during-an-attempt",)),
     "kubelet-admission": Candidate(
         "no-node-overcommitted", ("races/two-schedulers-one-node", f"races/two-schedulers-one-node {REALISTIC}")
