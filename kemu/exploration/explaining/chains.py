@@ -65,6 +65,8 @@ def of(
     about = concerning.of(failure, telling)
     found = concerning.anchors(about, telling, other)
     walk = _Walk(telling, other, concerning.check_of(failure, telling))
+    if walk.check.startswith("watch-"):
+        walk.far = 0  # What a watch delivers does not depend on why it was written.
     met = walk.back(found)
     first = _lacks(telling, sibling)
     first += [_of_hold(index, flight, telling) for index, flight in telling.held.items()]
@@ -73,7 +75,7 @@ def of(
     room = MOST - 1 - len(first)
     chosen = _choose([*met, *faults], [*found, *faults], walk, room)
     told = [_of_step(step, telling, walk) for step in chosen]
-    links = [*first, *told]
+    links = [*first, *told, *_never_heard(about, telling)[: max(MOST - 1 - len(first) - len(told), 0)]]
     if len(links) < MOST - 1 and difference is not None and _is_missing(difference, about, other):
         links.append((Moment(difference.time_ns, NEVER), _missing(difference)))
     sentences = [link[1] for link in sorted(links, key=lambda one: (one[0], one[1].event))]
@@ -114,12 +116,24 @@ def _faults(telling: Telling, sibling: Sibling | None, found: list[Step], about:
     return own[:1] or crashes[-1:]
 
 
+def _never_heard(about: concerning.Concerns, telling: Telling) -> list[tuple[Moment, Sentence]]:
+    """News that did not come, where a check is about news."""
+    found = []
+    for change in [one for revision in about.revisions for one in telling.known.by_revision.get(revision, ())[:1]]:
+        for actor in about.actors:
+            if telling.known.watches(actor, change) and telling.known.heard(actor, change.revision) is None:
+                text = sentence(f"{telling.names.actor(actor)} never heard that {telling.changed(change)}.")
+                found.append((change.at, Sentence(text, change.at.place, change.at.time_ns, actor)))
+    return found
+
+
 class _Walk:
     """From what was found to what caused it."""
 
     def __init__(self, telling: Telling, other: Telling | None, check: str) -> None:
         self._telling = telling
-        self._check = check
+        self.check = check
+        self.far = _FAR
         self._other = other
         self.depth: dict[Step, int] = {}
         """How far back a step is."""
@@ -130,7 +144,7 @@ class _Walk:
         queue = [(step, 0) for step in found]
         while queue:
             step, depth = queue.pop(0)
-            if step in self.depth or depth > _FAR:
+            if step in self.depth or depth > self.far:
                 continue
             self.depth[step] = depth
             met.append(step)
@@ -173,7 +187,7 @@ class _Walk:
             node = step.change.pod.node
             chose = [one for one in before if one.what == "attempt scheduled" and one.node == node]
             found += chose[-1:]
-        is_overcommitted = self._check == "no-node-overcommitted" and step.what in ("running", "admitted")
+        is_overcommitted = self.check == "no-node-overcommitted" and step.what in ("running", "admitted")
         if step.node and (step.what == "rejected" or is_overcommitted):
             found += self._rivals(step)
         found += [one for one in telling.steps if one.what in _FAULTS and one.at < step.at and _strikes(one, step)][-1:]

@@ -13,6 +13,7 @@ from kemu.exploration.explaining.explanations import Explanation
 from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from tests.exploration.explaining import races
+from tests.mutants import all_parts
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +129,14 @@ def test_a_binding_that_finds_another_pod() -> None:
         found[1] == "The scheduler's request to bind db-0 reached the API server late (held for 197 ms, until 5.202 s)."
     )
     assert "The second db-0 was bound to node-1." in found
+
+
+def test_a_watch_that_falls_silent() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        all_parts.MUTANTS["a-watch-falls-silent"].plant(patch)
+        scenario = loader.load(catalog.find("races/two-replicas-same-pods"), None, {"seed": 1, "timing": "realistic"})
+        found = texts(explanations.explain(scenario, "watch-has-no-gaps"))
+    assert found[:2] == ["Pod web-14 was created.", "Scheduler replica 1 never heard that web-14 was created."]
 
 
 def test_what_does_not_fail_is_not_explained() -> None:
