@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
+from kemu.exploration import executions
 from kemu.scenario import catalog
 from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
 from tests.museum.pieces import PIECES, sides
 
 
@@ -19,12 +17,10 @@ def findings(name: str, first: int, seeds: int) -> list[str]:
     _, cure = sides(loader.load(file))
     found = []
     for seed in range(first, first + seeds):
-        with tempfile.TemporaryDirectory(prefix="kemu-museum-") as folder:
-            scenario = loader.load(file, overrides={**cure, "seed": seed})
-            verdict = runner.run_all(scenario, runner.Options(out=Path(folder) / "run", runtime="sim"))[0]
-        judged = [*verdict["expectations"], *verdict["checks"]]
-        if verdict["verdict"] != "holds":
-            found += [f"seed {seed}: {one['id']}: {one['detail']}" for one in judged if one["holds"] is False]
+        execution = executions.execute(loader.load(file, overrides={**cure, "seed": seed}))
+        if execution.outcome != executions.HOLDS:
+            why = [f"{failure.id}: {failure.detail}" for failure in execution.failures] or [execution.outcome]
+            found += [f"seed {seed}: {each}" for each in why]
     return found
 
 
