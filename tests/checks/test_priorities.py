@@ -147,15 +147,19 @@ class TestTheQueue:
 
 
 class TestNominations:
-    def play(self, *, cpu: str = "6", priority: int = 1, cleared: bool = False, room: bool = False) -> Result:
+    def play(
+        self, *, cpu: str = "6", priority: int = 1, cleared: bool = False, room: bool = False, gone: bool = False
+    ) -> Result:
         """high is nominated to n1, of 10 CPUs, where victim is ending; then another pod gets n1."""
         log = Log()
         log.node(0, "n1")
         log.pod(0, "high", cpu="6", priority=10)
         served(log, 1, "high", "", queued=0)
         log.pod(1.2, "high", nominated="n1")
+        if gone:
+            log.gone(1.2, "high")
         nominated = {"pod": "default/high", "uid": "uid-high", "node": "n1", "why": "preemption"}
-        log.add(1.2, ACTOR, "sched.nominated", **nominated, start=SECOND)
+        log.add(1.3, ACTOR, "sched.nominated", **nominated, start=SECOND)
         log.pod(2, "other", cpu=cpu, priority=priority)
         if cleared:
             log.pod(2, "high", nominated="")
@@ -176,6 +180,7 @@ class TestNominations:
         assert self.play(priority=10).holds is True
         assert self.play(cleared=True).holds is True
         assert self.play(room=True).holds is True
+        assert self.play(gone=True).holds is True, "deleted before the scheduler was told that it is nominated"
 
 
 def holds(scenario: str, check: str, folder: Path) -> bool | None:

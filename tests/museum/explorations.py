@@ -33,7 +33,6 @@ SETTINGS: Mapping[int, Mapping[str, Any]] = {
     72124: REALISTIC,
     92600: REALISTIC,
     95752: REALISTIC,
-    102339: {**REALISTIC, "events[1].at": "11s"},
     109236: REALISTIC,
     126700: {
         **REALISTIC,

@@ -304,9 +304,12 @@ def _took_kept_room(
 
 
 def _end_of_nomination(pod: PodHistory, since_ns: int) -> tuple[int | None, bool]:
-    """When it ended, and whether it was cleared or changed rather than fulfilled."""
+    """When it ended, and whether it was cleared or changed rather than fulfilled.
+
+    A pod may be bound or gone before the scheduler is told that its nomination was written.
+    """
     for fact in pod.facts:
-        if fact.time_ns > since_ns and fact.what in ("bound", "terminating", "deleted"):
+        if fact.what in ("bound", "terminating", "deleted"):
             return fact.time_ns, False
         if fact.time_ns > since_ns and fact.what in ("nominated", "nominationCleared"):
             return fact.time_ns, True
