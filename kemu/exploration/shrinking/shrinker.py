@@ -199,7 +199,11 @@ class _Shrinker:
         def first(lists: list[list[T]]) -> int | None:
             return self._take(made(each) for each in lists)
 
-        subsets.minimal(things, first, **options)
+        def ahead(lists: list[list[T]]) -> None:
+            self.trials.run_ahead(made(each) for each in lists)
+
+        is_alone = self.trials.runner.jobs == 1
+        subsets.minimal(things, first, ahead=None if is_alone else ahead, **options)
 
     def _with_items(self, data: Data, kept: Sequence[documents.Item], *sections: str) -> Candidate | None:
         return self._loading.candidate(documents.keeping(data, kept, *sections), self.best.holds)

@@ -19,13 +19,22 @@ MOST_BISECTED = 6
 """Beyond so many needed things, halves of the others are tried."""
 
 
-def minimal(things: Sequence[T], first: First[T], *, most_bisected: int = MOST_BISECTED, finest: int = 1) -> list[T]:
+def minimal(
+    things: Sequence[T],
+    first: First[T],
+    *,
+    ahead: Callable[[list[list[T]]], None] | None = None,
+    most_bisected: int = MOST_BISECTED,
+    finest: int = 1,
+) -> list[T]:
     """A part of the things that is enough, in their order; all of them are.
 
     Bisects for the shortest beginning that is enough. Its last thing is needed, and the search goes on in front of it:
     about log2(n) questions for each thing that is needed. Where the things have an order of time this is the best
     order: what comes after the failure goes at once. If more than ``most_bisected`` are needed, parts of the others are
     tried, no smaller than ``finest``.
+
+    ``ahead`` is told what is asked next, and what after it, whichever the answer: to look at them at the same time.
     """
     needed: list[T] = []
     others = list(things)
@@ -37,6 +46,9 @@ def minimal(things: Sequence[T], first: First[T], *, most_bisected: int = MOST_B
         too_few, enough = 0, len(others)
         while enough - too_few > 1:
             middle = (too_few + enough) // 2
+            if ahead is not None:
+                after = ((too_few + middle) // 2, (middle + enough) // 2)
+                ahead([others[:end] + needed for end in dict.fromkeys((middle, *after)) if end])
             if first([others[:middle] + needed]) is not None:
                 enough = middle
             else:

@@ -147,7 +147,7 @@ class Trials:
         asked = list(candidates)
         for start in range(0, len(asked), self.runner.jobs):
             batch = asked[start : start + self.runner.jobs]
-            self._run_ahead(batch)
+            self.run_ahead(batch)
             for index, candidate in enumerate(batch, start):
                 if candidate is not None and self.fails(candidate):
                     return index, candidate
@@ -183,11 +183,13 @@ class Trials:
         """What the failure says of a candidate that has run."""
         return next(found.detail for found in self._known[candidate.key] if found.id == self.failure.id)
 
-    def _run_ahead(self, batch: Sequence[Candidate | None]) -> None:
-        """What is not known yet, at the same time."""
-        if self.runner.jobs == 1:
+    def run_ahead(self, candidates: Iterable[Candidate | None]) -> None:
+        """The first that are not known yet, at the same time. They count once somebody asks."""
+        jobs = self.runner.jobs
+        if jobs == 1:
             return
-        fresh = {one.key: one for one in batch if one is not None and one.key not in self._known}
+        unknown = [one for one in candidates if one is not None and one.key not in self._known]
+        fresh = {one.key: one for one in unknown[:jobs]}
         if len(fresh) > 1:
             self._known.update(zip(fresh, self.runner.run([one.scenario for one in fresh.values()]), strict=True))
 
