@@ -75,6 +75,15 @@ class TestADocument:
         assert fewer["spec"]["expect"][0] == {"id": "ten-pods-are-created", "counter": "pods_created", "equals": 2}
         assert executions.execute(loader.of_data(fewer)).outcome == executions.HOLDS
 
+    def test_with_round_times(self) -> None:
+        pod = {"metadata": {"name": "a", "annotations": {"kemu.dev/run-seconds": "25.325"}}}
+        data = {"spec": {"events": [{"at": "5.371863s", "create": pod}, {"at": "6s", "delete": {"pod": "a"}}]}}
+        rounded = documents.with_round_times(data, 100 * MS)
+        assert rounded is not None
+        assert [event["at"] for event in rounded["spec"]["events"]] == ["5.4s", "6s"]
+        assert rounded["spec"]["events"][0]["create"]["metadata"]["annotations"] == {"kemu.dev/run-seconds": "25"}
+        assert documents.with_round_times(rounded, 100 * MS) is None
+
     def test_loses_what_speaks_of_what_is_gone(self) -> None:
         scenario = scenario_of("races/two-schedulers-one-node", 1)
         hold = Hold(MessagePattern("apiserver/0", "scheduler/red/0", Label("Pod", "red-pod", "added")))

@@ -197,6 +197,21 @@ def with_equal_pods(data: Data) -> dict[str, Any] | None:
     return changed if is_other else None
 
 
+def with_round_times(data: Data, unit_ns: int) -> dict[str, Any] | None:
+    """Events at multiples of a time, lives of pods in whole seconds; None where that is so."""
+    changed = copied(data)
+    for event in changed["spec"].get("events") or ():
+        if "at" in event:
+            at_ns = duration_ns(event["at"])
+            rounded_ns = round(at_ns / unit_ns) * unit_ns
+            event["at"] = event["at"] if rounded_ns == at_ns else duration_text(rounded_ns)
+        metadata = (event.get("create") or {}).get("metadata") or {}
+        for name, value in (metadata.get("annotations") or {}).items():
+            if name.startswith("kemu.dev/") and re.fullmatch(r"[0-9]+\.[0-9]+", str(value)):
+                metadata["annotations"][name] = str(max(1, round(float(value))))
+    return None if changed == data else changed
+
+
 # Nodes
 
 

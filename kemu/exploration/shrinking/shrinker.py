@@ -152,6 +152,7 @@ class _Shrinker:
         if len(documents.items(self.best.data, *documents.PODS)) > _FEW or len(self.best.holds) > _FEW:
             self._round(is_coarse=False)
         self._take_data(documents.with_single_nodes(self.best.data))
+        self._take_data(*(documents.with_round_times(self.best.data, unit_ns) for unit_ns in _UNITS_NS))
         before = None
         while self.best.key != before:
             before = self.best.key
@@ -493,6 +494,8 @@ class _Shrinker:
         return self.trials.log(self.best)
 
 
+_UNITS_NS = (SECOND_NS, 100 * MILLISECOND_NS, 10 * MILLISECOND_NS, MILLISECOND_NS)
+"""Of the times of events, the first that keeps the failure."""
 _DURATIONS_NS = tuple(
     seconds * SECOND_NS for seconds in (1, 2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1200, 1800, 3600)
 )

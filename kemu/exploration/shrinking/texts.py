@@ -50,7 +50,8 @@ def _section(name: str, value: Any, indent: int) -> str:
     flow = _flow(value)
     lead = f"{' ' * indent}{_flow(name)}:"
     is_short = len(lead) + 1 + len(flow) <= _WIDTH
-    if isinstance(value, list) and value and (indent == 2 or not is_short):
+    is_plain = isinstance(value, list) and not any(isinstance(item, Mapping | list) for item in value)
+    if isinstance(value, list) and value and not (is_short and (is_plain or indent > 2)):
         return f"{lead}\n" + "".join(_item(item, indent + 2) for item in value)
     if isinstance(value, Mapping) and value and not is_short:
         return f"{lead}\n" + "".join(_section(key, item, indent + 2) for key, item in value.items())
