@@ -62,8 +62,8 @@ class Shrunk:
     executions: int
     wall_s: float
     minimal: bool
-    """Taking any single fault, event, pod, node, scheduler, setting or hold away makes the run pass, or fail
-    otherwise."""
+    """Taking any single fault, event, pod, node, scheduler, setting or hold away makes the run pass, or fail otherwise;
+    or the run that has to go well beside it (``twins``) does not go well any more."""
     why_not: str
     """Why that is not known; empty if it is."""
 
@@ -448,6 +448,13 @@ class _Shrinker:
                 others = [other for other in found if other != item]
                 if item not in fixed and len(others) >= least:
                     yield made(documents.keeping(data, others, *sections))
+        counts = documents.planned(best.scenario)
+        for index, workload in enumerate(best.spec.get("workloads") or ()):
+            if "trace" not in workload and counts[workload["name"]] > 1:
+                yield made(documents.with_count(data, index, counts[workload["name"]] - 1))
+        for index, node in enumerate(best.spec.get("nodes") or ()):
+            if node.get("count", 1) > 1:
+                yield made(documents.changed_at(data, ("spec", "nodes", index, "count"), node["count"] - 1))
         for way, count in documents.numbers(data):
             yield made(documents.with_number(data, way, count - 1))
         for way in documents.settings(data):
