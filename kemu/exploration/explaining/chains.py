@@ -237,6 +237,8 @@ def _says_the_same(one: Step, other: Step) -> bool:
     if one is other or one.pod != other.pod or not one.pod:
         return one is other
     if one.change is not None and other.change is None:
+        if one.what == "written runs":
+            return other.what in ("running", "admitted")
         if "bound to" in one.what:
             return other.what == "attempt scheduled" and one.node == other.node and "again" not in one.what
         if "deleted" in one.what or "removed" in one.what:
@@ -288,7 +290,7 @@ def _before(step: Step, unheard: list[Change], telling: Telling) -> str:
     """What it could not know, without a hold."""
     latest = unheard[-1]
     clause = telling.changed(latest)
-    if latest.at > step.at:
+    if latest.at > step.begun:
         return f"{clause} only afterwards ({at(latest.at.time_ns)})"
     heard = telling.known.heard(step.actor, latest.revision)
     news = f"that news came at {at(heard.time_ns)}" if heard is not None else "that news never came"

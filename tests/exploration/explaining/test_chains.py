@@ -174,3 +174,19 @@ def test_a_key_that_is_no_object_has_a_name() -> None:
     """The store's compaction writes one; a run with `cutWatches: {compacted: true}` has it among its changes."""
     pod = knowledge.Change(2, knowledge.Moment(0, 0), "/registry/pods/default/web", b"", None)
     assert (pod.name, dataclasses.replace(pod, key="compact_rev_key").name) == ("web", "compact_rev_key")
+
+
+def test_what_changes_while_a_scheduler_decides_comes_afterwards() -> None:
+    """Red begins to decide about red-pod at 5.003 s and ends at 5.503 s; blue-pod is bound at 5.306 s."""
+    begin, end = races.STALE.index("  holds:"), races.STALE.index("  expect:")
+    early = races.STALE[:begin] + races.STALE[end:]
+    place = early.rindex("{at: 5s,")
+    early = early[:place] + early[place:].replace("{at: 5s,", "{at: 4999ms,", 1)
+    # Of two empty nodes it might choose the other one.
+    selector = "nodeSelector: {kubernetes.io/hostname: node-1}"
+    early = early.replace("{schedulerName: red, containers", f"{{schedulerName: red, {selector}, containers")
+    found = texts(explanations.explain(loader.loads(early)))
+    assert (
+        "Scheduler red still counted 4 CPUs free on node-1 at 5.003 s and chose it for red-pod, which wants 3 CPUs: "
+        "blue-pod was bound to node-1 only afterwards (5.306 s)."
+    ) in found
