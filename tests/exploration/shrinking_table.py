@@ -22,7 +22,7 @@ import pytest
 from kemu.exploration import executions
 from kemu.exploration.shrinking import shrinker, twins
 from kemu.runlog.frames import Event
-from kemu.runtime.env import MILLISECOND_NS
+from kemu.runtime.env import MILLISECOND_NS, LogSink
 from kemu.runtime.holds import Label
 from kemu.runtime.sim.steering.choosers import Chooser
 from kemu.runtime.sim.steering.messages import Message
@@ -79,12 +79,19 @@ class Case:
     scenario: Scenario
     plant: planting.Plant | None = None
 
-    def execute(self, scenario: Scenario, *, keep_log: bool = False, chooser: Chooser | None = None) -> Seen:
+    def execute(
+        self,
+        scenario: Scenario,
+        *,
+        keep_log: bool = False,
+        chooser: Chooser | None = None,
+        watcher: LogSink | None = None,
+    ) -> Seen:
         """With the bug. What sound code does as well is no failure."""
         with pytest.MonkeyPatch.context() as patch:
             if self.plant is not None:
                 self.plant(patch)
-            execution = executions.execute(scenario, keep_log=keep_log, chooser=chooser)
+            execution = executions.execute(scenario, keep_log=keep_log, chooser=chooser, watcher=watcher)
         failures = execution.failures
         is_absolute = any(twins.is_absolute(one) for one in failures)
         if failures and self.plant is not None and not keep_log and not is_absolute:

@@ -9,7 +9,7 @@ import pytest
 
 from kemu.exploration import executions
 from kemu.exploration.executions import Failure
-from kemu.exploration.shrinking import documents, freezing, readable_holds, shrinker
+from kemu.exploration.shrinking import documents, freezing, readable_holds, shrinker, trials
 from kemu.exploration.shrinking.candidates import Candidate, Loading
 from kemu.runlog.frames import Event
 from kemu.runtime.env import MILLISECOND_NS
@@ -216,6 +216,16 @@ spec:
         shrunk = self.shrunk(impossible)
         assert shrunk.faults == 2
         assert shrunk.scenario.duration_ns == loader.loads(impossible).duration_ns
+
+
+def test_a_run_that_becomes_too_long_breaks() -> None:
+    scenario = scenario_of("races/two-replicas-same-pods", 1)
+    whole = trials.Meter()
+    assert executions.execute(scenario, watcher=whole).outcome == executions.HOLDS
+    meter = trials.Meter(whole.events // 2)
+    (broken,) = (one for one in executions.execute(scenario, watcher=meter).failures if one.id == executions.BROKEN)
+    assert "more than" in broken.detail
+    assert meter.events < whole.events
 
 
 def test_only_a_check_can_be_demonstrated() -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from kemu.errors import KemuError
 from kemu.exploration import workers
@@ -21,6 +21,7 @@ from kemu.exploration.runs import Task
 from kemu.exploration.shrinking.candidates import Candidate
 from kemu.exploration.sources import Source
 from kemu.runlog.frames import Event
+from kemu.runtime.env import LogSink
 from kemu.runtime.holds import Label
 from kemu.runtime.sim.steering.choosers import Chooser
 from kemu.runtime.sim.steering.messages import Message
@@ -45,7 +46,14 @@ class Seen(Protocol):
 class Execute(Protocol):
     """:func:`kemu.exploration.executions.execute`, or what stands in for it."""
 
-    def __call__(self, scenario: Scenario, *, keep_log: bool = False, chooser: Chooser | None = None) -> Seen: ...
+    def __call__(
+        self,
+        scenario: Scenario,
+        *,
+        keep_log: bool = False,
+        chooser: Chooser | None = None,
+        watcher: LogSink | None = None,
+    ) -> Seen: ...
 
 
 class Runner(Protocol):
@@ -58,6 +66,23 @@ class Runner(Protocol):
         ...
 
 
+class TooLongError(Exception):
+    """A run has far more events than the first: a loop that a longer time slowed down."""
+
+
+class Meter:
+    """Counts the events of a run, and breaks it if there are too many. 0: there is no limit."""
+
+    def __init__(self, most: int = 0) -> None:
+        self.events = 0
+        self._most = most
+
+    def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        self.events += 1
+        if self.events == self._most:
+            raise TooLongError(f"more than {self._most} events")
+
+
 class _OneByOne:
     """In this process."""
 
@@ -65,9 +90,23 @@ class _OneByOne:
 
     def __init__(self, execute: Execute) -> None:
         self._execute = execute
+        self._most_events = 0
 
     def run(self, scenarios: Sequence[Scenario]) -> list[Failures]:
-        return [_failures(self._execute, scenario) for scenario in scenarios]
+        return [self._run(scenario) for scenario in scenarios]
+
+    def _run(self, scenario: Scenario) -> Failures:
+        meter = Meter(self._most_events)
+        try:
+            failures = self._execute(scenario, watcher=meter).failures
+        except KemuError:
+            return ()
+        self._most_events = self._most_events or _LONGER * meter.events + _MORE_EVENTS
+        return failures
+
+
+_LONGER, _MORE_EVENTS = 3, 20_000
+"""A smaller scenario may have so many times the events of the first, and so many more."""
 
 
 class _Executed:
@@ -102,13 +141,6 @@ def runner(
             yield _Executed(processes, jobs, original, data_dir)
     else:
         yield _OneByOne(execute)
-
-
-def _failures(execute: Execute, scenario: Scenario) -> Failures:
-    try:
-        return execute(scenario).failures
-    except KemuError:
-        return ()
 
 
 class BudgetSpentError(Exception):
