@@ -277,7 +277,7 @@ def _mark_difference(failing: Diagram, passing: Diagram) -> None:
             if index >= len(mine) or index >= len(other):
                 (mine if len(mine) > len(other) else other)[index].differs = True
                 return
-            if mine[index].sign != other[index].sign:
+            if mine[index].sign != other[index].sign or departs(mine[index]):
                 # A message that came there, and here is late, differs from when it should have come.
                 late.get(other[index].sign, mine[index]).differs = other[index].differs = True
                 return

@@ -15,7 +15,7 @@ from kemu.exploration.explaining.explanations import Explanation
 from kemu.exploration.explaining.names import at, lasting
 from kemu.exploration.probabilities import Curve
 
-_ROW = 26
+_ROW = 32
 _TOP = 84
 _TIME = 66
 _LAST = 150

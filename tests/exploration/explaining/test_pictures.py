@@ -101,3 +101,12 @@ def test_a_file_is_explained_too(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert (tmp_path / "out" / reports.PICTURE).is_file()
     assert main(["explain", "seeds/node-selector", "--out", str(tmp_path / "no")]) == 2
     assert "nothing to explain" in capsys.readouterr().err
+
+
+def test_a_message_that_is_late_differs_where_it_left() -> None:
+    failing, passing = explanations.explain(loader.loads(races.RECREATED)).diagrams
+    assert passing is not None
+    (late,) = [arrow for arrow in failing.arrows if arrow.late_ns]
+    assert late.differs
+    (usual,) = [item for item in (*passing.marks, *passing.arrows) if item.differs]
+    assert usual.sign == late.sign
