@@ -22,6 +22,8 @@ STEPS_NS = (3 * MILLISECOND_NS, 30 * MILLISECOND_NS, 300 * MILLISECOND_NS, 1000 
 DEPTHS = (1, 2, 3)
 MOST_LINKS = 8
 """That have priorities of their own in one run; the others carry everything at once."""
+LOWEST_RANK = MOST_LINKS - 1 + DEPTHS[-1] - 1
+"""Of a link that has fallen at every change."""
 
 
 class Pct:
@@ -36,8 +38,7 @@ class Pct:
     def plan(self, number: int, feedback: Feedback) -> Plan:
         drawn = self._swarm.draw(number)
         stream = drawn.stream
-        most_ranks = MOST_LINKS + DEPTHS[-1]
-        step_ns = drawn.span_ns([most_ranks * step_ns for step_ns in STEPS_NS]) // most_ranks
+        step_ns = drawn.span_ns([LOWEST_RANK * step_ns for step_ns in STEPS_NS]) // LOWEST_RANK
         loads = self._subject.baseline().loads
         links = sorted(loads)
         threads = sorted(stream.sample(links, min(MOST_LINKS, len(links))))
