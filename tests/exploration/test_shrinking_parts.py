@@ -226,6 +226,8 @@ def test_a_run_that_becomes_too_long_breaks() -> None:
     (broken,) = (one for one in executions.execute(scenario, watcher=meter).failures if one.id == executions.BROKEN)
     assert "more than" in broken.detail
     assert meter.events < whole.events
+    assert meter.is_over
+    assert not whole.is_over
 
 
 def test_only_a_check_can_be_demonstrated() -> None:
