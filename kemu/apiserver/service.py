@@ -214,7 +214,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         await self._is_open.wait()
         spawn, by = self._env.spawn, _caller(context)
         replies = Replies(self._env.clock)
-        writer = spawn(_until_gone(replies.write(context.write)), f"replies to {by}")
+        writer = spawn(_until_gone(replies, context.write), f"replies to {by}")
         try:
             while True:
                 if replies.is_full:
@@ -283,7 +283,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         task = asyncio.current_task()
         assert task is not None
         self.streams[stream] = task
-        writer = self._env.spawn(_until_gone(stream.write(context.write)), f"events to {stream.by}")
+        writer = self._env.spawn(_until_gone(stream, context.write), f"events to {stream.by}")
         try:
             while True:
                 if stream.count > UNREAD_EVENTS:
@@ -350,10 +350,10 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             self._fanout.bookmark(watcher)
 
 
-async def _until_gone(writing: Any) -> None:
-    """A client that goes away ends the writing; its reader cleans up."""
+async def _until_gone(waiting: Any, write: Callable[[Any], Awaitable[None]]) -> None:
+    """Write what waits as it comes. A client that goes away ends that; its reader cleans up."""
     try:
-        await writing
+        await waiting.write(write)
     except (grpc.aio.BaseError, grpc.aio.AioRpcError):
         return
 
