@@ -22,7 +22,7 @@ from kemu.runtime.ray.driver import events as event_streams
 from kemu.runtime.ray.driver import merges
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.scenario.loading import loader
-from kemu.scenario.playing import runner
+from kemu.scenario.playing import judging, runner
 from tests.ray.world import Events
 
 
@@ -173,7 +173,7 @@ def test_a_run_whose_log_is_not_whole_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, harm: str, known: int, what: str
 ) -> None:
     """A cell died, and not all that it had logged can be had: what is there may well look right."""
-    monkeypatch.setattr(runner.verdicts, "overall", lambda checks, judgements: "holds")
+    monkeypatch.setattr(judging.verdicts, "overall", lambda checks, judgements: "holds")
     path = tmp_path / "dead.segment"
     segment = segments.Segment(path)
     for number in range(3):
@@ -191,8 +191,9 @@ def test_a_run_whose_log_is_not_whole_is_unknown(
     streams.recover(cell)
     streams.flush()
     writer.close()
-    verdict, history = runner.judge(scenario, tmp_path, runner.End("deadline", 50))
-    assert history.kinds["kind"] == known
+    judged = runner.judge(scenario, tmp_path, judging.End("deadline", 50))
+    verdict = judged.data("ray", "")
+    assert judged.history.kinds["kind"] == known
     if not harm:
         assert (verdict["verdict"], verdict.get("incomplete")) == ("holds", None)
     else:

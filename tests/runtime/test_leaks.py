@@ -70,7 +70,7 @@ def test_a_process_holds_no_more_after_many_runs_than_after_some(tmp_path: Path)
     [
         ("os.open('/dev/null', os.O_RDONLY)", "descriptors"),
         ("globals().setdefault('kept', []).append([[] for _ in range(2000)])", "objects"),
-        ("globals().setdefault('kept', []).append(bytearray(b'x' * (4 << 20)))", "resident_kib"),
+        ("globals().setdefault('kept', []).append(bytearray(b'x' * (16 << 20)))", "resident_kib"),
     ],
 )
 def test_what_leaks_is_noticed(leak: str, what: str, tmp_path: Path) -> None:

@@ -412,11 +412,14 @@ class _Loading:
         if not _names_module([spec.get("schedulers"), spec.get("extenders")]):
             return
         beside = self.file.parent
-        found = [beside / folder for folder in spec.get("modules", []) if folder is not INVALID]
-        for folder in (*found, beside):
+        stated = [FilePath(folder) for folder in spec.get("modules", []) if folder is not INVALID]
+        folders = [beside / folder for folder in stated]
+        if not stated or not all(folder.is_absolute() for folder in stated):
+            folders.append(beside)  # else it is a resolved document, which has them all
+        for folder in folders:
             user_code.look_in(folder)
         # What runs the resolved document from elsewhere, as a replay does, needs them too.
-        self.resolved["spec"]["modules"] = list(dict.fromkeys(str(folder.resolve()) for folder in (*found, beside)))
+        self.resolved["spec"]["modules"] = list(dict.fromkeys(str(folder.resolve()) for folder in folders))
 
     def _read(self, name: str, path: Path) -> list[Document]:
         """The documents of a file that the scenario names, relative to itself."""
