@@ -78,7 +78,7 @@ def test_the_good_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("how", "error"), [("error", "LookupError: in the driver"), ("launch", "ActorFailed: talker/1")]
+    ("how", "error"), [("error", "LookupError: in the driver"), ("launch", "UserCodeFailed: talker/1")]
 )
 def test_an_error(tmp_path: Path, how: str, error: str) -> None:
     ending = Ending(how, tmp_path)
