@@ -8,10 +8,8 @@ code 1 when one is not found.
 from __future__ import annotations
 
 import functools
-import json
 import shlex
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from kemu.exploration import executions
 from kemu.scenario import catalog
 from kemu.scenario.format import documents
 from kemu.scenario.loading import loader
+from tests import searches
 from tests.ablations import exploring
 from tests.ablations.candidates import CANDIDATES
 
@@ -75,30 +74,12 @@ def search(name: str) -> dict[str, Any] | None:
 
 def load() -> Mapping[str, dict[str, Any]]:
     """What is recorded, by safeguard."""
-    recorded: dict[str, dict[str, Any]] = json.loads(FOUND.read_text()) if FOUND.exists() else {}
-    return recorded
+    return searches.load(FOUND)
 
 
 def main(arguments: list[str]) -> int:
-    recorded = dict(load())
-    asked = list(safeguards.SAFEGUARDS)
-    if arguments == ["--missing"]:
-        asked = [name for name in asked if name not in recorded]
-    elif arguments:
-        asked = arguments
-    missing = []
-    for name in asked:
-        begun = time.perf_counter()
-        found = find(name)
-        print(f"{name}: {found or 'NOT FOUND'} ({time.perf_counter() - begun:.1f} s)", flush=True)
-        if found is None:
-            missing.append(name)
-            recorded.pop(name, None)
-        else:
-            recorded[name] = found
-        ordered = {name: recorded[name] for name in safeguards.SAFEGUARDS if name in recorded}
-        FOUND.write_text(json.dumps(ordered, indent=1) + "\n")
-    return 1 if missing else 0
+    names = tuple(safeguards.SAFEGUARDS)
+    return searches.search(FOUND, names, names, arguments, find, "NOT FOUND")
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ class Telling:
         return None
 
     def room(self, step: Step) -> Free | None:
-        """Where a pod would have fitted that was found unschedulable for want of resources."""
+        """The node with enough room for a pod whose attempt found too little anywhere; None: there is none."""
         pod = self._pod_of(step)
         message = str(step.facts.get("message", ""))
         if step.what != "attempt unschedulable" or pod is None or "Insufficient" not in message:

@@ -104,7 +104,7 @@ class Steering:
         self._attentive: Attentive | None = None
         self._begun: Chooser | None = None
         """The chooser, once it has chosen."""
-        self._uses_lanes = False
+        self._uses_lanes = any(hold.until is not None for hold in holds)
         """Something can keep or move messages. Otherwise their times alone keep them in their order."""
         self._in_flight: dict[Message, tuple[End, _Sent, int]] = {}
         """For an attentive chooser: with the time at which each would usually arrive."""
@@ -116,14 +116,6 @@ class Steering:
         self._numbers: dict[tuple[str, str], int] = {}
         self._reader = Reader()
         self._by_link: dict[tuple[str, str], _OfLink] = {}
-        self._read_links: frozenset[tuple[str, str]] = frozenset()
-        self.use(self.holds)
-
-    def use(self, holds: Sequence[Hold]) -> None:
-        """Replace the holds; only before any message that they name was sent."""
-        self.holds = tuple(holds)
-        self._uses_lanes = self._attentive is not None or any(hold.until is not None for hold in holds)
-        self._by_link = {}
         for index, hold in enumerate(self.holds):
             self._by_link.setdefault((hold.message.source, hold.message.target), _OfLink()).add(index, hold.message)
         self._read_links = frozenset(
@@ -168,7 +160,7 @@ class Steering:
         self._loop.post(when_ns, self._come, (end, sent))
 
     def _message(self, end: End, payload: Any) -> Message | None:
-        """None for what travels with messages, and between an actor and itself."""
+        """None for what travels with messages."""
         if not isinstance(payload, _MESSAGES):
             return None
         key = source, target = ends_of(end)
