@@ -12,9 +12,8 @@ from rich.table import Table
 
 from kemu.checks.history import History
 from kemu.checks.results import counted
-from kemu.report import stories
+from kemu.report import story_tables
 
-STORY_LINES = 40
 REFUSALS = 6
 """Kinds of refused requests that are named."""
 
@@ -22,7 +21,6 @@ _MARK = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}
 _NEUTRAL = "[dim]·[/]"
 _WARNING = "[yellow]![/]"
 _WORD = {"holds": "[bold green]holds[/]", "fails": "[bold red]fails[/]", "unknown": "[bold yellow]unknown[/]"}
-_TONE = {"good": "green", "bad": "red", "plain": "default"}
 
 
 def show_run(console: Console, verdict: Mapping[str, Any], history: History, description: str) -> None:
@@ -31,7 +29,7 @@ def show_run(console: Console, verdict: Mapping[str, Any], history: History, des
     if description:
         console.print(escape(" ".join(description.split())), style="dim", highlight=False)
     console.print()
-    show_story(console, history)
+    story_tables.show(console, history)
     show_judgements(console, verdict)
     show_figures(console, verdict)
 
@@ -44,36 +42,6 @@ def headline(console: Console, verdict: Mapping[str, Any]) -> None:
         f"{verdict['wall_s']:g} s{lacks}[/]",
         highlight=False,
     )
-
-
-def show_story(console: Console, history: History, limit: int = STORY_LINES) -> None:
-    lines, left_out = stories.tell(history, limit)
-    if not lines:
-        return
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
-    table.add_column(justify="right", no_wrap=True, style="dim")
-    table.add_column(no_wrap=True, style="cyan")
-    table.add_column(overflow="fold", width=_width_of_phrases(lines, console.width))
-    table.add_column(overflow="fold", style="dim")
-    for line in lines:
-        table.add_row(
-            f"{line.time_ns / 1e9:.3f} s",
-            escape(line.who),
-            f"[{_TONE[line.tone]}]{escape(line.what)}[/]",
-            escape(line.why),
-        )
-    console.print(table)
-    if left_out:
-        console.print(f"[dim]… and {counted(left_out, 'less telling line')}[/]", highlight=False)
-    console.print()
-
-
-def _width_of_phrases(lines: Sequence[stories.Line], width: int) -> int:
-    """Half of what times and names leave: less where that is not needed, more where a word or the reasons allow it."""
-    left = width - max(len(f"{line.time_ns / 1e9:.3f} s  {line.who}  ") for line in lines) - len("  ")
-    longest_word = max(len(word) for line in lines for word in line.what.split())
-    whole = max(len(line.what) for line in lines)
-    return max(1, min(whole, left, max(left // 2, longest_word, left - max(len(line.why) for line in lines))))
 
 
 def show_judgements(console: Console, verdict: Mapping[str, Any], *, passed: int = 20) -> None:
@@ -195,7 +163,7 @@ def show_matrix(
     if len(variants) <= 2 and all(len(history.pods) <= 12 for history in histories):
         for name, history in zip(names, histories, strict=True):
             console.print(f"[bold]{escape(name)}[/]", highlight=False)
-            show_story(console, history)
+            story_tables.show(console, history)
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     table.add_column("variant", overflow="fold")
     telling = [name for name in _TELLING if len({found["counts"][name] for found in variants}) > 1][:4]
