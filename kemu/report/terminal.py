@@ -11,7 +11,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from kemu.checks.history import History
-from kemu.checks.results import counted
 from kemu.report import story_tables
 
 REFUSALS = 6
