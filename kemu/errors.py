@@ -5,6 +5,7 @@ KemuError
 │   ├── BadRequest  Invalid  Forbidden  NotFound  AlreadyExists  Conflict  Gone  RequestEntityTooLarge
 │   └── TooManyRequests  ServiceUnavailable (ConnectionLost)  ServerTimeout  InternalError  MethodNotAllowed  NoSpace
 ├── StoreError           Compacted, FutureRevision, JournalCorrupt
+├── UsageError           a command line with a mistake
 ├── ScenarioError        a scenario with mistakes, all of them, each with its place
 ├── FieldError           one wrong field of a configuration, with its path and a suggestion
 ├── RunLogError          a run folder or run log that cannot be read
@@ -178,6 +179,15 @@ class Problem:
         hint = f" ({self.suggestion})" if self.suggestion else ""
         where = f"{self.path}: " if self.path else ""
         return f"{self.file}:{self.line}:{self.column}: {where}{self.message}{hint}"
+
+
+class UsageError(KemuError):
+    """A command line with a mistake."""
+
+    def __init__(self, message: str, command: str, usage: str) -> None:
+        super().__init__(f"{command}: {message}")
+        self.usage = usage
+        """How the command is called."""
 
 
 class ScenarioError(KemuError):

@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import Any
 
+from kemu.cli import parsers
 from kemu.errors import KemuError
 
 
@@ -23,7 +24,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("--workload", help="only this workload, of benchmarks that have several")
     parser.add_argument("--nodes", type=_numbers, help="only these numbers of nodes, as 1000,5000,15000")
-    parser.add_argument("--pods", type=int, help="so many pods")
+    parser.add_argument("--pods", type=parsers.count, help="so many pods")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command)
 

@@ -8,6 +8,7 @@ import os
 import shutil
 from pathlib import Path
 
+from kemu.cli import parsers
 from kemu.errors import KemuError
 
 _SHOWN = 5
@@ -26,7 +27,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="recorded cases (.jsonl or .jsonl.gz)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes that answer (default: all CPUs)"
+        "--jobs",
+        type=parsers.count,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="processes that answer (default: all CPUs)",
     )
     parser.set_defaults(command=command)
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kemu.cli import exits
+from kemu.cli import exits, parsers
 from kemu.errors import KemuError
 
 
@@ -23,7 +23,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("run", help="a run folder, a scenario file, or the name of a shipped scenario")
     parser.add_argument("--failure", default="", metavar="ID", help="the check or expectation; default: the first")
-    parser.add_argument("--seed", type=int, help="the seed of every random draw; overrides the scenario's")
+    parser.add_argument(
+        "--seed", type=parsers.whole_number, help="the seed of every random draw; overrides the scenario's"
+    )
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help="as for kemu run")
     parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
     parser.add_argument(
@@ -34,8 +36,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         action="store_true",
         help="draw 50 futures at each of 30 instants: when was the failure decided? takes about a minute",
     )
-    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes for --probability")
-    parser.add_argument("--width", type=int, default=0, help="columns of the picture; default: those of the terminal")
+    parser.add_argument("--jobs", type=parsers.count, default=1, metavar="N", help="processes for --probability")
+    parser.add_argument(
+        "--width", type=parsers.whole_number, default=0, help="columns of the picture; default: those of the terminal"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(command=command)
 
@@ -59,8 +63,6 @@ def command(options: argparse.Namespace) -> int:
 def _curve(explanation: Any, jobs: int) -> Any:
     from kemu.exploration import probabilities, workers
 
-    if jobs < 1:
-        raise KemuError("--jobs: at least one process")
     executor = workers.Workers(jobs) if jobs > 1 else workers.Inline()
     try:
         return probabilities.curve(explanation, executor)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kemu.cli import exits
+from kemu.cli import exits, parsers
 from kemu.errors import KemuError
 
 DEFAULT_RUNS = 1000
@@ -31,11 +31,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "happen in some run never did.",
     )
     parser.add_argument("scenario", help="a scenario file, or the name of a shipped one (kemu scenarios list)")
-    parser.add_argument("--seed", type=int, default=0, help="of what the search draws; the same seed, the same search")
-    parser.add_argument("--runs", type=_count, default=0, help=f"so many runs; without a limit {DEFAULT_RUNS}")
+    parser.add_argument(
+        "--seed", type=parsers.whole_number, default=0, help="of what the search draws; the same seed, the same search"
+    )
+    parser.add_argument("--runs", type=parsers.count, default=0, help=f"so many runs; without a limit {DEFAULT_RUNS}")
     parser.add_argument("--time", type=_seconds, default=0.0, metavar="TIME", help="so long, as 90s or 5m")
-    parser.add_argument("--failures", type=_count, default=0, help="stop when so many ways of failing are known")
-    parser.add_argument("--jobs", type=_count, default=0, help="processes; default: one for each CPU")
+    parser.add_argument("--failures", type=parsers.count, default=0, help="stop when so many ways of failing are known")
+    parser.add_argument("--jobs", type=parsers.count, default=0, help="processes; default: one for each CPU")
     parser.add_argument(
         "--ray", metavar="ADDRESS", help="on a Ray cluster: its address, or local for one that ends with the search"
     )
@@ -54,13 +56,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     parser.set_defaults(command=command)
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("must be at least 1")
-    return number
 
 
 def _seconds(text: str) -> float:

@@ -1,4 +1,4 @@
-"""The entry point: arguments, exit codes, and errors as one clear text.
+"""The entry point: which command, and what becomes of its errors (:mod:`kemu.cli.failures`).
 
 Exit codes: 0 holds, 1 a check or an expectation failed, 2 the input is wrong, 3 unknown, 4 the user's own code raised,
 130 interrupted.
@@ -11,82 +11,40 @@ import sys
 from collections.abc import Callable, Sequence
 
 import kemu
-from kemu.cli import exits
-from kemu.errors import KemuError, ScenarioError, SimulationError, UserCodeFailed
-from kemu.runtime import user_code
+from kemu.cli import exits, failures, pipes
+from kemu.cli.parsers import Parser
 
 Command = Callable[[argparse.Namespace], int]
 
 
-MOST_MISTAKES = 100
-"""How many are shown at once."""
-
-EXTRAS = {"ray": "ray", "grpc_health": "ray", "grpc_reflection": "ray", "opentelemetry": "otlp"}
-"""Packages that only an extra of kemu installs, and which."""
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit code."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    command: Command | None = getattr(options, "command", None)
-    if command is None:
-        parser.print_help()
-        return exits.INPUT
-    try:
-        return command(options)
-    except ScenarioError as error:
-        count = len(error.problems)
-        for problem in error.problems[:MOST_MISTAKES]:
-            print(problem, file=sys.stderr)
-        rest = f", of which the first {MOST_MISTAKES} are above" if count > MOST_MISTAKES else ""
-        print(f"{count} mistake{'s' if count != 1 else ''}{rest}", file=sys.stderr)
-        return exits.INPUT
-    except UserCodeFailed as error:
-        print(f"kemu: {error}", file=sys.stderr)
-        return exits.USER_CODE
-    except SimulationError as error:
-        print(f"kemu: the run broke: {type(error).__name__}: {error}", file=sys.stderr)
-        return exits.FAILS
-    except KemuError as error:
-        print(f"kemu: {error}", file=sys.stderr)
-        return exits.INPUT
-    except ModuleNotFoundError as error:
-        extra = EXTRAS.get((error.name or "").partition(".")[0])
-        if extra is None:
-            raise
-        print(f"kemu: this needs the Python package {error.name}: pip install 'kemu[{extra}]'", file=sys.stderr)
-        return exits.INPUT
-    except BrokenPipeError:
-        # The reader of a pipe (head, less) has seen enough.
-        sys.stderr.close()
-        return exits.HOLDS
-    except OSError as error:
-        # A file or folder that the user named: --out where nobody may write, a full disk. Without a name it is a bug.
-        if error.filename is None:
-            raise
-        print(f"kemu: {error.filename}: {error.strerror}", file=sys.stderr)
-        return exits.INPUT
-    except KeyboardInterrupt:
-        print("kemu: interrupted", file=sys.stderr)
-        return exits.INTERRUPTED
-    except Exception as error:
-        # A plugin that raises while it is made, say; an actor's exception arrives as UserCodeFailed.
-        place = user_code.place_of(error)
-        if place is None:
-            raise
-        print(f"kemu: {type(error).__name__}: {error}\nin your own code: {place}", file=sys.stderr)
-        return exits.USER_CODE
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    options = argparse.Namespace()
+    with pipes.outlived():
+        try:
+            parser = _parser()
+            options = parser.parse_args(words)
+            command: Command | None = getattr(options, "command", None)
+            if command is None:
+                parser.print_help()
+                return exits.INPUT
+            return command(options)
+        except (Exception, KeyboardInterrupt) as error:
+            failure = failures.of(error, options)
+            if failure is None:
+                raise
+            return failures.tell(failure, as_json="--json" in words)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> Parser:
     from kemu.cli import bench, conformance, explain, explore, replay, run, scenarios, trace
 
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="kemu",
         description="A Kubernetes scheduling control plane to race, starve and break: in virtual time or on Ray.",
         epilog="Exit codes: 0 holds, 1 a check or expectation failed, 2 the input is wrong, 3 unknown, 4 your own code "
-        "raised.",
+        "raised, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"kemu {kemu.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")

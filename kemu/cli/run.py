@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import math
 import os
 import re
 import shlex
@@ -15,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kemu.cli import exits
+from kemu.cli import exits, failures, parsers
 from kemu.errors import KemuError
 from kemu.faults.kinds import KINDS
 from kemu.scenario import catalog
@@ -29,9 +27,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("scenario", help="a scenario file, or the name of a shipped one (kemu scenarios list)")
     parser.add_argument("--runtime", choices=("sim", "ray"), default="", help="default: as the scenario says, or sim")
-    parser.add_argument("--seed", type=int, help="the seed of every random draw; overrides the scenario's")
+    parser.add_argument(
+        "--seed", type=parsers.whole_number, help="the seed of every random draw; overrides the scenario's"
+    )
     parser.add_argument("--out", type=Path, help="the run folder; default: runs/NAME-RUNTIME-SEED")
-    parser.add_argument("--speed", type=_positive, default=0.0, help="virtual seconds for each real one (ray)")
+    parser.add_argument(
+        "--speed", type=parsers.positive_number, default=0.0, help="virtual seconds for each real one (ray)"
+    )
     parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
     parser.add_argument(
         "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
@@ -40,13 +42,6 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--otlp", metavar="HOST:PORT", default="", help="send traces there (OTLP over gRPC)")
     parser.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
     parser.set_defaults(command=command)
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError("must be a number greater than 0")
-    return value
 
 
 def overrides(options: argparse.Namespace) -> dict[str, Any]:
@@ -91,8 +86,11 @@ def command(options: argparse.Namespace) -> int:
     try:
         verdict, results = runner.run_all(scenario, run_options)
     except KeyboardInterrupt:
-        print(f"\nkemu: interrupted; the run log as far as it went is in {out}", file=sys.stderr)
-        return exits.INTERRUPTED
+        text = f"interrupted; the run log as far as it went is in {out}"
+        failure = failures.Failure(
+            "interrupted", text, exits.INTERRUPTED, more={"run": str(out)}, text=f"\nkemu: {text}"
+        )
+        return failures.tell(failure, as_json=options.json)
     finally:
         if bar is not None:
             bar.close()
@@ -104,9 +102,7 @@ def command(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(verdict))
     else:
-        # The reader of a pipe (head, less) may have seen enough; the verdict stands.
-        with contextlib.suppress(BrokenPipeError):
-            _show(scenario.description, verdict, results, options)
+        _show(scenario.description, verdict, results, options)
     return exits.BY_VERDICT[verdict["verdict"]]
 
 
@@ -128,13 +124,7 @@ def _show(description: str, verdict: Mapping[str, Any], results: list[Any], opti
     from kemu.report import terminal
     from kemu.scenario.playing import runner
 
-    class PipeConsole(Console):
-        def on_broken_pipe(self) -> None:
-            """Leave standard output where nobody listens, instead of exiting with 1 as rich does."""
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise BrokenPipeError
-
-    console = PipeConsole(soft_wrap=False)
+    console = Console(soft_wrap=False)
     if "variants" in verdict:
         names = [runner.variant_name(result.variant) for result in results]
         terminal.show_matrix(console, verdict, names, [result.history for result in results], description)

@@ -10,6 +10,8 @@ from kemu.cli import exits
 from kemu.errors import KemuError, Problem, ScenarioError
 from kemu.scenario import catalog
 
+_SCENARIO = "a scenario file, or the name of a shipped one (kemu scenarios list)"
+
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("scenarios", help="list, show and validate scenarios", description=__doc__)
@@ -18,10 +20,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     listing.add_argument("--json", action="store_true", help="print one JSON object")
     listing.set_defaults(command=list_command)
     show = actions.add_parser("show", help="print one of them")
-    show.add_argument("scenario")
+    show.add_argument("scenario", help=_SCENARIO)
     show.set_defaults(command=show_command)
     validate = actions.add_parser("validate", help="say all mistakes of scenarios, with file, line and column")
-    validate.add_argument("scenario", nargs="+")
+    validate.add_argument("scenario", nargs="+", help=_SCENARIO)
     validate.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
     validate.add_argument("--json", action="store_true", help="print one JSON object")
     validate.set_defaults(command=validate_command)

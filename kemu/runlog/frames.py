@@ -85,14 +85,19 @@ class Writer(Digester):
 
     def __init__(self, path: Path, header: Mapping[str, Any], *, buffer_bytes: int = 1 << 20) -> None:
         super().__init__(buffer_bytes=buffer_bytes)
+        self._path = path
         self._file: BinaryIO = path.open("wb")
         self._file.write(MAGIC)
         payload = msgpack.packb(dict(header), use_bin_type=True)
         self._file.write(_FRAME.pack(len(payload), zlib.crc32(payload)) + payload)
 
     def _take(self, frames: bytes) -> None:
-        self._file.write(frames)
-        self._file.flush()
+        try:
+            self._file.write(frames)
+            self._file.flush()
+        except OSError as error:
+            error.filename = str(self._path)  # a write tells of none
+            raise
 
     def close(self) -> str:
         """Returns the digest."""

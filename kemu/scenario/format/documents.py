@@ -337,10 +337,16 @@ def copy(data: Any) -> Any:
 
 def nearest(word: str, words: Iterable[str]) -> str:
     """``did you mean x?`` for the word most like it, or nothing."""
+    found = nearest_word(word, words)
+    return f"did you mean {found}?" if found else ""
+
+
+def nearest_word(word: str, words: Iterable[str]) -> str:
+    """The word most like it, whatever its case, or nothing."""
     # Importing difflib costs little, but most runs have no mistakes.
     import difflib
 
     candidates = list(words)
     lower = {candidate.lower(): candidate for candidate in reversed(candidates)}
     found = difflib.get_close_matches(word.lower(), list(lower), n=1, cutoff=0.6)
-    return f"did you mean {lower[found[0]]}?" if found else ""
+    return lower[found[0]] if found else ""

@@ -1,0 +1,109 @@
+"""Whatever ends a command without a result: told in words, or as the one object of ``--json``, with its exit code.
+
+The object is ``{"error": kind, "message": text, "exit": code, "problems": [{file, line, column, path, message,
+suggestion}]}``; docs/errors.md describes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from kemu.cli import exits
+from kemu.errors import KemuError, Problem, ScenarioError, SimulationError, UsageError, UserCodeFailed
+from kemu.runtime import user_code
+
+MOST_MISTAKES = 100
+"""How many are shown at once."""
+
+EXTRAS = {"ray": "ray", "grpc_health": "ray", "grpc_reflection": "ray", "opentelemetry": "otlp"}
+"""Packages that only an extra of kemu installs, and which."""
+
+_DISK = {
+    errno.EACCES: "", errno.EPERM: "", errno.EROFS: "", errno.EISDIR: "", errno.ENOTDIR: "", errno.EEXIST: "",
+    errno.ENOSPC: "free some space, or ", errno.EDQUOT: "free some space, or ", errno.EFBIG: "", errno.EIO: "",
+}  # fmt: skip
+"""Errors of a folder that another choice of ``--out`` avoids, and what else does."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    kind: str
+    """``usage``, ``input``, ``system``, ``simulation``, ``user-code`` or ``interrupted``."""
+    message: str
+    exit_code: int
+    problems: Sequence[Problem] = ()
+    more: dict[str, Any] = field(default_factory=dict)
+    """Further keys of the object."""
+    text: str = ""
+    """What stands on the terminal, where it is not the message."""
+
+    def data(self) -> dict[str, Any]:
+        problems = [asdict(problem) for problem in self.problems]
+        return {"error": self.kind, "message": self.message, "exit": self.exit_code, "problems": problems, **self.more}
+
+
+def tell(failure: Failure, *, as_json: bool) -> int:
+    """Print it; returns the exit code."""
+    if as_json:
+        print(json.dumps(failure.data(), ensure_ascii=False))
+    else:
+        print(failure.text or f"kemu: {failure.message}", file=sys.stderr)
+    return failure.exit_code
+
+
+def of(error: BaseException, options: argparse.Namespace) -> Failure | None:
+    """None: the error is a bug of kemu's."""
+    if isinstance(error, UsageError):
+        return Failure("usage", str(error), exits.INPUT, text=f"{error.usage}{error}")
+    if isinstance(error, ScenarioError):
+        return _of_mistakes(error.problems)
+    if isinstance(error, UserCodeFailed):
+        place = {"file": error.file, "line": error.line, "function": error.function}
+        return Failure("user-code", str(error), exits.USER_CODE, more={"place": place})
+    if isinstance(error, SimulationError):
+        return Failure("simulation", f"the run broke: {type(error).__name__}: {error}", exits.FAILS)
+    if isinstance(error, KemuError):
+        return Failure("input", str(error), exits.INPUT)
+    if isinstance(error, KeyboardInterrupt):
+        return Failure("interrupted", "interrupted", exits.INTERRUPTED)
+    if isinstance(error, ModuleNotFoundError):
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            return None
+        text = f"this needs the Python package {error.name}: pip install 'kemu[{extra}]'"
+        return Failure("system", text, exits.INPUT)
+    if isinstance(error, OSError) and _is_of_the_disk(error, options):
+        return Failure("system", _of_system(error, options), exits.INPUT)
+    # A plugin that raises while it is made, say; an actor's exception arrives as UserCodeFailed.
+    at = user_code.place_of(error)
+    if at is None:
+        return None
+    text = f"{type(error).__name__}: {error}\nin your own code: {at}"
+    more = {"place": {"file": at.file, "line": at.line, "function": at.function}}
+    return Failure("user-code", text, exits.USER_CODE, more=more)
+
+
+def _of_mistakes(problems: Sequence[Problem]) -> Failure:
+    count = len(problems)
+    lines = [str(problem) for problem in problems[:MOST_MISTAKES]]
+    rest = f", of which the first {MOST_MISTAKES} are above" if count > MOST_MISTAKES else ""
+    total = f"{count} mistake{'s' if count != 1 else ''}"
+    return Failure("input", total, exits.INPUT, problems, text="\n".join([*lines, f"{total}{rest}"]))
+
+
+def _is_of_the_disk(error: OSError, options: argparse.Namespace) -> bool:
+    """About a file or folder that the user named; an error without a name is a bug, unless it is about the disk."""
+    return error.filename is not None or (error.errno in _DISK and getattr(options, "out", None) is not None)
+
+
+def _of_system(error: OSError, options: argparse.Namespace) -> str:
+    text = f"{options.out if error.filename is None else error.filename}: {error.strerror}"
+    if error.errno in _DISK and hasattr(options, "out"):
+        text += f"; {_DISK[error.errno]}choose another folder with --out"
+    return text

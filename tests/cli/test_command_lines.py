@@ -1,0 +1,84 @@
+"""Mistakes on the command line: the usage of the command they were made in, and the nearest right word."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kemu.cli import main, parsers
+
+
+def said(capsys: pytest.CaptureFixture[str], arguments: str) -> tuple[int, str, str]:
+    """Exit code, the first words of the usage, and the last line."""
+    code = main.main(arguments.split())
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = captured.err.splitlines()
+    return code, lines[0], lines[-1]
+
+
+SCENARIO = "a scenario file, or the name of a shipped one (kemu scenarios list)"
+POD = "kemu trace RUN POD shows what a pod went through"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage", "text"),
+    [
+        ("run x --seeds 3", "kemu run", "no option --seeds (did you mean --seed?)"),
+        ("run --seeds=3 x", "kemu run", "no option --seeds (did you mean --seed?)"),
+        ("run x --runs 5", "kemu run", "no option --runs; kemu explore has it"),
+        ("replay x --set a=1", "kemu replay", "no option --set; kemu run, kemu explore and kemu explain have it"),
+        ("run x --nothing-like-it", "kemu run", "no option --nothing-like-it"),
+        ("--jsno", "kemu", "no option --jsno"),
+        ("run", "kemu run", f"scenario is missing: {SCENARIO}"),
+        ("scenarios show", "kemu scenarios show", f"scenario is missing: {SCENARIO}"),
+        ("scenarios", "kemu scenarios", "ACTION is missing: one of list, show, validate, schema"),
+        ("run x y", "kemu run", "'y' is one argument too many"),
+        ("run x --seed", "kemu run", "--seed: a value is missing"),
+        ("run x --seed abc", "kemu run", "--seed: must be a whole number, not 'abc'"),
+        ("run x --speed fast", "kemu run", "--speed: must be a number greater than 0, not 'fast'"),
+        ("run x --runtime simm", "kemu run", "--runtime: must be sim or ray, not 'simm' (did you mean sim?)"),
+        ("explore x --jobs 0", "kemu explore", "--jobs: must be at least 1, not 0"),
+        ("explor x", "kemu", "no command 'explor' (did you mean kemu explore?)"),
+        ("validate x", "kemu", "no command 'validate' (did you mean kemu scenarios validate?)"),
+        ("valdate x", "kemu", "no command 'valdate' (did you mean kemu scenarios validate?)"),
+        ("scenarios vlidate x", "kemu scenarios", "no command 'vlidate' (did you mean kemu scenarios validate?)"),
+        ("lint x", "kemu", "no command 'lint' (did you mean kemu scenarios validate?)"),
+        ("help", "kemu", "no command 'help' (did you mean kemu --help?)"),
+        ("race.yaml", "kemu", "no command 'race.yaml' (did you mean kemu run race.yaml?)"),
+        ("get pods", "kemu", f"no command 'get', which is kubectl's: after a run there is no cluster to ask; {POD}"),
+        ("logs web-1", "kemu", f"no command 'logs', which is kubectl's: simulated containers print nothing; {POD}"),
+        ("apply -f x", "kemu", ("no command 'apply', which is kubectl's: put the objects into a scenario, "
+            "spec.manifests: [{file: FILE}], and kemu run SCENARIO")),
+        ("cordon n", "kemu", ("no command 'cordon', which is kubectl's: objects change by the scenario's events: "
+            "{at: 5s, cordon: {node: NAME}}")),
+    ],
+)  # fmt: skip
+def test_a_mistake_gets_the_usage_of_its_command_and_the_nearest_word(
+    arguments: str, usage: str, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, first, last = said(capsys, arguments)
+    assert (code, last) == (2, f"{usage}: {text}")
+    assert first.startswith(f"usage: {usage} [-h]")
+
+
+def test_an_unknown_command_names_all(capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, last = said(capsys, "bogus")
+    assert last.startswith("kemu: no command 'bogus'; there are run, explore, explain, replay, ")
+
+
+def test_no_command_of_kemu_is_said_to_be_kubectls() -> None:
+    parser = main._parser()
+    assert not set(parser.commands) & set(parsers.KUBECTL)
+    assert not set(parser.commands) & set(parsers.OTHER_WORDS)
+
+
+@pytest.mark.parametrize("arguments", ["run x --json --seeds 3", "run --json", "validate --json x"])
+def test_with_json_a_mistake_is_one_object(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = main.main(arguments.split())
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert captured.err == ""
+    assert (code, found["exit"], found["error"], found["problems"]) == (2, 2, "usage", [])
+    assert found["message"].startswith("kemu")

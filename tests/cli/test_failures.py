@@ -1,0 +1,129 @@
+"""What ends a command without a result: texts and exit codes of folders, disks, pipes, and the object of --json."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kemu.cli.main import main
+
+RACE = "races/two-schedulers-one-node"
+
+
+def output(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_a_taken_name_names_the_path_and_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("a file")
+    code, _, err = output(capsys, "run", RACE, "--out", str(taken))
+    assert (code, err) == (2, f"kemu: {taken}: File exists; choose another folder with --out\n")
+
+
+def test_a_folder_where_nobody_may_write_names_the_path_and_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Path, *args: object, **kwargs: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(self))
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    code, _, err = output(capsys, "run", RACE, "--out", str(tmp_path / "run"))
+    assert (code, err) == (2, f"kemu: {tmp_path / 'run'}: Permission denied; choose another folder with --out\n")
+
+
+def kemu(*arguments: str, folder: Path, largest_file: int = 0, stdout: int = subprocess.PIPE) -> subprocess.Popen[str]:
+    def limit() -> None:
+        if largest_file:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
+
+    command = [sys.executable, "-m", "kemu.cli.main", *arguments]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    return subprocess.Popen(
+        command, cwd=folder, env=env, text=True, stdout=stdout, stderr=subprocess.PIPE, preexec_fn=limit
+    )
+
+
+def test_a_log_that_cannot_be_written_on_names_the_path_and_out(tmp_path: Path) -> None:
+    process = kemu("run", RACE, "--out", "run", folder=tmp_path, largest_file=4096)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (2, "kemu: run/run.kemu: File too large; choose another folder with --out\n")
+
+
+def test_a_full_disk_says_what_helps(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(options: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("kemu.cli.run.command", full)
+    code, _, err = output(capsys, "run", RACE, "--out", "here")
+    text = "kemu: here: No space left on device; free some space, or choose another folder with --out\n"
+    assert (code, err) == (2, text)
+    code, out, err = output(capsys, "run", RACE, "--out", "here", "--json")
+    assert (code, json.loads(out)["error"], err) == (2, "system", "")
+
+
+def test_wrong_input_with_json_is_one_object_with_located_problems(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario = tmp_path / "wrong.yaml"
+    scenario.write_text("apiVersion: kemu.dev/v1\nkind: Scenario\nspec: {nodes: [], sed: 1}\n")
+    code, out, err = output(capsys, "run", str(scenario), "--json")
+    assert (code, err) == (2, "")
+    assert json.loads(out) == {
+        "error": "input",
+        "message": "1 mistake",
+        "exit": 2,
+        "problems": [
+            {
+                "file": str(scenario),
+                "line": 3,
+                "column": 19,
+                "path": "spec.sed",
+                "message": "is not a key that may stand here",
+                "suggestion": "did you mean seed?",
+            }
+        ],
+    }
+
+
+FAILS = """
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: fails}
+spec: {nodes: [{name: n}], expect: [{counter: preemptions, equals: 7}]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ("scenarios schema", 0),
+        ("scenarios list", 0),
+        ("--help", 0),
+        ("run fails.yaml --out run", 1),
+        ("run fails.yaml --out run --json", 1),
+        ("run nothing", 2),
+    ],
+)
+def test_a_reader_that_stops_early_changes_neither_exit_code_nor_output(
+    arguments: str, code: int, tmp_path: Path
+) -> None:
+    """As with ``| head -0``: nobody reads from the beginning."""
+    (tmp_path / "fails.yaml").write_text(FAILS)
+    read, write = os.pipe()
+    os.close(read)
+    process = kemu(*arguments.split(), folder=tmp_path, stdout=write)
+    os.close(write)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "Traceback" not in err
+    assert "BrokenPipe" not in err
