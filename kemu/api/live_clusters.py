@@ -178,7 +178,7 @@ class Cluster:
         try:
             self.roster = await plays.start(self._runtime, scenario, self._beats)
             await self._runtime.begin()
-            self._course = plays.Course(self._runtime, scenario, self._beats, self.roster)
+            self._course = plays.Course(self._runtime, scenario, self._beats, self.roster, recorder.triggers)
             self._env = self._runtime.env(TESTER)
             self.client = clients.Client(self._env, plans.apiservers_of(scenario, 0))
             """For requests that the methods below do not make."""
@@ -436,16 +436,19 @@ class Cluster:
     async def chaos(self, fault: Mapping[str, Any]) -> str:
         """A fault as in a scenario, without ``at``: ``{"delay": {"from": "apiserver/*", …}, "for": "20s"}``.
 
-        Returns its id when it has begun; it ends by itself after ``for``, or with :meth:`heal`. docs/chaos.md has all
-        kinds.
+        Returns its id when it has begun; it ends by itself after ``for``, or with :meth:`heal`. With ``when`` it
+        returns at once, and the fault comes when that comes true. docs/chaos.md has all kinds.
         """
         self._faults += 1
         number = self._faults
-        now = f"{self._runtime.clock.now_ns()}ns"
-        loaded = scenario_forms.load(self.scenario, {"chaos": [{"id": f"test-{number}", **fault, "at": now}]})
+        time = {} if "when" in fault else {"at": f"{self._runtime.clock.now_ns()}ns"}
+        settings = {"chaos": [{"id": f"test-{number}", **fault, **time}]}
+        loaded = scenario_forms.load(self.scenario, settings, any_pod=True)
         (made,) = loaded.chaos
         task = self._course.strike(made)
         task.add_done_callback(lambda _: self._wake())
+        if made.when is not None:
+            return made.id
         history = self._judge.history
         await self._watch(
             lambda: task.done() or any(each.id == made.id for each in history.faults), _SEEN_WITHIN_S, bool

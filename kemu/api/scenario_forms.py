@@ -32,18 +32,20 @@ def load(
     *,
     data: str | os.PathLike[str] | None = None,
     name: str = "scenario",
+    any_pod: bool = False,
 ) -> Scenario:
     """``settings``: values by paths below spec, as ``--set`` takes them. ``data``: the folder of a trace's files.
 
     Files and modules that a text or a dictionary names are looked for in the current folder; ``name`` is what it is
-    called if it does not say. Raises ScenarioError with every mistake, and KemuError for an unknown name.
+    called if it does not say. Of a scenario that is loaded already, ``any_pod`` lets the settings speak of pods that it
+    does not create. Raises ScenarioError with every mistake, and KemuError for an unknown name.
     """
     folder = None if data is None else Path(data)
     overrides = dict(settings or {})
     if isinstance(source, Scenario):
         if not overrides and data is None:
             return source
-        return loader.loads(source.to_yaml(), source.file, folder, overrides)
+        return loader.loads(source.to_yaml(), source.file, folder, overrides, any_pod=any_pod)
     if isinstance(source, Mapping):
         document = dict(source) if "spec" in source else {**HEAD, "metadata": {"name": name}, "spec": dict(source)}
         text = yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True)

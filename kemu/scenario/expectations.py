@@ -259,9 +259,22 @@ def cannot_end_a_run(expectation: Expectation) -> str:
     subject = expectation.subject
     if isinstance(subject, Comparison | CheckIs | MetricIs | ObjectIs):
         return "must be something that happens during the run"
-    if isinstance(subject, PodIs | PodsAre | NodeIs) and subject.statement.never:
-        return "must be something that happens, not something that does not"
+    if isinstance(subject, PodIs | PodsAre | NodeIs):
+        if subject.statement.never:
+            return "must be something that happens, not something that does not"
+        if subject.statement.what == "phase":
+            return (
+                "must be something that happens during the run; a phase is judged at its end: say running or finished"
+            )
     return ""
+
+
+def can_be_counted(expectation: Expectation) -> bool:
+    """Whether it can come true a second time: of a counter or a number of pods one says how much instead."""
+    subject = expectation.subject
+    if isinstance(subject, PodIs | NodeIs) or (isinstance(subject, PodsAre) and subject.quantifier == "any"):
+        return subject.statement.what != "waited"
+    return False
 
 
 def speaks_of_scores(expectations: Iterable[Expectation]) -> bool:

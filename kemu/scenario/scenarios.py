@@ -179,6 +179,17 @@ class VictimCount:
 
 
 @dataclass(frozen=True, slots=True)
+class Trigger:
+    """``when`` of a fault: something that happens in the run."""
+
+    statement: Expectation
+    nth: int = 1
+    """Which time, from the start of the run."""
+    after_ns: int = 0
+    """How much later the fault comes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """One item of ``chaos``."""
 
@@ -186,7 +197,7 @@ class Fault:
     what: str
     """The name of its kind: see :mod:`kemu.faults.kinds`."""
     at_ns: int | None
-    """None: it recurs, after ``every``."""
+    """None: it recurs, after ``every``, or comes ``when`` something happens."""
     every: Any = None
     """Seconds or a distribution of seconds."""
     from_ns: int = 0
@@ -200,6 +211,7 @@ class Fault:
     """The others, as the format has them; times in seconds."""
     choice: VictimCount = VictimCount()
     """How many of the actors that match each pattern."""
+    when: Trigger | None = None
 
     def patterns(self) -> list[str]:
         """Of all actors that it may concern."""

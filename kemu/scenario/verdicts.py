@@ -127,6 +127,23 @@ def happened(expectation: Expectation, history: History, meant: Mapping[str, int
     return judge(expectation, outcome).holds is True
 
 
+def times_happened(expectation: Expectation, history: History) -> int:
+    """How often what :func:`~kemu.scenario.expectations.can_be_counted` came true so far."""
+    subject = expectation.subject
+    match subject:
+        case PodIs():
+            pods = [history.pods[uid] for uid in history.names.get(subject.pod, ())]
+            facts = [fact for pod in pods for fact in pod.facts]
+        case PodsAre():
+            facts = [fact for pod in _select(subject.selection, history) for fact in pod.facts]
+        case NodeIs():
+            node = history.nodes.get(subject.node)
+            facts = list(node.facts) if node is not None else []
+        case _:
+            raise TypeError(f"{expectation.id} comes true once")
+    return sum(fact.what == subject.statement.what and _fits(fact, subject.statement) for fact in facts)
+
+
 # Pods ---------------------------------------------------------------------------------------------------------------
 
 

@@ -131,7 +131,7 @@ def workload(rest: str, name: str = "w") -> str:
         ("workloads: [{name: w, arrivals: {count: 1}}]", "spec.workloads[0]", "pods is missing"),
         ("workloads: [{name: w, trace: {format: openb, pods: x}}]", "spec.workloads[0].trace", "folder"),
         ("chaos: [{at: 1s}]", "spec.chaos[0]", "no fault"),
-        ("chaos: [{crash: {actor: store}}]", "spec.chaos[0]", "either at or every"),
+        ("chaos: [{crash: {actor: store}}]", "spec.chaos[0]", "one of at, every, when"),
         ("chaos: [{at: 1s, crash: {actor: kubelet/x}}]", "spec.chaos[0].crash.actor", "no actor is called"),
         ("chaos: [{at: 1s, crash: {actor: me}}]", "spec.chaos[0].crash.actor", "not an actor"),
         ("chaos: [{at: 1s, crash: {}}]", "spec.chaos[0].crash", "has no victim: one of actor, node or zone"),

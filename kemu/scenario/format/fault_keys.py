@@ -11,6 +11,7 @@ from kemu.faults.kinds import KINDS, STEPS, Form, Kind, Parameter
 from kemu.objects import quantities
 from kemu.scenario.format import values
 from kemu.scenario.format.distribution_keys import TIME
+from kemu.scenario.format.expectation_keys import EXPECTATION
 from kemu.scenario.format.shapes import (
     DURATION,
     POSITIVE_DURATION,
@@ -81,10 +82,25 @@ def record(kind: Kind) -> Record:
     )
 
 
+_JUDGED_AT_THE_END = ("check", "metric", "object", "compare")
+assert isinstance(EXPECTATION.shape, Record)
+_WHEN = Record(
+    {
+        "nth": Key(Whole(1), "Which time, from the start of the run; the first by default."),
+        "after": Key(DURATION, "How much later the fault comes; at once by default."),
+    },
+    choices={name: key for name, key in EXPECTATION.shape.choices.items() if name not in _JUDGED_AT_THE_END},
+    noun="subject",
+    companions={
+        name: record for name, record in EXPECTATION.shape.companions.items() if name not in _JUDGED_AT_THE_END
+    },
+)
+
 CHAOS = Record(
     {
         "at": Key(DURATION, "When the fault happens."),
         "every": Key(TIME, "It happens again and again, after such times."),
+        "when": Key(_WHEN, "It happens once, when this comes true."),
         "from": Key(DURATION, "With every: not before."),
         "until": Key(DURATION, "With every: not after."),
         "for": Key(POSITIVE_DURATION, "When the fault ends by itself; of a crash: how long the actor is away."),

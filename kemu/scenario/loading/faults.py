@@ -10,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kemu.faults.kinds import KINDS, OF_ACTORS, STEPS, Form, Kind
-from kemu.scenario import scenarios
+from kemu.scenario import expectations, scenarios
 from kemu.scenario.arrivals import expected_repeats
 from kemu.scenario.format.documents import Path, nearest
 from kemu.scenario.format.shapes import INVALID, Report
+from kemu.scenario.loading import references
 from kemu.scenario.loading.timelines import check_in_time
 
 MAX_FAULTS = 100_000
@@ -26,19 +27,26 @@ class FaultReader:
     """Makes the faults of ``chaos``, and reports what is wrong with them."""
 
     def __init__(
-        self, report: Report, duration_ns: int, actors: Sequence[str], zones: Mapping[str, Sequence[str]]
+        self, report: Report, duration_ns: int, names: references.Names, zones: Mapping[str, Sequence[str]]
     ) -> None:
-        """``actors``: the names of all that the scenario has or will have. ``zones``: the kubelets of each zone."""
+        """``names``: of all that the scenario has or will have. ``zones``: the kubelets of each zone."""
         self.report = report
         self.duration_ns = duration_ns
-        self.actors = actors
+        self.names = names
+        self.actors = names.actors
         self.zones = zones
 
-    def read_all(self, checked: Sequence[Any], path: Path) -> tuple[scenarios.Fault, ...]:
-        made = [self._read(index, item, (*path, index)) for index, item in enumerate(checked) if isinstance(item, dict)]
+    def read_all(self, checked: Sequence[Any], raw: Any, path: Path) -> tuple[scenarios.Fault, ...]:
+        """``raw``: as its author wrote it. Puts the ids of faults into ``names``."""
+        self.names.faults = [_id(index, item) for index, item in enumerate(checked) if isinstance(item, dict)]
+        made = [
+            self._read(index, item, raw[index], (*path, index))
+            for index, item in enumerate(checked)
+            if isinstance(item, dict)
+        ]
         return tuple(fault for fault in made if fault is not None)
 
-    def _read(self, index: int, item: Mapping[str, Any], path: Path) -> scenarios.Fault | None:
+    def _read(self, index: int, item: Mapping[str, Any], raw: Any, path: Path) -> scenarios.Fault | None:
         self._check_times(item, path)
         kind = next((kind for name, kind in KINDS.items() if isinstance(item.get(name), dict)), None)
         if kind is None:
@@ -53,7 +61,7 @@ class FaultReader:
         if kind.name == "crash":
             self._check_crash(detail, actors, where)
         return scenarios.Fault(
-            item.get("id", f"{kind.name}-{index}"),
+            _id(index, item),
             kind.name,
             item.get("at"),
             item.get("every"),
@@ -63,13 +71,17 @@ class FaultReader:
             actors,
             _values(kind, detail),
             self._choice(detail, where),
+            self._trigger(kind, item, raw, path),
         )
 
     def _check_times(self, item: Mapping[str, Any], path: Path) -> None:
         for key in ("at", "from"):
             check_in_time(self.report, self.duration_ns, item.get(key), (*path, key))
-        if ("at" in item) == ("every" in item):
-            self.report.add(path, "needs either at or every")
+        said = [key for key in ("at", "every", "when") if key in item]
+        if not said:
+            self.report.add(path, "says no time: one of at, every, when")
+        for key in said[1:]:
+            self.report.add((*path, key), f"cannot stand beside {said[0]}", key=True)
         every = item.get("every")
         if every == 0:
             self.report.add((*path, "every"), "must be more than 0")
@@ -80,8 +92,31 @@ class FaultReader:
                 text = f"would happen about {expected:.3g} times; at most {MAX_FAULTS} times is possible"
                 self.report.add((*path, "every"), text)
         for key in ("from", "until"):
-            if key in item and "at" in item:
-                self.report.add((*path, key), "belongs to every, not to at", key=True)
+            if key in item and "every" not in item and said:
+                self.report.add((*path, key), f"belongs to every, not to {said[0]}", key=True)
+
+    def _trigger(self, kind: Kind, item: Mapping[str, Any], raw: Any, path: Path) -> scenarios.Trigger | None:
+        if not isinstance(item.get("when"), dict):
+            return None
+        where = (*path, "when")
+        own = ("nth", "after")
+        stated, written = (
+            {key: value for key, value in source.items() if key not in own} for source in (item["when"], raw["when"])
+        )
+        statement = expectations.read(stated, written, self.report.document.place(where).line)
+        if statement is None:
+            return None
+        complaint = expectations.cannot_end_a_run(statement)
+        if complaint:
+            self.report.add(where, complaint)
+        if kind.name == "restore":
+            self.report.add(where, "cannot say when to restore: the backup has to be made before; say at", key=True)
+        nth = item["when"].get("nth", 1)
+        if nth > 1 and not expectations.can_be_counted(statement):
+            text = "belongs to something that happens to a pod, a node, or any of several pods; of a number say atLeast"
+            self.report.add((*where, "nth"), text, key=True)
+        references.check_expectation(statement, where, self.names, self.duration_ns, self.report)
+        return scenarios.Trigger(statement, nth, item["when"].get("after", 0))
 
     def _groups(self, form: Form, value: Any, path: Path) -> tuple[tuple[str, ...], ...]:
         """Patterns of actors: one group, or the two sides."""
@@ -144,6 +179,11 @@ class FaultReader:
         if detail.get("all") or "zone" in detail:
             return scenarios.VictimCount(share=1.0)
         return scenarios.VictimCount(detail.get("count", 1), detail.get("share"))
+
+
+def _id(index: int, item: Mapping[str, Any]) -> str:
+    """The one that it was given, or its kind and place."""
+    return item.get("id") or f"{next((name for name in KINDS if name in item), '')}-{index}"
 
 
 def _values(kind: Kind, detail: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,12 +59,18 @@ def loads(
     name: str = "scenario.yaml",
     data_dir: str | FilePath | None = None,
     overrides: Mapping[str, Any] | None = None,
+    *,
+    any_pod: bool = False,
 ) -> scenarios.Scenario:
-    """The same from a text; files that it names are looked for in the current directory."""
+    """The same from a text; files that it names are looked for in the current directory.
+
+    ``any_pod``: it may speak of pods that nothing in it creates, as those that a program will.
+    """
     found = documents.parse(text, name)
     if len(found) != 1:
         raise errors.ScenarioError([errors.Problem(name, 1, 1, "", f"holds {len(found)} documents; a scenario is one")])
-    return _load(found[0], FilePath(name), None if data_dir is None else FilePath(data_dir), overrides or {})
+    folder = None if data_dir is None else FilePath(data_dir)
+    return _load(found[0], FilePath(name), folder, overrides or {}, any_pod=any_pod)
 
 
 def of_data(data: Any, name: str = "scenario.yaml", data_dir: str | FilePath | None = None) -> scenarios.Scenario:
@@ -87,10 +93,12 @@ def select(scenario: scenarios.Scenario, condition: Mapping[str, Any]) -> list[i
     ]
 
 
-def _load(document: Document, file: FilePath, data_dir: FilePath | None, overrides: Variant) -> scenarios.Scenario:
+def _load(
+    document: Document, file: FilePath, data_dir: FilePath | None, overrides: Variant, *, any_pod: bool = False
+) -> scenarios.Scenario:
     pinned = _override(document, overrides)
     problems: list[errors.Problem] = []
-    loading = _Loading(document, file, data_dir, problems)
+    loading = _Loading(document, file, data_dir, problems, any_pod=any_pod)
     matrix = loading.read_matrix()
     scenario = loading.build(matrix)
     made: list[tuple[Variant, scenarios.Scenario]] = []
@@ -104,7 +112,7 @@ def _load(document: Document, file: FilePath, data_dir: FilePath | None, overrid
             except ValueError as error:  # another path of the matrix has taken the ground away
                 loading.report.add(("spec", "matrix"), str(error), key=True)
                 continue
-            variant = _Loading(clone, file, data_dir, problems, is_variant=True).build({})
+            variant = _Loading(clone, file, data_dir, problems, is_variant=True, any_pod=any_pod).build({})
             if variant is not None:
                 made.append((combination, variant))
         _check_conditions(scenario, [variant for _, variant in made] or [scenario], pinned, loading.report)
@@ -210,12 +218,14 @@ class _Loading:
         problems: list[errors.Problem],
         *,
         is_variant: bool = False,
+        any_pod: bool = False,
     ) -> None:
         self.document = document
         self.file = file
         self.data_dir = data_dir
         self.report = Report(document, problems)
         self.is_variant = is_variant
+        self.any_pod = any_pod
         self.resolved = documents.copy(document.data)
         self._node_names: list[tuple[str, Path]] = []
         self._stated: list[tuple[str, str, str]] = []
@@ -283,13 +293,13 @@ class _Loading:
             priority_classes=spec.get("priorityClasses", {}),
             raw_workloads=_names(raw.get("workloads")),
             stated=[*self._stated, *_created(raw.get("events"))],
+            any_pod=self.any_pod,
         )
         zones = _zones(nodes, timeline.events)
-        chaos = faults.FaultReader(report, last_ns, names.actors, zones).read_all(
-            spec.get("chaos", []), ("spec", "chaos")
+        chaos = faults.FaultReader(report, last_ns, names, zones).read_all(
+            spec.get("chaos", []), raw.get("chaos"), ("spec", "chaos")
         )
         kept_back = holds.read(spec.get("holds", []), report, names.actors, ("spec", "holds"))
-        names.faults = [fault.id for fault in chaos]
         self._check_names(raw, declared, names, timeline)
         expected, comparisons = self._expectations(spec, raw, names, last_ns, judged=not matrix)
         until = self._until(spec, raw, names, last_ns)

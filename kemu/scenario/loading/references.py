@@ -25,7 +25,10 @@ RESCHEDULER = "rescheduler"
 
 
 class Names:
-    """What a scenario declares. ``stated``: kind, namespace and name of its objects, also of those with mistakes."""
+    """What a scenario declares. ``stated``: kind, namespace and name of its objects, also of those with mistakes.
+
+    ``any_pod``: there may be others.
+    """
 
     def __init__(
         self,
@@ -40,6 +43,7 @@ class Names:
         priority_classes: Iterable[str],
         raw_workloads: Iterable[str],
         stated: Iterable[tuple[str, str, str]],
+        any_pod: bool = False,
     ) -> None:
         self.workloads = {workload.name: workload for workload in workloads}
         self.workload_names = [*raw_workloads]
@@ -82,6 +86,7 @@ class Names:
         if any(scheduler.policy.get("preemptor") == RESCHEDULER for scheduler in schedulers):
             running += [] if RESCHEDULER in running else [RESCHEDULER]
         self.actors += (f"controller/{name}" for name in running)
+        self._any_pod = any_pod
         self._known_pods = set(self.pods)
         self._known_nodes = set(self.nodes)
 
@@ -89,7 +94,7 @@ class Names:
         return name in self._known_nodes
 
     def has_pod(self, full_name: str) -> bool:
-        if full_name in self._known_pods:
+        if self._any_pod or full_name in self._known_pods:
             return True
         namespace, _, name = full_name.partition("/")
         found = re.fullmatch(r"(.+)-(0|[1-9][0-9]*)", name)

@@ -20,6 +20,7 @@ from kemu.runtime.env import SECOND_NS
 from kemu.runtime.random_streams import random_stream
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario.playing.machines import PREFIX, Machines
+from kemu.scenario.playing.triggers import Triggers
 from kemu.scenario.scenarios import Fault, VictimCount
 
 RESTART_AFTER_NS = 1 * SECOND_NS
@@ -29,19 +30,28 @@ RESTART_AFTER_NS = 1 * SECOND_NS
 class Chaos:
     """Carries out faults on a runtime."""
 
-    def __init__(self, runtime: Runtime, seed: int, roster: Sequence[str], machines: Machines) -> None:
+    def __init__(
+        self, runtime: Runtime, seed: int, roster: Sequence[str], machines: Machines, triggers: Triggers
+    ) -> None:
         """``roster``: the names of all actors, in the order of their launch; it may grow and shrink."""
         self._runtime = runtime
         self._env = runtime.env(CHAOS)
         self._seed = seed
         self._roster = roster
         self._machines = machines
+        self._triggers = triggers
 
     async def carry_out(self, fault: Fault) -> None:
         """Once, or again and again; returns when the last one is over. What lasts longer than the time until the next
         one goes on beside it."""
         clock = self._env.clock
         stream = random_stream(self._seed, "chaos", fault.id)
+        if fault.when is not None:
+            await self._triggers.watch(fault.when).wait()
+            if fault.when.after_ns:
+                await clock.sleep(fault.when.after_ns / SECOND_NS)
+            await self._once(fault, fault.id, stream)
+            return
         # A backup is made before it is needed.
         lead_ns = round(fault.parameters["age"] * SECOND_NS) if fault.what == "restore" else 0
         if fault.at_ns is not None:

@@ -69,7 +69,8 @@ class Heartbeats:
             # What was written by a wrong clock outlives it.
             lasts_ns = None
         first_ns = fault.at_ns if fault.at_ns is not None else fault.from_ns
-        if lasts_ns is None or self._concerns_all(fault):
+        # Nobody knows beforehand when it comes that waits for something to happen.
+        if lasts_ns is None or fault.when is not None or self._concerns_all(fault):
             return [(first_ns - MARGIN_NS, None)]
         if fault.at_ns is not None:
             return [(first_ns - MARGIN_NS, first_ns + lasts_ns + MARGIN_NS)]

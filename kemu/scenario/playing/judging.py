@@ -96,6 +96,12 @@ class Judged:
             return "unknown"
         return verdict
 
+    @property
+    def faults_never_came(self) -> tuple[str, ...]:
+        """The ids of faults whose ``when`` did not come true."""
+        came = {fault.id for fault in self.history.faults}
+        return tuple(fault.id for fault in self.scenario.chaos if fault.when is not None and fault.id not in came)
+
     def data(self, runtime: str, digest: str) -> dict[str, Any]:
         """What verdict.json says of the run itself: verdict, expectations, checks, counters, waiting times, costs."""
         history = self.history
@@ -111,6 +117,7 @@ class Judged:
             "checks": [_check_data(check) for check in self.checks],
             "counts": counts(history),
             "faults": _faults(history),
+            **({"faults_never_came": list(self.faults_never_came)} if self.faults_never_came else {}),
             "refused": dict(history.refused.most_common()),
             "waiting": waiting.summary(waiting.waits(history)),
             "costs": costs.summary(history),

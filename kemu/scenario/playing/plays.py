@@ -24,13 +24,13 @@ from kemu.errors import ActorFailed, KemuError, ScenarioError
 from kemu.faults.hits import CHAOS
 from kemu.runtime.env import LogSink
 from kemu.runtime.runtimes import Runtime
-from kemu.scenario import verdicts
 from kemu.scenario.loading import clusters
 from kemu.scenario.playing import judging, plans
 from kemu.scenario.playing.faults import Chaos
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.playing.operators import OPERATOR, Operator
-from kemu.scenario.scenarios import OF_MACHINES, Fault, Scenario
+from kemu.scenario.playing.triggers import Triggers
+from kemu.scenario.scenarios import OF_MACHINES, Fault, Scenario, Trigger
 
 Progress = Callable[[int, int, Mapping[str, int]], None]
 """Called now and then with the virtual time in ns, the duration in ns, and the events of the run log by kind."""
@@ -39,7 +39,7 @@ PROGRESS_EVERY_EVENTS = 500
 
 
 class Recorder:
-    """The sink of a run: passes events on, counts them, and watches for ``until``."""
+    """The sink of a run: passes events on, counts them, and looks in them for what the scenario waits for."""
 
     def __init__(
         self,
@@ -49,45 +49,26 @@ class Recorder:
         most_events: int = 0,
         history: History | None = None,
     ) -> None:
-        """``history``: one that ``append`` feeds, for ``until`` to look at; without it the recorder folds its own."""
+        """``history``: one that ``append`` feeds, for triggers to look at; without it they fold their own."""
         self._append = append
         self._most_events = most_events
         self._progress = progress
         self._duration_ns = scenario.duration_ns
-        self._until = scenario.until
-        self._meant = {} if scenario.until is None else judging.meant(scenario, scenario.duration_ns)
-        self._feeds = history is None
-        # Faults can undo changes, so they are kept where there are any.
-        self._history = (history or History(keep_changes=bool(scenario.chaos))) if scenario.until is not None else None
+        self.triggers = Triggers(scenario, history)
+        self.stop = self.triggers.watch(Trigger(scenario.until)) if scenario.until is not None else asyncio.Event()
+        """Set when ``until`` holds, or when there are more than ``most_events``."""
         self.kinds: dict[str, int] = {}
-        self.stop: asyncio.Event | None = None
-        """Set when ``until`` holds."""
         self._events = 0
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         self._append(time_ns, actor, kind, data)
         self.kinds[kind] = self.kinds.get(kind, 0) + 1
         self._events += 1
-        if self._events > self._most_events > 0 and self.stop is not None:
+        if self._events > self._most_events > 0:
             self.stop.set()
-        if self._history is not None:
-            if self._feeds:
-                self._history.feed(time_ns, actor, kind, data)
-            if kind in _MAY_DECIDE and verdicts.happened(self._until, self._history, self._meant):  # type: ignore[arg-type]
-                self._history = None
-                if self.stop is not None:
-                    self.stop.set()
+        self.triggers.feed(time_ns, actor, kind, data)
         if self._progress is not None and self._events % PROGRESS_EVERY_EVENTS == 0:
             self._progress(time_ns, self._duration_ns, self.kinds)
-
-
-_MAY_DECIDE = frozenset(
-    (
-        "store.txn", "sched.attempt", "sched.victim", "sched.bind", "rescheduler.victim",
-        "kubelet.admit", "kubelet.oom_killed", "kubelet.preempting", "kubelet.terminated", "kubelet.finished",
-        "machine.off", "actor.stopped",
-    )
-)  # fmt: skip
 
 
 def refuse_what_sim_cannot(scenario: Scenario) -> None:
@@ -146,8 +127,7 @@ async def play(
 ) -> judging.End:
     """From the time 0 to the end; the actors of ``roster`` stand ready."""
     await runtime.begin()
-    recorder.stop = asyncio.Event()
-    course = Course(runtime, scenario, beats, roster)
+    course = Course(runtime, scenario, beats, roster, recorder.triggers)
     try:
         reason = await runtime.run_until(scenario.duration_ns, stop=recorder.stop, until_idle=True)
     finally:
@@ -158,10 +138,12 @@ async def play(
 class Course:
     """What a scenario does to machines and actors while time passes: begins when it is made."""
 
-    def __init__(self, runtime: Runtime, scenario: Scenario, beats: Heartbeats, roster: list[str]) -> None:
+    def __init__(
+        self, runtime: Runtime, scenario: Scenario, beats: Heartbeats, roster: list[str], triggers: Triggers
+    ) -> None:
         self._runtime = runtime
         operator = Operator(runtime, scenario, roster, beats)
-        self._chaos = Chaos(runtime, scenario.seed, roster, operator.machines)
+        self._chaos = Chaos(runtime, scenario.seed, roster, operator.machines, triggers)
         self._tasks: list[asyncio.Task[Any]] = []
         for fault in scenario.chaos:
             self.strike(fault)
