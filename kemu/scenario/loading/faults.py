@@ -103,7 +103,7 @@ class FaultReader:
         stated, written = (
             {key: value for key, value in source.items() if key not in own} for source in (item["when"], raw["when"])
         )
-        statement = expectations.read(stated, written, self.report.document.place(where).line)
+        statement = expectations.read(stated, written, 0)
         if statement is None:
             return None
         complaint = expectations.cannot_end_a_run(statement)
