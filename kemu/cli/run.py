@@ -125,32 +125,40 @@ def _show(description: str, verdict: Mapping[str, Any], results: list[Any], opti
     from kemu.scenario.playing import runner
 
     console = Console(soft_wrap=False)
+    commands = _next_commands(verdict, results, options)
     if "variants" in verdict:
         names = [runner.variant_name(result.variant) for result in results]
-        terminal.show_matrix(console, verdict, names, [result.history for result in results], description)
+        terminal.show_matrix(console, verdict, names, [result.history for result in results], description, commands)
     else:
-        terminal.show_run(console, verdict, results[0].history, description)
-    console.print("[bold]next[/]", highlight=False)
-    for text, why in _next_commands(verdict, results, options):
-        console.print(f"  {text}  [dim]{why}[/]", highlight=False, soft_wrap=True)
+        terminal.show_run(console, verdict, results[0].history, description, commands)
+
+
+_ORDER = ("fails", "unknown", "holds")
 
 
 def _next_commands(
     verdict: Mapping[str, Any], results: list[Any], options: argparse.Namespace
 ) -> list[tuple[str, str]]:
+    from kemu.report import telling_pods
+
     kemu = program()
-    folder = shlex.quote(str(results[0].folder))
+    # Of a matrix, the first variant that fails.
+    worst = min(results, key=lambda result: _ORDER.index(result.verdict["verdict"]))
+    folder = shlex.quote(str(worst.folder))
     commands = []
-    pod = _telling_pod(results[0].history)
+    fails = verdict["verdict"] == "fails"
+    if fails and worst.verdict["verdict"] == "fails" and verdict["runtime"] == "sim":
+        commands.append((f"{kemu} explain {folder}", "why it fails, beside a run that passes"))
+    pod = telling_pods.of_run(worst.verdict, worst.history)
     if pod:
-        commands.append((f"{kemu} trace {folder} {pod}", f"what {pod} went through, span by span"))
+        commands.append((f"{kemu} trace {folder} {shlex.quote(pod)}", f"what {pod} went through, span by span"))
     if verdict["runtime"] == "sim":
         commands.append((f"{kemu} replay {shlex.quote(verdict['run'])}", "run it again, and compare every event"))
         name = shlex.quote(options.scenario)
         data = f" --data {shlex.quote(str(options.data))}" if options.data else ""
         data += "".join(f" --set {shlex.quote(item)}" for item in options.set)
         commands.append((f"{kemu} run {name}{data} --seed {verdict['seed'] + 1}", "the same with another seed"))
-        if not options.data and all(not KINDS[what].not_on_ray for what in verdict.get("faults", {})):
+        if not fails and not options.data and all(not KINDS[what].not_on_ray for what in verdict.get("faults", {})):
             commands.append((f"{kemu} run {name}{data} --runtime ray --speed 20", "the same for real, on Ray"))
     return commands
 
@@ -161,12 +169,3 @@ def program() -> str:
     if shutil.which("kemu") or Path(called).name != "kemu":
         return "kemu"
     return os.path.relpath(called)
-
-
-def _telling_pod(history: Any) -> str:
-    """An interesting pod: rejected, preempted or nominated, or else the one that waited longest."""
-    for what in ("rejected", "nominated", "preempted", "bound"):
-        for pod in history.pods.values():
-            if pod.first(what) is not None:
-                return str(pod.key.removeprefix("default/"))
-    return ""

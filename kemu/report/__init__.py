@@ -1,1 +1,9 @@
-"""Reports for people: the story in the terminal, tables of variants. Reads run folders and histories."""
+"""Reports for people, made from histories and verdicts. Begin at ``terminal``.
+
+terminal       the output of ``kemu run``, from the story to the verdict
+stories        what happened in a run, a line each; ``story_tables``, those lines in a terminal
+tables         figures by priority, workload and scheduler
+telling_pods   the pod that failed or starved, which is worth a trace
+layouts        text that fits a terminal of any width
+limits         the tables of docs/limits.md
+"""

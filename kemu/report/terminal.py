@@ -1,147 +1,226 @@
-"""A verdict in the terminal: first what happened, then what it shows, then what to try next."""
+"""A verdict in the terminal: what happened, the figures, what to try next, and at the bottom what failed.
+
+The end of the output is what stays on a small screen, so the verdict is its last line.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from kemu.checks.history import History
-from kemu.report import story_tables
+from kemu.checks.results import counted
+from kemu.report import layouts, story_tables, tables
 
 REFUSALS = 6
 """Kinds of refused requests that are named."""
+REASONS = 5
+"""Reasons for which pods were never bound that are named."""
+PASSED = 20
+"""More expectations than this are not named one by one where they hold."""
+INDENT = "    "
 
-_MARK = {True: "[green]✓[/]", False: "[red]✗[/]", None: "[yellow]?[/]"}
-_NEUTRAL = "[dim]·[/]"
-_WARNING = "[yellow]![/]"
-_WORD = {"holds": "[bold green]holds[/]", "fails": "[bold red]fails[/]", "unknown": "[bold yellow]unknown[/]"}
+_MARK = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "yellow")}
+_WARNING = ("!", "yellow")
+_TITLE = {"fails": "bold red", "unknown": "bold yellow", "holds": "bold green", "nothing was expected": "bold yellow"}
+
+Next = Sequence[tuple[str, str]]
+"""Commands to try, and why."""
 
 
-def show_run(console: Console, verdict: Mapping[str, Any], history: History, description: str) -> None:
-    """One run: headline, story, expectations, checks, figures."""
-    headline(console, verdict)
-    if description:
-        console.print(escape(" ".join(description.split())), style="dim", highlight=False)
-    console.print()
+def show_run(
+    console: Console, verdict: Mapping[str, Any], history: History, description: str, commands: Next = ()
+) -> None:
+    """One run: its story, figures, what to try next, checks, expectations, verdict."""
+    show_title(console, verdict, description)
     story_tables.show(console, history)
-    show_judgements(console, verdict)
     show_figures(console, verdict)
-
-
-def headline(console: Console, verdict: Mapping[str, Any]) -> None:
-    lacks = f", without {', '.join(verdict['ablate'])}" if verdict.get("ablate") else ""
-    console.print(
-        f"[bold]{escape(verdict['scenario'])}[/] {_WORD[verdict['verdict']]}  "
-        f"[dim]{verdict['runtime']}, seed {verdict['seed']}, {verdict['virtual_s']:g} virtual s in "
-        f"{verdict['wall_s']:g} s{lacks}[/]",
-        highlight=False,
-    )
-
-
-def show_judgements(console: Console, verdict: Mapping[str, Any], *, passed: int = 20) -> None:
-    """What failed or is unknown, always; what holds, unless that is too much."""
-    for gap in verdict.get("incomplete", ()):
-        console.print(f"[bold yellow]incomplete log[/] {escape(gap)}", highlight=False)
-    judged = verdict["expectations"]
-    good = sum(found["holds"] is True for found in judged)
-    if judged:
-        console.print(f"[bold]expected[/] [dim]{good} of {len(judged)}[/]", highlight=False)
-        table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
-        for found in judged:
-            if found["holds"] is True and len(judged) > passed:
-                continue
-            table.add_row(_MARK[found["holds"]], escape(found["text"]), f"[dim]{escape(found['detail'])}[/]")
-        console.print(table)
-    console.print("[bold]checked[/]", highlight=False)
-    broken = _expected_to_fail(judged)
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
-    for found in verdict["checks"]:
-        if not found["asked"] and found["holds"] is not False:
-            continue
-        mark, detail = _MARK[found["holds"]], found["detail"]
-        if found["holds"] is None:
-            mark, detail = _NEUTRAL, f"not exercised: {detail}"
-        elif found["id"] in broken:
-            detail += ", as expected"
-        elif not found["asked"]:
-            mark, detail = _WARNING, f"{detail} (nobody asked: the verdict stays)"
-        table.add_row(mark, escape(found["id"]), f"[dim]{escape(detail)}[/]")
-    console.print(table)
+    show_next(console, commands)
+    layouts.show(console, judged(verdict, console.width))
     console.print()
+    show_headline(console, verdict)
+
+
+def show_title(console: Console, verdict: Mapping[str, Any], description: str) -> None:
+    """What was run, and how."""
+    title = layouts.text((verdict["scenario"], "bold"), "  ", (_how(verdict), "dim"))
+    layouts.show(console, layouts.flowing(title, console.width, 2))
+    if description:
+        text = Text(" ".join(description.split()), "dim")
+        layouts.show(console, layouts.hanging(Text(""), text, console.width))
+    console.print()
+
+
+def _how(verdict: Mapping[str, Any]) -> str:
+    lacks = f", without {', '.join(verdict['ablate'])}" if verdict.get("ablate") else ""
+    times = f"{verdict['virtual_s']:g} virtual s in {verdict['wall_s']:g} s"
+    return f"{verdict['runtime']}, seed {verdict['seed']}, {times}{lacks}"
+
+
+def show_headline(console: Console, verdict: Mapping[str, Any]) -> None:
+    """The last line: what the run came to."""
+    headline = Text(verdict["headline"])
+    word = next((word for word in _TITLE if verdict["headline"].startswith(word)), "")
+    headline.stylize(_TITLE.get(word, ""), 0, len(word))
+    line = layouts.text((verdict["scenario"], "bold"), ": " if word.startswith("nothing") else " ", headline)
+    layouts.show(console, layouts.flowing(line, console.width, 2))
+
+
+def show_next(console: Console, commands: Next) -> None:
+    """Each command stands on a line of its own, to be copied whole, its reason below."""
+    if not commands:
+        return
+    layouts.show(console, [Text("next", "bold")])
+    for command, why in commands:
+        layouts.show(console, [Text(f"  {command}"), *layouts.hanging(Text(" " * 6), Text(why, "dim"), console.width)])
+    console.print()
+
+
+# What was judged ----------------------------------------------------------------------------------------------------
+
+
+def judged(verdict: Mapping[str, Any], width: int) -> Iterator[Text]:
+    """What holds, then what could not be judged, and at the end what failed."""
+    for gap in verdict.get("incomplete", ()):
+        yield from layouts.flowing(layouts.text(("incomplete log ", "bold yellow"), gap), width, 4)
+    found, checks = verdict["expectations"], verdict["checks"]
+    named = [match[1] for one in found if (match := _CHECK.match(one["text"])) is not None]
+    yield from _passing_checks([check for check in checks if check["id"] not in named], width)
+    good = [one for one in found if one["holds"] is True]
+    if len(good) > PASSED:
+        yield layouts.text(_MARK[True], f" {len(good)} of {counted(len(found), 'expectation')} hold")
+    else:
+        yield from _expectations(good, width)
+    yield from _lacking(verdict, width)
+
+
+def _lacking(verdict: Mapping[str, Any], width: int) -> Iterator[Text]:
+    """What does not hold, or could not be judged."""
+    found = verdict["expectations"]
+    yield from _broken_checks(verdict["checks"], _expected_to_fail(found), width)
+    for holds in (None, False):
+        yield from _expectations([one for one in found if one["holds"] is holds], width)
+
+
+def _passing_checks(checks: Sequence[Mapping[str, Any]], width: int) -> Iterator[Text]:
+    """In one line."""
+    good = sum(check["holds"] is True and check["asked"] for check in checks)
+    idle = sum(check["holds"] is None and check["asked"] for check in checks)
+    summary = [f"{counted(good, 'check')} {'holds' if good == 1 else 'hold'}"] * bool(good)
+    summary += [f"{idle} had nothing to judge"] * bool(idle)
+    if summary:
+        mark = _MARK[True] if good else ("·", "dim")
+        yield from layouts.hanging(layouts.text(mark, " "), Text(", ".join(summary)), width)
+
+
+def _broken_checks(checks: Sequence[Mapping[str, Any]], expected: Sequence[str], width: int) -> Iterator[Text]:
+    bad = [check for check in checks if check["holds"] is False and check["id"] not in expected]
+    for check in sorted(bad, key=lambda check: bool(check["asked"])):
+        mark, note = _MARK[False], ""
+        if not check["asked"]:
+            mark, note = _WARNING, "  nobody asked: the verdict stays"
+        yield from _finding(mark, check["id"], note, check["detail"], width)
+
+
+def _expectations(found: Sequence[Mapping[str, Any]], width: int) -> Iterator[Text]:
+    for one in found:
+        yield from _finding(_MARK[one["holds"]], one["id"], f"  {one['says']}", one["detail"], width)
+
+
+def _finding(mark: tuple[str, str], name: str, note: str, detail: str, width: int) -> Iterator[Text]:
+    """What was found stands behind the sentence if there is room for it, else below, a line for each finding."""
+    lead = layouts.text(mark, " ")
+    sentence = layouts.text((name, "bold"), note)
+    beside = sentence + layouts.text((f": {detail}", "dim"))
+    if mark == _MARK[True] and len(lead.plain) + len(beside.plain) <= width:
+        yield lead + beside
+        return
+    yield from layouts.hanging(lead, sentence, width)
+    for one in detail.split("; "):
+        yield from layouts.hanging(Text(INDENT), Text(one, "dim"), width)
+
+
+_CHECK = re.compile(r"\{check: ([a-z-]+)(, holds: false)?")
 
 
 def _expected_to_fail(judged: Sequence[Mapping[str, Any]]) -> list[str]:
     """Ids of the checks that were expected not to hold, and do not: ``{check: id, holds: false}``."""
-    found = [re.match(r"\{check: ([a-z-]+), holds: false", one["text"]) for one in judged if one["holds"] is True]
-    return [match[1] for match in found if match is not None]
+    found = [_CHECK.match(one["text"]) for one in judged if one["holds"] is True]
+    return [match[1] for match in found if match is not None and match[2]]
+
+
+# Figures ------------------------------------------------------------------------------------------------------------
 
 
 def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
-    telling = {name: value for name, value in verdict["counts"].items() if value}
-    text = "  ".join(f"{name.replace('_', ' ')} [bold]{value}[/]" for name, value in telling.items())
-    console.print(text or "[dim]nothing happened[/]", highlight=False)
-    refused = verdict.get("refused", {})
-    if refused:
-        parts = ", ".join(f"{count} {escape(what)}" for what, count in list(refused.items())[:REFUSALS])
-        more = f", {len(refused) - REFUSALS} more kinds" if len(refused) > REFUSALS else ""
-        console.print(f"[dim]refused: {parts}{more}[/]", highlight=False)
+    """Counters and costs, who was served and how well, and what was refused."""
+    width = console.width
+    counters = [(name.replace("_", " "), str(value)) for name, value in verdict["counts"].items() if value]
     costs = [
         _cost(name, value) for name, value in verdict["costs"].items() if value and not name.startswith("refused.")
     ]
+    layouts.show(console, layouts.grid(counters, width) or [Text("nothing happened", "dim")])
     if costs:
-        console.print("  ".join(costs), highlight=False)
-    faults = ", ".join(
-        f"{found['count']} {what} (hit {found['hit'] or 'nobody'})" for what, found in verdict.get("faults", {}).items()
-    )
-    if faults:
-        console.print(f"[dim]faults: {faults}[/]", highlight=False)
-    groups = verdict["waiting"]
-    if sum(group["pods"] for group in groups.values()) > 1:
-        console.print(waiting_table({"": groups}))
+        console.print()
+        layouts.show(console, layouts.grid(costs, width))
+    for title, found in (
+        ("refused", _refused(verdict.get("refused", {}))),
+        ("faults", _faults(verdict.get("faults", {}))),
+    ):
+        if found:
+            layouts.show(console, layouts.flowing(Text(f"{title}: {found}", "dim"), width, 4))
     console.print()
+    for lines in (
+        tables.waiting({"": verdict["waiting"]}, width),
+        tables.workloads(verdict["workloads"], width),
+        tables.schedulers(verdict["schedulers"], width),
+        _never_bound(verdict["unbound"], width),
+    ):
+        if lines:
+            layouts.show(console, lines)
+            console.print()
 
 
-def _cost(name: str, value: float) -> str:
+def _refused(refused: Mapping[str, int]) -> str:
+    parts = [f"{count} {what}" for what, count in list(refused.items())[:REFUSALS]]
+    more = [f"{len(refused) - REFUSALS} more kinds"] if len(refused) > REFUSALS else []
+    return ", ".join([*parts, *more])
+
+
+def _faults(faults: Mapping[str, Mapping[str, Any]]) -> str:
+    return ", ".join(f"{found['count']} {what} (hit {found['hit'] or 'nobody'})" for what, found in faults.items())
+
+
+def _never_bound(unbound: Mapping[str, Any], width: int) -> list[Text]:
+    """A line for each reason."""
+    if not unbound["pods"]:
+        return []
+    lines = [Text(f"never bound: {counted(unbound['pods'], 'pod')}", "bold")]
+    for found in unbound["reasons"][:REASONS]:
+        no_node = ", no node can take it" if found["hopeless"] else ""
+        first = found["first"].removeprefix("default/")
+        like = f"{first} and {counted(found['pods'] - 1, 'other')}" if found["pods"] > 1 else first
+        lines += layouts.flowing(Text(f"  {like}: {found['reason']}{no_node}"), width, 4)
+    more = len(unbound["reasons"]) - REASONS
+    return lines + [Text(f"  and for {counted(more, 'other reason')}", "dim")] * (more > 0)
+
+
+def _cost(name: str, value: float) -> tuple[str, str]:
     """``utilisation cpu 34 %``, ``time to running p99 0.012 s``."""
     if name == "work.killed_pod_s":
-        return f"work killed [bold]{value:.3f} pod-seconds[/]"
+        return "work killed, in pod-seconds", f"{value:.3f}"
     words = name.removesuffix("_s").replace(".", " ").replace("_", " ")
     words = f"time to {words}" if name.startswith("running.") else words
     if name.startswith("utilisation."):
-        return f"{words} [bold]{100 * value:.0f} %[/]"
-    return f"{words} [bold]{value:.3f} s[/]" if name.endswith("_s") else f"{words} [bold]{value:g}[/]"
+        return words, f"{100 * value:.0f} %"
+    return words, f"{value:.3f} s" if name.endswith("_s") else f"{value:g}"
 
 
-def waiting_table(by_variant: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Table:
-    """Waiting times by variant (if any) and priority."""
-    named = any(by_variant)
-    table = Table(box=None, padding=(0, 1 if named else 2, 0, 0), pad_edge=False, header_style="dim")
-    if named:
-        table.add_column("variant", overflow="fold")
-    for title in ("priority", "pods", "unbound", "wait p50", "p99", "max", "overtaken"):
-        table.add_column(title, justify="right", no_wrap=True, min_width=max(len(title), 6))
-    for name, groups in by_variant.items():
-        for place, (priority, group) in enumerate(groups.items()):
-            row = [
-                priority,
-                str(group["pods"]),
-                str(group["unbound"]) if group["unbound"] else "-",
-                *(_seconds(group[figure]) for figure in ("p50_s", "p99_s", "max_s")),
-                str(group["overtaken_max"]),
-            ]
-            table.add_row(*([escape(name) if place == 0 else ""] if named else []), *row)
-    return table
-
-
-def _seconds(value: float) -> str:
-    """Three digits are enough to compare."""
-    return f"{value:.3f} s" if value < 10 else f"{value:.1f} s"
-
+# A matrix -----------------------------------------------------------------------------------------------------------
 
 _TELLING = (
     "preemptions", "admissions_rejected", "bind_conflicts", "pods_bound", "pods_running", "nominations",
@@ -151,37 +230,57 @@ _TELLING = (
 
 
 def show_matrix(
-    console: Console, verdict: Mapping[str, Any], names: Sequence[str], histories: Sequence[History], description: str
+    console: Console,
+    verdict: Mapping[str, Any],
+    names: Sequence[str],
+    histories: Sequence[History],
+    description: str,
+    commands: Next = (),
 ) -> None:
     """All variants side by side, then what was expected of each and of all."""
-    headline(console, verdict)
-    if description:
-        console.print(escape(" ".join(description.split())), style="dim", highlight=False)
-    console.print()
-    variants = verdict["variants"]
+    show_title(console, verdict, description)
+    variants, width = verdict["variants"], console.width
     if len(variants) <= 2 and all(len(history.pods) <= 12 for history in histories):
         for name, history in zip(names, histories, strict=True):
-            console.print(f"[bold]{escape(name)}[/]", highlight=False)
+            layouts.show(console, [Text(name, "bold")])
             story_tables.show(console, history)
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
-    table.add_column("variant", overflow="fold")
-    telling = [name for name in _TELLING if len({found["counts"][name] for found in variants}) > 1][:4]
-    for title in ("verdict", *(name.replace("_", " ") for name in telling)):
-        table.add_column(title, justify="right", no_wrap=True, min_width=len(title))
-    for name, found in zip(names, variants, strict=True):
-        table.add_row(escape(name), _WORD[found["verdict"]], *(str(found["counts"][count]) for count in telling))
-    console.print(table)
-    console.print()
-    console.print(waiting_table({name: found["waiting"] for name, found in zip(names, variants, strict=True)}))
-    console.print()
-    for name, found in zip(names, variants, strict=True):
-        console.print(f"[bold]{escape(name)}[/]", highlight=False)
-        show_judgements(console, found)
-    compared = verdict["expectations"][sum(len(found["expectations"]) for found in variants) :]
-    if compared:
-        console.print("[bold]compared[/]", highlight=False)
-        for found in compared:
-            console.print(
-                f"{_MARK[found['holds']]} {escape(found['text'])}  [dim]{escape(found['detail'])}[/]", highlight=False
-            )
+    waits = {name: found["waiting"] for name, found in zip(names, variants, strict=True)}
+    for lines in (tables.waiting(waits, width), _variants(names, variants, width)):
+        layouts.show(console, lines)
         console.print()
+    show_next(console, commands)
+    layouts.show(console, _judged_variants(names, variants, width))
+    for found in verdict["expectations"][sum(len(found["expectations"]) for found in variants) :]:
+        layouts.show(
+            console,
+            _finding(_MARK[found["holds"]], found["id"], f"  {found['says']}", found["detail"], width),
+        )
+    console.print()
+    show_headline(console, verdict)
+
+
+def _variants(names: Sequence[str], variants: Sequence[Mapping[str, Any]], width: int) -> list[Text]:
+    telling = [name for name in _TELLING if len({found["counts"][name] for found in variants}) > 1][:4]
+    rows: list[list[str | Text]] = [
+        [name, Text(found["verdict"], _TITLE[found["verdict"]]), *(str(found["counts"][count]) for count in telling)]
+        for name, found in zip(names, variants, strict=True)
+    ]
+    return layouts.table(["variant", "verdict", *(name.replace("_", " ") for name in telling)], rows, width)
+
+
+def _judged_variants(names: Sequence[str], variants: Sequence[Mapping[str, Any]], width: int) -> Iterator[Text]:
+    """The variants of which nothing has to be told in one line, the others with what they lack."""
+    pairs = list(zip(names, variants, strict=True))
+    for name, found in pairs:
+        if found["verdict"] == "holds":
+            yield from layouts.hanging(
+                layouts.text(_MARK[True], " "), layouts.text((name, "bold"), f"  {found['headline']}"), width
+            )
+    for name, found in pairs:
+        if found["verdict"] != "holds":
+            mark = _MARK[False if found["verdict"] == "fails" else None]
+            yield from layouts.hanging(
+                layouts.text(mark, " "), layouts.text((name, "bold"), f"  {found['headline']}"), width
+            )
+            for line in _lacking(found, width - 2):
+                yield Text("  ") + line

@@ -18,7 +18,7 @@ from kemu.checks.results import Result, counted, seconds
 from kemu.k8s import meta_v1_pb2
 from kemu.objects import selectors
 from kemu.objects.conversion import convert
-from kemu.scenario import evidence
+from kemu.scenario import evidence, sentences
 from kemu.scenario.evidence import Answer
 from kemu.scenario.expectations import (
     CheckIs,
@@ -294,7 +294,7 @@ def _pods_are(subject: PodsAre, outcome: Outcome) -> Answer:
         return (None if unknown or not outcome.finished else False), detail
     if subject.quantifier == "none":
         if yes:
-            return False, detail
+            return False, f"{detail}; {next(f'{who}: {why}' for who, (holds, why) in answers if holds)}"
         return (None if unknown or not outcome.finished else True), detail
     return evidence.number(yes, subject.bounds, detail, may_grow=bool(unknown) or not outcome.finished)
 
@@ -436,11 +436,12 @@ def countable(checks: Sequence[Result], expectations: Sequence[Expectation]) -> 
     return [check for check in checks if check.asked and check.id not in named]
 
 
-def as_data(judgement: Judgement) -> Mapping[str, Any]:
+def as_data(judgement: Judgement, expectation: Expectation) -> Mapping[str, Any]:
     """For verdict.json."""
     return {
         "id": judgement.id,
         "text": judgement.text,
+        "says": sentences.of(expectation),
         "holds": judgement.holds,
         "detail": judgement.detail,
     }

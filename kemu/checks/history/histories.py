@@ -47,6 +47,8 @@ class History:
         self.nodes: dict[str, NodeHistory] = {}
         """By name."""
         self.counts: Counter[str] = Counter()
+        self.bind_conflicts: Counter[str] = Counter()
+        """By scheduler, ``<name>/<replica>``."""
         self.refused: Counter[str] = Counter()
         """Refused requests, as ``bind pods: Conflict``."""
         self.refusals: dict[tuple[str, str, str, str, str], Refusal] = {}
@@ -441,6 +443,7 @@ class History:
             self.counts["bind_errors"] += 1
             if data["reason"] == "Conflict":
                 self.counts["bind_conflicts"] += 1
+                self.bind_conflicts[actor.removeprefix("scheduler/")] += 1
             return
         uid, node, by = data["uid"], data["node"], actor.removeprefix("scheduler/")
         history = self.pods.get(uid)

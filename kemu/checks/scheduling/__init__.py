@@ -3,6 +3,7 @@
 priorities    preemptors outrank their victims; no priority inversion
 budgets       voluntary evictions respect disruption budgets
 waiting       how long pods wait, and whether one starves
+unbound       pods that were never bound, and why
 loops         evictions and preemptions that repeat without progress
 lineages      which pod takes the place of which
 caches        the caches of schedulers agree with the store

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from kemu.checks import costs, registry
+from kemu.checks import costs, groups, registry
 from kemu.checks.counters import counts
 from kemu.checks.history import History
 from kemu.checks.limits import Limits
 from kemu.checks.results import Result
-from kemu.checks.scheduling import waiting
+from kemu.checks.scheduling import unbound, waiting
 from kemu.runtime.env import SECOND_NS
-from kemu.scenario import verdicts
+from kemu.scenario import headlines, verdicts
 from kemu.scenario.loading import clusters, controllers, references
 from kemu.scenario.playing import workloads
 from kemu.scenario.scenarios import Scenario
@@ -105,21 +105,33 @@ class Judged:
     def data(self, runtime: str, digest: str) -> dict[str, Any]:
         """What verdict.json says of the run itself: verdict, expectations, checks, counters, waiting times, costs."""
         history = self.history
+        waits = waiting.waits(history)
+        never_bound = unbound.data(unbound.of(history))
+        empty = headlines.empty(history, [workload.name for workload in self.scenario.workloads])
+        rest = [*empty, *headlines.never_came(self.faults_never_came), *headlines.unbound(never_bound)]
         return {
             "scenario": self.scenario.name,
             "runtime": runtime,
             "seed": self.scenario.seed,
             "digest": digest,
             "verdict": self.verdict,
+            "headline": headlines.of_run(self.verdict, self.judgements, self.countable, rest),
             **({"ablate": list(self.scenario.ablate)} if self.scenario.ablate else {}),
             **({"incomplete": history.gaps} if history.gaps else {}),
-            "expectations": [verdicts.as_data(judgement) for judgement in self.judgements],
+            "expectations": [
+                verdicts.as_data(judgement, expectation)
+                for judgement, expectation in zip(self.judgements, self.scenario.expectations, strict=True)
+            ],
             "checks": [_check_data(check) for check in self.checks],
             "counts": counts(history),
             "faults": _faults(history),
             **({"faults_never_came": list(self.faults_never_came)} if self.faults_never_came else {}),
             "refused": dict(history.refused.most_common()),
-            "waiting": waiting.summary(waiting.waits(history)),
+            "waiting": waiting.summary(waits),
+            "workloads": groups.workloads(history, waits),
+            "schedulers": groups.schedulers(history),
+            "unbound": never_bound,
+            "empty": empty,
             "costs": costs.summary(history),
             "virtual_s": round(self.end.now_ns / SECOND_NS, 6),
             "ended": self.end.reason,

@@ -31,7 +31,7 @@ from kemu.faults.kinds import KINDS
 from kemu.runlog.frames import FILE_NAME, MAGIC, Reader, Writer
 from kemu.runtime.env import EPOCH_UNIX_S
 from kemu.runtime.runtimes import Runtime
-from kemu.scenario import evidence, verdicts
+from kemu.scenario import evidence, headlines, verdicts
 from kemu.scenario.expectations import Comparison, Expectation
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import judging, plans, plays
@@ -282,10 +282,14 @@ def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict
         "seed": scenario.seed,
         "digest": digest,
         "verdict": overall,
+        "headline": headlines.of_matrix(overall, [result.verdict for result in results], comparisons),
         "expectations": [
             {**found, "variant": dict(result.variant)} for result in results for found in result.verdict["expectations"]
         ]
-        + [verdicts.as_data(found) for found in comparisons],
+        + [
+            verdicts.as_data(found, expectation)
+            for found, expectation in zip(comparisons, scenario.comparisons, strict=True)
+        ],
         "checks": [
             {**found, "variant": dict(result.variant)} for result in results for found in result.verdict["checks"]
         ],
@@ -293,6 +297,7 @@ def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict
         "faults": _all_faults(results),
         "refused": dict(sum((result.history.refused for result in results), Counter()).most_common()),
         "waiting": waiting.summary(pooled),
+        "unbound": {key: sum(result.verdict["unbound"][key] for result in results) for key in ("pods", "hopeless")},
         "virtual_s": round(sum(result.verdict["virtual_s"] for result in results), 6),
         "wall_s": round(sum(result.verdict["wall_s"] for result in results), 3),
         "run": str(out),

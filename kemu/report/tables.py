@@ -1,0 +1,77 @@
+"""The figures of a verdict as tables: by priority, by workload, by scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.text import Text
+
+from kemu.report import layouts
+
+ROWS = 12
+"""Of more workloads the largest are shown."""
+_FIGURES = (("wait p50", "p50_s"), ("p99", "p99_s"), ("max", "max_s"))
+
+
+def waiting(by_variant: Mapping[str, Mapping[str, Mapping[str, Any]]], width: int) -> list[Text]:
+    """Waiting times by variant (if any) and priority; nothing of a single pod."""
+    named = any(by_variant)
+    if sum(group["pods"] for groups in by_variant.values() for group in groups.values()) <= 1:
+        return []
+    titles = [*(["variant"] if named else []), "priority", "pods", "unbound", *(title for title, _ in _FIGURES)]
+    rows = [
+        [*([name if place == 0 else ""] if named else []), priority, *_waits(group)]
+        for name, groups in by_variant.items()
+        for place, (priority, group) in enumerate(groups.items())
+    ]
+    return layouts.table([*titles, "overtaken"], rows, width)
+
+
+def _waits(group: Mapping[str, Any]) -> list[str]:
+    figures = [seconds(group[key]) if group["pods"] else "-" for _, key in _FIGURES]
+    return [str(group["pods"]), _number(group["unbound"]), *figures, str(group["overtaken_max"])]
+
+
+_FATES = ("preempted", "evicted", "rejected", "oomKilled")
+
+
+def workloads(groups: Mapping[str, Mapping[str, Any]], width: int) -> list[Text]:
+    """Who waited, was served and was thrown out, by workload; nothing where there is only one group."""
+    if len(groups) <= 1:
+        return []
+    fates = [fate for fate in _FATES if any(group[fate] for group in groups.values())]
+    shown = sorted(groups, key=lambda name: -groups[name]["created"])[:ROWS]
+    titles = ["workload", "created", "bound", "unbound", *(title for title, _ in _FIGURES), "overtaken"]
+    rows = [
+        [
+            name,
+            str(group["created"]),
+            str(group["bound"]),
+            *_waits(group)[1:],
+            *(_number(group[fate]) for fate in fates),
+        ]
+        for name, group in groups.items()
+        if name in shown
+    ]
+    lines = layouts.table([*titles, *("OOM-killed" if fate == "oomKilled" else fate for fate in fates)], rows, width)
+    more = len(groups) - len(shown)
+    return lines + [Text(f"and {more} more, with fewer pods", "dim")] * (more > 0)
+
+
+def schedulers(replicas: Mapping[str, Mapping[str, int]], width: int) -> list[Text]:
+    """What each scheduler did, and each replica of it; nothing where there is only one."""
+    if len(replicas) <= 1:
+        return []
+    titles = ("attempts", "unschedulable", "bound", "conflicts", "preempted")
+    rows = [[name, *(_number(row[title]) for title in titles)] for name, row in replicas.items()]
+    return layouts.table(["scheduler", *titles], rows, width)
+
+
+def _number(value: float) -> str:
+    return str(value) if value else "-"
+
+
+def seconds(value: float) -> str:
+    """Three digits are enough to compare."""
+    return f"{value:.3f} s" if value < 10 else f"{value:.1f} s"

@@ -1,0 +1,284 @@
+"""The final screen: what failed comes last, nothing is cut, and it never sounds like a success of nothing."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+import kemu
+from kemu.report import layouts, stories, story_tables, telling_pods, terminal
+
+STORM = """
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: storm}
+spec:
+  duration: 40s
+  nodes: [{namePrefix: node-, count: 2, allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}]
+  priorityClasses: {high: 1000, low: 10}
+  schedulers: [{name: a, replicas: 2}, {name: b}]
+  checks: {starvation: {maxWait: 20s}}
+  workloads:
+    - name: web
+      arrivals: {every: 1s, until: 4s}
+      pods:
+        spec:
+          {schedulerName: a, priorityClassName: low,
+           containers: [{name: m, resources: {requests: {cpu: "2"}}}]}
+    - name: batch
+      start: 10s
+      arrivals: {every: 1s, until: 13s}
+      pods:
+        spec:
+          {schedulerName: b, priorityClassName: high,
+           containers: [{name: m, resources: {requests: {cpu: "2"}}}]}
+  expect:
+    - {pods: {workload: web}, all: {running: {}}}
+    - {id: web-came-first, pod: web-0, bound: {before: 5s}}
+    - {id: nobody-is-hurt, counter: preemptions, equals: 0}
+    - {pods: {workload: batch}, none: {bound: {}}}
+"""
+NOTHING_EXPECTED = STORM.partition("  expect:")[0].replace("  checks: {starvation: {maxWait: 20s}}\n", "")
+NO_NODES = """
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: empty}
+spec:
+  duration: 10s
+  nodes: []
+  workloads:
+    - {name: nobody, arrivals: {count: 0}, pods: {spec: {containers: [{name: m}]}}}
+  manifests:
+    - {apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m}]}}
+"""
+TOO_LARGE = """
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: large}
+spec:
+  duration: 10s
+  nodes: [{name: node-1, allocatable: {cpu: "4", memory: 8Gi, pods: "110"}}]
+  workloads:
+    - {name: big, arrivals: {count: 3}, pods: {spec: {containers: [{name: m, resources: {requests: {cpu: "8"}}}]}}}
+    - {name: fits, arrivals: {count: 2}, pods: {spec: {containers: [{name: m, resources: {requests: {cpu: "3"}}}]}}}
+"""
+
+
+def shown(run: kemu.Run, width: int, commands: Sequence[tuple[str, str]] = ()) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    terminal.show_run(console, {"wall_s": 0.0, **run.data}, run.history, run.scenario.description, commands)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def storm() -> kemu.Run:
+    return kemu.run(STORM)
+
+
+def test_what_failed_comes_last(storm: kemu.Run) -> None:
+    """Passing checks are one line, expectations are sentences with their id, the verdict is the last line."""
+    bottom = shown(storm, 80).partition("✓ 14")[1:]
+    assert "".join(bottom) == (
+        "✓ 14 checks hold, 3 had nothing to judge\n"
+        "✓ web.all.running  every pod of web runs: 4 of 4 pods\n"
+        "✓ web-came-first  web-0 is bound before 5 s: bound to node-2 by a/0 at 0.006 s\n"
+        "✗ nobody-is-hurt  the counter preemptions is 0\n"
+        "    preemptions = 3\n"
+        "✗ batch.none.bound  no pod of batch is bound\n"
+        "    3 of 3 pods\n"
+        "    default/batch-0: bound to node-2 by b/0 at 10.019 s\n"
+        "\n"
+        "storm fails: 2 of 4 expectations\n"
+    )
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_nothing_is_cut(storm: kemu.Run, width: int) -> None:
+    text = shown(storm, width, [("kemu explain runs/storm-sim-0", "why it fails")])
+    lines = text.splitlines()
+    assert [line for line in lines if len(line) > width] == []
+    assert "…" not in text
+    for title in ("overtaken", "preempted", "unschedulable", "conflicts"):
+        assert title in text
+
+
+def test_commands_stand_on_lines_of_their_own(storm: kemu.Run) -> None:
+    command = "kemu trace runs/a-folder-with-a-name-that-is-longer-than-the-terminal-is-wide/storm-sim-0 batch-0"
+    lines = shown(storm, 60, [(command, "what batch-0 went through, span by span")]).splitlines()
+    assert lines[lines.index("next") + 1 :][:2] == [f"  {command}", "      what batch-0 went through, span by span"]
+
+
+def test_the_figures_tell_workloads_and_replicas_apart(storm: kemu.Run) -> None:
+    assert """\
+priority  pods  unbound  wait p50      p99      max  overtaken
+1000         3        -   0.017 s  0.017 s  0.017 s          0
+10           4        -   0.004 s  0.004 s  0.004 s          0
+
+workload  created  bound  unbound  wait p50      p99      max  overtaken  preempted
+web             4      4        -   0.004 s  0.004 s  0.004 s          0          3
+batch           3      3        -   0.017 s  0.017 s  0.017 s          0          -
+
+scheduler  attempts  unschedulable  bound  conflicts  preempted
+a/0               4              -      4          -          -
+a/1               4              -      -          4          -
+b/0               6              3      3          -          3
+""" in shown(storm, 100)
+    assert storm.data["schedulers"]["a/1"] == {
+        "attempts": 4, "unschedulable": 0, "bound": 0, "conflicts": 4, "preempted": 0,
+    }  # fmt: skip
+    assert storm.data["workloads"]["web"]["preempted"] == 3
+
+
+@pytest.mark.parametrize(
+    ("scenario", "headline"),
+    [
+        (NOTHING_EXPECTED, "storm: nothing was expected; 13 checks hold"),
+        (
+            NO_NODES,
+            (
+                "empty: nothing was expected; 8 checks hold; there was no node; workload nobody made no pod; "
+                "1 pod was never bound, which no node can take"
+            ),
+        ),
+        (
+            TOO_LARGE,
+            "large: nothing was expected; 12 checks hold; 4 pods were never bound, 3 of which no node can take",
+        ),
+        (
+            TOO_LARGE + "  checks: {starvation: {maxWait: 60s}}\n",
+            (
+                "large: nothing was expected but no-pod-starves; 13 checks hold; 4 pods were never bound, "
+                "3 of which no node can take"
+            ),
+        ),
+    ],
+)
+def test_without_expectations_a_run_is_no_success(scenario: str, headline: str) -> None:
+    run = kemu.run(scenario)
+    assert shown(run, 200).splitlines()[-1] == headline
+    assert run.verdict == "holds", "as the format defines it"
+    assert headline.endswith(run.data["headline"])
+
+
+def test_pods_that_were_never_bound_are_told_with_the_reason() -> None:
+    run = kemu.run(TOO_LARGE)
+    assert run.data["unbound"] == {
+        "pods": 4,
+        "hopeless": 3,
+        "reasons": [
+            {"reason": "Insufficient cpu", "hopeless": True, "pods": 3, "first": "default/big-0"},
+            {"reason": "Insufficient cpu", "hopeless": False, "pods": 1, "first": "default/fits-1"},
+        ],
+    }
+    assert (
+        "never bound: 4 pods\n"
+        "  big-0 and 2 others: Insufficient cpu, no node can take it\n"
+        "  fits-1: Insufficient cpu\n" in shown(run, 80)
+    )
+
+
+# The pod to look at -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("expected", "pod"),
+    [
+        ("{pod: web-2, phase: Running}", "web-2"),
+        ("{pods: {workload: web}, all: {phase: Running}}", "web-1"),
+        ("{pods: {workload: batch}, none: {bound: {}}}", "batch-0"),
+        ("{pods: {workload: batch}, any: {evicted: {}}}", "batch-0"),
+        ("{counter: preemptions, equals: 0}", "web-1"),
+    ],
+)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_pod_that_failed_is_the_one_to_look_at(expected: str, pod: str, seed: int) -> None:
+    run = kemu.run(f"{NOTHING_EXPECTED}  expect: [{expected}]\n", seed=seed)
+    assert run.verdict == "fails"
+    found = telling_pods.of_run(run.data, run.history)
+    assert found == pod or (pod == "web-1" and found in ("web-0", "web-2", "web-3"))
+
+
+def test_the_pod_that_starves_is_the_one_to_look_at() -> None:
+    starving = TOO_LARGE.replace("{count: 3}", "{count: 1}") + "  checks: {starvation: {maxWait: 5s}}\n"
+    text = starving.replace("  workloads:", "  events: [{at: 8s, create: {apiVersion: v1, kind: Pod,"
+        " metadata: {name: late}, spec: {containers: [{name: m}]}}}]\n  workloads:")  # fmt: skip
+    run = kemu.run(text)
+    (check,) = (check for check in run.data["checks"] if check["id"] == "no-pod-starves")
+    assert telling_pods.of_run(run.data, run.history) == check["detail"].split()[0].removeprefix("default/")
+
+
+# Layout -------------------------------------------------------------------------------------------------------------
+
+
+def lines(found: Any) -> list[str]:
+    return [line.plain.rstrip() for line in found]
+
+
+STORY = [
+    stories.Line(5_002_000_000, "user", "blue-pod is created", "wants 3 cpu", "plain", 1),
+    stories.Line(
+        5_508_000_000, "kubelet ip-10-0-12-7.eu-central-1.compute.internal", "blue-pod is rejected: OutOfcpu",
+        "Node didn't have enough resource: cpu, requested: 3000, used: 3000, capacity: 4000", "bad", 3,
+    ),
+]  # fmt: skip
+
+
+def test_a_reason_wraps_below_its_row_and_a_long_name_squeezes_nothing() -> None:
+    assert lines(story_tables.rows(STORY, 60)) == [
+        "5.002 s  user  blue-pod is created  wants 3 cpu",
+        "5.508 s  kubelet ip-10-0-12-7.eu-central-1.compute.internal",
+        "               blue-pod is rejected: OutOfcpu",
+        "                 Node didn't have enough resource: cpu,",
+        "                 requested: 3000, used: 3000, capacity: 4000",
+    ]
+    wide = lines(story_tables.rows(STORY, 200))
+    assert len(wide) == 2
+    assert wide[0].index("wants 3 cpu") == wide[1].index("Node didn't")
+
+
+def test_counters_are_a_grid_downwards() -> None:
+    items = [("pods created", "90"), ("pods bound", "65"), ("evictions", "7"), ("nominations", "25"), ("faults", "3")]
+    assert lines(layouts.grid(items, 45)) == [
+        "pods created  90    nominations  25",
+        "pods bound    65    faults        3",
+        "evictions      7",
+    ]
+    assert lines(layouts.grid(items, 20)) == [
+        "pods created  90", "pods bound    65", "evictions      7", "nominations   25", "faults         3",
+    ]  # fmt: skip
+
+
+def test_columns_without_room_stand_below() -> None:
+    titles = ["variant", "pods", "overtaken"]
+    rows = [["queue=fifo nomination=off", "30", "0"], ["queue=priority", "60", Text("12", "bold")]]
+    assert lines(layouts.table(titles, rows, 60)) == [
+        "variant                    pods  overtaken",
+        "queue=fifo nomination=off    30          0",
+        "queue=priority               60         12",
+    ]
+    assert lines(layouts.table(titles, rows, 30)) == [
+        "variant         pods overtaken",
+        "queue=fifo        30         0",
+        "nomination=off",
+        "queue=priority    60        12",
+    ]
+    assert lines(layouts.table(titles, rows, 22)) == [
+        "variant      pods",
+        "queue=fifo     30",
+        "nomination=o",
+        "ff",
+        "queue=priori   60",
+        "ty",
+        "variant      overtaken",
+        "queue=fifo           0",
+        "nomination=o",
+        "ff",
+        "queue=priori        12",
+        "ty",
+    ]
