@@ -11,6 +11,7 @@ from kemu.scenario.expectations import Comparison
 from kemu.scenario.format import documents, paths
 from kemu.scenario.format.documents import Place
 from kemu.scenario.loading import loader, matrices
+from kemu.scenario.playing import runner
 from tests.scenario.texts import load, pod, problems
 
 TWO_BY_TWO = f"""\
@@ -173,5 +174,149 @@ def test_what_was_put_is_there(steps: list[str], value: int) -> None:
     matrices.put(document, path, value, Place(3, 4, 5, 6))
     assert paths.get(document.data, path) == value
     assert document.place(path).line == 3
-    assert matrices.matches(document.data, {".".join(steps): value})
-    assert not matrices.matches(document.data, {".".join(steps): value + 1})
+    assert matrices.matches(document.data, {".".join(steps): value}, {})
+    assert not matrices.matches(document.data, {".".join(steps): value + 1}, {})
+
+
+PARAMETERS = f"""\
+seed: 0
+duration: 1m
+nodes: [{{namePrefix: node-, count: 2, allocatable: {{cpu: 4, memory: 8Gi, pods: 110}}}}]
+workloads:
+- {{name: w, arrivals: {{poisson: {{rate: 1/s}}, count: 4}}, pods: {{spec: {{containers: [{{name: c}}]}}}}}}
+- {{name: v, arrivals: {{every: 1s, count: 4}}, pods: {{spec: {{containers: [{{name: c}}]}}}}}}
+events: [{{at: 1s, create: {pod("a")}}}]
+matrix:
+  seed: 3..5
+  parameters:
+    load: {{values: [1/s, 2/s], sets: ["workloads[*].arrivals.poisson.rate"]}}
+    size:
+      values: {{small: {{"nodes[0].count": 1, "workloads[*].arrivals.count": 2}}, large: {{"nodes[0].count": 3}}}}
+expect:
+- {{pod: a, bound: {{}}, when: {{size: large, seed: 4}}}}
+- compare:
+    metric: waiting.p99_s
+    of: {{seed: 3, load: 2/s, size: small}}
+    timesThatOf: {{seed: 3, load: 2/s, size: large}}
+    atLeast: 0
+"""
+
+
+def test_ranges_and_named_parameters_vary_like_paths() -> None:
+    made = loader.variants(load(PARAMETERS, nodes=""))
+    assert [dict(variant) for variant, _ in made] == [
+        {"seed": seed, "load": rate, "size": size}
+        for seed in (3, 4, 5)
+        for rate in ("1/s", "2/s")
+        for size in ("small", "large")
+    ]
+    assert [each.seed for _, each in made] == [3] * 4 + [4] * 4 + [5] * 4
+    shapes = [
+        [each.resolved["spec"][key][index] for key, index in (("nodes", 0), ("workloads", 0), ("workloads", 1))]
+        for _, each in made[2:4]
+    ]
+    # Only the workload that has a rate gets the new one; every one gets the new count.
+    assert [(node["count"], w["arrivals"], v["arrivals"]) for node, w, v in shapes] == [
+        (1, {"poisson": {"rate": "2/s"}, "count": 2}, {"every": "1s", "count": 2}),
+        (3, {"poisson": {"rate": "2/s"}, "count": 4}, {"every": "1s", "count": 4}),
+    ]
+
+
+def test_conditions_may_name_parameters() -> None:
+    scenario = load(PARAMETERS, nodes="")
+    made = loader.variants(scenario)
+    expecting = [dict(variant) for variant, each in made if each.expectations]
+    assert expecting == [{"seed": 4, "load": rate, "size": "large"} for rate in ("1/s", "2/s")]
+    assert loader.select(scenario, {"seed": 3, "load": "2/s", "size": "large"}) == [3]
+
+
+def test_a_parameter_can_be_pinned_also_to_another_value() -> None:
+    scenario = load(PARAMETERS, {"load": "9/s", "seed": 4, "size": "large"}, nodes="")
+    assert scenario.variants == []
+    assert scenario.resolved["spec"]["workloads"][0]["arrivals"]["poisson"] == {"rate": "9/s"}
+    assert scenario.resolved["spec"]["nodes"][0]["count"] == 3
+    assert [each.id for each in scenario.expectations] == ["a.bound"]
+    assert scenario.comparisons == ()
+    again = loader.loads(scenario.to_yaml())
+    assert [each.id for each in again.expectations] == ["a.bound"]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "text"),
+    [
+        (
+            {"size": "medium"},
+            "size cannot be overridden: the parameter size has no value medium (there are: small, large)",
+        ),
+        (
+            {"nodes[0].count": 7},
+            "nodes[0].count cannot be overridden: the parameter size sets it: --set size=VALUE",
+        ),
+        (
+            {"workloads[*].arrivals.ramp.from": 7},
+            (
+                "workloads[*].arrivals.ramp.from cannot be overridden: "
+                "workloads[*].arrivals.ramp.from leads nowhere: no item of the list has that"
+            ),
+        ),
+    ],
+)
+def test_half_a_parameter_is_refused(overrides: dict[str, object], text: str) -> None:
+    with pytest.raises(errors.ScenarioError) as raised:
+        load(PARAMETERS, overrides, nodes="")
+    assert [problem.message for problem in raised.value.problems] == [text]
+
+
+@pytest.mark.parametrize(
+    ("matrix", "path", "text"),
+    [
+        ("{seed: 5..1}", "seed", "the range 5..1 ends before it begins; write 1..5"),
+        ("{seed: 1..1000000}", "seed", "the range 1..1000000 is too long"),
+        ("{seed: 7}", "seed", "must be a list, or a range such as 1..10, not the number 7"),
+        ("{seed: []}", "seed", "must not be empty: nothing would run"),
+        (
+            "{parameters: {load: [1, 2]}}",
+            "parameters.load",
+            "must be a mapping, not a list; write {values: [1, 2], sets: [workloads[0].arrivals.count]}",
+        ),
+        (
+            "{parameters: {load: {values: [1, 2]}}}",
+            "parameters.load",
+            "sets is missing: the paths that take the value; or give each label a mapping of paths",
+        ),
+        (
+            "{parameters: {load: {value: [1, 2], sets: seed}}}",
+            "parameters.load.value",
+            "is not a key that may stand here (there are: values, sets)",
+        ),
+        (
+            "{parameters: {load: {values: [[1], [2]], sets: seed}}}",
+            "parameters.load.values",
+            "holds values that are no good labels; write a mapping of labels to values",
+        ),
+        (
+            "{seed: [1], parameters: {seed: {values: [1], sets: seed}}}",
+            "parameters.seed",
+            "seed is a path of the matrix already; choose another name",
+        ),
+        (
+            '{parameters: {load: {values: [1, 2], sets: "workloads[*].arrivals.count"}}}',
+            "parameters.load",
+            "workloads[*].arrivals.count leads nowhere: no item of the list has that",
+        ),
+    ],
+)
+def test_mistakes_in_a_matrix_are_told_once(matrix: str, path: str, text: str) -> None:
+    found = problems(f"matrix: {matrix}")
+    assert [(problem.path, problem.message) for problem in found] == [(f"spec.matrix.{path}", text)]
+
+
+def test_names_of_variants_read_like_yaml() -> None:
+    name = runner.variant_name
+    assert name({"load": 0.5, "size": "small", "seed": 3}) == "load=0.5 size=small seed=3"
+    assert name({"schedulers[0].policy.nomination": True}) == "nomination=on"
+    assert name({"a.b": None, "c.d": [1, {"e": False}]}) == "b=null d=[1, {e: off}]"
+    # As much of the path as tells them apart.
+    queues = {"schedulers[0].policy.queue": "fifo", "schedulers[1].policy.queue": "priority"}
+    assert name(queues) == "schedulers[0].policy.queue=fifo schedulers[1].policy.queue=priority"
+    assert name({"a.x.count": 1, "b.y.count": 2}) == "x.count=1 y.count=2"

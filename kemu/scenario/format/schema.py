@@ -17,6 +17,7 @@ from kemu.scenario.format import (
     expectation_keys,
     fault_keys,
     hold_keys,
+    matrix_keys,
     timeline_keys,
     timing_keys,
     workload_keys,
@@ -166,7 +167,7 @@ SPEC: dict[str, Key] = {
     "fixes": Key(ListOf(Choice(bugs.OPEN)), "Bugs of today's Kubernetes that are not to be there."),
     "holds": Key(ListOf(hold_keys.HOLD), "Messages that are kept back: what kemu explore found."),
     "ablate": Key(ListOf(Choice(tuple(safeguards.SAFEGUARDS))), "Safeguards that the components of the cluster lack."),
-    "matrix": Key(MapOf(ListOf(Free(mapping=False), 1)), "Values for paths below spec; all combinations run."),
+    "matrix": Key(matrix_keys.MATRIX, "Values for paths below spec, or named parameters; all combinations run."),
     "until": Key(expectation_keys.EXPECTATION, "The run ends when this holds."),
     "expect": Key(ListOf(expectation_keys.EXPECTATION), "What the run must show."),
 }

@@ -10,7 +10,7 @@ the matrix (:mod:`matrices`).
 
 from __future__ import annotations
 
-import math
+import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
@@ -23,12 +23,12 @@ from kemu.k8s import core_v1_pb2
 from kemu.runtime import user_code
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import expectations, scenarios
-from kemu.scenario.format import documents, kubelet_keys, schema, timing_keys, values
+from kemu.scenario.format import documents, kubelet_keys, matrix_keys, schema, timing_keys, values
 from kemu.scenario.format.documents import Document, Path
 from kemu.scenario.format.shapes import INVALID, Report
 from kemu.scenario.loading import clusters, controllers, faults, holds, manifests, matrices, references, timelines
 
-Variant = Mapping[str, Any]
+Variant = matrices.Variant
 """Path below spec → value."""
 
 _ZONE = "topology.kubernetes.io/zone"
@@ -85,11 +85,11 @@ def variants(scenario: scenarios.Scenario) -> list[tuple[Variant, scenarios.Scen
 
 
 def select(scenario: scenarios.Scenario, condition: Mapping[str, Any]) -> list[int]:
-    """Which of :func:`variants` have these values at these paths."""
+    """Which of :func:`variants` have these values at these paths, or of these parameters."""
     return [
         index
-        for index, (_, variant) in enumerate(variants(scenario))
-        if matrices.matches(variant.document.data, condition)
+        for index, (chosen, variant) in enumerate(variants(scenario))
+        if matrices.matches(variant.document.data, condition, chosen)
     ]
 
 
@@ -98,58 +98,116 @@ def _load(
 ) -> scenarios.Scenario:
     pinned = _override(document, overrides)
     problems: list[errors.Problem] = []
-    loading = _Loading(document, file, data_dir, problems, any_pod=any_pod)
-    matrix = loading.read_matrix()
+    loading = _Loading(document, file, data_dir, problems, pinned, any_pod=any_pod)
+    matrix = matrices.read(document, loading.report)
     scenario = loading.build(matrix)
     made: list[tuple[Variant, scenarios.Scenario]] = []
     if scenario is not None:
-        for combination in matrices.combinations(matrix) if matrix else ():
+        for combination in matrices.combinations(matrix):
             clone = matrices.clone(document)
             del clone.data["spec"]["matrix"]
             try:
-                for text, value in combination.items():
-                    matrices.put(clone, matrices.parse_path(text), value, document.place(("spec", "matrix", text)))
+                for text, value in combination.values.items():
+                    matrices.put_all(clone, text, value, document.place(("spec", "matrix", text)))
             except ValueError as error:  # another path of the matrix has taken the ground away
                 loading.report.add(("spec", "matrix"), str(error), key=True)
                 continue
-            variant = _Loading(clone, file, data_dir, problems, is_variant=True, any_pod=any_pod).build({})
+            chosen = {**pinned, **combination.variant}
+            variant = _Loading(clone, file, data_dir, problems, chosen, is_variant=True, any_pod=any_pod).build([])
             if variant is not None:
-                made.append((combination, variant))
-        _check_conditions(scenario, [variant for _, variant in made] or [scenario], pinned, loading.report)
+                made.append((combination.variant, variant))
+        _check_conditions(scenario, made or [({}, scenario)], pinned, loading.report)
     if problems or scenario is None:
         raise errors.ScenarioError(_in_order(problems, document.file))
     scenario.variants.extend(made)
-    return scenario
+    return _without_lost_comparisons(scenario) if pinned else scenario
 
 
-def _override(document: Document, overrides: Variant) -> set[str]:
-    """Returns the paths of the matrix that no longer vary."""
+def _without_lost_comparisons(scenario: scenarios.Scenario) -> scenarios.Scenario:
+    """Those whose variants an override took away can no longer be judged."""
+    kept = []
+    for expectation in scenario.comparisons:
+        subject = expectation.subject
+        assert isinstance(subject, expectations.Comparison)
+        if scenario.variants and all(len(select(scenario, each)) == 1 for each in (subject.of, subject.times_that_of)):
+            kept.append(expectation)
+    return dataclasses.replace(scenario, comparisons=tuple(kept))
+
+
+def _override(document: Document, overrides: Variant) -> Variant:
+    """Returns what no longer varies, and its value: paths of the matrix, and parameters."""
     problems = []
-    pinned = set()
+    pinned: dict[str, Any] = {}
     for text, value in overrides.items():
         try:
-            target = matrices.parse_path(text)
-            spec = document.data.get("spec") if isinstance(document.data, dict) else None
-            matrix = spec.get("matrix") if isinstance(spec, dict) else None
-            if isinstance(matrix, dict):
-                for key in [key for key in matrix if _covers(target, key)]:
-                    del matrix[key]
-                    pinned.add(key)
-                if not matrix:
-                    del document.data["spec"]["matrix"]
-            stated = spec.get("timing") if isinstance(spec, dict) else None
-            if target == ("spec", "timing") and isinstance(value, str) and isinstance(stated, dict):
-                target = (*target, timing_keys.PRESET)  # below the times that the scenario states
-            elif target[:2] == ("spec", "timing") and len(target) > 2 and isinstance(stated, str):
-                # A single time beside the preset that the scenario names.
-                path: Path = ("spec", "timing")
-                matrices.put(document, path, {timing_keys.PRESET: stated}, document.place(path))
-            matrices.put(document, target, value, document.place(target))
+            pinned |= _override_one(document, text, value)
         except ValueError as error:
             problems.append(document.problem((), f"{text} cannot be overridden: {error}"))
     if problems:
         raise errors.ScenarioError(problems)
     return pinned
+
+
+def _override_one(document: Document, text: str, value: Any) -> Variant:
+    spec = document.data.get("spec") if isinstance(document.data, dict) else None
+    matrix = spec.get("matrix") if isinstance(spec, dict) else None
+    parameters = matrix.get(matrix_keys.PARAMETERS) if isinstance(matrix, dict) else None
+    if isinstance(parameters, dict) and text in parameters:
+        where = ("spec", "matrix", matrix_keys.PARAMETERS, text)
+        for key, each in _pinned_parameter(text, parameters[text], value).items():
+            matrices.put_all(document, key, each, document.place(where))
+        del parameters[text]
+        _drop_if_empty(document)
+        return {text: value}
+    pinned: list[str] = []
+    for target in matrices.expanded(document.data, text):
+        if isinstance(parameters, dict):
+            _refuse_half_a_parameter(target, parameters)
+        if isinstance(matrix, dict):
+            for key in [key for key in matrix if key != matrix_keys.PARAMETERS and _covers(target, key)]:
+                del matrix[key]
+                pinned.append(key)
+            _drop_if_empty(document)
+        stated = spec.get("timing") if isinstance(spec, dict) else None
+        if target == ("spec", "timing") and isinstance(value, str) and isinstance(stated, dict):
+            target = (*target, timing_keys.PRESET)  # below the times that the scenario states
+        elif target[:2] == ("spec", "timing") and len(target) > 2 and isinstance(stated, str):
+            # A single time beside the preset that the scenario names.
+            path: Path = ("spec", "timing")
+            matrices.put(document, path, {timing_keys.PRESET: stated}, document.place(path))
+        matrices.put(document, target, value, document.place(target))
+    return {key: matrices.value_at(document.data, key, value) for key in pinned}
+
+
+def _pinned_parameter(name: str, stated: Any, value: Any) -> Variant:
+    """By path: what a parameter sets where it has this value, also one that it does not list."""
+    choices = matrices.choices_of(stated)
+    found = matrices.Dimension(name, choices).choice(value)
+    if found is not None:
+        return found
+    if choices and not isinstance(stated["values"], dict):
+        return dict.fromkeys(choices[0][1], value)
+    there = ", ".join(str(shown) for shown, _ in choices)
+    raise ValueError(f"the parameter {name} has no value {value} (there are: {there})")
+
+
+def _refuse_half_a_parameter(target: Path, parameters: Mapping[str, Any]) -> None:
+    """A value that a parameter would overwrite again."""
+    for name, stated in parameters.items():
+        for _, paths in matrices.choices_of(stated):
+            if any(_covers(target, path) for path in paths):
+                raise ValueError(f"the parameter {name} sets it: --set {name}=VALUE")
+
+
+def _drop_if_empty(document: Document) -> None:
+    """The matrix, when nothing in it varies any more."""
+    spec = document.data["spec"]
+    matrix = spec.get("matrix")
+    if isinstance(matrix, dict):
+        if matrix.get(matrix_keys.PARAMETERS) == {}:
+            del matrix[matrix_keys.PARAMETERS]
+        if not matrix:
+            del spec["matrix"]
 
 
 def _covers(target: Path, key: str) -> bool:
@@ -177,15 +235,18 @@ def _in_order(problems: Iterable[errors.Problem], file: str) -> list[errors.Prob
 
 
 def _check_conditions(
-    scenario: scenarios.Scenario, made: Sequence[scenarios.Scenario], pinned: set[str], report: Report
+    scenario: scenarios.Scenario,
+    made: Sequence[tuple[Variant, scenarios.Scenario]],
+    pinned: Variant,
+    report: Report,
 ) -> None:
     """``when`` speaks of a variant at least, ``of`` and ``timesThatOf`` of one exactly.
 
-    With ``pinned`` paths, ``when`` may speak of variants that an override took away.
+    With something ``pinned``, ``when`` may speak of variants that an override took away.
     """
 
     def count(condition: Mapping[str, Any]) -> int:
-        return sum(matrices.matches(variant.document.data, condition) for variant in made)
+        return sum(matrices.matches(variant.document.data, condition, {**pinned, **chosen}) for chosen, variant in made)
 
     items = report.document.data["spec"].get("expect")
     for index, item in enumerate(items if isinstance(items, list) else []):
@@ -197,6 +258,8 @@ def _check_conditions(
             report.add((*path, "when"), "no variant of the matrix is like that")
         compare = item.get("compare")
         if not isinstance(compare, dict):
+            continue
+        if pinned:
             continue
         if len(made) < 2:
             report.add((*path, "compare"), "compares variants, but there is no matrix", key=True)
@@ -216,47 +279,24 @@ class _Loading:
         file: FilePath,
         data_dir: FilePath | None,
         problems: list[errors.Problem],
+        chosen: Variant,
         *,
         is_variant: bool = False,
         any_pod: bool = False,
     ) -> None:
+        """``chosen``: what makes it a variant of its scenario, by path or parameter."""
         self.document = document
         self.file = file
         self.data_dir = data_dir
         self.report = Report(document, problems)
+        self.chosen = chosen
         self.is_variant = is_variant
         self.any_pod = any_pod
         self.resolved = documents.copy(document.data)
         self._node_names: list[tuple[str, Path]] = []
         self._stated: list[tuple[str, str, str]] = []
 
-    def read_matrix(self) -> dict[str, list[Any]]:
-        """The matrix, as far as it is right."""
-        data = self.document.data
-        spec = data.get("spec") if isinstance(data, dict) else None
-        matrix = spec.get("matrix") if isinstance(spec, dict) else None
-        if not isinstance(matrix, dict):
-            return {}
-        good: dict[str, list[Any]] = {}
-        for text, found in matrix.items():
-            path: Path = ("spec", "matrix", text)
-            if not isinstance(found, list) or not found:
-                continue  # the table of keys says so
-            try:
-                target = matrices.parse_path(text)
-                if target[:2] in (("spec", "matrix"), ("spec", "expect")):
-                    raise ValueError(f"{text} cannot vary")
-                matrices.put(matrices.clone(self.document), target, found[0], self.document.place(path))
-            except ValueError as error:
-                self.report.add(path, str(error), key=True)
-                continue
-            good[text] = found
-        if math.prod(len(found) for found in good.values()) > MAX_VARIANTS:
-            self.report.add(("spec", "matrix"), f"has more than {MAX_VARIANTS} combinations", key=True)
-            return {}
-        return good
-
-    def build(self, matrix: Mapping[str, Sequence[Any]]) -> scenarios.Scenario | None:
+    def build(self, matrix: Sequence[matrices.Dimension]) -> scenarios.Scenario | None:
         """The scenario, with whatever of it is right; None where nothing can be built."""
         report = self.report
         checked = schema.SCENARIO.check(self.document.data, (), report)
@@ -342,7 +382,7 @@ class _Loading:
             until=until,
             expectations=tuple(expected),
             comparisons=tuple(comparisons),
-            matrix={text: tuple(found) for text, found in matrix.items()},
+            matrix={each.name: tuple(shown for shown, _ in each.choices) for each in matrix},
         )
 
     # --- the cluster -------------------------------------------------------------------------------------------------
@@ -569,11 +609,11 @@ class _Loading:
             if is_comparison and not self.is_variant:
                 references.check_expectation(expectation, path, names, duration_ns, self.report)
                 comparisons.append(expectations.unique(expectation, ids))
-            elif not is_comparison and judged and matrices.matches(self.document.data, expectation.when):
+            elif not is_comparison and judged and matrices.matches(self.document.data, expectation.when, self.chosen):
                 references.check_expectation(expectation, path, names, duration_ns, self.report)
                 found.append(expectations.unique(expectation, ids))
                 kept.append({key: value for key, value in written.items() if key != "when"})
-        if self.is_variant and "expect" in raw:
+        if (self.is_variant or (self.chosen and judged)) and "expect" in raw:
             self.resolved["spec"]["expect"] = kept
         return found, comparisons
 

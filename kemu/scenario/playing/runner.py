@@ -17,7 +17,7 @@ import re
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -225,20 +225,41 @@ def _all_faults(results: Sequence[RunResult]) -> dict[str, dict[str, Any]]:
 
 
 def variant_name(variant: Mapping[str, Any]) -> str:
-    """``queue=fifo nomination=off``: the last step of each path and its value; of a mapping, its own keys."""
+    """``queue=fifo nomination=off``: as much of the end of each path as tells it from the others, and its value; of a
+    mapping, its own keys."""
     words = []
     for path, value in variant.items():
         if isinstance(value, Mapping):
             words += [f"{key}={_plain(each)}" for key, each in value.items()]
         else:
-            words.append(f"{path.rpartition('.')[2]}={_plain(value)}")
+            words.append(f"{_short(path, variant)}={_plain(value)}")
     return " ".join(words)
 
 
+def _short(path: str, paths: Iterable[str]) -> str:
+    others = [each for each in paths if each != path]
+    steps = _STEPS.findall(path)
+    for count in range(1, len(steps)):
+        tail = "".join(steps[-count:])
+        if not tail.startswith("[") and not any(each.endswith(tail) for each in others):
+            return tail.removeprefix(".")
+    return path
+
+
+_STEPS = re.compile(r"\.?[^.\[\]]+|\[[^\]]*\]")
+
+
 def _plain(value: Any) -> str:
+    """As in YAML."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{key}: {_plain(each)}" for key, each in value.items()) + "}"
-    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_plain(each) for each in value) + "]"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def run_all(
