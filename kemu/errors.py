@@ -243,10 +243,26 @@ class UserCodeFailed(ActorFailed):
     The text says where.
     """
 
-    def __init__(self, message: str, file: str, line: int, function: str) -> None:
+    def __init__(
+        self,
+        message: str,
+        file: str,
+        line: int,
+        function: str,
+        plugin: str = "",
+        extension_point: str = "",
+        pod: str = "",
+        node: str = "",
+    ) -> None:
         super().__init__(message)
         self.file = file
         self.line = line
         """From 1."""
         self.function = function
         """As Python qualifies it: ``FirstFit.run``."""
+        self.plugin = plugin
+        """Of a scheduler plugin: its name, and what it was called for."""
+        self.extension_point = extension_point
+        self.pod = pod
+        """namespace/name."""
+        self.node = node

@@ -59,13 +59,18 @@ def tell(failure: Failure, *, as_json: bool) -> int:
 
 def of(error: BaseException, options: argparse.Namespace) -> Failure | None:
     """None: the error is a bug of kemu's."""
+    if isinstance(error, SimulationError) and isinstance(error.__cause__, OSError) and error.__cause__.filename:
+        error = error.__cause__  # an actor could not write the run log
     if isinstance(error, UsageError):
         return Failure("usage", str(error), exits.INPUT, text=f"{error.usage}{error}")
     if isinstance(error, ScenarioError):
         return _of_mistakes(error.problems)
     if isinstance(error, UserCodeFailed):
-        place = {"file": error.file, "line": error.line, "function": error.function}
-        return Failure("user-code", str(error), exits.USER_CODE, more={"place": place})
+        more: dict[str, Any] = {"place": {"file": error.file, "line": error.line, "function": error.function}}
+        if error.plugin:
+            more |= {"plugin": error.plugin, "extensionPoint": error.extension_point}
+            more |= {"pod": error.pod, "node": error.node}
+        return Failure("user-code", str(error), exits.USER_CODE, more=more)
     if isinstance(error, SimulationError):
         return Failure("simulation", f"the run broke: {type(error).__name__}: {error}", exits.FAILS)
     if isinstance(error, KemuError):

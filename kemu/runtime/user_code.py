@@ -10,7 +10,7 @@ import importlib
 import linecache
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -30,6 +30,10 @@ _NOT_THEIRS = {
 
 _PREFIX = "in your own code: "
 _PLACE = re.compile(rf"^{_PREFIX}(.+):(\d+) in (\S+)", re.MULTILINE)
+_CALL = re.compile(
+    r"^plugin (?P<plugin>\S+), extension point (?P<point>\w+)(?:, pod (?P<pod>[^\s,]+))?(?:, node (?P<node>\S+))?$",
+    re.MULTILINE,
+)
 
 _given: dict[str, Any] = {}
 """What :func:`name_of` has named and no import finds."""
@@ -50,6 +54,29 @@ class Place:
     def __str__(self) -> str:
         source = linecache.getline(self.file, self.line).strip()
         return f"{self.file}:{self.line} in {self.function}" + (f": {source}" if source else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a plugin was called for when it raised."""
+
+    plugin: str
+    extension_point: str
+    pod: str = ""
+    node: str = ""
+
+    def __str__(self) -> str:
+        text = f"plugin {self.plugin}, extension point {self.extension_point}"
+        text += f", pod {self.pod}" if self.pod else ""
+        return text + (f", node {self.node}" if self.node else "")
+
+
+class Callee:
+    """Base of classes that users derive from: says what a method of theirs was called for."""
+
+    def call(self, function: str, known: Iterable[Any]) -> Call | None:
+        """``known``: the variables of the callers and of the method, outermost first. None: nothing to tell."""
+        return None
 
 
 def look_in(folder: Path) -> None:
@@ -114,6 +141,26 @@ def _check_folder(module: str, file: str | None) -> None:
         raise ImportError(f"module {root} of another scenario, {file}, is in use: rename {mine}")
 
 
+def call_of(error: BaseException) -> Call | None:
+    """What the user's class was called for that the exception passed through, as far as it can tell."""
+    found: Call | None = None
+    known: list[Any] = []
+    step: TracebackType | None = error.__traceback__
+    while step is not None:
+        variables = step.tb_frame.f_locals
+        known += variables.values()
+        callee = variables.get("self")
+        if isinstance(callee, Callee) and not _is_ours(type(callee).__module__):
+            found = callee.call(step.tb_frame.f_code.co_name, known) or found
+        step = step.tb_next
+    return found
+
+
+def _is_ours(module: str) -> bool:
+    """Of kemu, or of a package that it needs."""
+    return module.partition(".")[0] in _NOT_THEIRS
+
+
 def place_of(error: BaseException) -> Place | None:
     """The innermost line of the user's code that the exception passed through; None: it was not in any."""
     if isinstance(error, SyntaxError) and error.filename is not None:
@@ -122,8 +169,8 @@ def place_of(error: BaseException) -> Place | None:
     step: TracebackType | None = error.__traceback__
     while step is not None:
         frame = step.tb_frame
-        root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if root and root not in _NOT_THEIRS and not frame.f_code.co_filename.startswith("<"):
+        module = str(frame.f_globals.get("__name__", ""))
+        if module and not _is_ours(module) and not frame.f_code.co_filename.startswith("<"):
             found = Place(frame.f_code.co_filename, step.tb_lineno, frame.f_code.co_qualname)
         step = step.tb_next
     return found
@@ -132,10 +179,17 @@ def place_of(error: BaseException) -> Place | None:
 def failed(text: str, error: BaseException) -> ActorFailed:
     """The failure of an actor; UserCodeFailed, with the place in its text, where the user's code raised."""
     place = place_of(error)
-    return ActorFailed(text) if place is None else from_text(f"{text}\n{_PREFIX}{place}")
+    if place is None:
+        return ActorFailed(text)
+    call = call_of(error)
+    return from_text(f"{text}\n{_PREFIX}{place}" + (f"\n{call}" if call is not None else ""))
 
 
 def from_text(text: str) -> ActorFailed:
     """The failure that :func:`failed` made in another process."""
     match = _PLACE.search(text)
-    return ActorFailed(text) if match is None else UserCodeFailed(text, match[1], int(match[2]), match[3].rstrip(":"))
+    if match is None:
+        return ActorFailed(text)
+    call = _CALL.search(text)
+    what = (call["plugin"], call["point"], call["pod"] or "", call["node"] or "") if call is not None else ()
+    return UserCodeFailed(text, match[1], int(match[2]), match[3].rstrip(":"), *what)

@@ -26,7 +26,7 @@ from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.cycle.status_updates import Reporter
 from kemu.scheduler.extenders.clients import Extenders
 from kemu.scheduler.failures import SCHEDULER_ERROR, FailureHandler, failure_of
-from kemu.scheduler.framework import events, statuses
+from kemu.scheduler.framework import answers, events
 from kemu.scheduler.framework.events import Event
 from kemu.scheduler.framework.interfaces import SKIP, Cycle, Handle, PreBindPlugin, Skip
 from kemu.scheduler.framework.statuses import ERROR, Status
@@ -166,7 +166,7 @@ class BindingCycles:
                     pod.resume()
                     status = Status(ERROR, (pod.cancelled,))
                 if status is not None:
-                    return statuses.answer_of("PreBind", plugin.name, status)
+                    return answers.answer_of("PreBind", plugin.name, "pre_bind", status)
             return Status(ERROR, (pod.cancelled,)) if pod.cancelled else None
         finally:
             del self._in_pre_bind[uid]
@@ -179,10 +179,10 @@ class BindingCycles:
             try:
                 answer = await binder.bind(cycle, node)
             except ApiError as error:
-                status = statuses.answer_of("Bind", binder.name, Status(ERROR, (error.message,)))
+                status = answers.answer_of("Bind", binder.name, "bind", Status(ERROR, (error.message,)))
                 return _NotBound(status, error.reason)
             if not isinstance(answer, Skip):
-                return None if answer is None else _NotBound(statuses.answer_of("Bind", binder.name, answer))
+                return None if answer is None else _NotBound(answers.answer_of("Bind", binder.name, "bind", answer))
         return _NotBound(Status(ERROR, ("no plugin bound the pod",)))
 
     # After a failure -------------------------------------------------------------------------------------------------
@@ -255,6 +255,8 @@ def _pre_flight(profile: Profile, cycle: Cycle, node: str) -> tuple[list[PreBind
         answer = plugin.pre_bind_pre_flight(cycle, node)
         if isinstance(answer, Skip):
             continue
+        if answer is not None:
+            answer = answers.status_of("pre_bind_pre_flight", answer, "None, SKIP or a Status")
         if answer is not None and answer.code == ERROR:
             return [], Status(ERROR, (f'running PreBindPreFlight "{plugin.name}": {answer.message}',))
         if answer is not None:

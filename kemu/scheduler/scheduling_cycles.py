@@ -22,7 +22,7 @@ from kemu.scheduler.experiments.overcommitments import Overcommitter
 from kemu.scheduler.experiments.searches import Effort
 from kemu.scheduler.extenders.clients import Extenders
 from kemu.scheduler.failures import SCHEDULER_ERROR, Failure, FailureHandler, failure_of
-from kemu.scheduler.framework import statuses
+from kemu.scheduler.framework import answers
 from kemu.scheduler.framework.interfaces import Cycle, Handle
 from kemu.scheduler.framework.permits import WaitingPod
 from kemu.scheduler.framework.results import PostFilterResult
@@ -103,14 +103,19 @@ class SchedulingCycles:
         """Choose a node. From here on the cache keeps its snapshot."""
         name = pod.profile.scheduler_name
         decider = self._deciders[name]
+        try:
+            if self._extenders is None:
+                result = decider.decide(pod.info)
+            else:
+                self._cluster.hold_snapshot()
+                result = await self._extenders.decide(decider, pod.info)
+            if not result.node and result.error is None and name in self._overcommitters:
+                self._overcommitters[name].choose(result)
+        except answers.InvalidAnswer as invalid:
+            result = ScheduleResult(None)
+            result.error = invalid.status
         if self._extenders is None:
-            result = decider.decide(pod.info)
             self._cluster.hold_snapshot()
-        else:
-            self._cluster.hold_snapshot()
-            result = await self._extenders.decide(decider, pod.info)
-        if not result.node and result.error is None and name in self._overcommitters:
-            self._overcommitters[name].choose(result)
         return result
 
     # A node was found ------------------------------------------------------------------------------------------------
@@ -150,18 +155,22 @@ class SchedulingCycles:
         for plugin in profile.reserve:
             status = plugin.reserve(cycle, node)
             if status is not None:
-                return statuses.answer_of("Reserve", plugin.name, status)
+                return answers.answer_of("Reserve", plugin.name, "reserve", status)
         return None
 
     def _permit(self, profile: Profile, cycle: Cycle, node: str) -> Status | None:
         """None: the pod may go on, perhaps after a wait (it is among ``handle.waiting`` then)."""
         limits_s: dict[str, float] = {}
         for plugin in profile.permit:
-            status, limit_s = plugin.permit(cycle, node)
+            answer = plugin.permit(cycle, node)
+            if not (isinstance(answer, tuple) and len(answer) == 2):
+                wrong = answers.status_of("permit", answer, "a pair, of None or a Status and seconds")
+                return answers.answer_of("Permit", plugin.name, "permit", wrong)
+            status, limit_s = answer
             if status is None:
                 continue
-            if status.code != WAIT:
-                return statuses.answer_of("Permit", plugin.name, status)
+            if not (isinstance(status, Status) and status.code == WAIT):
+                return answers.answer_of("Permit", plugin.name, "permit", status)
             limits_s[plugin.name] = limit_s
         if limits_s:
             self._handle.waiting[cycle.pod.uid] = WaitingPod(cycle.pod, node, limits_s, self._clock)

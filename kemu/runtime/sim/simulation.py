@@ -8,9 +8,11 @@ disks, ``crashes`` what a crash does to all of these.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import functools
 import random
+import traceback
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
@@ -538,6 +540,9 @@ class SimRuntime:
     def _actor_failed(self, env: SimEnv, what: str, error: BaseException) -> None:
         failure = self._failure(env, what, error)
         failure.__cause__ = error
+        trace = "".join(traceback.format_exception(error)).rstrip()
+        with contextlib.suppress(OSError):  # perhaps it is the run log that cannot be written
+            self._log(env.name, "actor.failed", {"error": f"{failure}\n\n{trace}"})
         self.loop.fail(failure)
 
     def _explain_stall(self) -> str:

@@ -27,6 +27,7 @@ from kemu.scheduler.cycle.filtering import LEFT_OUT, Filtering
 from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.cycle.simulations import Simulation
 from kemu.scheduler.experiments import switches
+from kemu.scheduler.framework import answers
 from kemu.scheduler.framework.interfaces import SKIP, Cycle, Narrowed, NodeFilterPlugin
 from kemu.scheduler.framework.statuses import ERROR, UNRESOLVABLE, UNSCHEDULABLE, Status
 
@@ -102,6 +103,7 @@ class Decider:
         self.tries_nominated_node = True
         self.takes_first = not self.line_up.scorers
         """There are no scores to compare, so the first feasible node is taken."""
+        self._has_foreign_filters = any(plugin.is_foreign for plugin in self.line_up.filters)
         self.least = profile.handle.policy.minFeasibleNodes
         self.batches = Batches(profile.signer, profile.handle) if profile.signer is not None else None
         """None: no result is reused."""
@@ -248,6 +250,8 @@ class Decider:
         if refused is not None and refused.code not in (UNSCHEDULABLE, UNRESOLVABLE):
             text = f'running PreFilter plugin "{refused.plugin}": {refused.message}'
             decision.error = Status(ERROR, (text,), refused.plugin)
+        elif refused is None and self._has_foreign_filters:
+            decision.error = filtering.error()
         if self.profile.filter_failure is not None and filtering.rejection is None:
             place, status = self.profile.filter_failure
             column = filtering.verdicts[: filtering.nodes]
@@ -354,11 +358,20 @@ class Decider:
         totals = evaluation.fixed_scores(cluster, rows)
         for (plugin, weight, state), raw in zip(evaluation.raw_scorers, evaluation.raw, strict=True):
             if raw is not None:
-                totals += plugin.normalize(state, raw[rows]) * np.int64(weight)
+                scores = plugin.normalize(state, raw[rows])
+                if plugin.is_foreign:
+                    answers.check_range(plugin.name, scores)
+                totals += scores * np.int64(weight)
         for plugin, weight in self.line_up.cluster_scorers:
             state = plugin.prepare_scores(cycle, rows)
             if state is not SKIP:
-                totals += plugin.normalize(state, plugin.scores(state, cluster, rows)) * np.int64(weight)
+                scores = plugin.scores(state, cluster, rows)
+                if plugin.is_foreign:
+                    scores = plugin.normalize(state, answers.whole_scores(plugin.name, "scores", scores, len(rows)))
+                    answers.check_range(plugin.name, scores)
+                else:
+                    scores = plugin.normalize(state, scores)
+                totals += scores * np.int64(weight)
         return totals
 
     def totals_of(self, filtering: Filtering, rows: IntArray, nodes: Sequence[NodeInfo]) -> IntArray:
@@ -370,8 +383,13 @@ class Decider:
         totals: IntArray = np.zeros(len(rows), dtype=np.int64)
         for plugin, weight, state in (*evaluation.fixed_scorers, *evaluation.raw_scorers, *whole):
             if state is not SKIP:
-                raw = np.array([plugin.score(state, node) for node in nodes], dtype=np.int64)
-                totals += plugin.normalize(state, raw) * np.int64(weight)
+                raw = [plugin.score(state, node) for node in nodes]
+                if plugin.is_foreign:
+                    scores = plugin.normalize(state, answers.whole_scores(plugin.name, "score", raw, len(rows)))
+                    answers.check_range(plugin.name, scores)
+                else:
+                    scores = plugin.normalize(state, np.array(raw, dtype=np.int64))
+                totals += scores * np.int64(weight)
         return totals
 
     def scores(self, filtering: Filtering, rows: IntArray) -> dict[str, IntArray]:

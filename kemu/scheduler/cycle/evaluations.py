@@ -21,6 +21,7 @@ from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo, Template
 from kemu.scheduler.cycle import verdicts
 from kemu.scheduler.cycle.line_ups import LineUp
+from kemu.scheduler.framework import answers
 from kemu.scheduler.framework.interfaces import SKIP, Cycle, FilterPlugin, Narrowed, Scope, ScorePlugin
 from kemu.scheduler.framework.statuses import Status
 
@@ -89,11 +90,12 @@ class Evaluation:
         self.fixed_scorers: list[tuple[ScorePlugin, int, Any]] = []
         """(plugin, weight, state) of local scorers whose scores are final."""
         self.raw_scorers: list[tuple[ScorePlugin, int, Any]] = []
-        """Those whose scores are normalised over the feasible nodes."""
+        """Those whose scores are normalised over the feasible nodes, or checked in the end."""
         for plugin, weight in line_up.local_scorers:
             state = plugin.prepare_scores(cycle, _NO_ROWS)
             if state is not SKIP:
-                (self.raw_scorers if plugin.normalizes else self.fixed_scorers).append((plugin, weight, state))
+                is_final = not (plugin.normalizes or plugin.is_foreign)
+                (self.fixed_scorers if is_final else self.raw_scorers).append((plugin, weight, state))
         self.object_verdicts: IntArray = _NO_ROWS
         """Combined verdicts of the filters that look at the node object alone."""
         self.verdicts: IntArray = _NO_ROWS
@@ -170,6 +172,8 @@ class Evaluation:
 
     def _raw_column(self, plugin: ScorePlugin, state: Any, cluster: Cluster) -> IntArray | None:
         scores = plugin.scores(state, cluster, None)
+        if plugin.is_foreign:
+            scores = answers.whole_scores(plugin.name, "scores", scores, len(cluster))
         if not scores.any():
             return None
         raw = np.zeros(cluster.capacity, dtype=np.int64)
@@ -311,6 +315,6 @@ class Evaluations:
             while len(self._by_template) >= limit:
                 # One at a time, so that the memory of its columns is reused.
                 del self._by_template[next(iter(self._by_template))]
-        self._by_template[number] = evaluation
         evaluation.refresh(cluster)
+        self._by_template[number] = evaluation  # unless a plugin's answer was invalid, which leaves half of it old
         return evaluation

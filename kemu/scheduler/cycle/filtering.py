@@ -17,7 +17,7 @@ from kemu.scheduler.cycle.evaluations import Evaluation
 from kemu.scheduler.cycle.line_ups import LineUp
 from kemu.scheduler.cycle.verdicts import Active
 from kemu.scheduler.framework.interfaces import Cycle
-from kemu.scheduler.framework.statuses import PENDING, Status, unresolvable
+from kemu.scheduler.framework.statuses import ERROR, PENDING, Status, unresolvable
 
 LEFT_OUT = 1 << 60
 """Combined verdict of nodes outside of what PreFilter narrowed the search to; those above are of refusals."""
@@ -109,6 +109,14 @@ class Filtering:
             column[row] = LEFT_OUT + 1 + self.refusals.index(status)
         self.verdicts = column
         self.tally = verdicts.tally_of(column[: self.nodes])
+
+    def error(self) -> Status | None:
+        """A filter failed on some node, which ends the attempt (``RunFilterPlugins``)."""
+        for verdict in self.tally:
+            status = self.explain(verdict) if verdict else None
+            if status is not None and not status.rejected:
+                return Status(ERROR, (f'running "{status.plugin}" filter plugin: {status.message}',), status.plugin)
+        return None
 
     def status(self, row: int) -> Status | None:
         """Why a node was rejected; None if it passed."""

@@ -17,7 +17,7 @@ from kemu.scheduler.configuration import arguments, fields
 from kemu.scheduler.configuration.configurations import ConfigurationError, PluginRef, PluginSet, ProfileConfiguration
 from kemu.scheduler.cycle import half_plugins, signatures
 from kemu.scheduler.cycle.line_ups import LineUp
-from kemu.scheduler.framework import results
+from kemu.scheduler.framework import answers, results
 from kemu.scheduler.framework.events import Event, Hint
 from kemu.scheduler.framework.interfaces import (
     MAX_SCORE,
@@ -118,6 +118,9 @@ class Profile:
         found = PostFilterResult()
         for plugin in self.post_filters:
             result = plugin.post_filter(diagnosis)
+            if not isinstance(result, PostFilterResult):
+                wrong = answers.status_of("post_filter", result, "a PostFilterResult").message
+                result = PostFilterResult(message=f'running PostFilter plugin "{plugin.name}": {wrong}', failed=True)
             efforts = (*found.efforts, *result.efforts)
             if result.node or result.failed:
                 return dataclasses.replace(result, efforts=efforts, before=found.message)

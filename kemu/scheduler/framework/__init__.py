@@ -6,6 +6,7 @@ Begin with :mod:`kemu.scheduler.framework.interfaces`: the extension points, and
 
     interfaces    extension points, Handle, Cycle         statuses   what a plugin answers
     events        what may make a pod schedulable         results    candidates, the result of PostFilter
+    answers       what becomes of wrong answers
     permits       pods that wait for their permit         registries which plugins a profile may name
     signers       what plugins sign of a pod
 """

@@ -40,6 +40,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from kemu.errors import FieldError
+from kemu.runtime import user_code
 from kemu.runtime.env import Clock, Random
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import BoolArray, IntArray
@@ -47,13 +48,14 @@ from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo, Template
 from kemu.scheduler.experiments.avoided_nodes import AvoidedNodes
 from kemu.scheduler.experiments.switches import Policy
+from kemu.scheduler.framework import answers
 from kemu.scheduler.framework.events import Event, Hint
 from kemu.scheduler.framework.permits import WaitingPod
 from kemu.scheduler.framework.results import PostFilterResult
 from kemu.scheduler.framework.signers import Fragments
 from kemu.scheduler.framework.statuses import Status
 
-MAX_SCORE = 100
+MAX_SCORE = answers.MAX_SCORE
 
 
 class Scope(enum.Enum):
@@ -164,13 +166,27 @@ class Cycle:
         return {names[number]: amount for number, amount in self.pod.requests}
 
 
-class Plugin:
+_EXTENSION_POINTS = {
+    "sort_key": "QueueSort", "pre_enqueue": "PreEnqueue", "pre_filter": "PreFilter", "prepare": "PreFilter",
+    "filter": "Filter", "verdict": "Filter", "verdicts": "Filter", "mask": "Filter", "explain": "Filter",
+    "post_filter": "PostFilter", "prepare_scores": "PreScore", "score": "Score", "scores": "Score",
+    "normalize": "NormalizeScore", "reserve": "Reserve", "unreserve": "Unreserve", "permit": "Permit",
+    "pre_bind_pre_flight": "PreBindPreFlight", "pre_bind": "PreBind", "bind": "Bind", "post_bind": "PostBind",
+    "events": "EventsToRegister", "sign_pod": "SignPod",
+}  # fmt: skip
+"""By method."""
+
+
+class Plugin(user_code.Callee):
     """Base of all plugins."""
 
     name: ClassVar[str] = ""
+    is_foreign: ClassVar[bool] = False
+    """It does not come with kemu, so its answers are checked."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        cls.is_foreign = not cls.__module__.startswith("kemu.")
         if "name" not in cls.__dict__:
             cls.name = cls.__name__
 
@@ -178,6 +194,21 @@ class Plugin:
         """``args``: the plugin's entry in ``pluginConfig``. Raise :class:`ArgumentError` for an invalid one."""
         self.args = args
         self.handle = handle
+
+    def call(self, function: str, known: Iterable[Any]) -> user_code.Call | None:
+        point = _EXTENSION_POINTS.get(function)
+        if point is None:
+            return None
+        pod = node = ""
+        for value in known:
+            if isinstance(value, Cycle):
+                pod = value.pod.key
+            elif isinstance(value, PodInfo):
+                pod = value.key
+        if point in ("Filter", "Score"):
+            nodes = [value.name for value in known if isinstance(value, NodeInfo)]
+            node = nodes[-1] if nodes else ""
+        return user_code.Call(self.name, point, pod, node)
 
     def events(self) -> Iterable[tuple[Event, Hint | None]]:
         """Which events may help a pod that this plugin rejected. Without a hint every such event does."""
@@ -297,13 +328,15 @@ class NodeFilterPlugin(FilterPlugin):
 
     def prepare(self, cycle: Cycle) -> Any:
         answer = None if self._skips_pre_filter else self.pre_filter(cycle)
+        if answer is None:
+            return _Statuses(cycle)
         if isinstance(answer, Narrowed):
             return Narrowed(answer.names, _Statuses(cycle))
-        return _Statuses(cycle) if answer is None else answer
+        return answer if answer is SKIP else answers.status_of("pre_filter", answer, "None, a Status, Narrowed or SKIP")
 
     def verdict(self, state: _Statuses, node: NodeInfo) -> int:
         status = self.filter(state.cycle, node)
-        return 0 if status is None else state.number(status)
+        return 0 if status is None else state.number(answers.status_of("filter", status))
 
     def explain(self, state: _Statuses, verdict: int) -> Status:
         return state.known[verdict - 1]
@@ -320,7 +353,10 @@ class MaskFilterPlugin(FilterPlugin):
         raise TypeError(f"{self.name} has no mask")
 
     def prepare(self, cycle: Cycle) -> Any:
-        return np.asarray(self.mask(cycle, cycle.cluster), dtype=np.bool_)
+        mask, nodes = self.mask(cycle, cycle.cluster), len(cycle.cluster)
+        if np.shape(mask) != (nodes,):
+            return answers.status_of("mask", mask, f"an array of booleans for {nodes} nodes")
+        return np.asarray(mask, dtype=np.bool_)
 
     def verdict(self, state: Any, node: NodeInfo) -> int:
         return 0 if state[node.row] else 1
@@ -414,6 +450,10 @@ class NodeScorePlugin(ScorePlugin):
 
     def prepare_scores(self, cycle: Cycle, rows: IntArray) -> Any:
         return cycle
+
+    def scores(self, state: Any, cluster: Cluster, rows: IntArray | None) -> IntArray:
+        nodes = cluster.rows if rows is None else [cluster.rows[row] for row in rows.tolist()]
+        return answers.whole_scores(self.name, "score", [self.score(state, node) for node in nodes], len(nodes))
 
 
 class ReservePlugin(Plugin):

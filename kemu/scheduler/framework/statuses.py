@@ -38,10 +38,3 @@ def unschedulable(*reasons: str) -> Status:
 
 def unresolvable(*reasons: str) -> Status:
     return Status(UNRESOLVABLE, reasons)
-
-
-def answer_of(point: str, plugin: str, status: Status) -> Status:
-    """The status that a plugin returned at an extension point, with its name; an error says where it came from."""
-    if status.rejected:
-        return status._replace(plugin=plugin)
-    return Status(status.code, (f'running {point} plugin "{plugin}": {status.message}',), plugin)
