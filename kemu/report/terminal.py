@@ -173,6 +173,9 @@ def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
     ):
         if found:
             layouts.show(console, layouts.flowing(Text(f"{title}: {found}", "dim"), width, 4))
+    for message, count in list(verdict.get("errors", {}).items())[:REFUSALS]:
+        text = f"{counted(count, 'attempt')} failed with an error: {message}"
+        layouts.show(console, layouts.flowing(Text(text, "red"), width, 4))
     console.print()
     for lines in (
         tables.waiting({"": verdict["waiting"]}, width),

@@ -51,6 +51,8 @@ class History:
         """By scheduler, ``<name>/<replica>``."""
         self.refused: Counter[str] = Counter()
         """Refused requests, as ``bind pods: Conflict``."""
+        self.errors: Counter[str] = Counter()
+        """Attempts of schedulers that ended with an error, by what it said."""
         self.refusals: dict[tuple[str, str, str, str, str], Refusal] = {}
         """By verb, resource, namespace, name and reason."""
         self.denials: list[tuple[int, Mapping[str, Any]]] = []
@@ -396,6 +398,8 @@ class History:
         if history is not None:
             history.attempts += 1
             history.facts.append(Fact(time_ns, "attempted", data["node"], by=by, reason=data["result"]))
+        if data["result"] == "error":
+            self.errors[data["message"]] += 1
         if data["result"] == "unschedulable":
             self.counts["attempts_unschedulable"] += 1
             if history is not None:

@@ -127,6 +127,7 @@ class Judged:
             "faults": _faults(history),
             **({"faults_never_came": list(self.faults_never_came)} if self.faults_never_came else {}),
             "refused": dict(history.refused.most_common()),
+            **({"errors": dict(history.errors.most_common(_MOST_ERRORS))} if history.errors else {}),
             "waiting": waiting.summary(waits),
             "workloads": groups.workloads(history, waits),
             "schedulers": groups.schedulers(history),
@@ -136,6 +137,10 @@ class Judged:
             "virtual_s": round(self.end.now_ns / SECOND_NS, 6),
             "ended": self.end.reason,
         }
+
+
+_MOST_ERRORS = 20
+"""How many different errors of attempts verdict.json tells."""
 
 
 def _limits(scenario: Scenario, speed: float) -> Limits:

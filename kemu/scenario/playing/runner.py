@@ -296,6 +296,7 @@ def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict
     overall = min((worst, verdicts.overall((), comparisons) if comparisons else worst), key=order.index)
     digest = hashlib.sha256("\n".join(result.verdict["digest"] for result in results).encode()).hexdigest()
     pooled = [wait for result in results for wait in waiting.waits(result.history)]
+    errors = sum((result.history.errors for result in results), Counter[str]())
     first = results[0].verdict
     return {
         "scenario": scenario.name,
@@ -317,6 +318,7 @@ def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict
         "counts": {name: sum(result.verdict["counts"][name] for result in results) for name in COUNTERS},
         "faults": _all_faults(results),
         "refused": dict(sum((result.history.refused for result in results), Counter()).most_common()),
+        **({"errors": dict(errors.most_common())} if errors else {}),
         "waiting": waiting.summary(pooled),
         "unbound": {key: sum(result.verdict["unbound"][key] for result in results) for key in ("pods", "hopeless")},
         "virtual_s": round(sum(result.verdict["virtual_s"] for result in results), 6),

@@ -28,7 +28,8 @@ def shown(answer: Any) -> str:
     """A wrong answer for a message. No repr of objects: it may hold an address, which differs from run to run."""
     if answer is None or isinstance(answer, bool | int | float | str):
         return repr(answer)
-    return f"a {type(answer).__name__}"
+    name = type(answer).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def status_of(method: str, answer: Any, instead: str = "None or a Status") -> Status:

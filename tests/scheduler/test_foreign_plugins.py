@@ -1,0 +1,142 @@
+"""Plugins that do not come with kemu: what they may not answer, and what is told when they raise."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kemu.cli.main import main
+from kemu.runlog.frames import FILE_NAME, Reader
+
+PLUGIN = """
+import numpy as np
+from kemu.scheduler.framework import *
+
+class Wrong({base}):
+    def {method}:
+        {body}
+"""
+
+SCENARIO = """
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {{name: wrong}}
+spec:
+  duration: 20s
+  nodes: [{{namePrefix: n-, count: 3}}]
+  schedulers:
+  - name: default-scheduler
+    config:
+      profiles:
+      - schedulerName: default-scheduler
+        plugins: {{multiPoint: {{enabled: [{{name: "{module}:Wrong"}}]}}}}
+  events:
+  - at: 1s
+    create: {{apiVersion: v1, kind: Pod, metadata: {{name: a}}, spec: {{containers: [{{name: m}}]}}}}
+  expect: [{{pod: a, bound: {{}}}}]
+"""
+
+
+def write(folder: Path, module: str, base: str, method: str, body: str) -> Path:
+    (folder / f"{module}.py").write_text(PLUGIN.format(base=base, method=method, body=body))
+    scenario = folder / f"{module}.yaml"
+    scenario.write_text(textwrap.dedent(SCENARIO).format(module=module))
+    return scenario
+
+
+FILTER, SCORE = ("NodeFilterPlugin", "filter(self, pod, node)"), ("NodeScorePlugin", "score(self, pod, node)")
+RANGE = "it should in the range of [0, 100] after normalizing"
+APPLYING = 'applying score defaultWeights on Score plugins: plugin "Wrong" returns an invalid score'
+SCORING = 'running Score plugins: plugin "Wrong" failed with: score returned'
+
+INVALID = {
+    "a filter's boolean": (*FILTER, "return True",
+        'running "Wrong" filter plugin: filter returned True; it must return None or a Status'),
+    "a filter's object": (*FILTER, "return object()",
+        'running "Wrong" filter plugin: filter returned an object; it must return None or a Status'),
+    "a filter's error": (*FILTER, "return Status(ERROR, ('no connection',))",
+        'running "Wrong" filter plugin: no connection'),
+    "a pre-filter's boolean": ("NodeFilterPlugin", "pre_filter(self, pod)", "return True",
+        'running PreFilter plugin "Wrong": pre_filter returned True; it must return None, a Status, Narrowed or SKIP'),
+    "a mask of another size": ("MaskFilterPlugin", "mask(self, pod, cluster)", "return [True]",
+        'running PreFilter plugin "Wrong": mask returned a list; it must return an array of booleans for 3 nodes'),
+    "a score too high": (*SCORE, "return 5000", f"{APPLYING} 5000, {RANGE}"),
+    "a score too low": (*SCORE, "return -7", f"{APPLYING} -7, {RANGE}"),
+    "a score with a fraction": (*SCORE, "return 3.7", f"{SCORING} 3.7; it must return a whole number"),
+    "no score": (*SCORE, "return None", f"{SCORING} None; it must return a whole number"),
+    "scores of a kept column": ("ScorePlugin", "score(self, state, node)",
+        "return 101\n    scope = Scope.NODE", f"{APPLYING} 101, {RANGE}"),
+    "fractions in a column": ("ScorePlugin", "scores(self, state, cluster, rows)", "return np.full(len(rows), 0.5)",
+        f"{SCORING.replace('score ', 'scores ')} a ndarray; it must return an array of whole numbers for 3 nodes"),
+    "a reservation's boolean": ("ReservePlugin", "reserve(self, cycle, node)", "return False",
+        'running Reserve plugin "Wrong": reserve returned False; it must return None or a Status'),
+    "a permit without a limit": ("PermitPlugin", "permit(self, cycle, node)", "return None",
+        'running Permit plugin "Wrong": permit returned None; it must return a pair, of None or a Status and seconds'),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", INVALID)
+def test_an_invalid_answer_fails_the_attempt_and_names_the_plugin(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As in kube-scheduler: an error, not a rejection; the pod backs off and is tried again."""
+    *plugin, message = INVALID[case]
+    scenario = write(tmp_path, f"answers_{list(INVALID).index(case)}", *plugin)
+    assert main(["run", str(scenario), "--json", "--out", str(tmp_path / "run")]) == 1
+    verdict: dict[str, Any] = json.loads(capsys.readouterr().out)
+    attempts = verdict["counts"]["scheduling_attempts"]
+    assert attempts > 2
+    assert verdict["errors"] == {message: attempts}
+    assert verdict["counts"]["pods_bound"] == 0
+
+
+def test_errors_of_attempts_stand_beside_the_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = write(tmp_path, "answers_shown", *SCORE, "return 5000")
+    main(["run", str(scenario), "--out", str(tmp_path / "run")])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"attempts failed with an error: {APPLYING} 5000, {RANGE}" in shown
+
+
+RAISING = {
+    "Filter": (*FILTER, "return {}['nope']", "KeyError: 'nope'", ", pod default/a, node n-1"),
+    "Score": (*SCORE, "return 1 // 0", "ZeroDivisionError: integer division or modulo by zero",
+              ", pod default/a, node n-1"),
+    "Permit": ("PermitPlugin", "permit(self, cycle, node)", "raise OSError('no permit')", "OSError: no permit",
+               ", pod default/a"),
+    "PreBind": ("PreBindPlugin", "pre_bind(self, cycle, node)", "raise RuntimeError('no')", "RuntimeError: no",
+             ", pod default/a"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("point", RAISING)
+def test_an_exception_is_told_with_place_plugin_extension_point_and_pod(
+    point: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, method, body, what, about = RAISING[point]
+    scenario = write(tmp_path, f"raising_{point.lower()}", base, method, body)
+    out = tmp_path / "run"
+    assert main(["run", str(scenario), "--out", str(out)]) == 4
+    first, place, call = capsys.readouterr().err.splitlines()
+    name = method.partition("(")[0]
+    assert first.startswith("kemu: scheduler/default-scheduler/0 (incarnation 1) failed at 1.0")
+    assert first.endswith(f"ended with {what}")
+    assert place == f"in your own code: {tmp_path / f'raising_{point.lower()}.py'}:7 in Wrong.{name}: {body}"
+    assert call == f"plugin Wrong, extension point {point}{about}"
+
+    with Reader(out / FILE_NAME) as log:
+        (logged,) = [event.data["error"] for event in log if event.kind == "actor.failed"]
+    assert logged.startswith(first.removeprefix("kemu: "))
+    assert "Traceback (most recent call last):" in logged
+    assert f'raising_{point.lower()}.py", line 7, in {name}' in logged
+
+    assert main(["run", str(scenario), "--out", str(out), "--json"]) == 4
+    found = json.loads(capsys.readouterr().out)
+    assert (found["error"], found["exit"]) == ("user-code", 4)
+    assert (found["plugin"], found["extensionPoint"], found["pod"]) == ("Wrong", point, "default/a")
+    assert found["place"] == {
+        "file": str(tmp_path / f"raising_{point.lower()}.py"), "line": 7, "function": f"Wrong.{name}",
+    }  # fmt: skip
