@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.text import Text
@@ -12,6 +12,7 @@ from kemu.report import layouts
 ROWS = 12
 """Of more workloads the largest are shown."""
 _FIGURES = (("wait p50", "p50_s"), ("p99", "p99_s"), ("max", "max_s"))
+_AT_LEAST = "≥ at least: pods that were never bound count with the time that they had waited"
 
 
 def waiting(by_variant: Mapping[str, Mapping[str, Mapping[str, Any]]], width: int) -> list[Text]:
@@ -25,11 +26,19 @@ def waiting(by_variant: Mapping[str, Mapping[str, Mapping[str, Any]]], width: in
         for name, groups in by_variant.items()
         for place, (priority, group) in enumerate(groups.items())
     ]
-    return layouts.table([*titles, "overtaken"], rows, width)
+    groups = [group for found in by_variant.values() for group in found.values()]
+    return layouts.table([*titles, "overtaken"], rows, width) + _legend(groups, width)
+
+
+def _legend(groups: Iterable[Mapping[str, Any]], width: int) -> list[Text]:
+    return list(layouts.flowing(Text(_AT_LEAST, "dim"), width, 2)) if any(group["censored"] for group in groups) else []
 
 
 def _waits(group: Mapping[str, Any]) -> list[str]:
-    figures = [seconds(group[key]) if group["pods"] else "-" for _, key in _FIGURES]
+    figures = [
+        ("≥ " if key in group["censored"] else "") + seconds(group[key]) if group["pods"] else "-"
+        for _, key in _FIGURES
+    ]
     return [str(group["pods"]), _number(group["unbound"]), *figures, str(group["overtaken_max"])]
 
 
@@ -55,6 +64,7 @@ def workloads(groups: Mapping[str, Mapping[str, Any]], width: int) -> list[Text]
         if name in shown
     ]
     lines = layouts.table([*titles, *("OOM-killed" if fate == "oomKilled" else fate for fate in fates)], rows, width)
+    lines += _legend((groups[name] for name in shown), width)
     more = len(groups) - len(shown)
     return lines + [Text(f"and {more} more, with fewer pods", "dim")] * (more > 0)
 

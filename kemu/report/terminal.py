@@ -170,6 +170,7 @@ def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
     for title, found in (
         ("refused", _refused(verdict.get("refused", {}))),
         ("faults", _faults(verdict.get("faults", {}))),
+        ("never came, as what they wait for did not happen", ", ".join(verdict.get("faults_never_came", ()))),
     ):
         if found:
             layouts.show(console, layouts.flowing(Text(f"{title}: {found}", "dim"), width, 4))

@@ -67,8 +67,19 @@ def test_a_summary_goes_from_high_to_low_priority() -> None:
     summary = waiting.summary(waiting.waits(history_of([(0, 1, 0), (0, None, 2), (1, 4, 1)], 10)))
     assert list(summary) == ["2", "1", "0"]
     assert summary["2"] == {
-        "pods": 1, "unbound": 1, "p50_s": 10.0, "p99_s": 10.0, "max_s": 10.0, "overtaken_p99": 1, "overtaken_max": 1,
+        "pods": 1, "unbound": 1, "p50_s": 10.0, "p99_s": 10.0, "max_s": 10.0, "censored": ["p50_s", "p99_s", "max_s"],
+        "overtaken_p99": 1, "overtaken_max": 1,
     }  # fmt: skip
+
+
+def test_figures_above_a_pod_that_was_never_bound_are_lower_bounds() -> None:
+    """Five waits of 1, 2, 3, 8 and 9 s; the one of 8 s ended with the run."""
+    pods = [(2, 1, 0), (2, 2, 0), (2, 3, 0), (2, None, 0), (1, 9, 0)]
+    (group,) = waiting.summary(waiting.waits(history_of(pods, 10))).values()
+    assert [group[name] for name in ("p50_s", "p99_s", "max_s")] == [3, 9, 9]
+    assert group["censored"] == ["p99_s", "max_s"]
+    (bound,) = waiting.summary(waiting.waits(history_of(pods[:3], 10))).values()
+    assert bound["censored"] == []
 
 
 def test_a_pod_inherits_what_its_predecessor_waited() -> None:

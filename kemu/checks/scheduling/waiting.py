@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +94,7 @@ def quantile(values: list[float], q: float) -> float:
     return ordered[int(rank) - 1]
 
 
-def summary(found: list[Wait]) -> dict[str, dict[str, float | int]]:
+def summary(found: list[Wait]) -> dict[str, dict[str, Any]]:
     """By priority, highest first: p50, p99 and maximum in seconds, pods, those never bound, times overtaken.
 
     A pod that was never bound counts with the time that it had waited when it was removed or the run ended.
@@ -104,16 +105,21 @@ def summary(found: list[Wait]) -> dict[str, dict[str, float | int]]:
     return {str(priority): describe(by_priority[priority]) for priority in sorted(by_priority, reverse=True)}
 
 
-def describe(group: list[Wait]) -> dict[str, float | int]:
-    """The figures of one group of pods."""
+def describe(group: list[Wait]) -> dict[str, Any]:
+    """The figures of one group of pods.
+
+    ``censored``: those figures that are lower bounds, because a pod that was never bound had waited no longer than
+    that; with its true wait they would be higher.
+    """
     seconds = [wait.seconds for wait in group]
     overtaken = [float(wait.overtaken) for wait in group]
+    shortest = min((wait.seconds for wait in group if not wait.bound), default=math.inf)
+    figures = {"p50_s": quantile(seconds, 0.5), "p99_s": quantile(seconds, 0.99), "max_s": max(seconds, default=0.0)}
     return {
         "pods": len(group),
         "unbound": sum(not wait.bound for wait in group),
-        "p50_s": round(quantile(seconds, 0.5), 6),
-        "p99_s": round(quantile(seconds, 0.99), 6),
-        "max_s": round(max(seconds, default=0.0), 6),
+        **{name: round(value, 6) for name, value in figures.items()},
+        "censored": [name for name, value in figures.items() if shortest <= value],
         "overtaken_p99": int(quantile(overtaken, 0.99)),
         "overtaken_max": int(max(overtaken, default=0.0)),
     }

@@ -1,0 +1,104 @@
+"""``kemu csv``: the figures of a run as a CSV file."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from kemu.cli import exits
+from kemu.errors import KemuError
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "csv",
+        help="the figures of a run, one line for each pod or variant",
+        description="Print the figures of a run as CSV: one line for each pod, with what makes its variant if it is "
+        "of a matrix; or one for each variant. Pods that were never bound have wait_censored 1: they waited at least "
+        "wait_s.",
+    )
+    parser.add_argument("run", type=Path, help="a run folder")
+    parser.add_argument("--variants", action="store_true", help="one line for each variant (or for the run)")
+    parser.add_argument("--out", type=Path, help="write it there; to standard output by default")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    from kemu.runlog.frames import FILE_NAME
+    from kemu.scenario.playing.replays import folders
+
+    found = folders(options.run)
+    if not (found[0] / FILE_NAME).is_file():
+        raise KemuError(f"{options.run}: not a run folder: it has no {FILE_NAME}")
+    # Variants may have had other reasons to refuse a request, or other priorities: columns are those of all of them.
+    rows = list(_variants(found)) if options.variants else _pods(found)
+    if options.out is None:
+        write(rows, sys.stdout)
+        return exits.HOLDS
+    try:
+        with options.out.open("w", encoding="utf-8", newline="") as file:
+            write(rows, file)
+    except OSError as error:
+        raise KemuError(f"--out {options.out}: {error.strerror}") from None
+    return exits.HOLDS
+
+
+def write(rows: Iterable[dict[str, Any]], file: TextIO) -> None:
+    """Numbers in full, nothing for what is not known."""
+    writer = None
+    if isinstance(rows, list):
+        writer = csv.DictWriter(file, list(dict.fromkeys(name for row in rows for name in row)), lineterminator="\n")
+        writer.writeheader()
+    for row in rows:
+        if writer is None:
+            writer = csv.DictWriter(file, list(row), lineterminator="\n")
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def _variants(found: list[Path]) -> Iterator[dict[str, Any]]:
+    from kemu.report import figures
+
+    for folder in found:
+        verdict = _verdict(folder)
+        yield {**_chosen(verdict), **figures.of_verdict(verdict)}
+
+
+def _pods(found: list[Path]) -> Iterator[dict[str, Any]]:
+    from kemu.checks.history import History
+    from kemu.report import figures
+    from kemu.runlog.frames import FILE_NAME, Reader
+
+    for folder in found:
+        history = History(keep_changes=False)
+        with Reader(folder / FILE_NAME) as reader:
+            for event in reader:
+                history.feed(event.time_ns, event.actor, event.kind, event.data)
+        chosen = _chosen(_verdict(folder)) if len(found) > 1 else {}
+        for row in figures.of_pods(history):
+            yield {**chosen, **row}
+
+
+def _verdict(folder: Path) -> dict[str, Any]:
+    from kemu.scenario.playing import runner
+
+    try:
+        found = json.loads((folder / runner.VERDICT_FILE).read_text())
+    except OSError:
+        raise KemuError(f"{folder}: has no {runner.VERDICT_FILE}: the run was interrupted") from None
+    except ValueError:
+        raise KemuError(f"{folder / runner.VERDICT_FILE}: is damaged") from None
+    return dict(found)
+
+
+def _chosen(verdict: dict[str, Any]) -> dict[str, Any]:
+    """Path or parameter → value; what is no scalar as JSON."""
+    return {
+        name: value if isinstance(value, str | int | float) and not isinstance(value, bool) else json.dumps(value)
+        for name, value in verdict.get("variant", {}).items()
+    }
