@@ -41,11 +41,8 @@ def told(headline: str, findings: Sequence[Finding], history: History | None, mo
 def story(history: History, limit: int) -> list[str]:
     """A line for each thing that happened; the most telling if there are more than ``limit``, and a line about that."""
     lines, left_out = stories.tell(history, limit)
-    found = [
-        f"{line.time_ns / 1e9:10.3f} s  {line.who:20}  {line.what}{f' ({line.why})' if line.why else ''}"
-        for line in lines
-    ]
-    return [*found, *([f"… and {left_out} less telling"] if left_out else [])]
+    found = [f"{line.when():>12}  {line.who:20}  {line.what}{f' ({line.why})' if line.why else ''}" for line in lines]
+    return [*found, *([f"… and {sum(left_out.values())} less telling"] if left_out else [])]
 
 
 def _short(line: str) -> str:

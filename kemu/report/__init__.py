@@ -1,7 +1,8 @@
 """Reports for people, made from histories and verdicts. Begin at ``terminal``.
 
 terminal       the output of ``kemu run``, from the story to the verdict
-stories        what happened in a run, a line each; ``story_tables``, those lines in a terminal
+stories        what happened in a run, in as few lines as there is room for; ``story_tables``, those in a terminal
+happenings     what stories tell of; ``selections``, what of it
 tables         figures by priority, workload and scheduler
 telling_pods   the pod that failed or starved, which is worth a trace
 layouts        text that fits a terminal of any width

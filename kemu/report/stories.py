@@ -1,313 +1,285 @@
-"""The story of a run: who did what to whom, when and why, in the order in which it happened."""
+"""The story of a run: what happened, in order, in as few lines as there is room for.
+
+    for line in told(find(history, Selection(workload="web")), 24).lines:
+        print(line.what)
+
+What is alike and close in time is told in one line: ``18 web and 37 batch pods are evicted from 3 nodes``. How close
+depends on the room. What is telling (preemptions, evictions, faults, conflicts, waiting pods) is never left out for the
+sake of what every pod goes through. Neighbours: :mod:`happenings` finds what happened, :mod:`selections` filters it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from kemu.checks.history import LOST, History
-from kemu.checks.history.facts import Fact, Fault, NodeHistory, PodHistory
-from kemu.faults.kinds import KINDS
-from kemu.objects import quantities
+from kemu.checks.history import History
+from kemu.checks.history.facts import PodHistory
+from kemu.report import happenings
+from kemu.report.happenings import TELLING, Happening
+from kemu.report.selections import Selection
+
+SECOND_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One thing that happened."""
+    """One thing that happened, or several that are alike."""
 
     time_ns: int
     who: str
-    """The actor."""
+    """The actor, or how many: ``3 kubelets``."""
     what: str
-    """A phrase about the pod: ``red-0 is bound to node-1``."""
+    """A phrase about pods or nodes: ``red-0 is bound to node-1``."""
     why: str
     tone: str
     """``good bad plain``."""
-    weight: int
-    """Its weight: 4 a fault, 3 a refusal or a preemption, 2 what led to it, 1 the usual life of a pod."""
+    told: tuple[Happening, ...] = ()
+    """In their order."""
+
+    @property
+    def kind(self) -> str:
+        """One of :data:`kemu.report.happenings.KINDS`."""
+        return self.told[0].kind
+
+    @property
+    def until_ns(self) -> int:
+        """When the last of them happened."""
+        return self.told[-1].time_ns if self.told else self.time_ns
+
+    def when(self) -> str:
+        """``60.035 s``; from when to when, with fewer digits where it takes longer than a second."""
+        digits = 3 if self.until_ns - self.time_ns < SECOND_NS else 1
+        begin, end = f"{self.time_ns / 1e9:.{digits}f}", f"{self.until_ns / 1e9:.{digits}f}"
+        return f"{begin} s" if begin == end else f"{begin}-{end} s"
+
+    def data(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "from_s": self.time_ns / 1e9,
+            "to_s": self.until_ns / 1e9,
+            "kind": self.kind,
+            "who": self.who,
+            "what": self.what,
+            "why": self.why,
+            "count": len(self.told),
+            "pods": list(dict.fromkeys(one.pod.key for one in self.told if one.pod is not None)),
+            "nodes": list(dict.fromkeys(node for one in self.told for node in (one.node, *one.whom) if node)),
+        }
 
 
-def tell(history: History, limit: int) -> tuple[list[Line], int]:
-    """All lines in their order if they are no more than ``limit``, else the most telling; and how many are left out.
+class Story(NamedTuple):
+    lines: list[Line]
+    left_out: Mapping[str, int]
+    """How many happenings of each kind no line tells of."""
 
-    Of lines that weigh the same the earliest stay. What every pod goes through is left out of a long story altogether.
+
+def tell(history: History, limit: int = 0) -> Story:
+    """At most ``limit`` lines (0: one for each happening); one for each happening too where that is no more."""
+    return told(find(history), limit)
+
+
+def find(
+    history: History, selection: Selection | None = None, verdict: Mapping[str, Any] | None = None
+) -> list[Happening]:
+    """What is to be told. ``verdict``: of verdict.json; what fails is told at the end.
+
+    Raises KemuError where the selection names what the run does not have.
     """
-    lines = [
-        line
-        for pod in history.pods.values()
-        for fact in _notable(pod)
-        if (line := _line(history, pod, fact)) is not None
-    ]
-    lines += _of_faults(history.faults)
-    lines += [Line(time_ns, actor, f"{actor} ends itself", why, "bad", 3) for time_ns, actor, why in history.exits]
-    for time_ns, node, is_off in history.shutdowns:
-        phrase, tone = ("is off, shut down", "bad") if is_off else ("boots", "good")
-        lines.append(Line(time_ns, "user", f"the machine of {node} {phrase}", "", tone, 3))
-    lines += [line for one in history.nodes.values() for line in _of_node(one)]
-    lines += [_of_denial(time_ns, data) for time_ns, data in history.denials]
-    order = sorted(range(len(lines)), key=lambda i: lines[i].time_ns)
-    lines = [lines[i] for i in order]
-    if len(lines) <= limit:
-        return lines, 0
-    telling = [i for i, line in enumerate(lines) if line.weight > 1]
-    ranked = sorted(telling, key=lambda i: (-lines[i].weight, i))[: limit // 2]
-    return [lines[i] for i in sorted(ranked)], len(lines) - len(ranked)
+    found = happenings.all_of(history, verdict)
+    if selection is None:
+        return found
+    selection.check(history)
+    return [one for one in found if selection.takes(one)]
 
 
-def _of_faults(faults: Sequence[Fault]) -> list[Line]:
-    """What crashes in one instant in the same way is told in one line, and so is what comes back in one."""
-    lines = []
-    begun: dict[tuple[int, str], list[Fault]] = {}
-    ended: dict[tuple[int, str], list[Fault]] = {}
-    for fault in faults:
-        if fault.what == "crash":
-            begun.setdefault(_crash(fault), []).append(fault)
-            if fault.end_ns is not None:
-                ended.setdefault((fault.end_ns, ""), []).append(fault)
-        else:
-            lines += _of_fault(fault)
-    endings = ("is started again", "are started again")
-    for groups, verbs, tone in ((begun, ("crashes", "crash"), "bad"), (ended, endings, "good")):
-        for (time_ns, how), group in groups.items():
-            machines = [node for fault in group for node in fault.data.get("nodes", ())]
-            actors = [actor for fault in group if not fault.data.get("nodes") for actor in fault.data["actors"]]
-            if machines:
-                whom = f"the machine{'s' * (len(machines) > 1)} of {_some(machines)}"
-                lines.append(Line(time_ns, "chaos", f"{whom} {verbs[len(machines) > 1]}", how, tone, 4))
-            if actors:
-                lines.append(Line(time_ns, "chaos", f"{_some(actors)} {verbs[len(actors) > 1]}", how, tone, 4))
-    return lines
+def told(found: Sequence[Happening], limit: int) -> Story:
+    """As :func:`tell`, of what was found."""
+    if limit == 0 or len(found) <= limit:
+        return Story([_line([one]) for one in found], {})
+    return _fitted(found, limit)
 
 
-def _crash(fault: Fault) -> tuple[int, str]:
-    """When, and how. One that waits for a step of the actor comes later than the fault begins, or never."""
-    if "step" in fault.data:
-        if not fault.hits:
-            return fault.begin_ns, f"at its next step {fault.data['step']}, which did not come"
-        return min(fault.hits.values()), f"at its step {fault.data['step']}"
-    return fault.begin_ns, "its power is cut" if fault.data.get("powerOff") else ""
+# --- grouping ---------------------------------------------------------------------------------------------------------
+
+_GAPS_NS = (0, SECOND_NS // 10, SECOND_NS, 5 * SECOND_NS, 15 * SECOND_NS, 60 * SECOND_NS, 300 * SECOND_NS, 1 << 62)
+"""How far apart alike happenings may be that one line tells of, tried in this order."""
+_GAPS_OF_USUAL_NS = tuple(gap_ns for gap_ns in _GAPS_NS if gap_ns >= 15 * SECOND_NS)
+"""The same for what is not telling."""
+
+_GIVEN_UP = ("running", "finished", "deleted", "nominated", "bound", "unschedulable", "created")
+"""Kinds that a story goes without where there is no room, in this order; always without the first, unless nothing else
+is told: that a pod runs where it was bound says little."""
+
+_Key = tuple[str, ...]
 
 
-def _of_fault(fault: Fault) -> list[Line]:
-    """When it begins, with whom it hit, and when it ends."""
-    kind = KINDS.get(fault.what)
-    if kind is None:
-        return []  # of a newer kemu
-    values = {name: _plain(value) for name, value in fault.data.items()}
-    begins = kind.begins.format_map(values)
-    if fault.what == "partition" and not fault.data["oneWay"]:
-        begins += ", nor the other way"
-    hit = [f"{actor} → {peer}" if peer else actor for actor, peer in fault.hits]
-    # An actor that is to crash in its next write goes on until that comes.
-    begin_ns = min(fault.hits.values(), default=fault.begin_ns) if fault.what == "tornWrite" else fault.begin_ns
-    lines = [Line(begin_ns, "chaos", begins, f"hit {_some(hit)}", "bad", 4)]
-    if fault.end_ns is not None and kind.ends:
-        lines.append(Line(fault.end_ns, "chaos", kind.ends.format_map(values), "", "good", 4))
-    return lines
+def _fitted(found: Sequence[Happening], limit: int) -> Story:
+    """The finest grouping that fits, with as many kinds as fit."""
+    telling = _Alike([one for one in found if one.weight >= TELLING], _key)
+    kinds = Counter(one.kind for one in found)
+    given_up = [kind for kind in _GIVEN_UP if kind in kinds]
+    most = len(given_up) - (len(given_up) == len(kinds))  # one kind is told in any case
+    for number in range(min("running" in kinds, most), most + 1):
+        silent = given_up[:number]
+        usual = [one for one in found if one.weight < TELLING and one.kind not in silent]
+        by_family = _Alike(usual, _key_with_family)
+        left_out = {kind: kinds[kind] for kind in silent}
+        for gap_ns in _GAPS_NS:
+            room = limit - telling.lines(gap_ns)
+            for usual_ns in _GAPS_OF_USUAL_NS if room >= 0 else ():
+                if by_family.lines(usual_ns) <= room:
+                    return Story(_in_order([*telling.groups(gap_ns), *by_family.groups(usual_ns)]), left_out)
+    # Too many sorts of things: what weighs most, and of that what happened most often.
+    groups = [*telling.groups(_GAPS_NS[-1]), *_Alike(usual, _key).groups(_GAPS_NS[-1])]
+    ranked = sorted(groups, key=lambda group: (-group[0].weight, -len(group)))
+    for group in ranked[limit:]:
+        left_out[group[0].kind] = left_out.get(group[0].kind, 0) + len(group)
+    return Story(_in_order(ranked[:limit]), left_out)
 
 
-def _plain(value: Any) -> Any:
-    """A parameter of a fault in words: names in a row, two sides one by one."""
-    if isinstance(value, list):
-        return [_plain(side) for side in value] if value and isinstance(value[0], list) else _some(value)
-    return f"{value:g}" if isinstance(value, float) else value
+class _Alike:
+    """Happenings by what makes them alike, each kind of them in order."""
+
+    def __init__(self, found: Sequence[Happening], key: Callable[[Happening], _Key]) -> None:
+        self._alike: dict[_Key, list[Happening]] = {}
+        for one in found:
+            self._alike.setdefault(key(one), []).append(one)
+        self._gaps = sorted(
+            after.time_ns - before.time_ns
+            for group in self._alike.values()
+            for before, after in itertools.pairwise(group)
+        )
+
+    def lines(self, gap_ns: int) -> int:
+        """How many there are when only a longer gap separates."""
+        return len(self._alike) + len(self._gaps) - bisect_right(self._gaps, gap_ns)
+
+    def groups(self, gap_ns: int) -> list[list[Happening]]:
+        groups = []
+        for alike in self._alike.values():
+            last_ns = -1
+            for one in alike:
+                if last_ns < 0 or one.time_ns - last_ns > gap_ns:
+                    groups.append([one])
+                else:
+                    groups[-1].append(one)
+                last_ns = one.time_ns
+        return groups
 
 
-def _of_denial(time_ns: int, data: Mapping[str, Any]) -> Line:
-    """A request of the user that was refused."""
-    what = f"{data['what']} {data.get('name', '')}".rstrip() if "what" in data else f"a pod of {data['workload']}"
-    return Line(time_ns, "API server", f"{what} is refused: {data['reason']}", data.get("message", ""), "bad", 3)
+def _key(one: Happening) -> _Key:
+    return one.kind, _sort_of(one.who), one.says[1]
 
 
-NAMED = 3
-"""Up to this many actors with the same fate are named one by one."""
-
-_PRESSURES = {"MemoryPressure": "memory", "DiskPressure": "disk", "PIDPressure": "process ids"}
-_BUILT_IN_TAINTS = "node.kubernetes.io/"
+def _key_with_family(one: Happening) -> _Key:
+    return (*_key(one), "" if one.pod is None else happenings.family(one.pod))
 
 
-def _of_node(node: NodeHistory) -> list[Line]:
-    """What happened to it after its first state."""
-    lines = []
-    added_ns = -1
-    before: dict[str, str] = {}
-    for fact in node.facts:
-        if fact.what == "added":
-            if added_ns >= 0 or fact.time_ns:
-                lines.append(Line(fact.time_ns, f"kubelet {node.name}", f"{node.name} joins", "", "good", 2))
-            added_ns = fact.time_ns
-        elif fact.what == "removed":
-            lines.append(Line(fact.time_ns, "user", f"{node.name} is removed", "", "bad", 3))
-        elif fact.time_ns != added_ns:
-            if fact.what == "condition":
-                line = _of_condition(node.name, fact, before.get(fact.reason, ""))
-            else:
-                line = _of_taint(node.name, fact)
-            lines += [line] if line is not None else []
-        if fact.what == "condition":
-            before[fact.reason] = fact.status
-    return lines
+def _sort_of(who: str) -> str:
+    """All kubelets, and the kernels of all nodes, are of one sort."""
+    return who.partition(" ")[0] if who.startswith(("kubelet ", "kernel ")) else who
 
 
-def _of_condition(node: str, fact: Fact, before: str) -> Line | None:
-    """``before``: its status until then."""
-    short, status = _PRESSURES.get(fact.reason), fact.status
-    if short is not None:
-        if status == "Unknown" or "True" not in (status, before):
-            return None
-        phrase = f"{node} runs short of {short}" if status == "True" else f"{node} has enough {short}"
-        return Line(fact.time_ns, f"kubelet {node}", phrase, fact.reason, "bad" if status == "True" else "good", 3)
-    if fact.reason != "Ready":
-        return None
-    if status == "Unknown":
-        return Line(fact.time_ns, "node-lifecycle", f"nothing is heard of {node} any more", "", "bad", 3)
-    phrase, tone = (f"{node} is ready", "good") if status == "True" else (f"{node} is not ready", "bad")
-    return Line(fact.time_ns, f"kubelet {node}", phrase, "", tone, 3)
+def _in_order(groups: Sequence[Sequence[Happening]]) -> list[Line]:
+    lines = [_line(group) for group in groups]
+    return sorted(lines, key=lambda line: (line.time_ns, line.until_ns))
 
 
-def _of_taint(node: str, fact: Fact) -> Line | None:
-    who = "node-lifecycle" if fact.reason.startswith(_BUILT_IN_TAINTS) else "user"
-    taint = f"{fact.reason.removeprefix(_BUILT_IN_TAINTS)}:{fact.status}"
-    phrase, tone = (f"{node} is tainted", "bad") if fact.what == "tainted" else (f"{node} loses its taint", "good")
-    return Line(fact.time_ns, who, f"{phrase} {taint}", "", tone, 2)
+# --- words ------------------------------------------------------------------------------------------------------------
+
+MOST_FAMILIES = 3
+_REPEATED = ("conflict", "killed", "rejected", "bound", "preempted")
+"""Kinds whose number is told where it is not that of the pods; of others, repetitions are not all told."""
 
 
-def _some(names: Sequence[str]) -> str:
-    if len(names) > NAMED:
-        return f"{', '.join(names[: NAMED - 1])} and {len(names) - NAMED + 1} more"
-    return ", ".join(names) or "nobody"
+def _line(group: Sequence[Happening]) -> Line:
+    first = group[0]
+    who, what, why = first.who, first.phrase(), first.reason()
+    if len(group) > 1:
+        names = dict.fromkeys(one.who for one in group)
+        who = f"{len(names)} {_sort_of(first.who)}s" if len(names) > 1 else first.who
+        what, why = _phrase(group), _why(group)
+    finished = sum(map(happenings.had_finished, group))
+    if finished:
+        what += f", of which {finished} had finished already" if len(group) > 1 else ", finished already"
+    return Line(first.time_ns, who, what, why, first.tone, tuple(group))
 
 
-def _notable(pod: PodHistory) -> Sequence[Fact]:
-    """Leaves out repeated failures with the same message, and the set-up of pods that ran from the start."""
-    kept = []
-    last = ""
-    for fact in pod.facts:
-        if fact.what == "unschedulable":
-            if fact.message == last:
-                continue
-            last = fact.message
-        if fact.time_ns == 0 and pod.preset_node and fact.what in ("created", "running", "bound"):
-            continue
-        kept.append(fact)
-    return kept
+def _phrase(group: Sequence[Happening]) -> str:
+    first = group[0]
+    pods = list({one.pod.uid: one.pod for one in group if one.pod is not None}.values())
+    nodes = list(dict.fromkeys(one.node for one in group if one.node))
+    if pods:
+        text = f"{counted(pods)} {first.says[len(pods) > 1].replace('{nodes}', _nodes(nodes))}"
+        return text + (f", {len(group)} times" if len(group) > len(pods) and first.kind in _REPEATED else "")
+    if nodes and not first.what:
+        text = f"{_nodes(nodes)} {first.says[len(nodes) > 1]}"
+        return text + (f", {len(group)} times" if len(group) > len(nodes) else "")
+    if all(one.what == first.what for one in group):
+        return f"{first.what}, {len(group)} times"
+    return f"{first.what}, and {len(group) - 1} more like that"
 
 
-def _line(history: History, pod: PodHistory, fact: Fact) -> Line | None:
-    name = _short(pod.key)
-    scheduler = _scheduler(fact.by or pod.scheduler_name)
-    what = fact.what
-    if what == "created":
-        return Line(fact.time_ns, _actor(pod.created_by), f"{name} is created", _wants(pod), "plain", 1)
-    if what == "unschedulable":
-        return Line(fact.time_ns, scheduler, f"{name} fits nowhere", _reason(fact.message), "plain", 2)
-    if what == "nominated":
-        return Line(fact.time_ns, scheduler, f"{name} is nominated to {fact.node}", "", "plain", 2)
-    if what == "nominationCleared":
-        return Line(fact.time_ns, scheduler, f"{name} loses its nomination to {fact.node}", "", "plain", 2)
-    if what == "preempted":
-        by = _short(fact.by)
-        preemptor = history.pod(fact.by)
-        why = f"makes room for {by}"
-        if preemptor is not None:
-            sign = ">" if preemptor.priority > pod.priority else "against"
-            why += f" (priority {preemptor.priority} {sign} {pod.priority})"
-        phrase = f"{name} is preempted on {fact.node}"
-        if fact.reason == "rejected":
-            phrase = f"{name} is turned away from {fact.node} while it waits for its permit"
-        return Line(fact.time_ns, _preempting(fact), phrase, why, "bad", 3)
-    if what == "bound":
-        return Line(fact.time_ns, scheduler, f"{name} is bound to {fact.node}", _wants(pod), "good", 1)
-    if what == "unbound":
-        return Line(fact.time_ns, "store", f"{name} is not bound to {fact.node} any more", "lost in a crash", "bad", 2)
-    if what == "rejected":
-        why = fact.message or fact.reason
-        return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} is rejected: {fact.reason}", why, "bad", 3)
-    if what == "running":
-        return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} runs", "", "good", 1)
-    if what == "evicted":
-        return Line(fact.time_ns, _evicting(fact), f"{name} is evicted from {fact.node}", _low(fact.message), "bad", 3)
-    if what == "oomKilled":
-        whom = f"{fact.reason} of {name}" if fact.reason else name
-        why = fact.message or "memory ran out"
-        return Line(fact.time_ns, f"kernel of {fact.node}", f"{whom} is killed", why, "bad", 3)
-    if what == "finished":
-        evicted = pod.first("evicted")
-        if pod.first("rejected") is not None or (evicted is not None and evicted.time_ns == fact.time_ns):
-            return None
-        tone = "plain" if fact.reason == "Succeeded" else "bad"
-        return Line(fact.time_ns, f"kubelet {fact.node}", f"{name} ends: {fact.reason}", fact.message, tone, 1)
-    if what == "terminating":
-        if any(one.what == "preempted" and one.reason != "rejected" for one in pod.facts):
-            return None
-        if pod.first("evicted") is not None:
-            return None
-        who = _actor(pod.deleted_by[0] if pod.deleted_by else "")
-        return Line(fact.time_ns, who, f"{name} is deleted, and shuts down", "", "plain", 1)
-    if what == "deleted" and fact.reason == LOST:
-        return Line(fact.time_ns, "store", f"{name} is lost", "the store came back without it", "bad", 2)
-    if what == "deleted":
-        who = _actor(pod.deleted_by[-1]) if pod.deleted_by else f"kubelet {fact.node}" if fact.node else "API server"
-        return Line(fact.time_ns, who, f"{name} is gone", "", "plain", 2)
-    return None
+def counted(pods: Sequence[PodHistory]) -> str:
+    """``18 web and 37 batch pods``; a few by their names."""
+    if len(pods) <= happenings.NAMED:
+        return _joined([happenings.short(pod.key) for pod in pods])
+    families = Counter(map(happenings.family, pods))
+    # More than there is room for: the largest, in the order in which they came.
+    shown = dict(families.most_common(MOST_FAMILIES)) if len(families) > MOST_FAMILIES + 1 else families
+    parts = [f"{count} {name}" for name, count in families.items() if name in shown]
+    rest = len(pods) - sum(shown.values())
+    return f"{_joined([*parts, f'{rest} other'] if rest else parts)} pods"
 
 
-def _actor(name: str) -> str:
-    """``kubelet/node-1`` is kubelet node-1, ``controller/replicaset`` replicaset; if nobody is named, the user."""
-    kind, _, rest = name.partition("/")
-    return {"kubelet": f"kubelet {rest}", "controller": rest, "scheduler": _scheduler(rest)}.get(kind, kind or "user")
+def _nodes(nodes: Sequence[str]) -> str:
+    return _joined(nodes) if len(nodes) <= happenings.NAMED else f"{len(nodes)} nodes"
 
 
-def _preempting(fact: Fact) -> str:
-    """Which component made room: a scheduler, the node's kubelet, or the rescheduler."""
-    return _actor(fact.actor)
+def _joined(parts: Sequence[str]) -> str:
+    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0] if parts else "no node"
 
 
-_EVICTORS = {
-    "EvictionByEvictionAPI": "API server",
-    "DeletionByTaintManager": "taint-eviction",
-    "DeletionByPodGC": "pod-gc",
-}
+def _why(group: Sequence[Happening]) -> str:
+    kind = group[0].kind
+    pods = list({one.pod.uid: one.pod for one in group if one.pod is not None}.values())
+    if kind == "bound":
+        return f"waited {_range([one.time_ns - one.pod.created_ns for one in group if one.pod is not None])}"
+    if kind == "waiting":
+        waited = f"for {_range([one.time_ns - one.pod.created_ns for one in group if one.pod is not None])}"
+        reason = _usual([_in_short(happenings.last_reason(pod)) for pod in pods])
+        return f"{waited}; {reason}" if reason else waited
+    if kind == "preempted":
+        by = list({one.by.uid: one.by for one in group if one.by is not None}.values())
+        if not by:
+            return ""
+        outranks = happenings.outranks([pod.priority for pod in by], [pod.priority for pod in pods])
+        return f"{'make' if len(group) > 1 else 'makes'} room for {counted(by)} ({outranks})"
+    if group[0].why is None:
+        wants = dict.fromkeys(one.reason() for one in group)
+        return next(iter(wants)) if len(wants) == 1 else ""
+    return _usual([_in_short(one.reason()) for one in group])
 
 
-def _evicting(fact: Fact) -> str:
-    """Which component evicts, by the reason."""
-    return _EVICTORS.get(fact.reason, f"kubelet {fact.node}")
+def _usual(reasons: Sequence[str]) -> str:
+    """The most frequent; of several such the first."""
+    found = Counter(reasons)
+    if not found:
+        return ""
+    reason, _ = found.most_common(1)[0]
+    return f"most often: {reason}" if reason and len(found) > 1 else reason
 
 
-def _low(message: str) -> str:
-    """A kubelet's message without its first words, which are always the same."""
-    return message.strip().replace("The node was low on resource: ", "low on ").removesuffix(".")
+def _in_short(reason: str) -> str:
+    """Without what a scheduler adds on why preemption does not help."""
+    return reason.partition(". preemption: ")[0].removesuffix(".")
 
 
-def _short(key: str) -> str:
-    return key.removeprefix("default/")
-
-
-def _scheduler(name: str) -> str:
-    """The default name and the first replica are not mentioned."""
-    return f"scheduler {name.removesuffix('/0')}".removesuffix(" default-scheduler")
-
-
-def _reason(message: str) -> str:
-    """A scheduler's message without what says nothing here: claims of devices, and the count of the only node."""
-    shorter = message.replace("no new claims to deallocate, ", "")
-    return shorter.replace("0/1 nodes are available: 1 ", "")
-
-
-def _wants(pod: PodHistory) -> str:
-    """``priority 1000, wants 10 cpu``"""
-    parts = []
-    for resource in sorted(pod.requests):
-        amount = pod.requests[resource]
-        if not amount:
-            continue
-        if resource == "cpu":
-            parts.append(f"{quantities.format_milli(amount)} cpu")
-        elif resource in ("memory", "ephemeral-storage"):
-            parts.append(f"{quantities.shortest(amount)} {resource}")
-        else:
-            parts.append(f"{amount} {resource}")
-    wants = f"wants {', '.join(parts)}" if parts else "wants nothing"
-    return f"priority {pod.priority}, {wants}" if pod.priority else wants
+def _range(times_ns: Sequence[int]) -> str:
+    low, high = happenings.seconds(min(times_ns)), happenings.seconds(max(times_ns))
+    return low if low == high else f"{low.removesuffix(' s')} to {high}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len
@@ -9,31 +11,58 @@ from rich.console import Console
 from rich.text import Text
 
 from kemu.checks.history import History
-from kemu.checks.results import counted
 from kemu.report import layouts, stories
+from kemu.report.happenings import Happening
 
 MOST_LINES = 40
+LEAST_LINES = 8
+"""On a screen that is very small."""
 TONES = {"good": "green", "bad": "red", "plain": "default"}
 LEAST_ROOM = 30
 """For what happened and why: where an actor's name leaves less, they stand below it."""
 GAP = "  "
 
 
-def show(console: Console, history: History, limit: int = MOST_LINES) -> None:
-    lines, left_out = stories.tell(history, limit)
-    if not lines:
-        return
-    layouts.show(console, rows(lines, console.width))
-    if left_out:
-        layouts.show(console, [Text(f"… and {counted(left_out, 'less telling line')}", "dim")])
-    console.print()
+def show(console: Console, history: History, run: str = "") -> None:
+    """In at most ``MOST_LINES`` lines. ``run``: the run folder, for the command that tells the rest."""
+    show_story(console, stories.tell(history, MOST_LINES), f"kemu story {shlex.quote(run)} --all" if run else "")
+
+
+def show_story(console: Console, story: stories.Story, command: str = "") -> None:
+    """``command``: what tells the rest."""
+    if story.lines:
+        layouts.show(console, [*rows(story.lines, console.width), *_left_out(story, command, console.width)])
+        console.print()
+
+
+def fitted(found: Sequence[Happening], width: int, height: int) -> stories.Story:
+    """What fits so many rows of a screen; more if the screen is very small."""
+    limit = max(height, LEAST_LINES)
+    while True:
+        story = stories.told(found, limit)
+        taken = len([*rows(story.lines, width), *_left_out(story, "?" * width, width)])
+        if taken <= height or limit <= LEAST_LINES:
+            return story
+        limit = max(LEAST_LINES, min(limit - 1, limit * height // taken))
+
+
+def _left_out(story: stories.Story, command: str, width: int) -> list[Text]:
+    """What no line tells of; the command that does stands on a line of its own if it has to."""
+    if not story.left_out:
+        return []
+    text = "… not told: " + ", ".join(f"{count} {kind}" for kind, count in Counter(story.left_out).most_common())
+    whole = f"{text}; told by {command}" if command else text
+    if len(whole) <= width:
+        return [Text(whole, "dim")]
+    lines = list(layouts.hanging(Text(""), Text(text, "dim"), width))
+    return [*lines, Text(f"  {command}", "dim")] if command else lines
 
 
 def rows(lines: Sequence[stories.Line], width: int) -> Iterator[Text]:
     """Reasons stand in a column of their own where most of them fit there; what does not fit stands below its row."""
     if not lines:
         return
-    times = [f"{line.time_ns / 1e9:.3f} s" for line in lines]
+    times = [line.when() for line in lines]
     time_size = max(map(len, times))
     widest_who = max(width - time_size - len(GAP) * 2 - LEAST_ROOM, 0)
     who_size = max((size for line in lines if (size := cell_len(line.who)) <= widest_who), default=0)

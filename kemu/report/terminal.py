@@ -37,7 +37,7 @@ def show_run(
 ) -> None:
     """One run: its story, figures, what to try next, checks, expectations, verdict."""
     show_title(console, verdict, description)
-    story_tables.show(console, history)
+    story_tables.show(console, history, verdict.get("run", ""))
     show_figures(console, verdict)
     show_next(console, commands)
     layouts.show(console, judged(verdict, console.width))

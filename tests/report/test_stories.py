@@ -20,7 +20,7 @@ def lines(run: Run) -> list[tuple[str, str, str]]:
     history = History()
     for event in run.recorder.events:
         history.feed(*event)
-    return [(line.who, line.what, line.why) for line in stories.tell(history, 100)[0]]
+    return [(line.who, line.what, line.why) for line in stories.tell(history).lines]
 
 
 def preemption(schedulers: list[dict[str, Any]]) -> Run:
@@ -89,7 +89,7 @@ class TestTrouble:
         history = History()
         for event in log.events:
             history.feed(*event)
-        return [(line.who, line.what, line.why) for line in stories.tell(history, 100)[0]]
+        return [(line.who, line.what, line.why) for line in stories.tell(history).lines]
 
     def test_a_kubelet_evicts_and_that_is_said_once(self) -> None:
         log = Log()
@@ -159,7 +159,7 @@ class TestTrouble:
             ("node-lifecycle", "n1 is tainted memory-pressure:NoSchedule"),
             ("kubelet n1", "n1 has enough memory"),
             ("node-lifecycle", "n1 loses its taint memory-pressure:NoSchedule"),
-            ("node-lifecycle", "nothing is heard of n1 any more"),
+            ("node-lifecycle", "n1 falls silent"),
             ("user", "n1 is tainted mine:NoExecute"),
             ("kubelet n1", "n1 is ready"),
             ("user", "n1 loses its taint mine:NoExecute"),
@@ -208,7 +208,7 @@ def told(log: Log) -> list[tuple[float, str, str]]:
     history = History()
     for event in log.events:
         history.feed(*event)
-    return [(line.time_ns / 1e9, line.what, line.why) for line in stories.tell(history, 100)[0]]
+    return [(line.time_ns / 1e9, line.what, line.why) for line in stories.tell(history).lines]
 
 
 def test_a_crash_at_a_step_is_told_when_the_step_comes() -> None:

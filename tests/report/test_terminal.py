@@ -221,10 +221,10 @@ def lines(found: Any) -> list[str]:
 
 
 STORY = [
-    stories.Line(5_002_000_000, "user", "blue-pod is created", "wants 3 cpu", "plain", 1),
+    stories.Line(5_002_000_000, "user", "blue-pod is created", "wants 3 cpu", "plain"),
     stories.Line(
         5_508_000_000, "kubelet ip-10-0-12-7.eu-central-1.compute.internal", "blue-pod is rejected: OutOfcpu",
-        "Node didn't have enough resource: cpu, requested: 3000, used: 3000, capacity: 4000", "bad", 3,
+        "Node didn't have enough resource: cpu, requested: 3000, used: 3000, capacity: 4000", "bad",
     ),
 ]  # fmt: skip
 

@@ -136,7 +136,7 @@ def test_the_story_tells_each_fault_and_whom_it_hit(tmp_path: Path) -> None:
     assert {what: found["hit"] for what, found in result.verdict["faults"].items()} == {
         "delay": 1, "drop": 1, "duplicate": 1, "bandwidth": 2, "reset": 1, "halfOpen": 1,
     }  # fmt: skip
-    lines, _ = stories.tell(result.history, 10_000)
+    lines = stories.tell(result.history).lines
     told = {line.what: line.why for line in lines if line.who == "chaos"}
     scheduler = "scheduler/default-scheduler/0"
     assert told[f"what apiserver/0 sends to {scheduler} comes late"] == f"hit apiserver/0 → {scheduler}"

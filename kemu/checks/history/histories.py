@@ -57,6 +57,10 @@ class History:
         """By verb, resource, namespace, name and reason."""
         self.denials: list[tuple[int, Mapping[str, Any]]] = []
         """The first of the user's requests that were refused: when, and ``user.refused``."""
+        self.refused_bindings: list[tuple[int, str, str, str, str]] = []
+        """When, the pod's UID, the client, reason and message."""
+        self.ended_ns: int | None = None
+        """When the run ended; None: it goes on, or was interrupted."""
         self.kinds: Counter[str] = Counter()
         """How many events of each kind the log has."""
         self.changes: list[Change] = []
@@ -488,6 +492,7 @@ class History:
 
     def _on_run_ended(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         """What follows is the shutdown, which ends no containers."""
+        self.ended_ns = time_ns
         self._taken.clear()
         self._sessions.run_ended()
 
@@ -571,6 +576,8 @@ class History:
         if refusal is None:
             refusal = self.refusals[key] = Refusal(*key, first_ns=time_ns)
         refusal.count += 1
+        if data["verb"] == "bind":
+            self.refused_bindings.append((time_ns, data["uid"], data["by"], data["reason"], data["message"]))
         if data["reason"] == "Conflict":
             self.counts["write_conflicts"] += 1
 
