@@ -10,12 +10,12 @@ timeline whose signature (MinHash) differs much from those before.
 from __future__ import annotations
 
 import zlib
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kemu.checks.history import History
 
@@ -48,48 +48,71 @@ _MULTIPLIERS = np.array(
 
 
 class Timeline:
-    """Of one run; a ``LogSink``."""
+    """Of one run; a ``LogSink``. It notes the decisive events, and finds their orders when it is asked for them."""
 
     def __init__(self) -> None:
-        self.orders: set[int] = set()
         self.steps: dict[str, None] = {}
         """At which actors crashed, as ``actor: step``."""
-        self._labels: dict[tuple[str, str, Any], int] = {}
-        self._last: deque[tuple[int, str, object]] = deque(maxlen=WINDOW)
+        self._labels: dict[tuple[str, str, Any], tuple[int, str]] = {}
+        self._seen: list[tuple[int, str]] = []
+        """Label and actor of each decisive event; beside them what it is about."""
+        self._about: list[str | None] = []
+        self._orders: tuple[int, NDArray[np.uint64]] = (0, np.empty(0, dtype=np.uint64))
+        """Of so many events."""
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         if kind not in _DECISIVE:
             return
-        result = data.get(_RESULT[kind]) if kind in _RESULT else data.get("verb")
+        result = data.get(_RESULT.get(kind, "verb"))
         label = self._labels.get((kind, actor, result))
         if label is None:
             label = self._label(kind, actor, result)
-        about = data.get("uid") or data.get("pod")
-        orders = self.orders
-        for before, other, object_ in self._last:
-            if other != actor:
-                same = 1 if about is not None and about == object_ else 0
-                orders.add((before * 0x9E3779B1 + label * 0x85EBCA6B + same) & _MASK)
-        self._last.append((label, actor, about))
+        self._seen.append(label)
+        self._about.append(data.get("uid") or data.get("pod"))
 
-    def _label(self, kind: str, actor: str, result: Any) -> int:
+    def _label(self, kind: str, actor: str, result: Any) -> tuple[int, str]:
         if kind == "actor.crashed" and result:
             self.steps[f"{actor}: {result}"] = None
         who = "kubelet" if actor.startswith("kubelet/") else actor
-        label = self._labels[kind, actor, result] = zlib.crc32(f"{kind}\0{who}\0{result}".encode())
+        label = zlib.crc32(f"{kind}\0{who}\0{result}".encode()), actor
+        self._labels[kind, actor, result] = label
         return label
+
+    def orders(self) -> tuple[int, ...]:
+        """Ascending."""
+        return tuple(self._found().tolist())
 
     def signature(self) -> tuple[int, ...]:
         """MinHash: the share of equal places of two of them estimates how many orders two runs have in common."""
-        return signature(self.orders)
+        return _signature(self._found())
+
+    def _found(self) -> NDArray[np.uint64]:
+        events, found = self._orders
+        if events != len(self._seen):
+            found = self._compute()
+            self._orders = len(self._seen), found
+        return found
+
+    def _compute(self) -> NDArray[np.uint64]:
+        labels = np.array([label for label, _ in self._seen], dtype=np.uint64)
+        numbers: dict[str, int] = {}
+        actors = np.array([numbers.setdefault(actor, len(numbers)) for _, actor in self._seen])
+        subjects: dict[str | None, int] = {None: -1}
+        about = np.array([subjects.setdefault(one, len(subjects)) for one in self._about])
+        before, after = labels * np.uint64(0x9E3779B1), labels * np.uint64(0x85EBCA6B)
+        found = []
+        for distance in range(1, min(WINDOW, len(labels) - 1) + 1):
+            same = (about[distance:] == about[:-distance]) & (about[distance:] >= 0)
+            orders = before[:-distance] + after[distance:] + same
+            found.append(orders[actors[distance:] != actors[:-distance]])
+        return np.unique(np.concatenate(found) & np.uint64(_MASK)) if found else np.empty(0, dtype=np.uint64)
 
 
-def signature(orders: set[int]) -> tuple[int, ...]:
-    if not orders:
+def _signature(orders: NDArray[np.uint64]) -> tuple[int, ...]:
+    if not len(orders):
         return (0,) * SIGNATURE_SIZE
-    values = np.fromiter(orders, dtype=np.uint64, count=len(orders))
-    hashed = (values + np.uint64(1)) * _MULTIPLIERS >> np.uint64(32)
-    return tuple(int(one) for one in hashed.min(axis=1))
+    hashed = (orders + np.uint64(1)) * _MULTIPLIERS >> np.uint64(32)
+    return tuple(hashed.min(axis=1).tolist())
 
 
 def similarity(one: Sequence[int], other: Sequence[int]) -> float:

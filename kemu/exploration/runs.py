@@ -40,7 +40,7 @@ def carry_out(source: Source, task: Task) -> RunRecord:
         execution.digest,
         failures,
         holds_of(execution) if failures else (),
-        tuple(sorted(timeline.orders)),
+        timeline.orders(),
         signature=timeline.signature(),
         checks=tuple(check.id for check in execution.judged.checks if check.holds is not None),
         expectations=tuple(one.id for one in execution.judged.judgements if one.holds is not None),
