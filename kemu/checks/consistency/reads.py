@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from kemu.checks.consistency.linearizability import Floor, Misplaced, Operation, Unjudged, get, list_of, place
 from kemu.checks.consistency.versions import Versions, read_digest
-from kemu.checks.history import History
+from kemu.checks.history import History, parsed
 from kemu.checks.history.facts import NEVER, Change
 from kemu.checks.results import Check, Result, counted, seconds, several
 from kemu.objects import resources, selectors
@@ -238,7 +238,6 @@ class _State:
         """In the order of their keys."""
         plural, namespace, label_selector, field_selector = selection
         objects = self._present.get(plural, {})
-        row = resources.BY_PLURAL[plural]
         keys = self._candidates(selection, objects)
         if namespace:
             prefix = f"/registry/{plural}/{namespace}/"
@@ -247,9 +246,9 @@ class _State:
         if label_selector or field_selector:
             labels = selectors.parse_labels(label_selector)
             fields = selectors.parse_fields(field_selector, plural)
-            parse: Any = row.message.FromString
-            parsed = ((change, parse(change.value)) for change in found)
-            found = [change for change, obj in parsed if labels.matches(obj.metadata.labels) and fields.matches(obj)]
+            parse = parsed.parser(plural)
+            objs = ((change, parse(change.value or b"")) for change in found)
+            found = [change for change, obj in objs if labels.matches(obj.metadata.labels) and fields.matches(obj)]
         return found
 
     def _candidates(self, selection: _Selection, objects: Mapping[str, Change]) -> list[str]:
@@ -272,6 +271,6 @@ class _State:
         if before is not None:
             del self._pods[before][key]
         if change is not None:
-            parse: Any = resources.BY_PLURAL["pods"].message.FromString
-            node = self._nodes[key] = parse(change.value).spec.nodeName
+            assert change.value is not None
+            node = self._nodes[key] = parsed.pod(change.value).spec.nodeName
             self._pods.setdefault(node, {})[key] = None

@@ -24,6 +24,10 @@ EVICTED = "Evicted"
 """The reason in the status of a pod that its kubelet has evicted."""
 LOST = "Lost"
 """The reason of ``deleted`` where the store came back without the pod."""
+DISRUPTED = "DisruptionTarget"
+"""The condition of a pod that is being made to leave."""
+_MAY_BE_DISRUPTED = DISRUPTED.encode()
+"""In the bytes of a pod: most never have such a condition, and nobody need look for it among the others."""
 MOST_DENIALS = 100
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a mirror pod: the UID of the static pod that it stands for."""
@@ -149,7 +153,8 @@ class History:
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
-        self.now_ns = max(self.now_ns, time_ns)
+        if time_ns > self.now_ns:
+            self.now_ns = time_ns
         self.kinds[kind] += 1
         handler = self._handlers.get(kind)
         if handler is not None:
@@ -291,7 +296,7 @@ class History:
         if metadata.HasField("deletionTimestamp") and history.deleting_ns is None:
             history.deleting_ns = time_ns
             history.facts.append(Fact(time_ns, "terminating", node))
-        if not history.evicted:
+        if not history.evicted and (status.reason == EVICTED or _MAY_BE_DISRUPTED in value):
             self._look_for_eviction(time_ns, history, status)
         phase = status.phase or "Pending"
         if phase != history.phase:
@@ -335,7 +340,7 @@ class History:
         reasons = [EVICTED] if evicted else []
         message = status.message
         for condition in status.conditions:
-            if condition.type != "DisruptionTarget" or condition.status != "True":
+            if condition.type != DISRUPTED or condition.status != "True":
                 continue
             # Victims of a scheduler or of a kubelet are preempted, not evicted.
             if condition.reason != "PreemptionByScheduler" and status.reason != "Preempting":

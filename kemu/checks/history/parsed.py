@@ -6,9 +6,12 @@ message for all of them: nobody may change it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 from kemu.k8s import core_v1_pb2
+from kemu.objects import resources
 
 KEPT = 1024
 """Values. The next reader of the same change comes soon."""
@@ -22,3 +25,9 @@ def pod(value: bytes) -> core_v1_pb2.Pod:
 @lru_cache(KEPT)
 def node(value: bytes) -> core_v1_pb2.Node:
     return core_v1_pb2.Node.FromString(value)
+
+
+def parser(resource: str) -> Callable[[bytes], Any]:
+    """Of the objects of a resource, by its plural."""
+    known: dict[str, Callable[[bytes], Any]] = {"pods": pod, "nodes": node}
+    return known.get(resource) or resources.BY_PLURAL[resource].message.FromString

@@ -73,15 +73,15 @@ class NoNodeOvercommitted(Check):
         self._admitted = 0
 
     def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        if kind == "store.txn":
+        if kind in ("watch.events", "watch.listed"):
+            if actor.startswith(KUBELET):
+                self._kubelet_heard(actor.removeprefix(KUBELET), kind, data)
+        elif kind == "store.txn":
             for op, key, value, _create, _version in data["changes"]:
                 if key.startswith(POD_PREFIX):
                     self._pod_changed(time_ns, key, value if op == 0 else None)
                 elif key.startswith(NODE_PREFIX) and op == 0:
                     self._node_changed(data["rev"], value)
-        elif kind in ("watch.listed", "watch.events"):
-            if actor.startswith(KUBELET):
-                self._kubelet_heard(actor.removeprefix(KUBELET), kind, data)
         elif kind.startswith("actor."):
             if actor.startswith(KUBELET):
                 node = actor.removeprefix(KUBELET)

@@ -14,11 +14,10 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from kemu.checks.history import History, parsed
 from kemu.checks.history.facts import Change
-from kemu.objects import resources, selectors, wires
+from kemu.objects import selectors, wires
 
 ADDED, MODIFIED, DELETED = "AMD"
 
@@ -122,10 +121,10 @@ class Line:
             return _matching(self._of_kind(resource), resource, namespace, None)
         labels = selectors.parse_labels(label_selector)
         fields = selectors.parse_fields(field_selector, resource)
-        parse = resources.BY_PLURAL[resource].message.FromString
+        parse = parsed.parser(resource)
 
         def matches(value: bytes) -> bool:
-            obj: Any = parse(value)
+            obj = parse(value)
             return labels.matches(obj.metadata.labels) and fields.matches(obj)
 
         return _matching(self._of_kind(resource), resource, namespace, matches)
