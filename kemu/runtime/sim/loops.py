@@ -148,31 +148,38 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         if context is None:
             context = contextvars.copy_context()
         owner = context.get(OWNER)
-        if owner is not None and owner.condition is Condition.DEAD:
-            coro.close()
-            raise asyncio.CancelledError(f"{owner.name} has crashed")
         if name is None:
             self._task_count += 1
             name = f"{owner.name if owner else 'main'}: task {self._task_count}"
+        keeper = owner or self._driver
+        return self.create_owned_task(coro, name, context, keeper, on_done or keeper.forget_task)
+
+    def create_owned_task(
+        self,
+        coro: Coroutine[Any, Any, T],
+        name: str,
+        context: contextvars.Context,
+        owner: Owner,
+        on_done: Callable[[asyncio.Task[Any]], object],
+    ) -> asyncio.Task[T]:
+        """The same, where the owner of the context is known."""
+        if owner.condition is Condition.DEAD:
+            coro.close()
+            raise asyncio.CancelledError(f"{owner.name} has crashed")
         task = asyncio.Task(coro, loop=self, name=name, context=context)
-        keeper = self._adopt(task, context, owner)
-        task.add_done_callback(on_done or keeper.forget_task, context=_RUNTIME_CONTEXT)
+        self._owners[owner] = None
+        owner.add_task(task, context)
+        task.add_done_callback(on_done, context=_RUNTIME_CONTEXT)
         return task
 
     def create_quiet_task(
-        self, coro: Coroutine[Any, Any, None], name: str, context: contextvars.Context
+        self, coro: Coroutine[Any, Any, None], name: str, context: contextvars.Context, owner: Owner
     ) -> asyncio.Task[None]:
         """A cheaper task, for coroutines that handle all exceptions and return nothing."""
         task = asyncio.Task(coro, loop=self, name=name, context=context)
-        self._adopt(task, context, context.get(OWNER))
-        return task
-
-    def _adopt(self, task: asyncio.Task[Any], context: contextvars.Context, owner: Owner | None) -> Owner:
-        if owner is None:
-            owner = self._driver
         self._owners[owner] = None
         owner.add_task(task, context)
-        return owner
+        return task
 
     def fail(self, error: BaseException) -> None:
         """End the run with this error, before any other step."""
@@ -300,6 +307,10 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def _advance(self) -> None:
         """Nothing is ready: go to the next instant, or report that the run is idle."""
         foreground_ns = self.foreground.next_ns()
+        if foreground_ns is not None and (not (later := self.background.times) or foreground_ns < later[0]):
+            self.now_ns = foreground_ns
+            self.ready.extend(self.foreground.pop())
+            return
         if foreground_ns is None and self._idle_waiters:
             waiters, self._idle_waiters = self._idle_waiters, []
             for waiter in waiters:

@@ -93,8 +93,8 @@ class SimEnv(Owner):
         add_to_server(servicer, self.server)
 
     def spawn(self, coroutine: Coroutine[Any, Any, object], name: str) -> asyncio.Task[Any]:
-        return self._runtime.loop.create_task(
-            coroutine, name=f"{self.name}: {name}", context=self.context.copy(), on_done=self._task_done
+        return self._runtime.loop.create_owned_task(
+            coroutine, f"{self.name}: {name}", self.context.copy(), self, self._task_done
         )
 
     def log(self, kind: str, data: Mapping[str, Any]) -> None:
@@ -126,7 +126,7 @@ class SimEnv(Owner):
             self._runtime._actor_ready(self)
 
     def _spawn_handler(self, coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-        return self._runtime.loop.create_quiet_task(coroutine, name, self.context.copy())
+        return self._runtime.loop.create_quiet_task(coroutine, name, self.context.copy(), self)
 
     def _task_done(self, task: asyncio.Task[Any]) -> None:
         self.forget_task(task)
@@ -215,6 +215,8 @@ class SimRuntime:
         """The sink of a run in which events let messages go."""
         sink = self.sink
         steering.attach(self.master, self._log)
+        if not steering.holds:
+            return sink
 
         def see(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
             sink(time_ns, actor, kind, data)

@@ -141,7 +141,7 @@ class SteeredWire(SimWire):
         self._steering = steering
 
     def carry(self, end: End, deliver: Deliver, payload: Any) -> None:
-        self._post(self._loop.now_ns + end.latency.next_ns(), end, deliver, payload)
+        self._steering.carry(end, deliver, payload, self._loop.now_ns + end.latency.next_ns())
 
     def _post(self, when_ns: int, end: End, deliver: Deliver, payload: Any) -> None:
         self._steering.carry(end, deliver, payload, when_ns)

@@ -132,21 +132,30 @@ class Steering:
 
     def carry(self, end: End, deliver: Deliver, payload: Any, when_ns: int) -> None:
         """Have it delivered at that time of the loop, or later."""
-        message = self._message(end, payload)
+        master = self._master
+        message: Message | None = None
         held: Sequence[int] = ()
         chosen_ns = 0
-        if message is not None:
-            message.due_ns = max(when_ns - self._master.origin_ns, 0)
-            if self.chooser is not None and self._master.running:
-                chosen_ns = message.delay_ns = self._chosen_ns(self.chooser, message)
+        if isinstance(payload, _MESSAGES):
+            message = self._message(end, payload)
+            due_ns = when_ns - master.origin_ns
+            message.due_ns = due_ns if due_ns > 0 else 0
+            if self.chooser is not None and master.running:
+                if self._begun is not self.chooser:
+                    self._begin(self.chooser)
+                chosen_ns = message.delay_ns = self.chooser.delay_ns(message)
             if self._by_link:
                 held = self._holds_of(message)
                 message.holds = tuple(held)
                 when_ns += sum(self.holds[index].for_ns for index in held if self.holds[index].until is None)
         usual_ns = when_ns
-        when_ns = end.last_ns = max(usual_ns + chosen_ns, end.last_ns)
+        when_ns += chosen_ns
+        if when_ns < end.last_ns:
+            when_ns = end.last_ns
+        else:
+            end.last_ns = when_ns
         if not (self._uses_lanes or held or end in self._lanes):
-            self._loop.post(when_ns, _deliver, (self._master, deliver, payload, message))
+            self._loop.post(when_ns, _deliver, (master, deliver, payload, message))
             return
         sent = _Sent(deliver, payload, when_ns, message)
         if message is not None and self._attentive is not None:
@@ -159,14 +168,11 @@ class Steering:
             self._keep(index, sent, end)
         self._loop.post(when_ns, self._come, (end, sent))
 
-    def _message(self, end: End, payload: Any) -> Message | None:
-        """None for what travels with messages."""
-        if not isinstance(payload, _MESSAGES):
-            return None
-        key = source, target = ends_of(end)
-        number = self._numbers[key] = self._numbers.get(key, 0) + 1
+    def _message(self, end: End, payload: Any) -> Message:
+        link = ends_of(end)
+        number = self._numbers[link] = self._numbers.get(link, 0) + 1
         call = end if end.is_client else end.partner
-        message = Message(source, target, end, payload, call, number, self._master.now_ns())
+        message = Message(link[0], link[1], end, payload, call, number, self._master.now_ns())
         if self.chooser is not None:
             self.sent.append(message)
         return message
@@ -197,14 +203,12 @@ class Steering:
 
     # Attentive choosers
 
-    def _chosen_ns(self, chooser: Chooser, message: Message) -> int:
-        if self._begun is not chooser:
-            self._begun = chooser
-            if isinstance(chooser, Attentive):
-                self._attentive = chooser
-                self._uses_lanes = True
-                chooser.begin(self)
-        return chooser.delay_ns(message)
+    def _begin(self, chooser: Chooser) -> None:
+        self._begun = chooser
+        if isinstance(chooser, Attentive):
+            self._attentive = chooser
+            self._uses_lanes = True
+            chooser.begin(self)
 
     def now_ns(self) -> int:
         return self._master.now_ns()
