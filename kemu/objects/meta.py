@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kemu.k8s import meta_v1_pb2
@@ -37,6 +37,16 @@ def split_name(namespaced: str) -> tuple[str, str]:
     """Namespace ("" when there is none) and name of :func:`namespaced_name`."""
     namespace, _, name = namespaced.rpartition("/")
     return namespace, name
+
+
+def have_same_entries(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether two maps (labels, annotations) are equal: for maps of messages faster than ``==`` of copies."""
+    if len(one) != len(other):
+        return False
+    for key in one:  # noqa: SIM110  # a generator would cost as much again
+        if key not in other or one[key] != other[key]:
+            return False
+    return True
 
 
 def controller_of(obj: Any) -> meta_v1_pb2.OwnerReference | None:

@@ -74,7 +74,17 @@ def pod_requests_on_node(pod: Any) -> dict[str, int]:
 def is_resized(pod: Any) -> bool:
     """Whether the status says what resources the pod or its containers have, which may differ from the spec."""
     status = pod.status
-    for containers in (status.containerStatuses, status.initContainerStatuses):
+    containers = status.containerStatuses
+    # Asked for every change of a pod that runs: most have one container, and none to initialise.
+    if len(containers) == 1:
+        if containers[0].HasField("resources"):
+            return True
+    else:
+        for container in containers[:]:
+            if container.HasField("resources"):
+                return True
+    containers = status.initContainerStatuses
+    if containers:
         for container in containers[:]:
             if container.HasField("resources"):
                 return True

@@ -420,7 +420,7 @@ def check_pod_status_update(new: Any, old: Any, found: list[Cause]) -> None:
         found.extend(invalid("status.nominatedNodeName", nominated, problem) for problem in problems)
     if before.qosClass and after.qosClass != before.qosClass:
         found.append(invalid("status.qosClass", after.qosClass, "field is immutable"))
-    for index, condition in enumerate(after.conditions):
+    for index, condition in enumerate(after.conditions[:]):
         if condition.observedGeneration < 0:
             check_not_negative(condition.observedGeneration, f"status.conditions[{index}].observedGeneration", found)
     if new.spec.restartPolicy != "Always":

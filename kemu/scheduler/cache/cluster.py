@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from kemu.objects import requests, selectors
+from kemu.objects import meta, requests, selectors
 from kemu.objects.selectors import LabelSelector
 from kemu.scheduler.cache import columns, pods
 from kemu.scheduler.cache.columns import BoolArray, ChangeLog, IntArray, LabelColumn, ResourceColumns
@@ -542,6 +542,6 @@ def _counts_differently(known: PodInfo, pod: Any) -> bool:
     """Whether a pod whose spec did not change must be counted anew."""
     if known.terminating != pod.metadata.HasField("deletionTimestamp"):
         return True
-    if (known.labels or pod.metadata.labels) and known.labels != dict(pod.metadata.labels):
+    if not meta.have_same_entries(known.labels, pod.metadata.labels):
         return True
     return requests.is_resized(pod)

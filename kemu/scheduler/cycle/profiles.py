@@ -221,7 +221,11 @@ class _Resolver:
         def is_part(plugin: Plugin | None) -> TypeGuard[P]:
             return isinstance(plugin, kind) and (takes_part is None or takes_part(plugin))
 
-        own = self._configuration.plugins.get(point, PluginSet())
+        own = self._configuration.plugins.get(point)
+        if own is None:
+            there = {name: plugin for name, plugin in self._multi_point_plugins if is_part(plugin)}
+            self.made.update(there)
+            return list(there.values())
         for number, name in enumerate(own.disabled):
             if name != "*":
                 self._check_known(name, f"{self._path}.plugins.{point}.disabled[{number}]")
@@ -299,10 +303,9 @@ class _Resolver:
         return {key: value for key, value in given.items() if key not in ("apiVersion", "kind")}
 
     def _check_known(self, name: str, path: str) -> None:
-        known = self._registry.names
-        if name in known or ":" in name or name in _offered():
+        if self._registry.has(name) or ":" in name or name in _offered():
             return
-        raise ConfigurationError(path, f"there is no plugin {name!r}", fields.nearest(name, known))
+        raise ConfigurationError(path, f"there is no plugin {name!r}", fields.nearest(name, self._registry.names))
 
 
 def _merged(default: PluginSet, custom: PluginSet) -> list[PluginRef]:

@@ -11,12 +11,14 @@ import enum
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kemu.objects import requests
+from kemu.objects import meta, requests
 from kemu.scheduler.cache.pods import PodInfo
 
 
 class Event(enum.Enum):
     """A kind of change. The value is the name in the run log."""
+
+    __hash__ = object.__hash__  # that of Enum is written in Python
 
     ASSIGNED_POD_ADD = "AssignedPod/Add"
     ASSIGNED_POD_DELETE = "AssignedPod/Delete"
@@ -70,13 +72,13 @@ def node_events(old: Any, new: Any) -> list[Event]:
         events.append(Event.NODE_TAINTS)
     if requests.resource_list(old.status.allocatable) != requests.resource_list(new.status.allocatable):
         events.append(Event.NODE_ALLOCATABLE)
-    if dict(old.metadata.labels) != dict(new.metadata.labels):
+    if not meta.have_same_entries(old.metadata.labels, new.metadata.labels):
         events.append(Event.NODE_LABELS)
     if taints_of(old) != taints_of(new):
         events.append(Event.NODE_TAINTS)
     if _conditions_of(old) != _conditions_of(new):
         events.append(Event.NODE_CONDITIONS)
-    if dict(old.metadata.annotations) != dict(new.metadata.annotations):
+    if not meta.have_same_entries(old.metadata.annotations, new.metadata.annotations):
         events.append(Event.NODE_ANNOTATIONS)
     return events
 
@@ -131,4 +133,4 @@ def scaled_down(old: dict[str, int], new: dict[str, int], among: Iterable[str] |
 
 def _relabelled(old: Any, new: Any) -> bool:
     before, after = old.metadata.labels, new.metadata.labels
-    return bool(before or after) and dict(before) != dict(after)
+    return not meta.have_same_entries(before, after)

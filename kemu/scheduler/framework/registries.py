@@ -36,6 +36,9 @@ class Registry:
     def factory(self, name: str) -> Factory | None:
         return self.further.get(name) or self.default.get(name)
 
+    def has(self, name: str) -> bool:
+        return name in self.default or name in self.inert or name in self.further
+
     @property
     def names(self) -> list[str]:
         return list(dict.fromkeys((*self.default, *self.inert, *self.further)))
