@@ -1,4 +1,5 @@
-"""How many runs of a small race a core carries out in a second, as a worker of ``kemu explore`` does.
+"""How many runs of a small race a core carries out in a second, as a worker of ``kemu explore`` does; and how much more
+a worker of Ray needs for each.
 
 Two schedulers that do not know of each other bring ten pods to three nodes of four CPUs. ``steered``: a chooser decides
 about every message, as strategies do that search for interleavings; the scenario has the usual constant latencies.
@@ -7,14 +8,19 @@ about every message, as strategies do that search for interleavings; the scenari
 
 from __future__ import annotations
 
+import os
+import statistics
 import time
 from typing import Any
 
 from kemu.exploration import runs
+from kemu.exploration.executions import Execution
 from kemu.exploration.plans import ChooserSpec, Plan
 from kemu.exploration.processes import worker
+from kemu.exploration.processes.rays import RayWorkers
 from kemu.exploration.runs import Task
 from kemu.exploration.sources import Source
+from kemu.exploration.workers import Executor, Workers
 from kemu.runtime import random_streams
 from kemu.runtime.sim.steering.messages import Message
 from kemu.scenario.loading import loader
@@ -127,6 +133,43 @@ def explore(nodes: int, pods: int, latencies: str, count: int = 150) -> dict[str
         "judging_ms": milliseconds(parts.judging),
         "rest_ms": milliseconds(total - parts.launch - parts.loop - parts.judging),
     }
+
+
+def on_ray(jobs: int, runs: int, rounds: int) -> dict[str, Any]:
+    """CPU milliseconds of each run in processes of this machine and in as many of Ray, taken in turn: all that such a
+    process does from its first run to its last."""
+    source = Source.of(loader.loads(scenario_text(3, 10, "drawn")))
+    here: list[float] = []
+    there: list[float] = []
+    with Workers(jobs) as processes, RayWorkers("local", jobs=jobs) as cluster:
+        for number in range(rounds + 1):
+            for executor, taken in ((processes, here), (cluster, there)):
+                milliseconds = cpu_ms(executor, source, number * runs, runs)
+                if number:  # before that they import, and learn how long a run takes
+                    taken.append(milliseconds)
+    ours, rays = statistics.median(here), statistics.median(there)
+    return {
+        "process_ms": round(ours, 2),
+        "ray_ms": round(rays, 2),
+        "overhead_percent": round(100 * (rays / ours - 1), 1),
+        "rounds_percent": [round(100 * (ray / own - 1), 1) for own, ray in zip(here, there, strict=True)],
+    }
+
+
+def cpu_ms(executor: Executor, source: Source, first: int, count: int) -> float:
+    """For each run, after the first one of each process."""
+    tasks = [Task(number, Plan(seed=number, probe=f"{__name__}:cpu")) for number in range(first, first + count)]
+    by_process: dict[int, list[float]] = {}
+    for record in executor.run(source, tasks):
+        pid, spent_s = record.probed
+        by_process.setdefault(pid, []).append(spent_s)
+    spent_s = sum(max(times) - min(times) for times in by_process.values())
+    return 1e3 * spent_s / sum(len(times) - 1 for times in by_process.values())
+
+
+def cpu(execution: Execution) -> tuple[int, float]:
+    """The process, and what it has spent so far."""
+    return os.getpid(), time.process_time()
 
 
 def settings() -> tuple[dict[str, Any], ...]:

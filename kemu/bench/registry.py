@@ -100,6 +100,12 @@ BENCHMARKS = {
             explorations.settings(),
         ),
         Benchmark(
+            "explore-ray",
+            "CPU time of the same runs in processes of Ray, beside as many that kemu starts itself",
+            "kemu.bench.explorations:on_ray",
+            ({"jobs": 2, "runs": 200, "rounds": 5},),
+        ),
+        Benchmark(
             "long",
             "many pods through one scheduler while everything changes: what it keeps, beside a cache built anew",
             "kemu.bench.soaks:soak",

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 
-from kemu.bench import cliffs, decisions, scheduling, workloads
+from kemu.bench import cliffs, decisions, explorations, scheduling, workloads
 from kemu.cli.main import main
+from kemu.exploration.sources import Source
+from kemu.exploration.workers import Inline
+from kemu.scenario.loading import loader
 
 
 def test_one_workload_in_a_size_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,3 +79,12 @@ def test_every_cliff_is_shown_at_two_sizes() -> None:
 @pytest.mark.parametrize("controller", workloads.SIZES)
 def test_a_changed_pod_is_reported_by_its_controller(controller: str) -> None:
     assert workloads.changed_pod(controller, 20, 10)["us_median"] > 0
+
+
+def test_the_cpu_time_of_runs_is_that_of_the_process_which_carries_them_out() -> None:
+    source = Source.of(loader.loads(explorations.scenario_text(1, 2, "drawn")))
+    explorations.cpu_ms(Inline(), source, 0, 2)
+    begun_s = time.process_time()
+    milliseconds = explorations.cpu_ms(Inline(), source, 2, 6)
+    spent_ms = 1e3 * (time.process_time() - begun_s)
+    assert 0.5 * spent_ms < 5 * milliseconds < spent_ms

@@ -66,17 +66,29 @@ def test_the_number_of_workers_does_not_matter(jobs: int, inline: list[Any]) -> 
     assert found(made) == inline
 
 
-def test_so_it_is_with_all_strategies() -> None:
-    def all_of_them(executor: Executor) -> list[Any]:
-        scenario = loader.loads(RACE)
-        strategies = registry.make((), Source.of(scenario), 5)
-        made = Campaign(scenario, strategies, Settings(seed=5, runs=60, generation=4, canary=False), executor)
-        list(made.go())
-        assert len({record.strategy for record in made.records}) == len(strategies)
-        return found(made)
+def portfolio(executor: Executor) -> Campaign:
+    scenario = loader.loads(RACE)
+    strategies = registry.make((), Source.of(scenario), 5)
+    return Campaign(scenario, strategies, Settings(seed=5, runs=72, generation=4, canary=False), executor)
 
-    with Workers(2) as workers:
-        assert all_of_them(workers) == all_of_them(Inline())
+
+@pytest.fixture(scope="module")
+def inline_portfolio() -> list[Any]:
+    made = portfolio(Inline())
+    list(made.go())
+    assert {record.strategy for record in made.records} == set(registry.STRATEGIES)
+    assert {record.verdict for record in made.records} == {"holds", "fails"}
+    # Feedback had something to build upon.
+    assert any(len(record.plan.holds or ()) > 1 for record in made.records if record.strategy == "feedback")
+    return found(made)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 4])
+def test_so_it_is_with_all_strategies(jobs: int, inline_portfolio: list[Any]) -> None:
+    with Workers(jobs) as workers:
+        made = portfolio(workers)
+        list(made.go())
+    assert found(made) == inline_portfolio
 
 
 @pytest.mark.parametrize("stop", [3, 12, 15])

@@ -12,7 +12,7 @@ from kemu.exploration.plans import Plan
 from kemu.exploration.processes.rays import RayWorkers
 from kemu.exploration.runs import Task
 from kemu.exploration.sources import Source
-from kemu.exploration.strategies.seeds import Seeds
+from kemu.exploration.strategies import registry
 from kemu.exploration.workers import Executor, Inline
 from kemu.scenario.loading import loader
 from tests.exploration import test_workers
@@ -25,7 +25,9 @@ SETTINGS = Settings(seed=5, runs=RUNS, generation=8)
 
 
 def campaign(executor: Executor) -> Campaign:
-    return Campaign(loader.loads(RACE), [Seeds(5)], SETTINGS, executor)
+    """Of all strategies: from the third generation on, feedback builds upon what the first ones found."""
+    scenario = loader.loads(RACE)
+    return Campaign(scenario, registry.make((), Source.of(scenario), 5), SETTINGS, executor)
 
 
 def found(made: Campaign) -> list[Any]:
