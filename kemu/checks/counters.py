@@ -9,7 +9,8 @@ COUNTERS = (
     "evictions", "oom_kills", "eviction_returns", "preemption_returns", "condition_changes", "reclaims", "nominations",
     "nominations_cleared", "admissions", "admissions_rejected", "bind_conflicts", "bind_errors", "scheduling_attempts",
     "attempts_unschedulable", "write_conflicts", "requests_refused", "requests_throttled", "faults",
-    "search_evaluations", "searches_given_up", "budget_violations",
+    "search_evaluations", "searches_given_up", "budget_violations", "preemptions_within_budget",
+    "evictions_within_budget", "evictions_beyond_budget",
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from kemu.checks.consistency import journals, linearizability, reads, states, wr
 from kemu.checks.history import History
 from kemu.checks.nodes import identities, placements, rates
 from kemu.checks.results import Check, Result
-from kemu.checks.scheduling import budgets, caches, loops, priorities, waiting
+from kemu.checks.scheduling import budgets, caches, ledgers, loops, priorities, waiting
 from kemu.checks.watches import events
 from kemu.runlog.frames import Event
 
@@ -66,6 +66,7 @@ class Judge:
 
     def results(self) -> list[Result]:
         """Of all checks, when every event has been fed."""
+        ledgers.of(self.history)  # counts, whichever checks are disabled
         return [_result(check, self.history, self._within) for check in self._checks]
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 from kemu.checks.history import LOST, History
 from kemu.checks.history.facts import Fact, Fault, NodeHistory, PodHistory
+from kemu.checks.scheduling import ledgers
+from kemu.checks.scheduling.ledgers import Disruption
 from kemu.faults.kinds import KINDS as FAULTS
 from kemu.objects import quantities
 
@@ -51,6 +53,8 @@ class Happening:
     """The whole phrase, where it is about neither a pod nor a node alone."""
     whom: Sequence[str] = ()
     """Nodes that it concerns, beside ``node``."""
+    beyond: Sequence[Disruption] = ()
+    """Disruption budgets that could not spare the pod."""
 
     @property
     def weight(self) -> int:
@@ -87,6 +91,10 @@ def all_of(history: History, verdict: Mapping[str, Any] | None = None) -> list[H
     found += [happening for one in history.nodes.values() for happening in _of_node(one)]
     found += [_of_denial(time_ns, data) for time_ns, data in history.denials]
     found += _of_the_end(history)
+    ledger = ledgers.of(history)
+    for one in found:
+        if one.kind in (ledgers.PREEMPTED, ledgers.EVICTED) and one.pod is not None:
+            one.beyond = ledger.beyond(one.pod.uid, one.kind)
     found.sort(key=lambda happening: happening.time_ns)
     return [*found, *_of_verdict(history, verdict or {})]
 

@@ -207,7 +207,19 @@ def _line(group: Sequence[Happening]) -> Line:
     finished = sum(map(happenings.had_finished, group))
     if finished:
         what += f", of which {finished} had finished already" if len(group) > 1 else ", finished already"
-    return Line(first.time_ns, who, what, why, first.tone, tuple(group))
+    return Line(first.time_ns, who, what + _beyond_budgets(group), why, first.tone, tuple(group))
+
+
+def _beyond_budgets(group: Sequence[Happening]) -> str:
+    """Of pods that their disruption budgets could not spare."""
+    found = [disruption for one in group for disruption in one.beyond]
+    if not found:
+        return ""
+    number = f"{sum(bool(one.beyond) for one in group)} of them " if len(group) > 1 else ""
+    budgets = list(dict.fromkeys(happenings.short(one.budget) for one in found))
+    worst = min(found, key=lambda one: one.left - one.wanted)
+    keeps = f", which keeps {worst.left} of {worst.wanted} pods" if len(budgets) == 1 else ""
+    return f", {number}beyond the budget{'s' * (len(budgets) > 1)} {_joined(budgets)}{keeps}"
 
 
 def _phrase(group: Sequence[Happening]) -> str:

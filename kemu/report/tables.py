@@ -64,7 +64,6 @@ def workloads(groups: Mapping[str, Mapping[str, Any]], width: int) -> list[Text]
         if name in shown
     ]
     lines = layouts.table([*titles, *("OOM-killed" if fate == "oomKilled" else fate for fate in fates)], rows, width)
-    lines += _legend((groups[name] for name in shown), width)
     more = len(groups) - len(shown)
     return lines + [Text(f"and {more} more, with fewer pods", "dim")] * (more > 0)
 
@@ -76,6 +75,25 @@ def schedulers(replicas: Mapping[str, Mapping[str, int]], width: int) -> list[Te
     titles = ("attempts", "unschedulable", "bound", "conflicts", "preempted")
     rows = [[name, *(_number(row[title]) for title in titles)] for name, row in replicas.items()]
     return layouts.table(["scheduler", *titles], rows, width)
+
+
+def budgets(found: Mapping[str, Mapping[str, Any]], width: int) -> list[Text]:
+    """What each disruption budget wants and had, and what was taken from it, of which beyond what it can spare."""
+    if not found:
+        return []
+    titles = ["disruption budget", "wants", "highest", "lowest", "at", "at the end"]
+    rows = []
+    for name, budget in found.items():
+        never = budget["lowest"] is None
+        when = ["never enough", "-"] if never else [str(budget["lowest"]), seconds(budget["lowest_s"])]
+        short = name.removeprefix("default/")
+        rows.append([short, str(budget["wants"]), str(budget["highest"]), *when, str(budget["healthy"])])
+    for how in ("preempted", "evicted"):
+        if any(any(budget[how].values()) for budget in found.values()):
+            titles += [how, "beyond"]
+            for row, budget in zip(rows, found.values(), strict=True):
+                row += [_number(sum(budget[how].values())), _number(budget[how]["beyond"])]
+    return layouts.table(titles, rows, width)
 
 
 def _number(value: float) -> str:

@@ -182,6 +182,7 @@ def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
         tables.waiting({"": verdict["waiting"]}, width),
         tables.workloads(verdict["workloads"], width),
         tables.schedulers(verdict["schedulers"], width),
+        tables.budgets(verdict["budgets"], width),
         _never_bound(verdict["unbound"], width),
     ):
         if lines:

@@ -14,11 +14,11 @@ from kemu.checks.counters import COUNTERS, counts
 from kemu.checks.history import History
 from kemu.checks.history.facts import Refusal
 from kemu.checks.results import counted, seconds, several
-from kemu.checks.scheduling import waiting
+from kemu.checks.scheduling import ledgers, waiting
 from kemu.k8s import core_v1_pb2
 from kemu.objects import resources
 from kemu.objects.conversion import convert
-from kemu.scenario.expectations import Bounds, EventIs, FaultIs, MetricIs, ObjectIs, RefusedIs
+from kemu.scenario.expectations import Bounds, BudgetIs, EventIs, FaultIs, MetricIs, ObjectIs, RefusedIs
 from kemu.scenario.format import paths
 
 Answer = tuple[bool | None, str]
@@ -66,6 +66,44 @@ def metric_is(subject: MetricIs, history: History, *, finished: bool) -> Answer:
     if not finished:
         return None, f"{detail} when the run ended too early"
     return subject.bounds.allow(found), detail
+
+
+# Disruption budgets -------------------------------------------------------------------------------------------------
+
+
+def budget_is(subject: BudgetIs, history: History, *, finished: bool) -> Answer:
+    """``finished``: the window is over, so that nothing can happen in it any more."""
+    budget = ledgers.of(history).budgets.get(subject.budget)
+    if budget is None:
+        return (False if finished else None), "it was never created"
+    levels = budget.levels
+    if subject.after_ns is not None:
+        # What it was when the window begins counts, too.
+        first = max((place for place, one in enumerate(levels) if one.time_ns <= subject.after_ns), default=0)
+    else:
+        enough = (place for place, one in enumerate(levels) if one.healthy >= _wanted(one, subject))
+        first = next((place for place in enough if levels[place].healthy), len(levels))
+    seen = [one for one in levels[first:] if subject.before_ns is None or one.time_ns <= subject.before_ns]
+    if not seen:
+        most = max(levels, key=lambda one: one.healthy)
+        detail = f"it never had so many: at most {most.healthy} of {_wanted(most, subject)}"
+        return (False if finished else None), detail
+    short = [one for one in seen if one.healthy < _wanted(one, subject)]
+    if not short:
+        lowest = min(one.healthy for one in seen)
+        since = seconds(max(seen[0].time_ns, subject.after_ns or 0))
+        return (True if finished else None), f"never fewer than {lowest} since {since}"
+    first_ns = max(short[0].time_ns, subject.after_ns or 0)
+    worst = min(short, key=lambda one: one.healthy - _wanted(one, subject))
+    lowest_ns = max(worst.time_ns, subject.after_ns or 0)
+    causes = [one for one in budget.disruptions if one.time_ns == first_ns]
+    why = "".join(f", as {one.pod} was {one.how}" for one in causes[:1])
+    detail = f"{short[0].healthy} of {_wanted(short[0], subject)} at {seconds(first_ns)}{why}"
+    return False, f"{detail}; at the lowest {worst.healthy} at {seconds(lowest_ns)}"
+
+
+def _wanted(level: ledgers.Level, subject: BudgetIs) -> int:
+    return level.wanted if subject.at_least is None else subject.at_least
 
 
 # Refused requests ---------------------------------------------------------------------------------------------------

@@ -109,6 +109,21 @@ class NodeIs:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetIs:
+    """``{pdb: web, healthy: {atLeast: 114}}``: the healthy pods of a disruption budget never are fewer in the window.
+
+    Without ``after`` the window begins when they first are so many.
+    """
+
+    budget: str
+    """``namespace/name``."""
+    at_least: int | None
+    """None: as many as the budget wants at that time."""
+    after_ns: int | None
+    before_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class CounterIs:
     """``{counter: preemptions, equals: 2}``"""
 
@@ -208,6 +223,7 @@ Subject = (
     PodIs
     | PodsAre
     | NodeIs
+    | BudgetIs
     | CounterIs
     | CheckIs
     | MetricIs
@@ -257,7 +273,7 @@ def unique(expectation: Expectation, ids: dict[str, int]) -> Expectation:
 def cannot_end_a_run(expectation: Expectation) -> str:
     """Why this can not be ``until``; empty if it can."""
     subject = expectation.subject
-    if isinstance(subject, Comparison | CheckIs | MetricIs | ObjectIs):
+    if isinstance(subject, BudgetIs | Comparison | CheckIs | MetricIs | ObjectIs):
         return "must be something that happens during the run"
     if isinstance(subject, PodIs | PodsAre | NodeIs):
         if subject.statement.never:
@@ -307,6 +323,8 @@ def _name(subject: Subject) -> str:
         case NodeIs():
             statement = subject.statement
             words = [subject.node, *(["never"] * statement.never), statement.what, *filter(None, [statement.reason])]
+        case BudgetIs():
+            words = ["pdb", subject.budget.removeprefix("default/"), "healthy"]
         case CounterIs():
             words = [subject.counter]
         case CheckIs():
@@ -337,6 +355,10 @@ def _subject(checked: Mapping[str, Any]) -> Subject | None:
             return _pods(checked)
         if "node" in checked:
             return NodeIs(checked["node"], _node_statement(checked))
+        if "pdb" in checked:
+            healthy = checked["healthy"]
+            window = healthy.get("after"), healthy.get("before")
+            return BudgetIs(full_name(checked["pdb"]), healthy.get("atLeast"), *window)
         if "counter" in checked:
             return CounterIs(checked["counter"], _bounds(checked))
         if "check" in checked:
@@ -463,9 +485,9 @@ def _bounds(checked: Mapping[str, Any]) -> Bounds:
     return Bounds(checked.get("equals"), checked.get("atLeast"), checked.get("atMost"))
 
 
-def full_name(pod: str) -> str:
-    """``namespace/name`` of a pod written with or without its namespace."""
-    return pod if "/" in pod else f"default/{pod}"
+def full_name(name: str) -> str:
+    """``namespace/name`` of a pod or budget written with or without its namespace."""
+    return name if "/" in name else f"default/{name}"
 
 
 def _text(data: Any) -> str:

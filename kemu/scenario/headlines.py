@@ -13,6 +13,7 @@ from typing import Any
 
 from kemu.checks.history import History
 from kemu.checks.results import Result, counted
+from kemu.checks.scheduling.ledgers import EVICTED, PREEMPTED, BudgetHistory
 from kemu.scenario.verdicts import Judgement
 
 
@@ -39,6 +40,18 @@ def unbound(found: Mapping[str, Any]) -> list[str]:
     if hopeless == pods:
         return [f"{text}, which no node can take"]
     return [f"{text}, {hopeless} of which no node can take" if hopeless else text]
+
+
+def beyond_budgets(budgets: Iterable[BudgetHistory]) -> list[str]:
+    """Pods that their disruption budgets could not spare, which preemption and kubelets do not ask."""
+    found = []
+    for budget in budgets:
+        for how in (PREEMPTED, EVICTED):
+            pods = sum(one.beyond for one in budget.disruptions if one.how == how)
+            if pods:
+                name = budget.name.removeprefix("default/")
+                found.append(f"{counted(pods, 'pod')} {_were(pods)} {how} beyond the budget {name}")
+    return found
 
 
 def of_run(verdict: str, judgements: Sequence[Judgement], checks: Sequence[Result], rest: Sequence[str]) -> str:

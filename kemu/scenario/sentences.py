@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from kemu.checks.results import counted
 from kemu.scenario.expectations import (
     Bounds,
+    BudgetIs,
     CheckIs,
     Comparison,
     CounterIs,
@@ -81,6 +83,8 @@ def _subject(subject: Any) -> str:
         case NodeIs():
             condition_of = f"{subject.statement.reason} of " if subject.statement.what == "condition" else ""
             return f"{condition_of}{subject.node} {_statement(subject.statement)}"
+        case BudgetIs():
+            return _budget(subject)
         case CounterIs():
             return f"the counter {subject.counter} is {_bounds(subject.bounds)}"
         case CheckIs():
@@ -104,6 +108,14 @@ def _subject(subject: Any) -> str:
             left = f"{_metric(subject.metric, subject.priority)} with {condition(subject.of)}"
             return f"{left} is {_bounds(least)} times that with {condition(subject.times_that_of)}"
     raise TypeError(subject)
+
+
+def _budget(subject: BudgetIs) -> str:
+    least = "as many healthy pods as it wants"
+    if subject.at_least is not None:
+        least = f"at least {counted(subject.at_least, 'healthy pod')}"
+    window = _window(subject.after_ns, subject.before_ns)
+    return " ".join(filter(None, [f"the budget {_short(subject.budget)} keeps", least, window]))
 
 
 def _pods(subject: PodsAre) -> str:
@@ -139,7 +151,7 @@ def _statement(statement: Statement, *, several: bool = False) -> str:
     words = f"{verb}{never}" if verb in ("is", "are") else f"{never} {verb}".strip()
     if several and statement.what == "nominationCleared":
         rest = "their nominations"
-    return " ".join(filter(None, [words, rest, *_details(statement), _window(statement)]))
+    return " ".join(filter(None, [words, rest, *_details(statement), _window(statement.after_ns, statement.before_ns)]))
 
 
 def _details(statement: Statement) -> list[str]:
@@ -170,8 +182,7 @@ def _details(statement: Statement) -> list[str]:
     return found
 
 
-def _window(statement: Statement) -> str:
-    after, before = statement.after_ns, statement.before_ns
+def _window(after: int | None, before: int | None) -> str:
     if after is not None and before is not None:
         return f"between {after / 1e9:g} s and {before / 1e9:g} s"
     if after is not None:

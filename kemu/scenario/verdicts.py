@@ -21,6 +21,7 @@ from kemu.objects.conversion import convert
 from kemu.scenario import evidence, sentences
 from kemu.scenario.evidence import Answer
 from kemu.scenario.expectations import (
+    BudgetIs,
     CheckIs,
     Comparison,
     CounterIs,
@@ -100,6 +101,8 @@ def judge(expectation: Expectation, outcome: Outcome) -> Judgement:
             holds, detail = _pods_are(subject, outcome)
         case NodeIs():
             holds, detail = _node_is(subject, outcome)
+        case BudgetIs():
+            holds, detail = evidence.budget_is(subject, outcome.history, finished=_window_is_over(subject, outcome))
         case CounterIs():
             holds, detail = _counter_is(subject, outcome)
         case CheckIs():
@@ -200,7 +203,7 @@ def _happened(facts: Sequence[Fact], statement: Statement, outcome: Outcome) -> 
     return False, f"never {_PHRASES[statement.what]}"
 
 
-def _window_is_over(statement: Statement, outcome: Outcome) -> bool:
+def _window_is_over(statement: Statement | BudgetIs, outcome: Outcome) -> bool:
     if outcome.idle:
         return True
     if statement.before_ns is None:

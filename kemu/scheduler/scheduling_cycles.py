@@ -255,5 +255,6 @@ class SchedulingCycles:
                 "node": candidate.node,
                 "candidates": found.candidates,
                 "victims": [[victim.key, victim.uid, victim.priority] for victim in candidate.victims],
+                **({"violations": candidate.violations} if candidate.violations else {}),
             },
         )

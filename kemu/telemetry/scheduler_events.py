@@ -64,7 +64,11 @@ class SchedulerEvents:
         }
         if victims:
             attributes[NODE] = data["node"]
-            attributes[REASON] = f"makes room on {data['node']} by preempting {_enumeration(names)}"
+            violations = data.get("violations", 0)
+            some = f"{violations} of them " if violations < len(victims) else ""
+            beyond = f", {some}beyond a disruption budget" if violations else ""
+            attributes["kemu.victims.budget_violations"] = violations
+            attributes[REASON] = f"makes room on {data['node']} by preempting {_enumeration(names)}{beyond}"
         elif data["node"]:
             attributes[NODE] = data["node"]
             attributes[REASON] = f"nobody has to go from {data['node']}"

@@ -51,6 +51,8 @@ class History:
         self.nodes: dict[str, NodeHistory] = {}
         """By name."""
         self.counts: Counter[str] = Counter()
+        self.api_evictions: dict[int, Mapping[str, Any]] = {}
+        """Evictions through the API that were granted, as ``api.request``, by revision."""
         self.bind_conflicts: Counter[str] = Counter()
         """By scheduler, ``<name>/<replica>``."""
         self.refused: Counter[str] = Counter()
@@ -550,6 +552,8 @@ class History:
         self.exits.append((time_ns, actor, data["why"]))
 
     def _on_request(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["verb"] == "evict":
+            self.api_evictions[data["rev"]] = data
         history = self.pods.get(data["uid"])
         if history is None:
             return

@@ -2,6 +2,7 @@
 
 priorities    preemptors outrank their victims; no priority inversion
 budgets       voluntary evictions respect disruption budgets
+ledgers       what disruption budgets had and wanted, and who took from them
 waiting       how long pods wait, and whether one starves
 unbound       pods that were never bound, and why
 loops         evictions and preemptions that repeat without progress

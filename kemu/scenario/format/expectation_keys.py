@@ -8,6 +8,7 @@ from __future__ import annotations
 from kemu.objects import pod_phases
 from kemu.objects.validation import placement
 from kemu.scenario.format.shapes import (
+    BUDGET_REFERENCE,
     DURATION,
     NAME,
     POD_REFERENCE,
@@ -156,6 +157,7 @@ EXPECTATION = Named(
                 "Several pods, as far as they were created.",
             ),
             "node": Key(NAME, "A node."),
+            "pdb": Key(BUDGET_REFERENCE, "A PodDisruptionBudget: name, or namespace/name."),
             "counter": Key(Text(), "A counter of the verdict."),
             "check": Key(Text(), "A check."),
             "metric": Key(Text(), "A figure of the verdict: waiting.p99_s, utilisation.cpu, refused.Conflict, …"),
@@ -237,6 +239,15 @@ EXPECTATION = Named(
                 choices={
                     **NODE_FACTS,
                     "never": Key(Record(choices=NODE_FACTS, noun="statement"), "In this window it did not happen."),
+                },
+                noun="statement",
+            ),
+            "pdb": Record(
+                choices={
+                    "healthy": Key(
+                        Record({"atLeast": Key(Whole(0), "So many; by default as many as it wants."), **_WINDOW}),
+                        "From after on (by default: since it first had so many) it never has fewer healthy pods.",
+                    )
                 },
                 noun="statement",
             ),

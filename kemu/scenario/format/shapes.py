@@ -122,7 +122,9 @@ class Text:
 
 SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 NAME = Named("name", Text(SUBDOMAIN, "a name of lower-case letters, digits, - and . (a DNS subdomain)", 253))
-POD_REFERENCE = Text(rf"([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?{SUBDOMAIN}", "the name of a pod, name or namespace/name", 317)
+_FULL_NAME = rf"([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?{SUBDOMAIN}"
+POD_REFERENCE = Text(_FULL_NAME, "the name of a pod, name or namespace/name", 317)
+BUDGET_REFERENCE = Text(_FULL_NAME, "the name of a PodDisruptionBudget, name or namespace/name", 317)
 
 
 @dataclass(frozen=True)

@@ -53,11 +53,14 @@ class Names:
         self.pods: list[str] = []
         self.priority_classes = [*clusters.SYSTEM_PRIORITY_CLASSES, *priority_classes]
         self.runtime_classes: list[str] = []
+        self.budgets: list[str] = []
         self.namespaces = [*clusters.NAMESPACES]
         self.stateful_sets: set[str] = set()
         for kind, namespace, name in stated:
             if kind == "Pod":
                 self.pods.append(f"{namespace}/{name}")
+            elif kind == "PodDisruptionBudget":
+                self.budgets.append(f"{namespace}/{name}")
             elif kind == "StatefulSet":
                 self.stateful_sets.add(f"{namespace}/{name}")
             elif kind == "Node":
@@ -239,6 +242,12 @@ def check_expectation(
             hint = nearest(subject.node, names.nodes[:1000])
             report.add((*path, "node"), f"there is no node {subject.node}", hint)
         _check_statement(subject.statement, path, names, duration_ns, report)
+    elif isinstance(subject, expectations.BudgetIs):
+        if subject.budget not in names.budgets:
+            name = subject.budget.removeprefix("default/")
+            hint = nearest(name, [budget.removeprefix("default/") for budget in names.budgets])
+            report.add((*path, "pdb"), f"there is no PodDisruptionBudget {name}", hint)
+        _check_window(subject.after_ns, subject.before_ns, (*path, "healthy"), duration_ns, report)
     elif isinstance(subject, expectations.CounterIs):
         _check_bounds(subject.bounds, path, report)
         if subject.counter not in expectations.COUNTERS:
@@ -326,16 +335,19 @@ def _check_bounds(bounds: expectations.Bounds, path: Path, report: Report) -> No
         report.add((*path, "atLeast"), "is more than atMost")
 
 
+def _check_window(after_ns: int | None, before_ns: int | None, path: Path, duration_ns: int, report: Report) -> None:
+    if after_ns is not None and before_ns is not None and after_ns > before_ns:
+        report.add((*path, "after"), f"is later than before: {duration_text(before_ns)}")
+    elif after_ns is not None and after_ns > duration_ns:
+        text = f"is after the end of the run at {duration_text(duration_ns)}"
+        report.add((*path, "after"), text, "lengthen spec.duration")
+
+
 def _check_statement(
     statement: expectations.Statement, path: Path, names: Names, duration_ns: int, report: Report
 ) -> None:
     inner: Path = (*path, "never", statement.what) if statement.never else (*path, statement.what)
-    after_ns, before_ns = statement.after_ns, statement.before_ns
-    if after_ns is not None and before_ns is not None and after_ns > before_ns:
-        report.add((*inner, "after"), f"is later than before: {duration_text(before_ns)}")
-    elif after_ns is not None and after_ns > duration_ns:
-        text = f"is after the end of the run at {duration_text(duration_ns)}"
-        report.add((*inner, "after"), text, "lengthen spec.duration")
+    _check_window(statement.after_ns, statement.before_ns, inner, duration_ns, report)
     if statement.node is not None and not names.has_node(statement.node):
         hint = nearest(statement.node, names.nodes[:1000])
         report.add((*inner, "node"), f"there is no node {statement.node}", hint)

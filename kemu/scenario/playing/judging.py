@@ -23,7 +23,7 @@ from kemu.checks.counters import counts
 from kemu.checks.history import History
 from kemu.checks.limits import Limits
 from kemu.checks.results import Result
-from kemu.checks.scheduling import unbound, waiting
+from kemu.checks.scheduling import ledgers, unbound, waiting
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import headlines, verdicts
 from kemu.scenario.loading import clusters, controllers, references
@@ -108,7 +108,12 @@ class Judged:
         waits = waiting.waits(history)
         never_bound = unbound.data(unbound.of(history))
         empty = headlines.empty(history, [workload.name for workload in self.scenario.workloads])
-        rest = [*empty, *headlines.never_came(self.faults_never_came), *headlines.unbound(never_bound)]
+        rest = [
+            *empty,
+            *headlines.never_came(self.faults_never_came),
+            *headlines.unbound(never_bound),
+            *headlines.beyond_budgets(ledgers.of(history).budgets.values()),
+        ]
         return {
             "scenario": self.scenario.name,
             "runtime": runtime,
@@ -131,6 +136,7 @@ class Judged:
             "waiting": waiting.summary(waits),
             "workloads": groups.workloads(history, waits),
             "schedulers": groups.schedulers(history),
+            "budgets": {name: budget.data() for name, budget in ledgers.of(history).budgets.items()},
             "unbound": never_bound,
             "empty": empty,
             "costs": costs.summary(history),
