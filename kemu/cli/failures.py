@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import errno
 import json
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -19,7 +20,9 @@ from kemu.errors import KemuError, Problem, ScenarioError, SimulationError, Usag
 from kemu.runtime import user_code
 
 MOST_MISTAKES = 100
-"""How many are shown at once."""
+"""How many lines of them are shown at once."""
+MOST_ALIKE, MOST_PLACES = 4, 10
+"""How many lines mistakes of one sort take, and how many places the last of these lines names."""
 
 EXTRAS = {"ray": "ray", "grpc_health": "ray", "grpc_reflection": "ray", "opentelemetry": "otlp"}
 """Packages that only an extra of kemu installs, and which."""
@@ -95,11 +98,29 @@ def of(error: BaseException, options: argparse.Namespace) -> Failure | None:
 
 
 def _of_mistakes(problems: Sequence[Problem]) -> Failure:
-    count = len(problems)
-    lines = [str(problem) for problem in problems[:MOST_MISTAKES]]
-    rest = f", of which the first {MOST_MISTAKES} are above" if count > MOST_MISTAKES else ""
+    count, lines = len(problems), _told_once(problems)
+    rest = f", of which the first {MOST_MISTAKES} lines are above" if len(lines) > MOST_MISTAKES else ""
     total = f"{count} mistake{'s' if count != 1 else ''}"
-    return Failure("input", total, exits.INPUT, problems, text="\n".join([*lines, f"{total}{rest}"]))
+    return Failure("input", total, exits.INPUT, problems, text="\n".join([*lines[:MOST_MISTAKES], f"{total}{rest}"]))
+
+
+def _told_once(problems: Sequence[Problem]) -> list[str]:
+    """A line each; of many that say the same in items of the same list, the first ones, and where the others are."""
+    alike: dict[tuple[str, str, str], list[Problem]] = {}
+    for problem in problems:
+        alike.setdefault((problem.file, re.sub(r"\[\d+\]", "[]", problem.path), problem.message), []).append(problem)
+    lines = []
+    for problem in problems:
+        general = re.sub(r"\[\d+\]", "[]", problem.path)
+        same = alike[problem.file, general, problem.message]
+        if len(same) <= MOST_ALIKE or problem in same[: MOST_ALIKE - 1]:
+            lines.append(str(problem))
+        elif problem is same[MOST_ALIKE - 1]:
+            others = [str(one.line) for one in same[MOST_ALIKE - 1 :]]
+            places = ", ".join(others[:MOST_PLACES]) + (", …" if len(others) > MOST_PLACES else "")
+            more = f"{problem.file}:{problem.line}:{problem.column}: {general}: the same {len(others)} more times"
+            lines.append(f"{more}: lines {places}")
+    return lines
 
 
 def _is_of_the_disk(error: OSError, options: argparse.Namespace) -> bool:

@@ -127,3 +127,22 @@ def test_a_reader_that_stops_early_changes_neither_exit_code_nor_output(
     assert process.returncode == code
     assert "Traceback" not in err
     assert "BrokenPipe" not in err
+
+
+def test_many_mistakes_of_one_sort_take_few_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = tmp_path / "wrong.yaml"
+    nodes = "".join(f"  - {{name: n{number}, labls: {{}}}}\n" for number in range(17))
+    scenario.write_text(f"apiVersion: kemu.dev/v1\nkind: Scenario\nspec:\n  nodes:\n{nodes}")
+    code, _, err = output(capsys, "run", str(scenario))
+    text = "is not a key that may stand here (did you mean labels?)"
+    places = ", ".join(str(line) for line in range(8, 18))
+    assert (code, err.splitlines()) == (
+        2,
+        [
+            *(f"{scenario}:{line}:16: spec.nodes[{line - 5}].labls: {text}" for line in (5, 6, 7)),
+            f"{scenario}:8:16: spec.nodes[].labls: the same 14 more times: lines {places}, …",
+            "17 mistakes",
+        ],
+    )
+    _, out, _ = output(capsys, "run", str(scenario), "--json")
+    assert len(json.loads(out)["problems"]) == 17

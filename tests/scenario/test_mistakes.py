@@ -258,7 +258,6 @@ def test_a_mistake_in_a_static_pod_has_its_path(manifest: str, path: str, what: 
     ("spec", "path", "name"),
     [
         ("controllers: [pod-gc, deployment]", "spec.controllers[1]", "deployment"),
-        ("manifests: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: x}}]", "spec.manifests[0].kind", "Deployment"),
     ],
 )  # fmt: skip
 def test_what_is_not_built_yet_is_refused_by_name(spec: str, path: str, name: str) -> None:
@@ -370,7 +369,7 @@ def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> Non
         (15, "spec.events[0].patch.merge.spec.template.spec.volumes[0].persistentVolumeClaim"),
     ]
     others = [(one.path, one.suggestion) for one in found if (one.line, one.path) not in unbuilt]
-    assert ("spec.manifests[2].kind", "kemu has no deployment controller") in others
+    assert ("spec.manifests[2].kind", "write a ReplicaSet with the same replicas, selector and template") in others
     assert any(path == "spec.manifests[0].spec.nodeSelector" for path, _ in others)
 
 

@@ -17,6 +17,7 @@ from kemu.objects import resources
 from kemu.objects.conversion import descriptors
 from kemu.objects.fields import apps_v1, core_v1, meta_v1, other_groups
 from kemu.objects.fields.sorts import Parts, Sort
+from kemu.objects.fields.unsimulated import UNSIMULATED
 
 ACCEPTED = (
     "Pod", "Node", "Namespace", "PriorityClass", "RuntimeClass", "PodDisruptionBudget", "ReplicaSet", "StatefulSet",
@@ -24,12 +25,7 @@ ACCEPTED = (
 )  # fmt: skip
 """Kinds that scenarios may hold: they mean something without a controller, or have theirs."""
 
-REFUSED_KINDS: Mapping[str, str] = {
-    "Deployment": "kemu has no deployment controller",
-    "Job": "kemu has no job controller",
-    "ReplicationController": "kemu has no replication controller",
-    "ResourceQuota": "kemu has no quota controller and no quota admission",
-}
+REFUSED_KINDS: Mapping[str, str] = {kind: one.why for kind, one in UNSIMULATED.items() if kind in resources.BY_KIND}
 """Kinds that the API server stores but on which nobody acts, and why; scenarios that hold them are refused."""
 
 SORTS: Mapping[str, Sort] = {**meta_v1.SORTS, **core_v1.SORTS, **apps_v1.SORTS, **other_groups.SORTS}

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from kemu import errors
 from kemu.objects import quantities
 from kemu.scenario.format import values
-from kemu.scenario.format.documents import Document, Path, nearest
+from kemu.scenario.format.documents import Document, Path, nearest, nearest_word
 
 
 class _Invalid:
@@ -28,6 +28,10 @@ class _Invalid:
 
 INVALID: Any = _Invalid()
 """Stands for a value whose mistake has been reported."""
+
+
+THERE_ARE = "there are: "
+"""So begins a suggestion that lists everything."""
 
 
 class Report:
@@ -464,7 +468,7 @@ class Record:
             elif (checked := entry.shape.check(item, (*path, key), report)) is not INVALID:
                 result[key] = checked
         for key, entry in allowed.items():
-            if entry.required and key not in value:
+            if entry.required and key not in value and nearest_word(key, strange) == "":
                 report.add(path, f"{key} is missing")
         return result
 
@@ -486,7 +490,7 @@ class Record:
             text = f"cannot stand beside {chosen[0]}" if chosen else f"stands without its {self.noun}"
             report.add((*path, key), text, f"it belongs to {_one_of(tuple(owners))}", key=True)
             return
-        hint = nearest(key, allowed) or f"there are: {', '.join(allowed)}"
+        hint = nearest(key, allowed) or f"{THERE_ARE}{', '.join(allowed)}"
         report.add((*path, key), "is not a key that may stand here", hint, key=True)
 
     def schema(self) -> dict[str, Any]:

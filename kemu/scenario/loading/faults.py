@@ -163,7 +163,7 @@ class FaultReader:
         return tuple(patterns)
 
     def _match(self, form: Form, pattern: str, path: Path) -> None:
-        if any(fnmatch.fnmatchcase(actor, pattern) for actor in self.actors):
+        if any(fnmatch.fnmatchcase(actor, pattern) for actor in self.actors) or self.names.may_have_actor(pattern):
             return
         shown = self.actors[:200]
         if form is Form.NODES:

@@ -26,7 +26,18 @@ from kemu.scenario import expectations, scenarios
 from kemu.scenario.format import documents, kubelet_keys, matrix_keys, schema, timing_keys, values
 from kemu.scenario.format.documents import Document, Path
 from kemu.scenario.format.shapes import INVALID, Report
-from kemu.scenario.loading import clusters, controllers, faults, holds, manifests, matrices, references, timelines
+from kemu.scenario.loading import (
+    clusters,
+    controllers,
+    faults,
+    holds,
+    manifests,
+    matrices,
+    mistakes,
+    references,
+    strangers,
+    timelines,
+)
 
 Variant = matrices.Variant
 """Path below spec → value."""
@@ -48,10 +59,7 @@ def load(
     """
     file = FilePath(path)
     found = documents.read(file)
-    if len(found) != 1:
-        what = "holds no document" if not found else f"holds {len(found)} documents; a scenario is one"
-        raise errors.ScenarioError([errors.Problem(str(file), 1, 1, "", what)])
-    return _load(found[0], file, None if data_dir is None else FilePath(data_dir), overrides or {})
+    return _load(_only(found, str(file)), file, None if data_dir is None else FilePath(data_dir), overrides or {})
 
 
 def loads(
@@ -67,10 +75,18 @@ def loads(
     ``any_pod``: it may speak of pods that nothing in it creates, as those that a program will.
     """
     found = documents.parse(text, name)
-    if len(found) != 1:
-        raise errors.ScenarioError([errors.Problem(name, 1, 1, "", f"holds {len(found)} documents; a scenario is one")])
     folder = None if data_dir is None else FilePath(data_dir)
-    return _load(found[0], FilePath(name), folder, overrides or {}, any_pod=any_pod)
+    return _load(_only(found, name), FilePath(name), folder, overrides or {}, any_pod=any_pod)
+
+
+def _only(found: Sequence[Document], name: str) -> Document:
+    """The one document of a scenario. Raises ScenarioError for anything else, and says what it is."""
+    complaint = strangers.complaint(found)
+    if not found:
+        complaint = errors.Problem(name, 1, 1, "", "holds no document")
+    if complaint is not None:
+        raise errors.ScenarioError([complaint])
+    return found[0]
 
 
 def of_data(data: Any, name: str = "scenario.yaml", data_dir: str | FilePath | None = None) -> scenarios.Scenario:
@@ -118,7 +134,7 @@ def _load(
                 made.append((combination.variant, variant))
         _check_conditions(scenario, made or [({}, scenario)], pinned, loading.report)
     if problems or scenario is None:
-        raise errors.ScenarioError(_in_order(problems, document.file))
+        raise errors.ScenarioError(mistakes.in_order(problems, document.file))
     scenario.variants.extend(made)
     return _without_lost_comparisons(scenario) if pinned else scenario
 
@@ -228,12 +244,6 @@ def _names_module(value: Any) -> bool:
     return isinstance(value, str) and user_code.NAME.fullmatch(value) is not None
 
 
-def _in_order(problems: Iterable[errors.Problem], file: str) -> list[errors.Problem]:
-    """Every problem once, the scenario's own before those of other files, by their places."""
-    unique = dict.fromkeys(problems)
-    return sorted(unique, key=lambda problem: (problem.file != file, problem.file, problem.line, problem.column))
-
-
 def _check_conditions(
     scenario: scenarios.Scenario,
     made: Sequence[tuple[Variant, scenarios.Scenario]],
@@ -334,6 +344,7 @@ class _Loading:
             raw_workloads=_names(raw.get("workloads")),
             stated=[*self._stated, *_created(raw.get("events"))],
             any_pod=self.any_pod,
+            excuses=mistakes.Excuses(report.problems, self.document.file, raw),
         )
         zones = _zones(nodes, timeline.events)
         chaos = faults.FaultReader(report, last_ns, names, zones).read_all(
@@ -391,7 +402,8 @@ class _Loading:
         self, spec: Mapping[str, Any], raw: Mapping[str, Any], timeline: timelines.Timeline
     ) -> list[scenarios.Node]:
         nodes: list[scenarios.Node] = []
-        if raw.get("nodes") is None and not timeline.traces:
+        strange = [key for key in raw if key not in spec]
+        if raw.get("nodes") is None and not timeline.traces and not documents.nearest_word("nodes", strange):
             self.report.add(("spec",), "nodes is missing")
         for index, item in enumerate(spec.get("nodes", [])):
             if item is not INVALID:
@@ -520,7 +532,7 @@ class _Loading:
                     continue
                 found = self._read(item["file"], (*path, "file"))
                 sources = [(each.data, (), Report(each, self.report.problems)) for each in found]
-            for data, where, report in sources:
+            for data, where, report in _without_lists(sources):
                 resolved.append(data)
                 stated = manifests.stated_name(data)
                 if stated is not None:
@@ -631,6 +643,16 @@ class _Loading:
             self.report.add(path, complaint)
         references.check_expectation(found, path, names, duration_ns, self.report)
         return found
+
+
+def _without_lists(sources: Iterable[tuple[Any, Path, Report]]) -> Iterator[tuple[Any, Path, Report]]:
+    """Objects; in place of a List its items."""
+    for data, path, report in sources:
+        items = data.get("items") if isinstance(data, dict) and data.get("kind") == "List" else None
+        if isinstance(items, list):
+            yield from ((item, (*path, "items", index), report) for index, item in enumerate(items))
+        else:
+            yield data, path, report
 
 
 def _manifest(message: Message, path: Path, report: Report) -> scenarios.Manifest:

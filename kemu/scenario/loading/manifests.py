@@ -19,10 +19,11 @@ from kemu.kubelet.images import stores
 from kemu.kubelet.usage import curves, usages
 from kemu.objects import defaults, resources
 from kemu.objects.conversion import convert
-from kemu.objects.fields import refusals, tables
+from kemu.objects.fields import refusals
+from kemu.objects.fields.unsimulated import UNSIMULATED
 from kemu.objects.validation import kinds
 from kemu.scenario.format.documents import Path, follow, nearest
-from kemu.scenario.format.shapes import Report, unbuilt_text
+from kemu.scenario.format.shapes import Report
 
 DEFAULT_IMAGE = stores.EVERYWHERE
 """Of containers that name none. No kubelet ever has to pull it."""
@@ -74,8 +75,14 @@ def read(data: Any, path: Path, report: Report) -> Message | None:
         report.add(path, "must be a Kubernetes object")
         return None
     kind = data.get("kind")
-    if isinstance(kind, str) and kind in tables.REFUSED_KINDS:
-        report.add((*path, "kind"), unbuilt_text(kind), tables.REFUSED_KINDS[kind])
+    if isinstance(kind, str) and kind in UNSIMULATED:
+        one = UNSIMULATED[kind]
+        report.add((*path, "kind"), f"{kind} is not simulated: {one.why}", one.instead)
+        return None
+    api_version = data.get("apiVersion")
+    if isinstance(kind, str) and isinstance(api_version, str) and _is_custom(api_version):
+        text = f"{kind} ({api_version}) is a custom resource; kemu's API server has none"
+        report.add((*path, "kind"), text, "write the pods that its controller would make, or a workload")
         return None
     try:
         message = convert.from_manifest(data)
@@ -84,6 +91,12 @@ def read(data: Any, path: Path, report: Report) -> Message | None:
         return None
     complete(message, data, path, report)
     return message
+
+
+def _is_custom(api_version: str) -> bool:
+    """Kubernetes' own groups end with k8s.io, or have no dot."""
+    group, slash, _ = api_version.partition("/")
+    return slash != "" and "." in group and not group.endswith(".k8s.io")
 
 
 def read_pod(data: Any, path: Path, report: Report) -> core_v1_pb2.Pod | None:

@@ -15,10 +15,11 @@ from kemu.objects import defaults, resources, selectors
 from kemu.objects.conversion import convert
 from kemu.scenario import expectations, scenarios
 from kemu.scenario.format.documents import Path, nearest
-from kemu.scenario.format.shapes import Report
+from kemu.scenario.format.shapes import THERE_ARE, Report
 from kemu.scenario.format.values import duration_text
 from kemu.scenario.loading import clusters
 from kemu.scenario.loading.manifests import Declared
+from kemu.scenario.loading.mistakes import Excuses
 
 RESCHEDULER = "rescheduler"
 """The controller that runs when a scheduler leaves preemption to it."""
@@ -44,6 +45,7 @@ class Names:
         raw_workloads: Iterable[str],
         stated: Iterable[tuple[str, str, str]],
         any_pod: bool = False,
+        excuses: Excuses | None = None,
     ) -> None:
         self.workloads = {workload.name: workload for workload in workloads}
         self.workload_names = [*raw_workloads]
@@ -90,16 +92,50 @@ class Names:
             running += [] if RESCHEDULER in running else [RESCHEDULER]
         self.actors += (f"controller/{name}" for name in running)
         self._any_pod = any_pod
+        self.excuses = excuses or Excuses((), "", {})
+        """Names that a mistake elsewhere explains are not complained of."""
         self._known_pods = set(self.pods)
         self._known_nodes = set(self.nodes)
 
     def has_node(self, name: str) -> bool:
-        return name in self._known_nodes
+        """Whether there is such a node, or would be without a mistake elsewhere; so the others, too."""
+        return name in self._known_nodes or self.excuses.cover(name, ("nodes", "events", "manifests"), self.nodes)
+
+    def has_scheduler(self, name: str) -> bool:
+        known = self.scheduler_names
+        return name in known or self.excuses.cover(name, ("schedulers",), known)
+
+    def has_namespace(self, name: str) -> bool:
+        return name in self.namespaces or self.excuses.cover(name, ("manifests", "events"), self.namespaces)
+
+    def has_priority_class(self, name: str) -> bool:
+        known = self.priority_classes
+        return name in known or self.excuses.cover(name, ("priorityClasses", "manifests"), known)
+
+    def has_runtime_class(self, name: str) -> bool:
+        return name in self.runtime_classes or self.excuses.cover(name, ("manifests",), ("",))
+
+    def has_workload(self, name: str) -> bool:
+        return name in self.workload_names or self.excuses.cover(name, ("workloads",), self.workload_names)
+
+    def has_fault(self, name: str) -> bool:
+        return name in self.faults or self.excuses.cover(name, ("chaos",), ("",))
+
+    def may_have_actor(self, name: str) -> bool:
+        """Of a name or pattern that no actor has: whether a mistake elsewhere explains it."""
+        role, _, rest = name.partition("/")
+        if role == "kubelet":
+            return self.excuses.cover(rest, ("nodes", "events", "manifests"), self.nodes)
+        known = [actor for actor in self.actors if actor.startswith(f"{role}/")]
+        section = {"scheduler": "schedulers", "extender": "extenders", "controller": "controllers"}.get(role, "")
+        return self.excuses.cover(rest.partition("/")[0], (section,), known)
 
     def has_pod(self, full_name: str) -> bool:
         if self._any_pod or full_name in self._known_pods:
             return True
         namespace, _, name = full_name.partition("/")
+        if self.excuses.cover(name, ("manifests", "events", "workloads"), self.pods or self.workload_names):
+            return True
         found = re.fullmatch(r"(.+)-(0|[1-9][0-9]*)", name)
         if found is None:
             return False
@@ -160,7 +196,7 @@ def check_objects(declared: Sequence[Declared], names: Names, node_names: Iterab
             if again and (what == "manifest" or resource.kind == "Node"):
                 each.complain("metadata.name", f"a second {resource.kind} is called {metadata.name}")
             seen.add(key)
-        if resource.namespaced and metadata.namespace not in names.namespaces:
+        if resource.namespaced and not names.has_namespace(metadata.namespace):
             each.complain(
                 "metadata.namespace",
                 f"there is no namespace {metadata.namespace}",
@@ -176,11 +212,11 @@ def _action(each: Declared) -> str:
 
 def _check_pod(each: Declared, pod: core_v1_pb2.Pod, names: Names) -> None:
     name = pod.spec.priorityClassName
-    if name and name not in names.priority_classes:
+    if name and not names.has_priority_class(name):
         hint = nearest(name, names.priority_classes)
         each.complain("spec.priorityClassName", f"no PriorityClass with name {name} was found", hint)
     runtime_class = pod.spec.runtimeClassName
-    if runtime_class and runtime_class not in names.runtime_classes:
+    if runtime_class and not names.has_runtime_class(runtime_class):
         hint = nearest(runtime_class, names.runtime_classes) or "create it in manifests"
         each.complain("spec.runtimeClassName", f"there is no RuntimeClass {runtime_class}", hint)
     elif pod.spec.overhead and not runtime_class:
@@ -189,8 +225,8 @@ def _check_pod(each: Declared, pod: core_v1_pb2.Pod, names: Names) -> None:
         node = pod.spec.nodeName
         each.complain("spec.nodeName", f"there is no node {node}", nearest(node, names.nodes[:1000]))
     scheduler = pod.spec.schedulerName or defaults.DEFAULT_SCHEDULER
-    if not pod.spec.nodeName and scheduler not in names.scheduler_names:
-        hint = nearest(scheduler, names.scheduler_names) or f"there are: {', '.join(names.scheduler_names)}"
+    if not pod.spec.nodeName and not names.has_scheduler(scheduler):
+        hint = nearest(scheduler, names.scheduler_names) or f"{THERE_ARE}{', '.join(names.scheduler_names)}"
         each.complain("spec.schedulerName", f"no scheduler serves {scheduler}", hint)
 
 
@@ -251,7 +287,7 @@ def check_expectation(
     elif isinstance(subject, expectations.CounterIs):
         _check_bounds(subject.bounds, path, report)
         if subject.counter not in expectations.COUNTERS:
-            hint = nearest(subject.counter, expectations.COUNTERS) or f"there are: {', '.join(expectations.COUNTERS)}"
+            hint = nearest(subject.counter, expectations.COUNTERS) or f"{THERE_ARE}{', '.join(expectations.COUNTERS)}"
             report.add((*path, "counter"), f"there is no counter {subject.counter}", hint)
     elif isinstance(subject, expectations.CheckIs):
         check_id(subject.check, (*path, "check"), report)
@@ -273,7 +309,7 @@ def check_expectation(
         if subject.field and not subject.states_value and subject.bounds == expectations.Bounds() and subject.exists:
             report.add(path, "needs equals, atLeast, atMost or exists")
     elif isinstance(subject, expectations.FaultIs):
-        if subject.fault not in names.faults:
+        if not names.has_fault(subject.fault):
             hint = nearest(subject.fault, names.faults) or "give the fault an id"
             report.add((*path, "fault"), f"there is no fault {subject.fault}", hint)
     else:
@@ -285,7 +321,7 @@ def check_expectation(
 def _check_metric(metric: str, priority: int | None, path: Path, report: Report) -> None:
     known = (*expectations.METRICS, *expectations.COUNTERS)
     if metric not in known and not metric.startswith(costs.REFUSED):
-        hint = nearest(metric, known) or f"there are: {', '.join(known)}, {costs.REFUSED}<reason>"
+        hint = nearest(metric, known) or f"{THERE_ARE}{', '.join(known)}, {costs.REFUSED}<reason>"
         report.add((*path, "metric"), f"there is no metric {metric}", hint)
     elif priority is not None and metric.partition(".")[0] not in expectations.BY_PRIORITY:
         report.add((*path, "priority"), f"{metric} is not told by priority")
@@ -298,7 +334,7 @@ def _check_kind(kind: str | None, path: Path, report: Report) -> None:
 
 def check_id(check: str, path: Path, report: Report) -> None:
     if check not in registry.IDS:
-        hint = nearest(check, registry.IDS) or f"there are: {', '.join(registry.IDS)}"
+        hint = nearest(check, registry.IDS) or f"{THERE_ARE}{', '.join(registry.IDS)}"
         report.add(path, f"there is no check {check}", hint)
 
 
@@ -308,7 +344,7 @@ def _check_pod_name(full: str, path: Path, names: Names, report: Report) -> None
 
 
 def _check_selection(selection: expectations.Selection, path: Path, names: Names, report: Report) -> None:
-    if selection.workload is not None and selection.workload not in names.workload_names:
+    if selection.workload is not None and not names.has_workload(selection.workload):
         hint = nearest(selection.workload, names.workload_names)
         report.add((*path, "workload"), f"there is no workload {selection.workload}", hint)
     if selection.selector is not None:
@@ -356,7 +392,7 @@ def _check_statement(
     elif statement.by is not None:
         schedulers = [actor.removeprefix("scheduler/") for actor in names.actors if actor.startswith("scheduler/")]
         known = [*(name.rpartition("/")[0] for name in schedulers), *schedulers]
-        if statement.by not in known:
+        if statement.by not in known and not names.has_scheduler(statement.by.partition("/")[0]):
             report.add((*inner, "by"), f"there is no scheduler {statement.by}", nearest(statement.by, known))
     if statement.what == "waited" and statement.at_least_ns is None and statement.at_most_ns is None:
         report.add(inner, "needs atMost or atLeast")

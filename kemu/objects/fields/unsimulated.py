@@ -1,0 +1,90 @@
+"""Kinds of Kubernetes that kemu does not simulate: why, and what a scenario may say instead.
+
+Those that the API server stores are refused in scenarios all the same: nobody would act on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Unsimulated:
+    why: str
+    instead: str
+
+
+LEAVE_OUT = "leave it out"
+_NO_CONTAINERS = "no process runs in a container"
+_NO_NETWORK = "there is no network between pods"
+_NO_USERS = "every request is allowed"
+_NO_VOLUMES = "there are no volumes"
+_NO_PODS_FROM = "write the pods themselves, or a workload"
+
+UNSIMULATED: Mapping[str, Unsimulated] = {
+    "Deployment": Unsimulated(
+        "kemu has no deployment controller", "write a ReplicaSet with the same replicas, selector and template"
+    ),
+    "Job": Unsimulated(
+        "kemu has no job controller", "write a workload: arrivals: {count: 10}, life: {runSeconds: 60}"
+    ),
+    "CronJob": Unsimulated("kemu has no job controller", "write a workload: arrivals: {every: 10m}"),
+    "ReplicationController": Unsimulated("kemu has no replication controller", "write a ReplicaSet"),
+    "ResourceQuota": Unsimulated("kemu has no quota controller and no quota admission", LEAVE_OUT),
+    "LimitRange": Unsimulated("kemu has no LimitRanger", "write requests and limits into the pods"),
+    "HorizontalPodAutoscaler": Unsimulated(
+        "kemu has no autoscaler", "change spec.replicas by events: {at: 1m, patch: {kind: ReplicaSet, …}}"
+    ),
+    "VerticalPodAutoscaler": Unsimulated("kemu has no autoscaler", "write the requests into the pods"),
+    "CustomResourceDefinition": Unsimulated(
+        "kemu's API server has no custom resources, and their controllers do not run", _NO_PODS_FROM
+    ),
+    "APIService": Unsimulated("kemu's API server is never extended", LEAVE_OUT),
+    "MutatingWebhookConfiguration": Unsimulated("kemu calls no webhooks", "write what they would change"),
+    "ValidatingWebhookConfiguration": Unsimulated("kemu calls no webhooks", LEAVE_OUT),
+    "MutatingAdmissionPolicy": Unsimulated("kemu has no such admission", "write what it would change"),
+    "MutatingAdmissionPolicyBinding": Unsimulated("kemu has no such admission", LEAVE_OUT),
+    "ValidatingAdmissionPolicy": Unsimulated("kemu has no such admission", LEAVE_OUT),
+    "ValidatingAdmissionPolicyBinding": Unsimulated("kemu has no such admission", LEAVE_OUT),
+    "ConfigMap": Unsimulated(_NO_CONTAINERS, LEAVE_OUT),
+    "Secret": Unsimulated(_NO_CONTAINERS, LEAVE_OUT),
+    "ServiceAccount": Unsimulated(_NO_USERS, LEAVE_OUT),
+    "Role": Unsimulated(_NO_USERS, LEAVE_OUT),
+    "RoleBinding": Unsimulated(_NO_USERS, LEAVE_OUT),
+    "ClusterRole": Unsimulated(_NO_USERS, LEAVE_OUT),
+    "ClusterRoleBinding": Unsimulated(_NO_USERS, LEAVE_OUT),
+    "CertificateSigningRequest": Unsimulated(_NO_USERS, LEAVE_OUT),
+    "Endpoints": Unsimulated(_NO_NETWORK, LEAVE_OUT),
+    "EndpointSlice": Unsimulated(_NO_NETWORK, LEAVE_OUT),
+    "Ingress": Unsimulated(_NO_NETWORK, LEAVE_OUT),
+    "IngressClass": Unsimulated(_NO_NETWORK, LEAVE_OUT),
+    "NetworkPolicy": Unsimulated(_NO_NETWORK, LEAVE_OUT),
+    "IPAddress": Unsimulated(_NO_NETWORK, LEAVE_OUT),
+    "ServiceCIDR": Unsimulated(_NO_NETWORK, LEAVE_OUT),
+    "PersistentVolume": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
+    "PersistentVolumeClaim": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
+    "StorageClass": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
+    "VolumeAttachment": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
+    "VolumeAttributesClass": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
+    "CSIDriver": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
+    "CSINode": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
+    "CSIStorageCapacity": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
+    "ResourceClaim": Unsimulated(
+        "devices are not allocated", "count them as an extended resource: allocatable: {example.com/gpu: 4}"
+    ),
+    "ResourceClaimTemplate": Unsimulated(
+        "devices are not allocated", "count them as an extended resource: allocatable: {example.com/gpu: 4}"
+    ),
+    "ResourceSlice": Unsimulated(
+        "devices are not allocated", "count them as an extended resource: allocatable: {example.com/gpu: 4}"
+    ),
+    "DeviceClass": Unsimulated("devices are not allocated", LEAVE_OUT),
+    "Workload": Unsimulated("pods are scheduled one by one, not in gangs", LEAVE_OUT),
+    "PodGroup": Unsimulated("pods are scheduled one by one, not in gangs", LEAVE_OUT),
+    "PodTemplate": Unsimulated("nobody makes pods of it", _NO_PODS_FROM),
+    "ControllerRevision": Unsimulated("controllers keep no history", LEAVE_OUT),
+    "FlowSchema": Unsimulated("flows of requests are fixed", LEAVE_OUT),
+    "PriorityLevelConfiguration": Unsimulated("flows of requests are fixed", LEAVE_OUT),
+}  # fmt: skip
+"""By kind, those that the API server stores too."""
