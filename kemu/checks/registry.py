@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
@@ -82,4 +81,5 @@ def judge(
 
 
 def _result(check: Check, history: History, within: limits.Limits) -> Result:
-    return dataclasses.replace(check.result(history), detector=check.detector, asked=check.is_asked(within))
+    found = check.result(history)
+    return Result(found.id, found.holds, found.detail, check.detector, check.is_asked(within))

@@ -147,8 +147,10 @@ def execute(
     judge = judging.Judge(scenario)
     log = Log(judge, keep_log, watcher)
     recorder = plays.Recorder(log.take, scenario, history=judge.history)
+    # All that the recorder could do here is to watch for ``until``.
+    sink = log.take if scenario.until is None else recorder
     steering = Steering(chooser, scenario.holds) if chooser is not None or scenario.holds else None
-    runtime = SimRuntime(scenario.seed, recorder, scenario.timing, steering)
+    runtime = SimRuntime(scenario.seed, sink, scenario.timing, steering)
     error = None
     try:
         end = plays.run(runtime, _drive(runtime, scenario, recorder))

@@ -101,7 +101,10 @@ class Store:
         """Revisions, not journaled yet, and who waits for that."""
         self._unanswered: collections.deque[tuple[int, asyncio.Future[None]]] = collections.deque()
         """Requests whose response is based on a revision that is not durable yet, by revision."""
-        self._work = asyncio.Event()
+        self._has_work = False
+        """Something is to be journaled, or to be published."""
+        self._idle: asyncio.Future[None] | None = None
+        """Waits for work."""
         env.serve(rpc_pb2_grpc.add_KVServicer_to_server, _KV(self))
         env.serve(_add_watch_to_server, _Watch(self))
         env.serve(rpc_pb2_grpc.add_MaintenanceServicer_to_server, _Maintenance(self))
@@ -111,13 +114,22 @@ class Store:
         self.env.ready()
         try:
             while True:
-                await self._work.wait()
-                self._work.clear()
+                if not self._has_work:
+                    self._idle = asyncio.get_running_loop().create_future()
+                    await self._idle
+                    self._idle = None
+                self._has_work = False
                 await self._flush()
         finally:
             # An orderly end; a store that crashed logs nothing.
             if self._logged == self.space.revision and self.corrupt is None:
                 self._log_state()
+
+    def _work(self) -> None:
+        """There is something to flush."""
+        self._has_work = True
+        if self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
 
     async def _notify_progress(self) -> None:
         while True:
@@ -171,14 +183,14 @@ class Store:
         revision = self.space.revision
         if self.hub.published == revision and not self._compactions:
             return
-        self._work.set()
+        self._work()
         durable = asyncio.get_running_loop().create_future()
         self._unanswered.append((revision, durable))
         await durable
 
     async def _not_settled(self) -> None:
         """Without ``journal-before-acknowledgement``."""
-        self._work.set()
+        self._work()
 
     async def _flush(self) -> None:
         """Journal everything done since the last time (``always``: one transaction), then tell clients and watchers.
@@ -189,7 +201,7 @@ class Store:
         first, last = hub.published + 1, space.revision
         if self._each_alone and last > first:
             last = first
-            self._work.set()
+            self._work()
         records: list[journal.Record] = []
         events: list[dict[str, Any]] = []
         for revision in range(first, last + 1):
@@ -289,7 +301,7 @@ class Store:
             if self._journal.has_room():
                 self.no_space = False
                 self.env.log("store.alarm", {"alarm": "NOSPACE", "raised": False})
-                self._work.set()
+                self._work()
 
     async def compact(self, request: Any) -> Any:
         """Of the KV service. What is not durable yet must not be compacted."""
@@ -299,7 +311,7 @@ class Store:
         if request.revision > 0:
             journaled = asyncio.get_running_loop().create_future()
             self._compactions.append((request.revision, journaled))
-            self._work.set()
+            self._work()
             await journaled
         return response
 
@@ -313,7 +325,7 @@ class Store:
             if target > space.compact_revision:
                 space.compact(target)
                 self._compactions.append((target, None))
-                self._work.set()
+                self._work()
 
     def _write_snapshot_if_worthwhile(self) -> None:
         """A snapshot is worthwhile if it frees as many bytes as it takes."""

@@ -74,11 +74,8 @@ class Chain:
 
 def _by_plural(plugins: Sequence[Plugin], verb: str) -> dict[str, tuple[Plugin, ...]]:
     """For each kind, the plugins that override ``verb`` for it."""
+    acting = [plugin for plugin in plugins if getattr(type(plugin), verb) is not getattr(Plugin, verb)]
     return {
-        plural: tuple(
-            plugin
-            for plugin in plugins
-            if plugin.concerns(resource) and getattr(type(plugin), verb) is not getattr(Plugin, verb)
-        )
+        plural: tuple([plugin for plugin in acting if plugin.concerns(resource)])
         for plural, resource in resources.BY_PLURAL.items()
     }

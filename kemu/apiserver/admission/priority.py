@@ -57,7 +57,7 @@ class Priority(Plugin):
         self._classes = Derived(cache, "priorityclasses", _read_classes)
 
     def concerns(self, resource: Resource) -> bool:
-        return resource in (PODS, PRIORITY_CLASSES)
+        return resource is PODS or resource is PRIORITY_CLASSES
 
     async def create(self, resource: Resource, obj: Any) -> None:
         if resource is PRIORITY_CLASSES:

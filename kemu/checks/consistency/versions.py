@@ -68,7 +68,8 @@ class Versions:
 
     def epoch(self, recoveries: int) -> int:
         """The epoch after so many recoveries of the store."""
-        return sum(rollback.recovery < recoveries for rollback in self.history.rollbacks)
+        rollbacks = self.history.rollbacks
+        return sum(rollback.recovery < recoveries for rollback in rollbacks) if rollbacks else 0
 
     def top(self, epoch: int) -> int:
         """The last revision of an epoch."""

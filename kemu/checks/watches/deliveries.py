@@ -13,7 +13,7 @@ from __future__ import annotations
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kemu.checks.history import History, parsed
 from kemu.checks.history.facts import Change
@@ -25,8 +25,7 @@ _Selection = tuple[str, str, str, str]
 """Resource, namespace, label selector, field selector."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """One change, with the checksums that several selections need."""
 
     revision: int

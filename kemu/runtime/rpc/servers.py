@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NoReturn
 
 import grpc
@@ -48,8 +49,14 @@ class _Method:
             self.behavior = handler.stream_stream if self.streams_out else handler.stream_unary
         else:
             self.behavior = handler.unary_stream if self.streams_out else handler.unary_unary
-        self.generates = inspect.isasyncgenfunction(self.behavior)
-        self.is_async = self.generates or inspect.iscoroutinefunction(self.behavior)
+        self.generates, self.is_async = _style(getattr(self.behavior, "__func__", self.behavior))
+
+
+@lru_cache(1024)
+def _style(behavior: Callable[..., Any]) -> tuple[bool, bool]:
+    """Whether a handler is an asynchronous generator, and whether it is asynchronous at all."""
+    generates = inspect.isasyncgenfunction(behavior)
+    return generates, generates or inspect.iscoroutinefunction(behavior)
 
 
 class Server:
