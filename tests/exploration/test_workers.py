@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 import time
@@ -12,6 +13,7 @@ import pytest
 
 from kemu.errors import KemuError
 from kemu.exploration.plans import ChooserSpec, Plan
+from kemu.exploration.results import RunRecord
 from kemu.exploration.runs import Task
 from kemu.exploration.sources import Source
 from kemu.exploration.workers import Inline, Workers
@@ -32,6 +34,31 @@ def digests(executor: Any, of: list[Task]) -> list[tuple[int, str, str]]:
 @pytest.fixture(scope="module")
 def expected() -> list[tuple[int, str, str]]:
     return digests(Inline(), tasks(24))
+
+
+OTHERS = ("chaos/apiserver-crash-steps", "seeds/hard-eviction-threshold", "races/recreated-pod")
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+
+@pytest.mark.parametrize(
+    "plan", [Plan(seed=7), Plan(seed=7, chooser=ChooserSpec("kemu.bench.explorations:Uniform", {"seed": 5}))]
+)
+def test_a_record_is_the_same_whatever_its_worker_has_run_before(plan: Plan) -> None:
+    def the_record(workers: Workers) -> RunRecord:
+        (record,) = workers.run(SOURCE, [Task(0, plan)])
+        return dataclasses.replace(record, seconds=0.0)
+
+    with Workers(1) as workers:
+        alone = the_record(workers)
+        again = the_record(workers)
+    with Workers(1) as workers:
+        for name in OTHERS:
+            _, scenario = next(iter(loader.variants(loader.load(SCENARIOS / f"{name}.yaml"))))
+            assert len(list(workers.run(Source.of(scenario), tasks(2)))) == 2
+        assert len(list(workers.run(SOURCE, tasks(6)))) == 6
+        after_others = the_record(workers)
+    assert alone.orders
+    assert alone == again == after_others
 
 
 def test_a_killed_worker_is_replaced_and_its_runs_are_run_again(expected: list[Any]) -> None:
