@@ -60,8 +60,10 @@ class Judge:
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
         self._fold(time_ns, actor, kind, data)
-        for on_event in self._listeners.get(kind, ()):
-            on_event(time_ns, actor, kind, data)
+        listeners = self._listeners.get(kind)
+        if listeners is not None:
+            for on_event in listeners:
+                on_event(time_ns, actor, kind, data)
 
     def results(self) -> list[Result]:
         """Of all checks, when every event has been fed."""
