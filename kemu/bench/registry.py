@@ -94,6 +94,12 @@ BENCHMARKS = {
             workloads.settings(),
         ),
         Benchmark(
+            "trace",
+            "kemu trace and kemu story on the log of a long run, each from its start to its end",
+            "kemu.bench.run_logs:trace",
+            ({"nodes": 200, "pods": 20_000},),
+        ),
+        Benchmark(
             "explore",
             "runs of a small race as a worker of kemu explore carries them out: runs for each second of CPU time",
             "kemu.bench.explorations:explore",

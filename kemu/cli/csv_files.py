@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
-from kemu.cli import exits
+from kemu.cli import exits, run_folders
 from kemu.errors import KemuError
 
 
@@ -29,12 +29,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.runlog.frames import FILE_NAME
-    from kemu.scenario.playing.replays import folders
-
-    found = folders(options.run)
-    if not (found[0] / FILE_NAME).is_file():
-        raise KemuError(f"{options.run}: not a run folder: it has no {FILE_NAME}")
+    found = run_folders.all_of(options.run)
     # Variants may have had other reasons to refuse a request, or other priorities: columns are those of all of them.
     rows = list(_variants(found)) if options.variants else _pods(found)
     if options.out is None:
@@ -85,14 +80,14 @@ def _pods(found: list[Path]) -> Iterator[dict[str, Any]]:
 
 
 def _verdict(folder: Path) -> dict[str, Any]:
-    from kemu.scenario.playing import runner
+    from kemu.runlog import folders
 
     try:
-        found = json.loads((folder / runner.VERDICT_FILE).read_text())
+        found = json.loads((folder / folders.VERDICT_FILE).read_text())
     except OSError:
-        raise KemuError(f"{folder}: has no {runner.VERDICT_FILE}: the run was interrupted") from None
+        raise KemuError(f"{folder}: has no {folders.VERDICT_FILE}: the run was interrupted") from None
     except ValueError:
-        raise KemuError(f"{folder / runner.VERDICT_FILE}: is damaged") from None
+        raise KemuError(f"{folder / folders.VERDICT_FILE}: is damaged") from None
     return dict(found)
 
 

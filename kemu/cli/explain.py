@@ -75,15 +75,15 @@ def _what(options: argparse.Namespace) -> tuple[Any, Path]:
     from kemu.cli import run
     from kemu.exploration import executions
     from kemu.exploration.explaining import siblings
+    from kemu.runlog import folders
     from kemu.scenario import catalog
     from kemu.scenario.loading import loader
-    from kemu.scenario.playing import runner
 
     folder = Path(options.run)
-    is_run = (folder / runner.SCENARIO_FILE).is_file()
+    is_run = (folder / folders.SCENARIO_FILE).is_file()
     options.store = None
     scenario = loader.load(
-        folder / runner.SCENARIO_FILE if is_run else catalog.find(options.run), options.data, run.overrides(options)
+        folder / folders.SCENARIO_FILE if is_run else catalog.find(options.run), options.data, run.overrides(options)
     )
     if options.out is None:
         options.out = folder if is_run else Path("runs") / run.folder_name(scenario.name, "sim", scenario.seed)

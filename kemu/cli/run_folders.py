@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kemu.checks.history import History
 from kemu.errors import KemuError
 
 
@@ -44,10 +43,10 @@ def choose(run: Path, variant: str | None) -> Chosen:
 
 def all_of(run: Path) -> list[Path]:
     """The folder, or those of all variants. Raises KemuError where there is no run."""
+    from kemu.runlog import folders
     from kemu.runlog.frames import FILE_NAME
-    from kemu.scenario.playing.replays import folders
 
-    found = folders(run)
+    found = folders.runs_in(run)
     if not (found[0] / FILE_NAME).is_file():
         raise KemuError(f"{run}: not a run folder: it has no {FILE_NAME}")
     return found
@@ -55,25 +54,13 @@ def all_of(run: Path) -> list[Path]:
 
 def verdict(folder: Path) -> dict[str, Any]:
     """What verdict.json holds; nothing where the run was interrupted before it was judged."""
-    from kemu.scenario.playing import runner
+    from kemu.runlog import folders
 
     try:
-        found = json.loads((folder / runner.VERDICT_FILE).read_text())
+        found = json.loads((folder / folders.VERDICT_FILE).read_text())
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def history(folder: Path) -> History:
-    """Of a run, without what only checks need. Raises RunLogError."""
-    from kemu.checks.history import History
-    from kemu.runlog.frames import FILE_NAME, Reader
-
-    found = History(keep_changes=False)
-    with Reader(folder / FILE_NAME) as reader:
-        for event in reader:
-            found.feed(*event)
-    return found
 
 
 def _number(folder: Path) -> int:

@@ -6,10 +6,8 @@ import argparse
 import json
 import shlex
 from pathlib import Path
+from typing import Any
 
-from rich.text import Text
-
-from kemu.checks.history import History
 from kemu.cli import exits, run_folders
 
 
@@ -49,7 +47,7 @@ def command(options: argparse.Namespace) -> int:
     from kemu.report.selections import Selection
 
     chosen = run_folders.choose(options.run, options.variant)
-    history = run_folders.history(chosen.folder)
+    history = stories.history_of(chosen.folder)
     selection = Selection(
         options.pod,
         options.node,
@@ -91,8 +89,10 @@ def command(options: argparse.Namespace) -> int:
     return exits.HOLDS
 
 
-def _figures(history: History, width: int) -> list[Text]:
-    """By workload and by scheduler, where there are several."""
+def _figures(history: Any, width: int) -> list[Any]:
+    """Lines by workload and by scheduler, where there are several."""
+    from rich.text import Text
+
     from kemu.checks import groups
     from kemu.checks.scheduling import waiting
     from kemu.report import tables

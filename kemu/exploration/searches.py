@@ -35,8 +35,8 @@ from kemu.exploration.shrinking.shrinker import Shrunk
 from kemu.exploration.sources import Source
 from kemu.exploration.strategies import registry
 from kemu.exploration.workers import Executor, Workers
+from kemu.runlog.folders import EXPLANATIONS
 from kemu.scenario.loading import holds, loader
-from kemu.scenario.playing.runner import EXPLANATIONS
 from kemu.scenario.scenarios import Scenario
 
 FAILURES = "failures"

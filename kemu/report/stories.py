@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from kemu.checks.history import History
@@ -22,6 +23,7 @@ from kemu.checks.history.facts import PodHistory
 from kemu.report import happenings
 from kemu.report.happenings import TELLING, Happening
 from kemu.report.selections import Selection
+from kemu.runlog.frames import FILE_NAME, Reader
 
 SECOND_NS = 1_000_000_000
 
@@ -81,6 +83,15 @@ class Story(NamedTuple):
 def tell(history: History, limit: int = 0) -> Story:
     """At most ``limit`` lines (0: one for each happening); one for each happening too where that is no more."""
     return told(find(history), limit)
+
+
+def history_of(folder: Path) -> History:
+    """Of the run in a folder. Raises RunLogError."""
+    history = History()
+    with Reader(folder / FILE_NAME) as reader:
+        for event in reader:
+            history.feed(*event)
+    return history
 
 
 def find(

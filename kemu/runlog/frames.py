@@ -111,6 +111,8 @@ class Reader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.offset = 0
+        """Where the last frame that was read begins."""
         try:
             self._file = path.open("rb")
         except OSError as error:
@@ -139,7 +141,7 @@ class Reader:
             raise RunLogError(f"{path}: offset {len(MAGIC)}: the header is damaged") from None
 
     def _frame(self, *, expect: bool = False, check: bool = True) -> bytes | None:
-        offset = self._file.tell()
+        offset = self.offset = self._file.tell()
         prefix = self._file.read(_FRAME.size)
         if not prefix and not expect:
             return None
@@ -162,12 +164,21 @@ class Reader:
 
     def __iter__(self) -> Iterator[Event]:
         for payload in self.payloads():
-            try:
-                event = unpack_event(payload)
-            except (ValueError, TypeError, msgpack.UnpackException):
-                text = f"{self.path}: before offset {self._file.tell()}: not an event of a run"
-                raise RunLogError(text) from None
-            yield event
+            yield self._event(payload)
+
+    def at(self, offset: int) -> Event:
+        """The event whose frame begins there."""
+        self._file.seek(offset)
+        payload = self._frame(expect=True)
+        assert payload is not None
+        return self._event(payload)
+
+    def _event(self, payload: bytes) -> Event:
+        try:
+            return unpack_event(payload)
+        except (ValueError, TypeError, msgpack.UnpackException):
+            text = f"{self.path}: before offset {self._file.tell()}: not an event of a run"
+            raise RunLogError(text) from None
 
     def close(self) -> None:
         self._file.close()

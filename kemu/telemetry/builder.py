@@ -9,17 +9,27 @@ No event is kept. What is kept of a pod (``drafts``) is dropped when the pod is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import kemu
 from kemu.errors import RunLogError
-from kemu.runlog.frames import Reader
+from kemu.runlog.frames import Event, Reader
 from kemu.telemetry.api_events import ApiEvents
 from kemu.telemetry.drafts import Drafts, Handler
 from kemu.telemetry.kubelet_events import KubeletEvents
 from kemu.telemetry.scheduler_events import SchedulerEvents
 from kemu.telemetry.spans import Span
+
+NOT_UNDERSTOOD = (LookupError, TypeError, AttributeError, ValueError)
+"""What events of another version lead to."""
+
+
+def not_understood(reader: Reader, kind: str, error: Exception) -> RunLogError:
+    """The error of a log that has such an event."""
+    text = f"an event {kind} cannot be understood ({type(error).__name__}: {error})"
+    writer = reader.header.get("kemu", "an unknown version")
+    return RunLogError(f"{reader.path}: {text}; the log is by kemu {writer}, this is kemu {kemu.__version__}")
 
 
 class SpanBuilder:
@@ -35,6 +45,11 @@ class SpanBuilder:
             **self._drafts.faults.handlers,
         }
 
+    @property
+    def kinds(self) -> frozenset[str]:
+        """Of the events that spans follow from."""
+        return frozenset(self._handlers)
+
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> Sequence[Span]:
         """The spans that are finished by this event."""
         self._drafts.move_to(time_ns)
@@ -46,15 +61,17 @@ class SpanBuilder:
 
     def of_log(self, reader: Reader) -> Iterator[Sequence[Span]]:
         """The spans of a whole log, event by event. Raises RunLogError where it is not one of this version."""
-        for time_ns, actor, kind, data in reader:
+        return self.of_events(reader, reader)
+
+    def of_events(self, reader: Reader, events: Iterable[Event], end_ns: int = 0) -> Iterator[Sequence[Span]]:
+        """The same of some of its events. ``end_ns``: when the log ends, where the last of them is not its last."""
+        for time_ns, actor, kind, data in events:
             try:
                 finished = self.feed(time_ns, actor, kind, data)
-            except (LookupError, TypeError, AttributeError, ValueError) as error:
-                text = f"an event {kind} cannot be understood ({type(error).__name__}: {error})"
-                writer = reader.header.get("kemu", "an unknown version")
-                versions = f"the log is by kemu {writer}, this is kemu {kemu.__version__}"
-                raise RunLogError(f"{reader.path}: {text}; {versions}") from error
+            except NOT_UNDERSTOOD as error:
+                raise not_understood(reader, kind, error) from error
             yield finished
+        self._drafts.move_to(end_ns)
         yield self.flush()
 
     def flush(self) -> list[Span]:

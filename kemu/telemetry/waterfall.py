@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import re
 import textwrap
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +21,7 @@ from rich.text import Text
 
 from kemu.errors import KemuError
 from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.telemetry import spans
-from kemu.telemetry.builder import SpanBuilder
+from kemu.telemetry import indexes, spans
 from kemu.telemetry.spans import NODE, OPEN, REASON, Span
 
 FOLD_ABOVE = 3
@@ -44,6 +43,8 @@ class Trace:
     spans: list[Span]
     namesakes: tuple[str, ...]
     """UIDs of other pods that had the same name, the oldest first."""
+    replicated: frozenset[str] = frozenset()
+    """Services ``scheduler NAME`` of which the run has several replicas."""
 
 
 @dataclass(frozen=True)
@@ -67,41 +68,45 @@ def show(console: Console, folder: Path, pod_name: str) -> None:
 
 def load(folder: Path, pod_name: str) -> Trace:
     """The trace of a pod; errors as of :func:`show`."""
-    found: dict[str, list[Span]] = {}
-    known: dict[str, None] = {}
-    wanted = pod_name if "/" in pod_name else f"default/{pod_name}"
-    # Of another namespace: the name alone will do where it is the only one.
-    elsewhere: dict[str, dict[str, list[Span]]] = {}
     with Reader(folder / FILE_NAME) as reader:
-        builder = SpanBuilder()
-
-        def take(finished: Sequence[Span]) -> None:
-            for span in finished:
-                known[span.pod] = None
-                if span.pod == wanted or span.uid == pod_name:
-                    found.setdefault(span.uid, []).append(span)
-                elif span.pod.rpartition("/")[2] == pod_name:
-                    elsewhere.setdefault(span.pod, {}).setdefault(span.uid, []).append(span)
-
-        for finished in builder.of_log(reader):
-            take(finished)
-    if not found and len(elsewhere) == 1:
-        found = next(iter(elsewhere.values()))
+        index = indexes.of(folder, reader)
+        uids = _named(folder, index, pod_name)
+        found: dict[str, list[Span]] = {}
+        for span in index.spans(reader, uids):
+            found.setdefault(span.uid, []).append(span)
     if not found:
-        raise KemuError(_unknown(folder, pod_name, list(known), list(elsewhere)))
+        raise KemuError(_unknown(folder, pod_name, index, []))
     by_age = sorted(found, key=lambda uid: min(span.start_ns for span in found[uid]))
     uid = by_age[-1]
     trace = sorted(found[uid], key=lambda span: (span.parent_id is not None, span.start_ns, span.end_ns))
-    return Trace(trace[0].pod, uid, trace, tuple(by_age[:-1]))
+    return Trace(trace[0].pod, uid, trace, tuple(by_age[:-1]), _replicated(index))
 
 
-def _unknown(folder: Path, pod_name: str, known: list[str], elsewhere: list[str]) -> str:
+def _named(folder: Path, index: indexes.Index, pod_name: str) -> list[str]:
+    """UIDs. Of another namespace than default the name alone will do where it is the only one."""
+    if pod_name in index.keys:
+        return [pod_name]
+    wanted = pod_name if "/" in pod_name else f"default/{pod_name}"
+    if uids := index.uids(wanted):
+        return uids
+    elsewhere = list(dict.fromkeys(key for key in index.keys.values() if key.rpartition("/")[2] == pod_name))
+    if len(elsewhere) != 1:
+        raise KemuError(_unknown(folder, pod_name, index, elsewhere))
+    return index.uids(elsewhere[0])
+
+
+def _replicated(index: indexes.Index) -> frozenset[str]:
+    counts = Counter(spans.service_of(actor) for actor in index.schedulers)
+    return frozenset(service for service, count in counts.items() if count > 1)
+
+
+def _unknown(folder: Path, pod_name: str, index: indexes.Index, elsewhere: list[str]) -> str:
     if elsewhere:
         return f"{folder}: several pods are named {pod_name}: {', '.join(sorted(elsewhere))}"
     text = f"{folder}: no pod {pod_name}"
-    if not known:
+    names = {key.removeprefix("default/"): None for key in index.keys.values()}
+    if not names:
         return f"{text}; the run has no pods"
-    names = {key.removeprefix("default/"): None for key in known}
     close = difflib.get_close_matches(pod_name.removeprefix("default/"), names, n=4, cutoff=0.5)
     if close:
         return f"{text}; did you mean {' or '.join(close)}?"
@@ -120,7 +125,8 @@ class _Layout:
     begin_ns: int
     end_ns: int
     styles: dict[str, str]
-    """By service."""
+    """By who."""
+    replicated: frozenset[str]
     ascii_only: bool
 
     AT = 10
@@ -157,18 +163,18 @@ def render(trace: Trace, folder: str, width: int, *, ascii_only: bool = False) -
 
 
 def _layout(trace: Trace, rows: list[_Row], width: int, ascii_only: bool) -> _Layout:
-    services = dict.fromkeys(span.service for span in trace.spans)
-    schedulers = [service for service in services if service not in _STYLES]
-    styles = {service: _STYLES.get(service, "") for service in services}
-    for i, service in enumerate(schedulers):
-        styles[service] = _SCHEDULER_STYLES[i % len(_SCHEDULER_STYLES)]
+    names = {_who(span.instance, trace.replicated): _STYLES.get(span.service, "") for span in trace.spans}
+    schedulers = [name for name, style in names.items() if not style]
+    styles = names | {name: _SCHEDULER_STYLES[i % len(_SCHEDULER_STYLES)] for i, name in enumerate(schedulers)}
     fixed = _Layout.AT + _Layout.TOOK + 2 + 1 + 1
     free = width - fixed
-    who = min(max(len(_short(service)) for service in services), max(9, free // 5))
-    what = min(max(len(_label(row)) for row in rows if not row.folded), max(27, (free - who) * 2 // 5))
+    who = min(max(map(len, styles)), max(9, free // 5))
+    what = min(
+        max(len(_label(row, trace.replicated)) for row in rows if not row.folded), max(27, (free - who) * 2 // 5)
+    )
     begin_ns = min(span.start_ns for span in trace.spans)
     end_ns = max(span.end_ns for span in trace.spans)
-    return _Layout(what, who, free - who - what, begin_ns, end_ns, styles, ascii_only)
+    return _Layout(what, who, free - who - what, begin_ns, end_ns, styles, trace.replicated, ascii_only)
 
 
 def _heading(trace: Trace, width: int) -> list[Text]:
@@ -212,17 +218,18 @@ def _axis(layout: _Layout) -> Text:
 def _line(row: _Row, layout: _Layout) -> Text:
     span = row.span
     end_ns = row.folded[-1].end_ns if row.folded else span.end_ns
-    style = layout.styles[span.service]
+    who = _who(span.instance, layout.replicated)
+    style = layout.styles[who]
     name_style = "dim italic" if row.folded else "red" if not span.ok else "bold" if span.parent_id is None else ""
     line = Text(no_wrap=True)
     line.append(f"{_seconds(span.start_ns):>{layout.AT}}", "dim")
     line.append(f"{_duration(end_ns - span.start_ns):>{layout.TOOK}}  ", "dim" if row.folded else "")
     if row.folded:
         room = layout.what + 1 + layout.who
-        line.append(f"{_cut(_label(row), room):<{room}} ", name_style)
+        line.append(f"{_cut(_label(row, layout.replicated), room):<{room}} ", name_style)
     else:
-        line.append(f"{_cut(_label(row), layout.what):<{layout.what}} ", name_style)
-        line.append(f"{_cut(_short(span.service), layout.who):<{layout.who}} ", style)
+        line.append(f"{_cut(_label(row, layout.replicated), layout.what):<{layout.what}} ", name_style)
+        line.append(f"{_cut(who, layout.who):<{layout.who}} ", style)
     bar_style = "red" if not span.ok else f"dim {style}" if row.folded or span.parent_id is None else style
     line.append(_bar(span.start_ns, end_ns, layout), bar_style)
     line.rstrip()
@@ -244,7 +251,7 @@ def _bar(start_ns: int, end_ns: int, layout: _Layout) -> str:
     return "".join(cells)
 
 
-def _label(row: _Row) -> str:
+def _label(row: _Row, replicated: frozenset[str]) -> str:
     span = row.span
     attributes = span.attributes
     if row.folded:
@@ -260,7 +267,7 @@ def _label(row: _Row) -> str:
     elif NODE in attributes and span.kind in (spans.BIND, "nomination"):
         label = f"{span.name} {'to' if span.kind == spans.BIND else 'on'} {attributes[NODE]}"
     elif "kemu.by" in attributes and span.kind in ("delete", "evict"):
-        label = f"{span.name} by {_short(spans.service_of(str(attributes['kemu.by'])))}"
+        label = f"{span.name} by {_who(str(attributes['kemu.by']), replicated)}"
     if attributes.get(OPEN):
         label += " …"
     return f"  {_plain(label)}"
@@ -364,8 +371,13 @@ def _rows(ordered: list[Span]) -> list[_Row]:
 # --- words ------------------------------------------------------------------------------------------------------------
 
 
-def _short(service: str) -> str:
-    """A scheduler's own name tells enough, and the usual one's nothing."""
+def _who(actor: str, replicated: frozenset[str]) -> str:
+    """The service of an actor; a scheduler's own name tells enough, and the usual one's nothing. Replicas have their
+    numbers, but for the first of a scheduler that has no other."""
+    service = spans.service_of(actor)
+    family, _, name = actor.partition("/")
+    if family == "scheduler" and (service in replicated or name.partition("/")[2] not in ("", "0")):
+        return name
     return "scheduler" if service == "scheduler default-scheduler" else service.removeprefix("scheduler ")
 
 

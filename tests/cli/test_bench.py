@@ -37,6 +37,13 @@ def test_several_numbers_of_nodes(capsys: pytest.CaptureFixture[str]) -> None:
     assert [(one["nodes"], one["pods"]) for one in found] == [(20, 3), (40, 3)]
 
 
+def test_commands_on_the_log_of_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "trace", "--nodes", "2", "--pods", "5", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["trace"]
+    assert found["pods"] == 5
+    assert all(found[name] > 0 for name in ("log_mib", "run_s", "trace_s", "trace_without_index_s", "story_s"))
+
+
 @pytest.mark.parametrize("text", ["", "5,,6", "many", "0"])
 def test_numbers_of_nodes_that_are_none(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "decide", "--nodes", text]) == 2

@@ -54,7 +54,13 @@ def test_of_an_older_run_nothing_is_left_but_what_the_user_added(
         assert main(["replay", str(out)]) == 0
         assert capsys.readouterr().out.count(": the same") == runs
         assert (out / "run.kemu").exists() == (runs == 1)
-    assert sorted(path.name for path in out.iterdir()) == ["notes.txt", "run.kemu", "scenario.yaml", "verdict.json"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "notes.txt",
+        "run.kemu",
+        "run.kemu.index",
+        "scenario.yaml",
+        "verdict.json",
+    ]
 
 
 def test_a_folder_of_another_name_is_no_variant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from kemu.exploration.explaining.chains import Sentence
 from kemu.exploration.explaining.diagrams import Arrow, Diagram, Mark
 from kemu.exploration.explaining.explanations import Explanation
 from kemu.exploration.probabilities import Curve
-from kemu.scenario.playing.runner import EXPLANATIONS
+from kemu.runlog.folders import EXPLANATIONS
 
 TEXT, PICTURE, DATA = EXPLANATIONS
 

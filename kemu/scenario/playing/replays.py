@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kemu.errors import RunLogError
+from kemu.runlog import folders
 from kemu.runlog.frames import FILE_NAME, Reader, unpack_event
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
@@ -45,19 +46,13 @@ def replay(folder: Path, data_dir: Path | None = None) -> list[Replay]:
 
     Raises RunLogError where the folder is not one of a run, or its runtime was not ``sim``.
     """
-    return [_replay(each, data_dir) for each in folders(folder)]
-
-
-def folders(folder: Path) -> list[Path]:
-    """The folder itself, or those of its variants where it is one of a matrix."""
-    variants = runner.variant_folders(folder)
-    return variants if variants and not (folder / FILE_NAME).exists() else [folder]
+    return [_replay(each, data_dir) for each in folders.runs_in(folder)]
 
 
 def _replay(folder: Path, data_dir: Path | None) -> Replay:
-    scenario_file = folder / runner.SCENARIO_FILE
+    scenario_file = folder / folders.SCENARIO_FILE
     if not scenario_file.is_file():
-        raise RunLogError(f"{folder}: not a run folder: it has no {runner.SCENARIO_FILE}")
+        raise RunLogError(f"{folder}: not a run folder: it has no {folders.SCENARIO_FILE}")
     with Reader(folder / FILE_NAME) as reader:
         header = reader.header
         recorded = _count(reader)

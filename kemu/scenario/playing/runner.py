@@ -28,6 +28,7 @@ from kemu.checks.history import History
 from kemu.checks.scheduling import waiting
 from kemu.errors import KemuError, SimulationError
 from kemu.faults.kinds import KINDS
+from kemu.runlog import folders
 from kemu.runlog.frames import FILE_NAME, MAGIC, Reader, Writer
 from kemu.runtime.env import EPOCH_UNIX_S
 from kemu.runtime.runtimes import Runtime
@@ -37,13 +38,10 @@ from kemu.scenario.loading import loader
 from kemu.scenario.playing import judging, plans, plays
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
+from kemu.telemetry import indexes
 
-SCENARIO_FILE = "scenario.yaml"
-VERDICT_FILE = "verdict.json"
-CELLS = "cells"
-EXPLANATIONS = ("explanation.txt", "explanation.svg", "explanation.json")
-"""What ``kemu explain`` leaves beside them; it is about the run that is replaced."""
-_MADE = (SCENARIO_FILE, FILE_NAME, VERDICT_FILE, CELLS)
+_FILES = (folders.SCENARIO_FILE, FILE_NAME, folders.INDEX_FILE, folders.VERDICT_FILE)
+_MADE = (*_FILES, folders.CELLS)
 """What stands in a run folder."""
 
 
@@ -119,7 +117,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     wall_s = time.perf_counter() - begun
     judged = judge(scenario, folder, end)
     verdict = {**judged.data(runtime_name, digest), "wall_s": round(wall_s, 3), "run": str(options.out)}
-    (folder / VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
+    (folder / folders.VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
     return RunResult(scenario, {}, folder, verdict, judged.history, str(getattr(runtime, "trace_report", None) or ""))
 
 
@@ -129,21 +127,22 @@ def _prepare(out: Path, scenario: Scenario) -> Path:
     Raises KemuError where that would take a file that no run has made: the scenario itself, say.
     """
     out.mkdir(parents=True, exist_ok=True)
-    older = variant_folders(out)
+    older = folders.variants_in(out)
     is_run = bool(older) or _is_log(out / FILE_NAME)
-    if (out / SCENARIO_FILE).exists() and Path(scenario.file).resolve() == (out / SCENARIO_FILE).resolve():
-        raise KemuError(f"{out / SCENARIO_FILE}: the run would replace its own scenario: choose another folder (--out)")
+    its_own = out / folders.SCENARIO_FILE
+    if its_own.exists() and Path(scenario.file).resolve() == its_own.resolve():
+        raise KemuError(f"{its_own}: the run would replace its own scenario: choose another folder (--out)")
     for name in () if is_run else _MADE:
         if (out / name).exists():
             raise KemuError(f"{out} is no run folder, but has a {name}, which a run would replace: choose another")
     for folder in (*older, out):
-        for name in (SCENARIO_FILE, FILE_NAME, VERDICT_FILE, *(EXPLANATIONS if is_run else ())):
+        for name in (*_FILES, *(folders.EXPLANATIONS if is_run else ())):
             (folder / name).unlink(missing_ok=True)
-        shutil.rmtree(folder / CELLS, ignore_errors=True)
+        shutil.rmtree(folder / folders.CELLS, ignore_errors=True)
         if folder in older:
             with contextlib.suppress(OSError):  # it holds a file of somebody else
                 folder.rmdir()
-    (out / SCENARIO_FILE).write_text(scenario.to_yaml())
+    (out / folders.SCENARIO_FILE).write_text(scenario.to_yaml())
     return out
 
 
@@ -154,16 +153,6 @@ def _is_log(file: Path) -> bool:
             return opened.read(len(MAGIC)).startswith(MAGIC.partition(b"/")[0])
     except OSError:
         return False
-
-
-def variant_folders(folder: Path) -> list[Path]:
-    """Those of the variants of a matrix that was run in this folder, in their order."""
-    numbered = [(_VARIANT.fullmatch(path.name), path) for path in folder.glob("variant-*")]
-    found = sorted((int(match[1]), path) for match, path in numbered if match and (path / FILE_NAME).is_file())
-    return [path for _, path in found]
-
-
-_VARIANT = re.compile(r"variant-([0-9]+)", re.ASCII)
 
 
 def _runtime(
@@ -189,7 +178,7 @@ def _runtime(
     return RayRuntime(
         scenario.seed,
         recorder,
-        directory=folder / CELLS,
+        directory=folder / folders.CELLS,
         speed=speed,
         epoch_unix_s=epoch_unix_s,
         otlp=options.otlp,
@@ -200,12 +189,15 @@ def _runtime(
 
 
 def judge(scenario: Scenario, folder: Path, end: judging.End) -> judging.Judged:
-    """Judge a recorded run from its log."""
+    """Judge a recorded run from its log, and leave the index of the log."""
     with Reader(folder / FILE_NAME) as reader:
         judge = judging.Judge(scenario, reader.header.get("speed", 0.0))
         feed = judge.feed
+        index = indexes.Index()
         for time_ns, actor, kind, data in reader:
             feed(time_ns, actor, kind, data)
+            index.add(reader.offset, time_ns, actor, kind, data)
+    indexes.write(folder, index)
     return judge.conclude(end)
 
 
@@ -279,12 +271,12 @@ def run_all(
         result = run(each, Options(**{**options.__dict__, "out": folder}))
         result.variant = variant
         result.verdict = {"variant": dict(variant), **result.verdict}
-        (folder / VERDICT_FILE).write_text(json.dumps(result.verdict, indent=2) + "\n")
+        (folder / folders.VERDICT_FILE).write_text(json.dumps(result.verdict, indent=2) + "\n")
         results.append(result)
         if on_result is not None:
             on_result(result)
     verdict = combine(scenario, results, options.out)
-    (options.out / VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
+    (options.out / folders.VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
     return verdict, results
 
 
