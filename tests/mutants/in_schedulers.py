@@ -85,7 +85,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 
 @mutant(
-    "scheduler", "equals-are-preempted", "seeds/preemption-example-2", "seeds/starvation", "seeds/multi-scheduler-race"
+    "scheduler", "equals-are-preempted", "seeds/preemption-example-2", "seeds/starvation duration=30s"
 )
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(

@@ -1,4 +1,7 @@
-"""Every shipped scenario does what its document says, for more than one seed, and repeats byte for byte."""
+"""Every shipped scenario does what its document says, for more than one seed, and repeats byte for byte.
+
+CI repeats and judges more seeds of each (``scripts/check-determinism``).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ def failures(verdict: dict) -> list[str]:
     return [f"{found.get('text', found['id'])}: {found['detail']}" for found in judged if found["holds"] is not True]
 
 
-@pytest.mark.parametrize("seed", [None, 2, 3, 4, 5])
+@pytest.mark.parametrize("seed", [None, 2])
 @pytest.mark.parametrize("name", [name for name in SCENARIOS if name != LARGE])
 def test_holds_in_virtual_time(name: str, seed: int | None, tmp_path: Path) -> None:
     verdict = run(name, tmp_path, seed)
@@ -57,11 +60,10 @@ def test_repeats_in_fresh_processes_under_other_hash_seeds(name: str, tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_thousand_nodes_hold_and_repeat(tmp_path: Path) -> None:
-    first, again, other = (run(LARGE, tmp_path / str(n), seed) for n, seed in enumerate((None, None, 2)))
-    assert (first["verdict"], other["verdict"]) == ("holds", "holds"), [*failures(first), *failures(other)]
-    assert first["digest"] == again["digest"]
-    assert first["counts"]["pods_created"] > 2500
+def test_a_thousand_nodes_hold(tmp_path: Path) -> None:
+    verdict = run(LARGE, tmp_path)
+    assert verdict["verdict"] == "holds", failures(verdict)
+    assert verdict["counts"]["pods_created"] > 2500
 
 
 def test_other_seeds_give_other_runs(tmp_path: Path) -> None:
