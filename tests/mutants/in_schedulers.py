@@ -84,9 +84,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(verdicts, "nominated_above", lambda node, priority, pod: [])
 
 
-@mutant(
-    "scheduler", "equals-are-preempted", "seeds/preemption-example-2", "seeds/starvation duration=30s"
-)
+@mutant("scheduler", "equals-are-preempted", "seeds/preemption-example-2", "seeds/starvation duration=30s")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         candidates.Preemptor,
