@@ -7,11 +7,14 @@ script of this project can install may be missing (Jaeger, which is built from s
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
+
+from kemu.runtime import garbage
 
 settings.register_profile("kemu", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, print_blob=True)
@@ -19,6 +22,16 @@ settings.load_profile("kemu")
 
 STRICT = os.environ.get("KEMU_STRICT") == "1"
 ACCEPTED = "not beside the project: "
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Thousands of tests and what they import live to the end: the garbage collector need not look at them."""
+    gc.disable()
+    found = yield
+    garbage.settle()
+    gc.enable()
+    return found
 
 
 @pytest.hookimpl(wrapper=True)

@@ -22,7 +22,7 @@ from itertools import repeat
 from typing import Any, NoReturn, TypeVar
 
 from kemu import errors
-from kemu.runtime import tasks
+from kemu.runtime import garbage, tasks
 from kemu.runtime.sim.agendas import Agenda, Callback, Entry, LoopTimer, fire
 from kemu.runtime.sim.owners import OWNER, Condition, Owner
 
@@ -233,7 +233,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         gc_was_enabled = gc.isenabled()
         if gc_was_enabled:
             gc.disable()
-            gc.freeze()
+            garbage.freeze()
         asyncio._set_running_loop(self)
         sys.set_asyncgen_hooks(firstiter=None, finalizer=self._finalise_generator)
         try:
@@ -250,7 +250,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             sys.set_asyncgen_hooks(*hooks)
             asyncio._set_running_loop(None)
             if gc_was_enabled:
-                gc.unfreeze()
+                garbage.unfreeze()
                 gc.enable()
 
     def _drop_all(self) -> None:

@@ -22,6 +22,7 @@ from typing import Any
 from kemu.checks.history import History
 from kemu.errors import ActorFailed, KemuError, ScenarioError
 from kemu.faults.hits import CHAOS
+from kemu.runtime import garbage
 from kemu.runtime.env import LogSink
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario.loading import clusters
@@ -112,7 +113,7 @@ async def launch(runtime: Runtime, scenario: Scenario, beats: Heartbeats) -> lis
     """:func:`start`, for a run that is long enough to spare the garbage collector what lives to its end."""
     roster = await start(runtime, scenario, beats)
     gc.collect()
-    gc.freeze()
+    garbage.freeze()
     return roster
 
 

@@ -10,7 +10,6 @@ Neighbours: :mod:`plays` (the run itself), :mod:`judging` (its verdict), :mod:`k
 from __future__ import annotations
 
 import contextlib
-import gc
 import hashlib
 import json
 import re
@@ -30,6 +29,7 @@ from kemu.errors import KemuError, SimulationError
 from kemu.faults.kinds import KINDS
 from kemu.runlog import folders
 from kemu.runlog.frames import FILE_NAME, MAGIC, Reader, Writer
+from kemu.runtime import garbage
 from kemu.runtime.env import EPOCH_UNIX_S
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario import evidence, headlines, verdicts
@@ -104,6 +104,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     }
     if runtime_name == "ray":
         header["speed"] = options.speed or scenario.speed
+    garbage.collect_leavings()
     begun = time.perf_counter()
     writer = Writer(folder / FILE_NAME, header)
     recorder = plays.Recorder(writer.append, scenario, options.progress, options.most_events)
@@ -112,7 +113,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
         runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
         end = plays.run(runtime, plays.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name)))
     finally:
-        gc.unfreeze()
+        garbage.unfreeze()
         digest = writer.close()
     wall_s = time.perf_counter() - begun
     judged = judge(scenario, folder, end)

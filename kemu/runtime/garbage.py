@@ -1,0 +1,43 @@
+"""The garbage collector around the runs of a process.
+
+A run leaves parts of its cluster behind in cycles. While it goes on, what lived before it is frozen, as there is no
+use in looking at that again and again; but the collector does not count what it gets back from :func:`gc.unfreeze`,
+so it would let the leavings of many runs pile up. Hence they are collected before the next run.
+
+A process that knows what it holds to its end (a session of tests with thousands of tests) calls :func:`settle`; then
+that stays frozen, and a collection between runs looks at little more than what a run has left.
+"""
+
+from __future__ import annotations
+
+import gc
+
+_is_settled = False
+_has_run = False
+
+
+def settle() -> None:
+    """What lives now lives as long as the process."""
+    global _is_settled
+    gc.collect()
+    gc.freeze()
+    _is_settled = True
+
+
+def freeze() -> None:
+    """Look at nothing that lives now, until :func:`unfreeze`."""
+    if not _is_settled:
+        gc.freeze()
+
+
+def unfreeze() -> None:
+    if not _is_settled:
+        gc.unfreeze()
+
+
+def collect_leavings() -> None:
+    """Before a run: what earlier ones have left."""
+    global _has_run
+    if _has_run:
+        gc.collect()
+    _has_run = True
