@@ -47,9 +47,13 @@ class Check(ABC):
         """Whether it changes the verdict, unless an expectation names it."""
         return not cls.detector
 
-    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls.kinds and cls.on_event is Check.on_event:
+            raise TypeError(f"{cls.__name__} names kinds of events and has no on_event")
+
+    def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:  # noqa: B027  # optional
         """Called for ``kinds`` only; a check without any judges the history."""
-        raise NotImplementedError(kind)
 
     @abstractmethod
     def result(self, history: History) -> Result:

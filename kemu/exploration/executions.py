@@ -27,6 +27,7 @@ from kemu.exploration import causes
 from kemu.runlog.frames import Digester, Event, unpack_event
 from kemu.runtime.env import LogSink
 from kemu.runtime.holds import Hold, Label
+from kemu.runtime.random_streams import Redraw
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.runtime.sim.steering.choosers import Chooser
 from kemu.runtime.sim.steering.messages import Message
@@ -60,6 +61,7 @@ class Execution:
         scenario: Scenario,
         digest: str,
         judged: judging.Judged,
+        event_count: int,
         *,
         error: SimulationError | None = None,
         payloads: list[bytes] | None = None,
@@ -69,6 +71,8 @@ class Execution:
         self.digest = digest
         """As in the verdict of ``kemu run``."""
         self.judged = judged
+        self.event_count = event_count
+        """How many the run log has."""
         self.error = error
         """With which the run itself broke: an actor that failed, a deadlock, a livelock."""
         self._steering = steering
@@ -135,11 +139,16 @@ class Execution:
 
 
 def execute(
-    scenario: Scenario, *, chooser: Chooser | None = None, keep_log: bool = False, watcher: LogSink | None = None
+    scenario: Scenario,
+    *,
+    chooser: Chooser | None = None,
+    keep_log: bool = False,
+    watcher: LogSink | None = None,
+    redraw: Redraw | None = None,
 ) -> Execution:
     """Run a scenario without a matrix (or one variant of it), whatever runtime it names.
 
-    ``watcher`` sees every event as it comes.
+    ``watcher`` sees every event as it comes. ``redraw``: from when on chance is that of another seed.
 
     Raises ScenarioError and KemuError for what cannot be run at all. A run that breaks is an execution that fails.
     """
@@ -150,7 +159,7 @@ def execute(
     # All that the recorder could do here is to watch for ``until``.
     sink = log.take if scenario.until is None else recorder
     steering = Steering(chooser, scenario.holds) if chooser is not None or scenario.holds else None
-    runtime = SimRuntime(scenario.seed, sink, scenario.timing, steering)
+    runtime = SimRuntime(scenario.seed, sink, scenario.timing, steering, redraw=redraw)
     error = None
     try:
         end = plays.run(runtime, _drive(runtime, scenario, recorder))
@@ -161,6 +170,7 @@ def execute(
         scenario,
         log.digester.digest(),
         judge.conclude(end),
+        log.digester.events,
         error=error,
         payloads=log.payloads,
         steering=steering,

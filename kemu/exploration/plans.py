@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from kemu.exploration.executions import Failure
 from kemu.runtime.holds import Hold
+from kemu.runtime.random_streams import Redraw
 from kemu.runtime.sim.steering.choosers import Chooser
 
 
@@ -42,6 +43,10 @@ class Plan:
     chooser: ChooserSpec | None = None
     holds: tuple[Hold, ...] | None = None
     """In place of those of the scenario; None: the scenario's."""
+    redraw: Redraw | None = None
+    """From when on chance is that of another seed."""
+    most_events: int = 0
+    """A run with so many is broken off, and finds nothing; 0: there is no limit."""
     probe: str = ""
     """``module:function`` that takes the :class:`~kemu.exploration.executions.Execution` after the run, and returns
     plain data for the strategy: :attr:`~kemu.exploration.results.RunRecord.probed`."""

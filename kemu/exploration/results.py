@@ -10,6 +10,7 @@ from typing import Any
 from kemu.exploration.executions import FAILS, Failure
 from kemu.exploration.plans import ChooserSpec, Plan
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
+from kemu.runtime.random_streams import Redraw
 
 SLOW, DIED = "slow", "died"
 """In place of a verdict: the run took too long in real time; every process that ran it died."""
@@ -31,6 +32,8 @@ class RunRecord:
     """Of a run that fails: the holds of the scenario that make the same run without a chooser."""
     orders: tuple[int, ...] = ()
     """Of the timeline; only on the way to the campaign."""
+    events: int = 0
+    """How many there were; only on the way to whoever shrinks."""
     new: tuple[int, ...] = ()
     """Of these, those that no run before it had shown."""
     signature: tuple[int, ...] = ()
@@ -59,7 +62,7 @@ def as_data(record: RunRecord) -> dict[str, Any]:
     data = {
         each.name: getattr(record, each.name)
         for each in dataclasses.fields(record)
-        if each.name not in ("plan", "orders") and getattr(record, each.name) not in ((), "", None)
+        if each.name not in ("plan", "orders", "events") and getattr(record, each.name) not in ((), "", None)
     }
     data["plan"] = plan_data(record.plan)
     data["failures"] = [dataclasses.asdict(failure) for failure in record.failures]
@@ -90,18 +93,24 @@ def plan_data(plan: Plan) -> dict[str, Any]:
         data["chooser"] = {"factory": plan.chooser.factory, "parameters": dict(plan.chooser.parameters)}
     if plan.holds is not None:
         data["holds"] = [hold_data(hold) for hold in plan.holds]
+    if plan.redraw is not None:
+        data["redraw"] = dataclasses.asdict(plan.redraw)
+    if plan.most_events:
+        data["most_events"] = plan.most_events
     if plan.probe:
         data["probe"] = plan.probe
     return data
 
 
 def plan_from(data: Mapping[str, Any]) -> Plan:
-    chooser, holds = data.get("chooser"), data.get("holds")
+    chooser, holds, redraw = data.get("chooser"), data.get("holds"), data.get("redraw")
     return Plan(
         data.get("overrides", {}),
         data.get("seed"),
         None if chooser is None else ChooserSpec(chooser["factory"], chooser["parameters"]),
         None if holds is None else tuple(hold_from(hold) for hold in holds),
+        None if redraw is None else Redraw(**redraw),
+        data.get("most_events", 0),
         data.get("probe", ""),
     )
 

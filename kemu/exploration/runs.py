@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kemu.exploration import coverage, executions, plans
 from kemu.exploration.executions import Execution
+from kemu.exploration.meters import Meter, TooLongError
 from kemu.exploration.plans import Plan
-from kemu.exploration.results import RunRecord
+from kemu.exploration.results import SLOW, RunRecord
 from kemu.exploration.sources import Source
 from kemu.runtime.holds import Hold
 
@@ -28,7 +31,19 @@ def carry_out(source: Source, task: Task) -> RunRecord:
     plan = task.plan
     timeline = coverage.Timeline()
     chooser = None if plan.chooser is None else plan.chooser.make()
-    execution = executions.execute(source.scenario(plan), chooser=chooser, watcher=timeline)
+    meter = Meter(plan.most_events)
+
+    def watch(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        meter(time_ns, actor, kind, data)
+        timeline(time_ns, actor, kind, data)
+
+    watcher = watch if plan.most_events else timeline
+    try:
+        execution = executions.execute(source.scenario(plan), chooser=chooser, watcher=watcher, redraw=plan.redraw)
+    except TooLongError:
+        execution = None
+    if execution is None or meter.is_over:
+        return RunRecord(task.number, task.strategy, plan, SLOW, events=meter.events, seconds=_since_s(begun))
     if execution.error is not None and isinstance(execution.error.__cause__, MemoryError):
         raise execution.error.__cause__  # of this machine, not of the run
     failures = execution.failures
@@ -47,8 +62,13 @@ def carry_out(source: Source, task: Task) -> RunRecord:
         faults=coverage.faults_hit(execution.history),
         steps=tuple(timeline.steps),
         probed=plans.resolve(plan.probe)(execution) if plan.probe else None,
-        seconds=time.perf_counter() - begun,
+        events=execution.event_count,
+        seconds=_since_s(begun),
     )
+
+
+def _since_s(begun_s: float) -> float:
+    return time.perf_counter() - begun_s
 
 
 def holds_of(execution: Execution) -> tuple[Hold, ...]:

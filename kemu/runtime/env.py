@@ -148,6 +148,11 @@ class Env(Protocol):
         """This actor's own stream, seeded from the run's seed and the actor's name."""
         ...
 
+    def stream(self, *names: str | int) -> Random:
+        """A stream of the run, for what must not shift when the actor draws once more: a new one at each call, seeded
+        from the run's seed and these names."""
+        ...
+
     @property
     def disk(self) -> Disk: ...
 

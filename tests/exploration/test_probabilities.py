@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from kemu.exploration.explaining import charts, explanations
 from kemu.exploration.explaining.explanations import Explanation
 from kemu.exploration.probabilities import Curve, Decision, Point
 from kemu.runlog.frames import Event
+from kemu.runtime.random_streams import Redraw
 from kemu.scenario.loading import loader
 from tests.exploration.explaining import races
 from tests.mutants import all_parts
@@ -90,3 +92,69 @@ def test_a_check_that_is_expected_to_fail_has_a_curve_too() -> None:
     text = races.TWICE + "  expect: [{check: pod-bound-at-most-once, holds: false}]\n"
     curve = probabilities.curve(explanations.explain(loader.loads(text)), instants=3, suffixes=3)
     assert curve.points[-1].probability == 1.0
+
+
+DRAWN = """
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: drawn}
+spec:
+  seed: 2
+  duration: 20s
+  timing: {watchLatency: {uniform: {min: 20ms, max: 22ms}}}
+  nodes: [{namePrefix: node-, count: 2, allocatable: {cpu: "4", memory: 16Gi, pods: "110"}}]
+  events:
+    - {at: 5s, create: {apiVersion: v1, kind: Pod, metadata: {name: web},
+       spec: {containers: [{name: main, resources: {requests: {cpu: "1"}}}]}}}
+  expect: [{id: on-node-2, pod: web, bound: {node: node-2}}]
+"""
+"""Which of two equal nodes it is, the scheduler draws."""
+
+
+def test_random_ties_are_drawn_anew() -> None:
+    explanation = explanations.explain(loader.loads(DRAWN))
+    curve = probabilities.curve(explanation, instants=5, suffixes=16)
+    assert curve.decision is not None
+    assert curve.decision.text == "the scheduler chose node-1 for web"
+    assert 0.2 < curve.decision.before < 0.8
+    assert curve.decision.after == 1.0
+
+
+def test_what_is_drawn_anew_is_the_future() -> None:
+    """Of messages, too: one that is on its way at the instant takes another time, and is not there before."""
+    scenario = loader.loads(DRAWN)
+    events = executions.execute(scenario, keep_log=True).events
+    requests = [event for event in events if event.kind == "api.request" and event.time_ns]
+    (sent_ns,) = (event.time_ns for event in requests if event.data["verb"] == "create")
+    at_ns = sent_ns + 1_000_000
+    heard = set()
+    for seed in range(4):
+        again = executions.execute(scenario, keep_log=True, redraw=Redraw(at_ns, seed)).events
+        assert _until(again, at_ns) == _until(events, at_ns)
+        heard.add(next(event.time_ns for event in again if event.kind == "sched.queued"))
+    assert len(heard) == 4
+    assert all(sent_ns + 20_000_000 <= time_ns <= sent_ns + 22_000_000 for time_ns in heard)
+
+
+def test_a_rise_that_looks_like_another_gets_more_futures() -> None:
+    """Two rises of 0.45 and 0.55 cannot be told apart with ten futures each."""
+    true = {0: 0.0, 1: 0.45, 2: 1.0}
+    drawn: dict[int, int] = {}
+
+    class Toy:
+        def __init__(self) -> None:
+            self.known: dict[int, probabilities._Estimate] = {}
+
+        jumps = probabilities._Estimates.jumps
+
+        def at(self, times: list[int], suffixes: int) -> None:
+            for time_ns in times:
+                drawn[time_ns] = suffixes
+                self.known[time_ns] = probabilities._Estimate(round(true[time_ns] * suffixes), suffixes)
+
+    toy: Any = Toy()
+    toy.at([0, 2], 10)
+    jump = probabilities._largest_jump(toy, [0, 1, 2], 10)
+    assert jump is not None
+    assert (jump.low_ns, jump.high_ns) == (1, 2)
+    assert drawn[1] == 80

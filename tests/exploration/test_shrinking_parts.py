@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kemu.exploration import executions
+from kemu.exploration import executions, meters, workers
 from kemu.exploration.executions import Failure
 from kemu.exploration.shrinking import documents, freezing, readable_holds, shrinker, trials
 from kemu.exploration.shrinking.candidates import Candidate, Loading
@@ -220,14 +220,35 @@ spec:
 
 def test_a_run_that_becomes_too_long_breaks() -> None:
     scenario = scenario_of("races/two-replicas-same-pods", 1)
-    whole = trials.Meter()
+    whole = meters.Meter()
     assert executions.execute(scenario, watcher=whole).outcome == executions.HOLDS
-    meter = trials.Meter(whole.events // 2)
+    meter = meters.Meter(whole.events // 2)
     (broken,) = (one for one in executions.execute(scenario, watcher=meter).failures if one.id == executions.BROKEN)
     assert "more than" in broken.detail
     assert meter.events < whole.events
     assert meter.is_over
     assert not whole.is_over
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_candidate_that_is_too_long_finds_nothing_with_any_number_of_jobs(
+    jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of(pods: int) -> Scenario:
+        arrivals = f"arrivals: {{every: 1s, count: {pods}}}"
+        return loader.loads(
+            "{apiVersion: kemu.dev/v1, kind: Scenario, metadata: {name: many}, spec: {duration: 20s, "
+            f"nodes: [{{name: node-1}}], workloads: [{{name: web, {arrivals}, "
+            "pods: {spec: {containers: [{name: main}]}}}], expect: [{id: never, pod: web-0, never: {bound: {}}}]}}"
+        )
+
+    executor = workers.Inline() if jobs > 1 else None
+    with trials.runner(executions.execute, jobs, executor, of(1), "") as runner:
+        assert [len(failures) for failures in runner.run([of(1), of(10)])] == [1, 1]
+    monkeypatch.setattr(trials, "_LONGER", 1)
+    monkeypatch.setattr(trials, "_MORE_EVENTS", 20)
+    with trials.runner(executions.execute, jobs, executor, of(1), "") as runner:
+        assert [len(failures) for failures in runner.run([of(1), of(10), of(1)])] == [1, 0, 1]
 
 
 def test_only_a_check_can_be_demonstrated() -> None:

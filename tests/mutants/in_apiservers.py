@@ -10,7 +10,7 @@ import pytest
 from kemu.apiserver.registry import evictions, reads, registry
 from kemu.apiserver.watch import cache, fanout
 from kemu.v1 import api_pb2
-from tests.mutants.planting import mutant
+from tests.mutants.planting import Decides, mutant
 
 RACE = "races/two-replicas-same-pods timing=realistic"
 LAGGING = "races/two-replicas-same-pods timing=realistic apiServers.cacheLag=300ms"
@@ -137,12 +137,24 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(cache.Collection, "changes_after", last_only)
 
 
-@mutant("API server", "a-binding-may-replace-another", RACE)
+@mutant(
+    "API server",
+    "a-binding-may-replace-another",
+    RACE,
+    # The second replica decides before it hears of the first one's binding.
+    decides=Decides("two-replicas", "pod-bound-at-most-once", "scheduled", pod="web", count=2),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(registry.Registry, "_check_unbound", lambda self, pod: None)
 
 
-@mutant("API server", "a-binding-ignores-the-uid", "races/recreated-pod")
+@mutant(
+    "API server",
+    "a-binding-ignores-the-uid",
+    "races/recreated-pod",
+    # The scheduler hears of the first pod and not yet of its end: its binding will come to the second pod.
+    decides=Decides("one-name", "nobody-is-rejected", "scheduled", pod="db-0"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     bound = registry.Registry._bound
 
@@ -154,7 +166,14 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(registry.Registry, "_bound", anonymous)
 
 
-@mutant("API server", "graceful-deletion-removes-at-once", "seeds/preemption-example-1", RACE)
+@mutant(
+    "API server",
+    "graceful-deletion-removes-at-once",
+    "seeds/preemption-example-1",
+    RACE,
+    # The draw between both nodes.
+    decides=Decides("a-terminating-pod", "on-its-node", "scheduled", pod="next"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     deleted = registry.Registry.deleted
 

@@ -8,7 +8,7 @@ import pytest
 
 from kemu.controllers import disruption, node_health, steady_nodes, taint_eviction, taint_queues, taint_timers
 from kemu.controllers.workloads import expectations, replica_sets
-from tests.mutants.planting import mutant
+from tests.mutants.planting import Decides, mutant
 
 LOST = ("seeds/lost-node-replacements",)
 
@@ -29,7 +29,14 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(taint_queues.TaintQueue, "_spend", lambda self, now_ns: True)
 
 
-@mutant("controllers", "toleration-seconds-are-ignored", "seeds/toleration-seconds", "seeds/no-execute-taint")
+@mutant(
+    "controllers",
+    "toleration-seconds-are-ignored",
+    "seeds/toleration-seconds",
+    "seeds/no-execute-taint",
+    # The draw between the node that will be tainted and the other one.
+    decides=Decides("a-node-that-is-tainted", "nobody-is-evicted", "scheduled", pod="web"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(taint_timers, "tolerated_s", lambda tolerations, taints: 0)
 

@@ -11,13 +11,20 @@ from kemu.kubelet.node import leases, node_statuses
 from kemu.kubelet.pods.workers import ENDED
 from kemu.kubelet.pressure import eviction, oom_kills, ranking
 from kemu.kubelet.sync import pod_workers, status_managers, terminations
-from tests.mutants.planting import mutant
+from tests.mutants.planting import Decides, mutant
 
 RACE = "races/two-replicas-same-pods timing=realistic"
 ONE_NODE = "races/two-schedulers-one-node timing=realistic"
 
 
-@mutant("kubelet", "everything-is-admitted", ONE_NODE, RACE)
+@mutant(
+    "kubelet",
+    "everything-is-admitted",
+    ONE_NODE,
+    RACE,
+    # Scheduler blue draws a node that red has drawn, too, and cannot know it yet.
+    decides=Decides("two-schedulers", "no-node-overcommitted", "scheduled", pod="blue-pod", actor="scheduler/blue/0"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(predicates, "failures", lambda node, usage, pod, claim: ())
 
@@ -35,7 +42,14 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(pod_workers.PodWorkers, "_take_down", early)
 
 
-@mutant("kubelet", "the-object-goes-before-the-containers", "seeds/preemption-example-1", RACE)
+@mutant(
+    "kubelet",
+    "the-object-goes-before-the-containers",
+    "seeds/preemption-example-1",
+    RACE,
+    # The draw between both nodes.
+    decides=Decides("a-terminating-pod", "on-its-node", "scheduled", pod="next"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     take_down = pod_workers.PodWorkers._take_down
 

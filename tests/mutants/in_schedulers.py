@@ -13,12 +13,18 @@ from kemu.scheduler.cycle import verdicts
 from kemu.scheduler.plugins import taint_toleration
 from kemu.scheduler.preemption import candidates
 from kemu.scheduler.queue import queues
-from tests.mutants.planting import mutant
+from tests.mutants.planting import Decides, mutant
 
 RACE = "races/two-replicas-same-pods timing=realistic"
 
 
-@mutant("scheduler", "an-assumed-pod-is-not-counted", "races/burst-on-full-nodes")
+@mutant(
+    "scheduler",
+    "an-assumed-pod-is-not-counted",
+    "races/burst-on-full-nodes",
+    # The second draw falls on the node of the first.
+    decides=Decides("two-pods", "nobody-is-rejected", "scheduled", pod="two"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     def forgetful(self: cluster.Cluster, pod: Any, node_name: str) -> None:
         self.assumed[pod.uid] = pod
@@ -27,7 +33,13 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(cluster.Cluster, "assume", forgetful)
 
 
-@mutant("scheduler", "a-failed-binding-is-never-given-back", "races/recreated-pod")
+@mutant(
+    "scheduler",
+    "a-failed-binding-is-never-given-back",
+    "races/recreated-pod",
+    # The deletion, while the scheduler has not heard of the pod: its binding will come too late.
+    decides=Decides("a-brief-pod", "cache-agrees-with-store", "user.event", actor="user", count=2),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     def keep(self: cluster.Cluster, uid: str) -> bool:
         return self.assumed.pop(uid, None) is not None
@@ -46,7 +58,14 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(cluster.Cluster, "remove_pod", hoard)
 
 
-@mutant("scheduler", "a-deleted-pod-wakes-nobody", "seeds/preemption-example-1", "seeds/starvation")
+@mutant(
+    "scheduler",
+    "a-deleted-pod-wakes-nobody",
+    "seeds/preemption-example-1",
+    "seeds/starvation",
+    # The pod comes before the one on the node has ended, so it waits for that end.
+    decides=Decides("full-node-next", "gets-its-node", "stored", pod="next"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     move = queues.SchedulingQueue.move
 
@@ -57,7 +76,13 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(queues.SchedulingQueue, "move", deaf)
 
 
-@mutant("scheduler", "events-during-a-flight-are-lost", "races/event-during-an-attempt")
+@mutant(
+    "scheduler",
+    "events-during-a-flight-are-lost",
+    "races/event-during-an-attempt",
+    # The pod comes before the one on the node has ended: that end falls into the attempt, which takes 30 ms.
+    decides=Decides("full-node-next", "gets-its-node", "stored", pod="next"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     land = queues.SchedulingQueue._land
 
@@ -84,7 +109,14 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(verdicts, "nominated_above", lambda node, priority, pod: [])
 
 
-@mutant("scheduler", "equals-are-preempted", "seeds/preemption-example-2", "seeds/starvation duration=30s")
+@mutant(
+    "scheduler",
+    "equals-are-preempted",
+    "seeds/preemption-example-2",
+    "seeds/starvation duration=30s",
+    # The pod comes before the one on the node has ended.
+    decides=Decides("full-node-next", "nobody-is-preempted", "stored", pod="next"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         candidates.Preemptor,
@@ -104,7 +136,13 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(candidates, "_resource_dry_run", lambda preemptor, filtering: None)
 
 
-@mutant("scheduler", "a-never-preempting-pod-preempts", "seeds/non-preempting-priority")
+@mutant(
+    "scheduler",
+    "a-never-preempting-pod-preempts",
+    "seeds/non-preempting-priority",
+    # The pod comes before the one on the node has ended.
+    decides=Decides("full-node-polite", "nobody-is-preempted", "stored", pod="next"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     not_eligible = candidates.Preemptor.not_eligible
 
@@ -115,13 +153,26 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(candidates.Preemptor, "not_eligible", eligible)
 
 
-@mutant("scheduler", "preemption-ignores-budgets", "seeds/disruption-budgets", "seeds/victim-choice")
+@mutant(
+    "scheduler",
+    "preemption-ignores-budgets",
+    "seeds/disruption-budgets",
+    "seeds/victim-choice",
+    # The draw between both victims.
+    decides=Decides("a-protected-pod", "the-protected-one-stays", "preempting", pod="next"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(candidates.Preemptor, "violations", lambda self, victims: 0)
     patch.setattr(candidates.Preemptor, "_split_by_budget", lambda self, lower: ([], lower))
 
 
-@mutant("scheduler", "taints-are-ignored", "seeds/taints-and-tolerations")
+@mutant(
+    "scheduler",
+    "taints-are-ignored",
+    "seeds/taints-and-tolerations",
+    # The draw between both nodes.
+    decides=Decides("a-tainted-node", "on-its-node", "scheduled", pod="web"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(taint_toleration, "_is_forbidden", lambda tolerations, taints: 0)
 
@@ -139,7 +190,14 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(binding_cycles.BindingCycles, "_bind", astray)
 
 
-@mutant("scheduler", "a-terminating-pod-frees-its-room-at-once", "seeds/preemption-example-1", RACE)
+@mutant(
+    "scheduler",
+    "a-terminating-pod-frees-its-room-at-once",
+    "seeds/preemption-example-1",
+    RACE,
+    # The draw between both nodes.
+    decides=Decides("a-terminating-pod", "on-its-node", "scheduled", pod="next"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     on_update = feeds.PodFeed.on_update
 
@@ -152,7 +210,14 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(feeds.PodFeed, "on_update", early)
 
 
-@mutant("scheduler", "labels-of-nodes-are-read-once", "seeds/node-affinity", "seeds/node-selector")
+@mutant(
+    "scheduler",
+    "labels-of-nodes-are-read-once",
+    "seeds/node-affinity",
+    "seeds/node-selector",
+    # The draw between both nodes.
+    decides=Decides("a-lost-label", "on-its-node", "scheduled", pod="web"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     set_node = cluster.Cluster.set_node
 

@@ -8,14 +8,20 @@ import pytest
 
 from kemu.objects import resources
 from kemu.store import journal, mvcc, operations, server, watch_responses, watches
-from tests.mutants.planting import mutant
+from tests.mutants.planting import Decides, mutant
 
 CRASH = "chaos/store-crash timing=realistic"
 RACE = "races/two-replicas-same-pods timing=realistic"
 PODS = resources.prefix(resources.BY_PLURAL["pods"], "")
 
 
-@mutant("store", "recovery-forgets-a-live-pod", CRASH)
+@mutant(
+    "store",
+    "recovery-forgets-a-live-pod",
+    CRASH,
+    # The creation comes before the crash.
+    decides=Decides("a-crash-at-a-creation", "store-agrees-with-history", "stored", pod="web"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     recover = server.Store._recover
 
@@ -29,7 +35,13 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(server.Store, "_recover", forgetful)
 
 
-@mutant("store", "recovery-restores-an-old-value", CRASH)
+@mutant(
+    "store",
+    "recovery-restores-an-old-value",
+    CRASH,
+    # The second write (that the pod is unschedulable) comes before the crash.
+    decides=Decides("a-crash-after-a-creation", "store-agrees-with-history", "stored", pod="web", count=2),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     recover = server.Store._recover
 
@@ -57,7 +69,14 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(journal.Journal, "recover", short)
 
 
-@mutant("store", "compare-and-swap-always-succeeds", RACE, CRASH)
+@mutant(
+    "store",
+    "compare-and-swap-always-succeeds",
+    RACE,
+    CRASH,
+    # The second replica decides while the first binding is being written.
+    decides=Decides("two-replicas-slow-store", "pod-bound-at-most-once", "scheduled", pod="web", count=2),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(operations.Requests, "_holds", lambda self, compare: True)
 
@@ -77,7 +96,13 @@ def _(patch: pytest.MonkeyPatch) -> None:
     )
 
 
-@mutant("store", "acknowledges-before-it-is-durable", CRASH)
+@mutant(
+    "store",
+    "acknowledges-before-it-is-durable",
+    CRASH,
+    # The creation comes in the 20 ms before the crash.
+    decides=Decides("a-crash-before-it-is-durable", "acknowledged-writes-survive", "stored", pod="web"),
+)
 def _(patch: pytest.MonkeyPatch) -> None:
     async def at_once(self: server.Store) -> None:
         self._work.set()
@@ -86,7 +111,11 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
 
 @mutant(
-    "store", "a-deletion-is-journaled-as-an-empty-value", f"{CRASH} 'events=[{{at: 10.5s, delete: {{pod: burst-3}}}}]'"
+    "store",
+    "a-deletion-is-journaled-as-an-empty-value",
+    f"{CRASH} 'events=[{{at: 10.5s, delete: {{pod: burst-3}}}}]'",
+    # The deletion (after the creation and the news that it is unschedulable) comes before the crash.
+    decides=Decides("a-crash-at-a-deletion", "store-agrees-with-history", "stored", pod="web", count=3),
 )
 def _(patch: pytest.MonkeyPatch) -> None:
     append = journal.Journal.append

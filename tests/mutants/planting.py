@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import shlex
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 
 from kemu import errors
+from kemu.objects import resources
+from kemu.runlog.frames import Event
+from kemu.runtime.holds import EventPattern
 from kemu.scenario import catalog
 from kemu.scenario.format import documents
 from kemu.scenario.loading import loader
@@ -22,6 +25,39 @@ Plant = Callable[[pytest.MonkeyPatch], None]
 
 BUDGET = 20
 """Seeds within which a mutant must be found, unless it states another budget."""
+
+
+@dataclass(frozen=True)
+class Decides:
+    """The event that decides whether the bug shows itself, in the terms of the run log. It was named by thought, before
+    anything was measured; :mod:`tests.mutants.decisions` measures it."""
+
+    bed: str
+    """The scenario of :mod:`tests.mutants.chances` in which chance decides."""
+    check: str
+    """What fails there."""
+    what: str
+    """A word of :data:`~kemu.runtime.holds.HAPPENINGS`, or a kind of event. ``stored``: a write of the pod."""
+    pod: str = ""
+    actor: str = ""
+    """Empty: whoever."""
+    count: int = 1
+    """The how-manieth event of that sort."""
+
+    def place(self, events: Sequence[Event]) -> int:
+        """Where it stands in a run log. Raises ValueError where it does not."""
+        pattern = EventPattern(self.actor, self.what, "" if self.what == "stored" else self.pod)
+        left = self.count
+        for place, (_, actor, kind, data) in enumerate(events):
+            if pattern.fits(actor, kind, data) and (self.what != "stored" or self._is_written(data)):
+                left -= 1
+                if left == 0:
+                    return place
+        raise ValueError(f"the run has no such event: {self}")
+
+    def _is_written(self, data: Mapping[str, Any]) -> bool:
+        key = resources.prefix(resources.BY_PLURAL["pods"], "default") + self.pod.encode()
+        return any(str(change[1]).encode() == key for change in data["changes"])
 
 
 @dataclass(frozen=True)
@@ -38,18 +74,22 @@ class Mutant:
     budget: int = BUDGET
     survives: str = ""
     """Why no check can find it; then it is not asked."""
+    decides: Decides | None = None
+    """Of those that chance decides about."""
 
 
 MUTANTS: dict[str, Mutant] = {}
 """All of them, by id, in the order in which they were planted."""
 
 
-def mutant(part: str, name: str, *runs: str, budget: int = BUDGET, survives: str = "") -> Callable[[Plant], Plant]:
+def mutant(
+    part: str, name: str, *runs: str, budget: int = BUDGET, survives: str = "", decides: Decides | None = None
+) -> Callable[[Plant], Plant]:
     """Plants a bug under this name; the decorated function changes the code by its ``pytest.MonkeyPatch``."""
 
     def register(plant: Plant) -> Plant:
         assert name not in MUTANTS, f"a second mutant {name}"
-        MUTANTS[name] = Mutant(name, part, plant, runs, budget, survives)
+        MUTANTS[name] = Mutant(name, part, plant, runs, budget, survives, decides)
         return plant
 
     return register

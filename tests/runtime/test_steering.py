@@ -11,9 +11,10 @@ import pytest
 
 from kemu.errors import ScenarioError
 from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.runtime.env import MILLISECOND_NS
+from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.runtime.holds import Hold, Label
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.runtime.sim.steering import messages as steering_messages
 from kemu.runtime.sim.steering.choosers import Flight
 from kemu.runtime.sim.steering.messages import Counts, Message
 from kemu.runtime.sim.steering.steering import Steering
@@ -21,6 +22,7 @@ from kemu.scenario.loading import holds, loader
 from kemu.scenario.playing import plays, runner
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
+from tests.exploration.explaining import races
 
 ROOT = Path(__file__).resolve().parents[2]
 RACE = ROOT / "scenarios" / "races" / "two-schedulers-one-node.yaml"
@@ -109,6 +111,44 @@ class TestASteeredRun:
         again = with_holds(file, steering.deviations())
         assert again.holds == tuple(steering.deviations())
         assert play(again, Steering(holds=again.holds)) == chosen
+
+
+class Curious(Uniform):
+    """The same, and asks what each message is about."""
+
+    def begin(self, flight: Flight) -> None:
+        self.flight = flight
+        self.asked: list[tuple[Label, ...]] = []
+
+    def delay_ns(self, message: Message) -> int:
+        self.asked.append(self.flight.newest_labels())
+        assert self.flight.newest_labels() == self.asked[-1]
+        return super().delay_ns(message)
+
+    def delivered(self, message: Message) -> None: ...
+
+
+def test_each_message_is_read_once_by_whoever_wants_to_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = steering_messages.Reader.labels
+    read: list[Message] = []
+
+    def counting(self: steering_messages.Reader, message: Message) -> tuple[Label, ...]:
+        read.append(message)
+        return labels(self, message)
+
+    monkeypatch.setattr(steering_messages.Reader, "labels", counting)
+    chooser = Curious(1)
+    kept = play(loader.loads(races.STALE), Steering(chooser, loader.loads(races.STALE).holds))
+    assert kept
+    assert len(read) == len(set(read))
+    assert any(label.name == "red-pod" for labels in chooser.asked for label in labels)
+
+
+def test_a_run_does_not_wait_for_the_limit_of_a_hold_whose_event_has_come() -> None:
+    """The event comes at 6.004 s; the limit would be 15.3 s."""
+    scenario = loader.loads(races.STALE)
+    events = play(scenario, Steering(holds=scenario.holds))
+    assert 6.004 < events[-1][0] / SECOND_NS < 12
 
 
 def test_counts_are_of_all_messages_that_fit_a_label() -> None:

@@ -12,6 +12,7 @@ from google.rpc import code_pb2, status_pb2
 from grpc_status import rpc_status
 
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
+from kemu.runtime.random_streams import Streams
 from kemu.runtime.rpc.clients import MemoryChannel
 from kemu.runtime.rpc.networks import LoopWire, Network, Peer, Wire
 from kemu.runtime.rpc.servers import Server
@@ -147,7 +148,7 @@ def in_memory(loop: asyncio.AbstractEventLoop, wire_to: Callable[[str], Wire]) -
 
 def over_virtual_network(expect: Expectation) -> None:
     loop = VirtualLoop()  # type: ignore[abstract]
-    loop.run(expect(in_memory(loop, SimWires(loop, 0, {}).to)))
+    loop.run(expect(in_memory(loop, SimWires(loop, Streams(0), {}).to)))
 
 
 def within_a_cell(expect: Expectation) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from kemu import errors
 from kemu.objects import defaults, qos, requests
 from kemu.objects.validation import kinds
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.random_streams import random_stream
 from kemu.scenario.loading import loader, manifests, openb
 from kemu.scenario.playing import workloads
 from tests import traces
@@ -168,7 +170,7 @@ def test_a_scenario_takes_nodes_classes_and_pods_from_it(folder: Path) -> None:
     assert scenario.nodes[1].message.metadata.labels["kubernetes.io/hostname"] == "node-b"
     assert scenario.nodes[1].kubelet == {"nodeStatusReportFrequency": "10h"}
     assert [manifest.message.value for manifest in scenario.setup] == [4000, 3000, 2000, 1000]
-    stream = workloads.Stream(workloads.plain(scenario.workloads[0]), 1)
+    stream = workloads.Stream(workloads.plain(scenario.workloads[0]), 1, functools.partial(random_stream, 1))
     assert stream.next_ns() == 0
     number, pod = stream.arrival()
     assert (number, pod.metadata.name) == (0, "t-0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import random
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.random_streams import random_stream
 from kemu.scenario.arrivals import arrival_times
 from kemu.scenario.loading import manifests
 from kemu.scenario.playing import workloads
@@ -27,7 +29,7 @@ def times(arrivals: Arrivals, seed: int = 0) -> list[int]:
 
 def stream(scenario: Scenario, name: str, seed: int = 1) -> workloads.Stream:
     (found,) = [workload for workload in scenario.workloads if workload.name == name]
-    return workloads.Stream(workloads.plain(found), seed)
+    return workloads.Stream(workloads.plain(found), seed, functools.partial(random_stream, seed))
 
 
 def pods(found: workloads.Stream) -> list[tuple[int, core_v1_pb2.Pod]]:

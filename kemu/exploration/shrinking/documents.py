@@ -5,6 +5,7 @@ The functions here change plain data; whether the changed scenario still fails i
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from kemu.exploration.shrinking.candidates import Data, copied
 from kemu.objects import quantities
 from kemu.objects.conversion import convert
+from kemu.runtime.random_streams import random_stream
 from kemu.scenario.format import timing_keys
 from kemu.scenario.format.values import duration_ns, duration_text
 from kemu.scenario.playing import workloads
@@ -119,7 +121,7 @@ def _workload_named(expectation: Mapping[str, Any] | None) -> str:
 def _single_pods(
     workload: Workload, written: Mapping[str, Any], scenario: Scenario, *, is_named: bool
 ) -> Iterator[dict[str, Any]]:
-    stream = workloads.Stream(workloads.plain(workload), scenario.seed)
+    stream = workloads.Stream(workloads.plain(workload), scenario.seed, functools.partial(random_stream, scenario.seed))
     template = written["pods"]
     while (at_ns := stream.next_ns()) is not None and at_ns < scenario.duration_ns:
         _, pod = stream.arrival()

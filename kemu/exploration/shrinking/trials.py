@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from kemu.errors import KemuError
 from kemu.exploration import workers
 from kemu.exploration.executions import Failure
+from kemu.exploration.meters import Meter, TooLongError
 from kemu.exploration.plans import Plan
+from kemu.exploration.results import RunRecord
 from kemu.exploration.runs import Task
 from kemu.exploration.shrinking.candidates import Candidate
 from kemu.exploration.sources import Source
@@ -66,27 +68,6 @@ class Runner(Protocol):
         ...
 
 
-class TooLongError(Exception):
-    """A run has far more events than the first: a loop that a longer time slowed down."""
-
-
-class Meter:
-    """Counts the events of a run, and breaks it if there are too many. 0: there is no limit."""
-
-    def __init__(self, most: int = 0) -> None:
-        self.events = 0
-        self._most = most
-
-    @property
-    def is_over(self) -> bool:
-        return 0 < self._most <= self.events
-
-    def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        self.events += 1
-        if self.events == self._most:
-            raise TooLongError(f"more than {self._most} events")
-
-
 class _OneByOne:
     """In this process."""
 
@@ -103,16 +84,20 @@ class _OneByOne:
         meter = Meter(self._most_events)
         try:
             failures = self._execute(scenario, watcher=meter).failures
-        except KemuError:
+        except (KemuError, TooLongError):
             return ()
         if meter.is_over:
-            return ()  # what it had shown before does not count
-        self._most_events = self._most_events or _LONGER * meter.events + _MORE_EVENTS
+            return ()
+        self._most_events = self._most_events or _most(meter.events)
         return failures
 
 
 _LONGER, _MORE_EVENTS = 3, 20_000
 """A smaller scenario may have so many times the events of the first, and so many more."""
+
+
+def _most(events: int) -> int:
+    return _LONGER * events + _MORE_EVENTS
 
 
 class _Executed:
@@ -123,17 +108,29 @@ class _Executed:
         self._executor = executor
         # A document comes as an override of the whole specification, so that the workers need one source only.
         self._source = Source(_EMPTY, original.file, data_dir)
+        self._most_events = 0
 
     def run(self, scenarios: Sequence[Scenario]) -> list[Failures]:
-        tasks = [Task(number, _plan(scenario)) for number, scenario in enumerate(scenarios)]
-        return [record.failures for record in self._executor.run(self._source, tasks)]
+        found: list[Failures] = []
+        while self._most_events == 0 and len(found) < len(scenarios):
+            # The first that runs sets the limit of all others.
+            (record,) = self._records(scenarios[len(found) : len(found) + 1])
+            found.append(record.failures)
+            if record.events:
+                self._most_events = _most(record.events)
+        return found + [record.failures for record in self._records(scenarios[len(found) :])]
+
+    def _records(self, scenarios: Sequence[Scenario]) -> list[RunRecord]:
+        tasks = [Task(number, _plan(scenario, self._most_events)) for number, scenario in enumerate(scenarios)]
+        return list(self._executor.run(self._source, tasks))
 
 
 _EMPTY = "{apiVersion: kemu.dev/v1, kind: Scenario, spec: {}}\n"
 
 
-def _plan(scenario: Scenario) -> Plan:
-    return Plan({"spec": scenario.resolved["spec"]}, scenario.seed, holds=scenario.holds)
+def _plan(scenario: Scenario, most_events: int) -> Plan:
+    spec = scenario.resolved["spec"]
+    return Plan({"spec": spec}, scenario.seed, holds=scenario.holds, most_events=most_events)
 
 
 @contextlib.contextmanager

@@ -161,7 +161,7 @@ class End:
             waiter.set_result(None)
 
 
-class ClientEnd(End):
+class ClientEnd(End, abc.ABC):
     """The client's end, as the server and the connection see it."""
 
     is_client = True
@@ -178,38 +178,38 @@ class ClientEnd(End):
     deadline: float | None
     """In the loop's time."""
 
+    @abc.abstractmethod
     def cancel(self) -> bool:
         """End the call; False if it is over already."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def started(self) -> None:
         """The server has the call."""
-        raise NotImplementedError
 
-    def receive_initial_metadata(self, metadata: tuple[tuple[str, str | bytes], ...]) -> None:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def receive_initial_metadata(self, metadata: tuple[tuple[str, str | bytes], ...]) -> None: ...
 
+    @abc.abstractmethod
     def receive_status(self, status: Status) -> None:
         """The server has ended the call."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def connection_lost(self, status: Status) -> None:
         """The connection broke; messages that were received and not yet read are lost with it."""
-        raise NotImplementedError
 
 
-class ServerEnd(End):
+class ServerEnd(End, abc.ABC):
     """The server's end, as the client and the connection see it."""
 
     __slots__ = ()
 
     @property
-    def method(self) -> str:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def method(self) -> str: ...
 
+    @abc.abstractmethod
     def client_gone(self, _: object = None) -> None:
         """The client has cancelled the call, or the connection broke: the handler is cancelled."""
-        raise NotImplementedError
 
 
 class Acceptor(Protocol):

@@ -6,12 +6,14 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kemu.runtime import random_streams
 from kemu.runtime.rpc import impairments
 from kemu.runtime.rpc.networks import Network
 
 End = Callable[[], object]
 """Ends a fault."""
+StreamOf = Callable[..., random.Random]
+"""A random stream of the run, by its names."""
+
 Begin = Callable[[str, Mapping[str, Any]], End | None]
 """Begins the fault of that id, with its parameters; None: it is over in an instant."""
 
@@ -19,8 +21,8 @@ KINDS = ("partition", "reset", "halfOpen", *impairments.KINDS)
 """Their names."""
 
 
-def beginnings(network: Network, seed: Callable[[], int]) -> dict[str, Begin]:
-    """By the name of the kind. ``seed``: of the run."""
+def beginnings(network: Network, stream_of: StreamOf) -> dict[str, Begin]:
+    """By the name of the kind. ``stream_of``: the random streams of the run, by name."""
 
     def partition(fault: str, parameters: Mapping[str, Any]) -> End:
         a, b = parameters["between"]
@@ -30,7 +32,7 @@ def beginnings(network: Network, seed: Callable[[], int]) -> dict[str, Begin]:
     def impairment(what: str) -> Begin:
         def begin(fault: str, parameters: Mapping[str, Any]) -> End:
             def stream(source: str, target: str) -> random.Random:
-                return random_streams.random_stream(seed(), "fault", fault, source, target)
+                return stream_of("fault", fault, source, target)
 
             network.impair(impairments.impairment(fault, what, parameters, stream))
             return lambda: network.heal(fault)

@@ -18,7 +18,7 @@ from kemu.runtime.sim.disks import MemoryDisk
 class World(Protocol):
     """What is needed of the simulation."""
 
-    seed: int
+    streams: random_streams.Streams
     hits: Hits
 
     def disk_of(self, name: str) -> MemoryDisk: ...
@@ -73,21 +73,21 @@ class DiskFaultKinds:
 
     def _slow(self, faults: DiskFaults, fault: str, parameters: Mapping[str, Any]) -> None:
         time = distributions.parse(parameters["fsync"])
-        stream = random_streams.random_stream(self._world.seed, "fault", fault)
+        stream = self._world.streams.stream("fault", fault)
         faults.slow[fault] = lambda: time.draw(stream)
 
     def _tear(self, faults: DiskFaults, fault: str, parameters: Mapping[str, Any]) -> None:
-        faults.torn[fault] = random_streams.random_stream(self._world.seed, "fault", fault)
+        faults.torn[fault] = self._world.streams.stream("fault", fault)
 
     def _bit_rot(self, fault: str, parameters: Mapping[str, Any]) -> None:
         for name in parameters["actor"]:
-            stream = random_streams.random_stream(self._world.seed, "fault", fault, name)
+            stream = self._world.streams.stream("fault", fault, name)
             if self._world.disk_of(name).rot(stream):
                 self._world.hits.strike(fault, name)
 
     def _lost_sectors(self, fault: str, parameters: Mapping[str, Any]) -> None:
         for name in parameters["actor"]:
-            stream = random_streams.random_stream(self._world.seed, "fault", fault, name)
+            stream = self._world.streams.stream("fault", fault, name)
             if self._world.disk_of(name).lose_sectors(round(parameters["sectors"]), stream):
                 self._world.hits.strike(fault, name)
 

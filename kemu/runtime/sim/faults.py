@@ -13,18 +13,18 @@ from typing import Any
 from kemu.faults.handlers import Handlers
 from kemu.faults.kinds import KINDS, Kind
 from kemu.runtime.rpc import network_faults
-from kemu.runtime.rpc.network_faults import Begin, End
+from kemu.runtime.rpc.network_faults import Begin, End, StreamOf
 from kemu.runtime.rpc.networks import Network
 
 
 class Faults:
     """Those in force, by their ids."""
 
-    def __init__(self, network: Network, handlers: Handlers, seed: int) -> None:
+    def __init__(self, network: Network, handlers: Handlers, stream_of: StreamOf) -> None:
         self._handlers = handlers
         self._ends: dict[str, End] = {}
         self._begin: dict[str, Begin] = {
-            **network_faults.beginnings(network, lambda: seed),
+            **network_faults.beginnings(network, stream_of),
             **{kind.name: functools.partial(self._by_actors, kind) for kind in KINDS.values() if kind.carried_out_by},
         }
         """By the name of the kind."""

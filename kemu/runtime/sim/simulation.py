@@ -20,7 +20,7 @@ from kemu import errors
 from kemu.faults.handlers import Handler, Handlers
 from kemu.faults.hits import CHAOS, Hits
 from kemu.runtime import distributions, random_streams, tasks, user_code
-from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink
+from kemu.runtime.env import SECOND_NS, Actor, ActorSpec, LogSink, Random
 from kemu.runtime.rpc.clients import MemoryChannel
 from kemu.runtime.rpc.networks import Network, Peer
 from kemu.runtime.rpc.servers import Server
@@ -33,6 +33,7 @@ from kemu.runtime.sim.faults import Faults
 from kemu.runtime.sim.loops import VirtualLoop
 from kemu.runtime.sim.owners import OWNER, Condition, Owner
 from kemu.runtime.sim.process_faults import ProcessFaults
+from kemu.runtime.sim.redraws import Redrawing
 from kemu.runtime.sim.steering.steering import Steering
 from kemu.runtime.sim.wires import SimWires
 from kemu.runtime.skews import Skew, Skews
@@ -75,8 +76,11 @@ class SimEnv(Owner):
         stream = self._random
         if stream is None:
             names = ("actor", self.name) if self.incarnation == 1 else ("actor", self.name, self.incarnation)
-            stream = self._random = random_streams.random_stream(self._runtime.seed, *names)
+            stream = self._random = self._runtime.streams.stream(*names)
         return stream
+
+    def stream(self, *names: str | int) -> Random:
+        return self._runtime.streams.stream(*names)
 
     def dial(self, name: str) -> MemoryChannel:
         channel = self._channels.get(name)
@@ -176,9 +180,12 @@ class SimRuntime:
         timing: Mapping[str, Any] | None = None,
         steering: Steering | None = None,
         loop: VirtualLoop | None = None,
+        redraw: random_streams.Redraw | None = None,
     ) -> None:
-        """``loop``: one that runs already; its owner ends it, and :meth:`run` is not called."""
+        """``loop``: one that runs already; its owner ends it, and :meth:`run` is not called. ``redraw``: when the run
+        begins to draw from another seed, if ever."""
         self.seed = seed
+        self.streams = random_streams.Streams(seed, may_change=redraw is not None)
         self.sink = sink
         self.loop = loop or VirtualLoop()  # type: ignore[abstract]  # what it refuses is added by name
         self.loop.explain_stall = self._explain_stall
@@ -187,14 +194,14 @@ class SimRuntime:
         self._fsync_time = distributions.parse((timing or {}).get("fsync", 0))
         if steering is not None:
             self.sink = self._steered(steering)
-        wires = SimWires(self.loop, seed, timing or {}, steering)
+        self._redrawing = Redrawing(self.loop, redraw, self.streams) if redraw is not None else None
+        wires = SimWires(self.loop, self.streams, timing or {}, steering, self._redrawing)
         self.hits = Hits(lambda kind, data: self._log(CHAOS, kind, data))
         self.network = Network(wires.to, self._connection_lost, wires.keepalive_timeout_s, self.hits.strike)
         self.network.partitions.keepalive_time_s = wires.keepalive_time_s
-        self.handlers = Handlers(
-            self.hits.strike, lambda fault, actor: random_streams.random_stream(seed, "fault", fault, actor)
-        )
-        self.faults = Faults(self.network, self.handlers, seed)
+        stream = self.streams.stream
+        self.handlers = Handlers(self.hits.strike, lambda fault, actor: stream("fault", fault, actor))
+        self.faults = Faults(self.network, self.handlers, stream)
         self.skews = Skews()
         self.faults.add(DiskFaultKinds(self).begins)
         self.faults.add(ProcessFaults(self, self.skews).begins)
@@ -230,7 +237,7 @@ class SimRuntime:
         time = self._fsync_time
         if time.constant == 0:
             return None
-        stream = random_streams.random_stream(self.seed, "fsync", name, incarnation)
+        stream = self.streams.stream("fsync", name, incarnation)
         # During set-up the clock stands still: nothing would ever be durable.
         return lambda: time.draw(stream) if self.master.running else 0.0
 
@@ -263,6 +270,8 @@ class SimRuntime:
             await self._wait_ready(spec.name)
 
     async def begin(self) -> None:
+        if self._redrawing is not None:
+            self._redrawing.begin()
         self.master.begin()
 
     def _start(self, spec: ActorSpec, incarnation: int, disk: MemoryDisk) -> None:
@@ -376,7 +385,7 @@ class SimRuntime:
 
     def _crash(self, env: SimEnv, data: Mapping[str, Any]) -> None:
         self._log(env.name, "actor.crashed", data)
-        stream = random_streams.random_stream(self.seed, "disk", env.name, env.incarnation)
+        stream = self.streams.stream("disk", env.name, env.incarnation)
         self._disks[env.name] = crashes.crash(self.loop, self.network, env, env.peer, env.disk, stream)
         self._depart(env)
 

@@ -11,15 +11,19 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kemu.runtime import distributions, random_streams
+from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
+from kemu.runtime.random_streams import Streams
 from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, ServerEnd
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.sim.agendas import LoopTimer
 from kemu.runtime.sim.loops import VirtualLoop
+from kemu.runtime.sim.redraws import Redrawing
 from kemu.runtime.sim.steering.steering import Steering, ends_of
 
 DEFAULT_LATENCY_S = 0.001
+LATENCIES = ("apiLatency", "watchLatency", "storeLatency", "otherLatency")
+"""Of :class:`SimWires`."""
 
 
 class Latency:
@@ -45,18 +49,41 @@ class Latency:
         return self.constant_ns if self.constant_ns >= 0 else self.draw_ns()
 
 
+class RedrawnLatency(Latency):
+    """In a run whose future is drawn anew: a message that is on its way at that instant takes another time."""
+
+    __slots__ = ("_again", "_redrawing")
+
+    def __init__(self, distribution: distributions.Distribution, stream: random.Random, again: Again) -> None:
+        super().__init__(distribution, stream)
+        self._redrawing, self._again = again
+
+    def draw_ns(self) -> int:
+        return self._redrawing.lasting(super().draw_ns(), self._draw_again_ns)
+
+    def _draw_again_ns(self) -> int:
+        return max(0, round(self._distribution.quantile(self._again()) * SECOND_NS))
+
+
+Again = tuple[Redrawing, Callable[[], float]]
+"""Who draws anew, and the numbers for it."""
+
+
 class Latencies:
     """The delays of a class of messages: the same everywhere if it is constant, else each link draws its own."""
 
-    __slots__ = ("_by_link", "_distribution", "_key", "_seed", "constant", "of_losses")
+    __slots__ = ("_by_link", "_distribution", "_key", "_redrawing", "_streams", "constant", "of_losses")
 
-    def __init__(self, key: str, distribution: distributions.Distribution, seed: int) -> None:
+    def __init__(
+        self, key: str, distribution: distributions.Distribution, streams: Streams, redrawing: Redrawing | None = None
+    ) -> None:
         self._key = key
         self._distribution = distribution
-        self._seed = seed
+        self._streams = streams
+        self._redrawing = redrawing
         self._by_link: dict[tuple[str, str], Latency] = {}
         self.constant = Latency(distribution) if distribution.constant is not None else None
-        self.of_losses = self.constant or Latency(distribution, random_streams.random_stream(seed, "losses", key))
+        self.of_losses = self.constant or self._drawn("losses", key)
         """Of the news that a connection is broken."""
 
     def of(self, source: str, target: str) -> Latency:
@@ -64,9 +91,14 @@ class Latencies:
         link = (source, target)
         found = self.constant or self._by_link.get(link)
         if found is None:
-            stream = random_streams.random_stream(self._seed, "link", self._key, source, target)
-            found = self._by_link[link] = Latency(self._distribution, stream)
+            found = self._by_link[link] = self._drawn("link", self._key, source, target)
         return found
+
+    def _drawn(self, *names: str) -> Latency:
+        stream = self._streams.stream(*names)
+        if self._redrawing is None:
+            return Latency(self._distribution, stream)
+        return RedrawnLatency(self._distribution, stream, (self._redrawing, self._redrawing.stream(*names)))
 
 
 class SimWire:
@@ -157,10 +189,15 @@ class SimWires:
     """
 
     def __init__(
-        self, loop: VirtualLoop, seed: int, timing: Mapping[str, Any], steering: Steering | None = None
+        self,
+        loop: VirtualLoop,
+        streams: Streams,
+        timing: Mapping[str, Any],
+        steering: Steering | None = None,
+        redrawing: Redrawing | None = None,
     ) -> None:
         def latencies(key: str) -> Latencies:
-            return Latencies(key, distributions.parse(timing.get(key, DEFAULT_LATENCY_S)), seed)
+            return Latencies(key, distributions.parse(timing.get(key, DEFAULT_LATENCY_S)), streams, redrawing)
 
         def wire(ordinary: Latencies, of_watches: Latencies) -> SimWire:
             if steering is None:

@@ -17,7 +17,6 @@ from kemu.faults.hits import CHAOS
 from kemu.faults.kinds import KINDS, Form
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.random_streams import random_stream
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario.playing.machines import PREFIX, Machines
 from kemu.scenario.playing.triggers import Triggers
@@ -30,13 +29,10 @@ RESTART_AFTER_NS = 1 * SECOND_NS
 class Chaos:
     """Carries out faults on a runtime."""
 
-    def __init__(
-        self, runtime: Runtime, seed: int, roster: Sequence[str], machines: Machines, triggers: Triggers
-    ) -> None:
+    def __init__(self, runtime: Runtime, roster: Sequence[str], machines: Machines, triggers: Triggers) -> None:
         """``roster``: the names of all actors, in the order of their launch; it may grow and shrink."""
         self._runtime = runtime
         self._env = runtime.env(CHAOS)
-        self._seed = seed
         self._roster = roster
         self._machines = machines
         self._triggers = triggers
@@ -45,7 +41,7 @@ class Chaos:
         """Once, or again and again; returns when the last one is over. What lasts longer than the time until the next
         one goes on beside it."""
         clock = self._env.clock
-        stream = random_stream(self._seed, "chaos", fault.id)
+        stream = self._env.stream("chaos", fault.id)
         if fault.when is not None:
             await self._triggers.watch(fault.when).wait()
             if fault.when.after_ns:

@@ -144,7 +144,7 @@ class Course:
     ) -> None:
         self._runtime = runtime
         operator = Operator(runtime, scenario, roster, beats)
-        self._chaos = Chaos(runtime, scenario.seed, roster, operator.machines, triggers)
+        self._chaos = Chaos(runtime, roster, operator.machines, triggers)
         self._tasks: list[asyncio.Task[Any]] = []
         for fault in scenario.chaos:
             self.strike(fault)

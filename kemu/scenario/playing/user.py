@@ -84,7 +84,7 @@ class User:
         self._env = env
         self._config = config
         self._client = clients.Client(env, config["apiserver"])
-        self._streams = [workloads.Stream(data, config["seed"]) for data in config["workloads"]]
+        self._streams = [workloads.Stream(data, config["seed"], env.stream) for data in config["workloads"]]
         self._deleted: set[str] = set()
         """``namespace/name`` of pods that an event deletes: they are not replaced."""
 

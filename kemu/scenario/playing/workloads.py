@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
@@ -42,16 +42,17 @@ def _arrivals(name: str, arrivals: Arrivals, seed: int) -> Iterator[int]:
 class Stream:
     """The pods of one workload, one after the other."""
 
-    def __init__(self, data: Mapping[str, Any], seed: int) -> None:
-        """``data`` as :func:`plain` made it."""
+    def __init__(self, data: Mapping[str, Any], seed: int, stream_of: Callable[..., random.Random]) -> None:
+        """``data`` as :func:`plain` made it; ``seed``: of the scenario, for arrivals, which are known beforehand
+        (:func:`due_before`); ``stream_of``: the random streams of the run by name, for all else."""
         self.name: str = data["name"]
         self.namespace: str = data["namespace"]
         self.replace_finished: bool = data["replace_finished"]
         self._number = 0
         self._run_s: list[float | None] = []
         self._kinds: list[int] = []
-        self._lives = random_stream(seed, "workload", self.name, "life")
-        self._second_lives = random_stream(seed, "workload", self.name, "replacements")
+        self._lives = stream_of("workload", self.name, "life")
+        self._second_lives = stream_of("workload", self.name, "replacements")
         self._life: list[tuple[str, distributions.Distribution]] = [
             (annotation, distributions.parse(data["life"][key]))
             for key, annotation in _ANNOTATIONS.items()

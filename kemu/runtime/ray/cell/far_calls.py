@@ -6,6 +6,7 @@ calls under way are moved to the in-memory connection on which faults act (``rel
 
 from __future__ import annotations
 
+import abc
 import asyncio
 from collections.abc import Generator
 from typing import Any, Protocol
@@ -73,7 +74,7 @@ class Route:
             call.move()
 
 
-class FarCall:
+class FarCall(abc.ABC):
     """A call over gRPC, until it is moved."""
 
     __slots__ = ("_far", "_method", "_near", "_route")
@@ -95,9 +96,9 @@ class FarCall:
         self._near = self._method.near(route.caller.nearby(route.peer))
         route.caller.relay(route.peer).move(self._near, self._far, self._following)
 
+    @abc.abstractmethod
     async def _following(self) -> Any:
         """For the relay."""
-        raise NotImplementedError
 
     def cancel(self) -> bool:
         cancelled: bool = (self._near or self._far).cancel()

@@ -24,7 +24,7 @@ from kemu.faults.handlers import Handler, Handlers
 from kemu.faults.hits import CHAOS, Hits
 from kemu.faults.kinds import KINDS
 from kemu.runtime import random_streams, runtimes, tasks, user_code
-from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
+from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink, Random
 from kemu.runtime.ray.cell import channels, disk_faults, far_calls, files, inbound, relays, wall_clocks
 from kemu.runtime.rpc import clients, network_faults, networks, servers
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
@@ -67,11 +67,9 @@ class Host:
         self.outside: set[str] = set()
         """Targets of processes that are not actors, such as a real etcd."""
         self.hits = Hits(lambda kind, data: self.log(self.clock.now_ns(), CHAOS, kind, data))
-        self.handlers = Handlers(
-            self.hits.strike, lambda fault, actor: random_streams.random_stream(self.seed, "fault", fault, actor)
-        )
+        self.handlers = Handlers(self.hits.strike, lambda fault, actor: self.stream("fault", fault, actor))
         self.network.on_struck = self.hits.strike
-        self._begin = network_faults.beginnings(self.network, lambda: self.seed)
+        self._begin = network_faults.beginnings(self.network, self.stream)
         self._faults: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
         """Faults of the network that are in force, and the actors between which they are."""
         self._ends: dict[str, network_faults.End] = {}
@@ -82,6 +80,10 @@ class Host:
         """Faults of clocks that this process has heard of."""
         self._armed: dict[str, dict[str, str]] = {}
         """By actor: the steps at which it is to crash, and the faults that say so."""
+
+    def stream(self, *names: str | int) -> random.Random:
+        """The stream of the run of that name."""
+        return random_streams.random_stream(self.seed, *names)
 
     # What the driver tells
 
@@ -344,8 +346,11 @@ class Resident:
         stream = self._random
         if stream is None:
             names = ("actor", self.name) if self.incarnation == 1 else ("actor", self.name, self.incarnation)
-            stream = self._random = random_streams.random_stream(self._host.seed, *names)
+            stream = self._random = self._host.stream(*names)
         return stream
+
+    def stream(self, *names: str | int) -> Random:
+        return self._host.stream(*names)
 
     @property
     def disk(self) -> files.ActorDisk:

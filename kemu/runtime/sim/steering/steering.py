@@ -13,6 +13,7 @@ from typing import Any
 
 from kemu.runtime.holds import Hold, Label, MessagePattern
 from kemu.runtime.rpc.ends import ClientEnd, Deliver, End, Status
+from kemu.runtime.sim.agendas import LoopTimer
 from kemu.runtime.sim.clocks import MasterClock
 from kemu.runtime.sim.steering.choosers import Attentive, Chooser
 from kemu.runtime.sim.steering.messages import Counts, Message, Reader
@@ -44,7 +45,7 @@ class _Sent:
 class _Kept:
     """What one hold keeps, until its event happens."""
 
-    __slots__ = ("end", "index", "left", "sent")
+    __slots__ = ("end", "index", "left", "sent", "timer")
 
     def __init__(self, index: int, sent: _Sent, end: End, left: int) -> None:
         self.index = index
@@ -52,6 +53,8 @@ class _Kept:
         self.end = end
         self.left = left
         """How often the event has to happen yet."""
+        self.timer: LoopTimer | None = None
+        """Lets it go when the hold has lasted its longest."""
 
 
 class _Counted:
@@ -97,7 +100,8 @@ class Steering:
     """Of one run. ``chooser`` may be set until the clock starts; it chooses from then on."""
 
     def __init__(self, chooser: Chooser | None = None, holds: Sequence[Hold] = ()) -> None:
-        self.chooser = chooser
+        self._chooser = chooser
+        self._attends = isinstance(chooser, Attentive)
         self.holds = tuple(holds)
         self.sent: list[Message] = []
         """All messages between actors so far, if there is a chooser: in the order in which they were sent."""
@@ -108,13 +112,14 @@ class Steering:
         """Something can keep or move messages. Otherwise their times alone keep them in their order."""
         self._in_flight: dict[Message, tuple[End, _Sent, int]] = {}
         """For an attentive chooser: with the time at which each would usually arrive."""
-        self._newest_reader = Reader()
+        self._reader = Reader()
         self._read = 0
-        """How many of ``sent`` the reader of the newest has seen."""
+        """How many of ``sent`` have been read, if an attentive chooser wants to know what they are about."""
+        self._newest: tuple[Label, ...] = ()
+        """Of the last of these."""
         self._kept: list[_Kept] = []
         self._lanes: dict[End, deque[_Sent]] = {}
         self._numbers: dict[tuple[str, str], int] = {}
-        self._reader = Reader()
         self._by_link: dict[tuple[str, str], _OfLink] = {}
         for index, hold in enumerate(self.holds):
             self._by_link.setdefault((hold.message.source, hold.message.target), _OfLink()).add(index, hold.message)
@@ -127,6 +132,15 @@ class Steering:
         self._master = master
         self._loop = master.loop
         self._log = log
+
+    @property
+    def chooser(self) -> Chooser | None:
+        return self._chooser
+
+    @chooser.setter
+    def chooser(self, chooser: Chooser | None) -> None:
+        self._chooser = chooser
+        self._attends = isinstance(chooser, Attentive)
 
     # Messages
 
@@ -214,11 +228,10 @@ class Steering:
         return self._master.now_ns()
 
     def newest_labels(self) -> tuple[Label, ...]:
-        labels: tuple[Label, ...] = ()
         for index in range(self._read, len(self.sent)):
-            labels = self._newest_reader.labels(self.sent[index])
+            self._newest = self._reader.labels(self.sent[index])
         self._read = len(self.sent)
-        return labels
+        return self._newest
 
     def move(self, message: Message, delay_ns: int) -> None:
         found = self._in_flight.get(message)
@@ -247,7 +260,8 @@ class Steering:
         link = (message.source, message.target)
         if link not in self._read_links:
             return []
-        labels = self._reader.labels(message)
+        # Each message is read once: with an attentive chooser, all of them in their order.
+        labels = self.newest_labels() if self._attends else self._reader.labels(message)
         of_link = self._by_link.get(link)
         return of_link.found(labels) if of_link is not None else []
 
@@ -263,7 +277,7 @@ class Steering:
         kept = _Kept(index, sent, end, hold.until.count)
         sent.keepers += 1
         self._kept.append(kept)
-        self._loop.set_timer(self._loop.now_ns + hold.for_ns, self._release, (kept, "limit"), None)
+        kept.timer = self._loop.set_timer(self._loop.now_ns + hold.for_ns, self._release, (kept, "limit"), None)
 
     def on_event(self, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Something has happened."""
@@ -278,6 +292,8 @@ class Steering:
         if kept not in self._kept:
             return
         self._kept.remove(kept)
+        if kept.timer is not None:
+            kept.timer.cancel()
         self._log("holds", "hold.released", {"hold": kept.index, "why": why})
         kept.sent.keepers -= 1
         # Not now: whatever happens at this moment is over first.
