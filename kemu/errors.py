@@ -176,9 +176,15 @@ class Problem:
     suggestion: str = ""
 
     def __str__(self) -> str:
+        return self._told("")
+
+    def as_warning(self) -> str:
+        return self._told("warning: ")
+
+    def _told(self, what: str) -> str:
         hint = f" ({self.suggestion})" if self.suggestion else ""
         where = f"{self.path}: " if self.path else ""
-        return f"{self.file}:{self.line}:{self.column}: {where}{self.message}{hint}"
+        return f"{self.file}:{self.line}:{self.column}: {what}{where}{self.message}{hint}"
 
 
 class UsageError(KemuError):

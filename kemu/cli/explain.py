@@ -72,19 +72,17 @@ def _curve(explanation: Any, jobs: int) -> Any:
 
 def _what(options: argparse.Namespace) -> tuple[Any, Path]:
     """The run to explain, and where its explanation belongs: of a matrix the first variant that fails so."""
-    from kemu.cli import run
+    from kemu.cli import inputs, run
     from kemu.exploration import executions
     from kemu.exploration.explaining import siblings
     from kemu.runlog import folders
-    from kemu.scenario import catalog
     from kemu.scenario.loading import loader
 
     folder = Path(options.run)
     is_run = (folder / folders.SCENARIO_FILE).is_file()
     options.store = None
-    scenario = loader.load(
-        folder / folders.SCENARIO_FILE if is_run else catalog.find(options.run), options.data, run.overrides(options)
-    )
+    given = str(folder / folders.SCENARIO_FILE) if is_run else options.run
+    scenario = inputs.load(given, options.data, run.overrides(options), quiet=options.json or is_run)
     if options.out is None:
         options.out = folder if is_run else Path("runs") / run.folder_name(scenario.name, "sim", scenario.seed)
     made = loader.variants(scenario)

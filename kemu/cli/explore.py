@@ -30,7 +30,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         epilog="Exit codes: 0 nothing found, 1 found, 2 the input is wrong, 3 nothing found but something that had to "
         "happen in some run never did.",
     )
-    parser.add_argument("scenario", help="a scenario file, or the name of a shipped one (kemu scenarios list)")
+    parser.add_argument("scenario", help=parsers.SCENARIO)
     parser.add_argument(
         "--seed", type=parsers.whole_number, default=0, help="of what the search draws; the same seed, the same search"
     )
@@ -68,13 +68,11 @@ def _seconds(text: str) -> float:
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.cli import explore_reports, run
+    from kemu.cli import explore_reports, inputs, run
     from kemu.exploration.searches import Options, Search
-    from kemu.scenario import catalog
-    from kemu.scenario.loading import loader
 
     options.store, seed, options.seed = None, options.seed, None
-    scenario = loader.load(catalog.find(options.scenario), options.data, run.overrides(options))
+    scenario = inputs.load(options.scenario, options.data, run.overrides(options), quiet=options.json)
     if scenario.variants:
         paths = ", ".join(scenario.matrix)
         raise KemuError(f"{scenario.name} has a matrix; choose one of its variants with --set {paths}=…")

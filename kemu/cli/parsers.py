@@ -13,12 +13,15 @@ from typing import Any, NoReturn
 
 from kemu.errors import UsageError
 
+SCENARIO = "a scenario file, the name of a shipped one (kemu scenarios list), or - for standard input"
+
 _TRACE = "kemu trace RUN POD shows what a pod went through"
+_STORY = "kemu story RUN tells what happened"
 _EVENTS = "objects change by the scenario's events:"
 KUBECTL = {
-    "get": f"after a run there is no cluster to ask; {_TRACE}",
+    "get": f"after a run there is no cluster to ask; {_STORY}, {_TRACE}",
     "describe": f"after a run there is no cluster to ask; {_TRACE}",
-    "events": _TRACE,
+    "events": _STORY,
     "logs": f"simulated containers print nothing; {_TRACE}",
     "apply": "put the objects into a scenario, spec.manifests: [{file: FILE}], and kemu run SCENARIO",
     "create": "put the objects into a scenario, spec.manifests: [{file: FILE}], and kemu run SCENARIO",

@@ -16,7 +16,6 @@ from typing import Any
 from kemu.cli import exits, failures, parsers
 from kemu.errors import KemuError
 from kemu.faults.kinds import KINDS
-from kemu.scenario import catalog
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -25,7 +24,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="run a scenario and judge it",
         description="Run a scenario in virtual time (sim) or on Ray, judge it, and leave a run folder.",
     )
-    parser.add_argument("scenario", help="a scenario file, or the name of a shipped one (kemu scenarios list)")
+    parser.add_argument("scenario", help=parsers.SCENARIO)
     parser.add_argument("--runtime", choices=("sim", "ray"), default="", help="default: as the scenario says, or sim")
     parser.add_argument(
         "--seed", type=parsers.whole_number, help="the seed of every random draw; overrides the scenario's"
@@ -68,11 +67,10 @@ def overrides(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.scenario.loading import loader
+    from kemu.cli import inputs
     from kemu.scenario.playing import runner
 
-    path = catalog.find(options.scenario)
-    scenario = loader.load(path, options.data, overrides(options))
+    scenario = inputs.load(options.scenario, options.data, overrides(options), quiet=options.json)
     runtime = options.runtime or scenario.runtime
     out = options.out or Path("runs") / folder_name(scenario.name, runtime, scenario.seed)
     progress = None
@@ -154,7 +152,9 @@ def _next_commands(
         commands.append((f"{kemu} trace {folder} {shlex.quote(pod)}", f"what {pod} went through, span by span"))
     if verdict["runtime"] == "sim":
         commands.append((f"{kemu} replay {shlex.quote(verdict['run'])}", "run it again, and compare every event"))
-        name = shlex.quote(options.scenario)
+        # Standard input has been read; the run folder has the scenario.
+        given = options.scenario if options.scenario != "-" else str(Path(verdict["run"]) / "scenario.yaml")
+        name = shlex.quote(given)
         data = f" --data {shlex.quote(str(options.data))}" if options.data else ""
         data += "".join(f" --set {shlex.quote(item)}" for item in options.set)
         commands.append((f"{kemu} run {name}{data} --seed {verdict['seed'] + 1}", "the same with another seed"))

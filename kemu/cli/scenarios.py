@@ -6,11 +6,9 @@ import argparse
 import json
 from pathlib import Path
 
-from kemu.cli import exits
+from kemu.cli import exits, parsers
 from kemu.errors import KemuError, Problem, ScenarioError
 from kemu.scenario import catalog
-
-_SCENARIO = "a scenario file, or the name of a shipped one (kemu scenarios list)"
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -20,10 +18,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     listing.add_argument("--json", action="store_true", help="print one JSON object")
     listing.set_defaults(command=list_command)
     show = actions.add_parser("show", help="print one of them")
-    show.add_argument("scenario", help=_SCENARIO)
+    show.add_argument("scenario", help="the name of a shipped scenario, or a file")
     show.set_defaults(command=show_command)
     validate = actions.add_parser("validate", help="say all mistakes of scenarios, with file, line and column")
-    validate.add_argument("scenario", nargs="+", help=_SCENARIO)
+    validate.add_argument("scenario", nargs="+", help=parsers.SCENARIO)
     validate.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
     validate.add_argument("--json", action="store_true", help="print one JSON object")
     validate.set_defaults(command=validate_command)
@@ -75,13 +73,14 @@ def show_command(options: argparse.Namespace) -> int:
 
 
 def validate_command(options: argparse.Namespace) -> int:
-    from kemu.scenario.loading import loader
+    from kemu.cli import inputs
 
     problems: list[Problem] = []
+    warnings: list[Problem] = []
     for name in options.scenario:
         try:
-            path = catalog.find(name)
-            loader.load(path, options.data)
+            scenario = inputs.load(name, options.data, quiet=options.json)
+            warnings.extend(scenario.warnings)
         except ScenarioError as error:
             problems.extend(error.problems)
         except KemuError as error:
@@ -89,9 +88,10 @@ def validate_command(options: argparse.Namespace) -> int:
             problems.append(Problem(name, 1, 1, "", str(error).removeprefix(f"{name}: ")))
         else:
             if not options.json:
-                print(f"{path}: valid")
+                print(f"{scenario.file}: valid")
     if options.json:
-        print(json.dumps({"valid": not problems, "problems": [problem.__dict__ for problem in problems]}))
+        found = {"valid": not problems, "problems": problems, "warnings": warnings}
+        print(json.dumps(found, default=lambda problem: problem.__dict__))
     elif problems:
         raise ScenarioError(problems)
     return exits.INPUT if problems else exits.HOLDS

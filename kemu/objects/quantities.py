@@ -120,15 +120,32 @@ def parse(text: str) -> Quantity:
     elif not whole and not fraction:
         raise ValueError(_what_is_wrong(text))
     else:
-        raise ValueError(
-            f"unable to parse quantity's suffix: {text!r} ends in {suffix!r}, which is none of {_SUFFIX_HINT}"
-        )
+        what = f"unable to parse quantity's suffix: {text!r} ends in {suffix!r}"
+        meant = _meant(suffix)
+        if meant:
+            number = text.removesuffix(suffix)
+            raise ValueError(f"{what}; did you mean {' or '.join(f'{number}{unit}' for unit in meant)}?")
+        raise ValueError(f"{what}, which is none of {_SUFFIX_HINT}")
     if not text or (not (whole or fraction) and not -9 <= exponent <= _MAX_BARE_EXPONENT[form]):
         raise ValueError(_what_is_wrong(text))
     nano = _nano(int(whole + fraction or "0"), len(fraction), base, exponent)
     if form is Format.BINARY_SI and 0 < nano < NANO:
         form = Format.DECIMAL_SI
     return Quantity(-nano if sign == "-" else nano, form)
+
+
+def _meant(suffix: str) -> tuple[str, ...]:
+    """Which suffixes somebody means who writes ``GB``, ``gib``, ``mc`` or ``cores``; none if nobody knows."""
+    unit = re.fullmatch(r"([kmgtpe])(i?)(b|bytes?)?", suffix.lower())
+    if unit is not None:
+        decimal = "k" if unit[1] == "k" else unit[1].upper()
+        binary = f"{unit[1].upper()}i"
+        return (binary,) if unit[2] else (decimal, binary)
+    if re.fullmatch(r"b|bytes?|c|cpus?|cores?|vcpus?", suffix.lower()):
+        return ("",)
+    if re.fullmatch(r"mc|mcpus?|mcores?|milli|millicores?|millicpus?", suffix.lower()):
+        return ("m",)
+    return ()
 
 
 def _nano(digits: int, fraction_digits: int, base: int, exponent: int) -> int:

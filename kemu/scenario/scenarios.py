@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from google.protobuf.message import Message
 
+from kemu import errors
 from kemu.checks.limits import DEFAULT, Limits
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
@@ -291,6 +292,9 @@ class Scenario:
     """Path below spec → values."""
     variants: list[tuple[Mapping[str, Any], Scenario]] = field(default_factory=list)
     """One for every combination of the matrix; empty without. See :func:`kemu.scenario.loading.loader.variants`."""
+
+    warnings: tuple[errors.Problem, ...] = ()
+    """What is right, but hardly meant; those of a variant are among the scenario's."""
 
     def to_yaml(self) -> str:
         """The resolved document: overrides applied, files taken in (but not a trace's, of which it keeps the digest).

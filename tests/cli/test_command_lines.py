@@ -18,7 +18,8 @@ def said(capsys: pytest.CaptureFixture[str], arguments: str) -> tuple[int, str, 
     return code, lines[0], lines[-1]
 
 
-SCENARIO = "a scenario file, or the name of a shipped one (kemu scenarios list)"
+SCENARIO = "a scenario file, the name of a shipped one (kemu scenarios list), or - for standard input"
+STORY = "kemu story RUN tells what happened"
 POD = "kemu trace RUN POD shows what a pod went through"
 
 
@@ -32,7 +33,7 @@ POD = "kemu trace RUN POD shows what a pod went through"
         ("run x --nothing-like-it", "kemu run", "no option --nothing-like-it"),
         ("--jsno", "kemu", "no option --jsno"),
         ("run", "kemu run", f"scenario is missing: {SCENARIO}"),
-        ("scenarios show", "kemu scenarios show", f"scenario is missing: {SCENARIO}"),
+        ("scenarios show", "kemu scenarios show", "scenario is missing: the name of a shipped scenario, or a file"),
         ("scenarios", "kemu scenarios", "ACTION is missing: one of list, show, validate, schema"),
         ("run x y", "kemu run", "'y' is one argument too many"),
         ("run x --seed", "kemu run", "--seed: a value is missing"),
@@ -47,7 +48,9 @@ POD = "kemu trace RUN POD shows what a pod went through"
         ("lint x", "kemu", "no command 'lint' (did you mean kemu scenarios validate?)"),
         ("help", "kemu", "no command 'help' (did you mean kemu --help?)"),
         ("race.yaml", "kemu", "no command 'race.yaml' (did you mean kemu run race.yaml?)"),
-        ("get pods", "kemu", f"no command 'get', which is kubectl's: after a run there is no cluster to ask; {POD}"),
+        ("get pods", "kemu", (f"no command 'get', which is kubectl's: after a run there is no cluster to ask; {STORY}, "
+            f"{POD}")),
+        ("events", "kemu", f"no command 'events', which is kubectl's: {STORY}"),
         ("logs web-1", "kemu", f"no command 'logs', which is kubectl's: simulated containers print nothing; {POD}"),
         ("apply -f x", "kemu", ("no command 'apply', which is kubectl's: put the objects into a scenario, "
             "spec.manifests: [{file: FILE}], and kemu run SCENARIO")),

@@ -182,12 +182,23 @@ def parse(text: str, file: str) -> list[Document]:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
         what = " ".join(part for part in (error.context, error.problem) if part)
+        tab = _tab(text, line)
+        if tab:
+            column, what = tab, "a tab stands in the indentation; YAML allows spaces only"
         problems.append(errors.Problem(file, line, column, "", f"is not YAML: {what}"))
     except yaml.YAMLError as error:
         problems.append(errors.Problem(file, 1, 1, "", f"is not YAML: {error}"))
     if problems:
         raise errors.ScenarioError(problems)
     return documents
+
+
+def _tab(text: str, line: int) -> int:
+    """The column of a tab in the indentation of a line; 0: there is none."""
+    lines = text.splitlines()
+    written = lines[line - 1] if 0 < line <= len(lines) else ""
+    indentation = written[: len(written) - len(written.lstrip())]
+    return indentation.find("\t") + 1
 
 
 def _check_depth(text: str, file: str) -> None:

@@ -31,6 +31,7 @@ from kemu.scenario.loading import (
     controllers,
     faults,
     holds,
+    lints,
     manifests,
     matrices,
     mistakes,
@@ -136,6 +137,9 @@ def _load(
     if problems or scenario is None:
         raise errors.ScenarioError(mistakes.in_order(problems, document.file))
     scenario.variants.extend(made)
+    linted = [document, *(variant.document for _, variant in made), *loading.files]
+    found = mistakes.in_order((warning for each in linted for warning in lints.warnings(each)), document.file)
+    scenario = dataclasses.replace(scenario, warnings=tuple(found))
     return _without_lost_comparisons(scenario) if pinned else scenario
 
 
@@ -303,6 +307,8 @@ class _Loading:
         self.is_variant = is_variant
         self.any_pod = any_pod
         self.resolved = documents.copy(document.data)
+        self.files: list[Document] = []
+        """What stands in files that the scenario names."""
         self._node_names: list[tuple[str, Path]] = []
         self._stated: list[tuple[str, str, str]] = []
 
@@ -496,6 +502,7 @@ class _Loading:
             return []
         if not found:
             self.report.add(path, f"{name} holds no document")
+        self.files += found
         return found
 
     def _setup(

@@ -10,6 +10,7 @@ Neighbours: :mod:`plays` (the run itself), :mod:`judging` (its verdict), :mod:`k
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import re
@@ -118,8 +119,13 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     wall_s = time.perf_counter() - begun
     judged = judge(scenario, folder, end)
     verdict = {**judged.data(runtime_name, digest), "wall_s": round(wall_s, 3), "run": str(options.out)}
+    verdict |= _warnings(scenario)
     (folder / folders.VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
     return RunResult(scenario, {}, folder, verdict, judged.history, str(getattr(runtime, "trace_report", None) or ""))
+
+
+def _warnings(scenario: Scenario) -> dict[str, Any]:
+    return {"warnings": [dataclasses.asdict(one) for one in scenario.warnings]} if scenario.warnings else {}
 
 
 def _prepare(out: Path, scenario: Scenario) -> Path:
@@ -317,6 +323,7 @@ def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict
         "virtual_s": round(sum(result.verdict["virtual_s"] for result in results), 6),
         "wall_s": round(sum(result.verdict["wall_s"] for result in results), 3),
         "run": str(out),
+        **_warnings(scenario),
         "variants": [result.verdict for result in results],
     }
 

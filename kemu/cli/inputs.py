@@ -1,0 +1,37 @@
+"""The scenario that a command is given: a file, the name of a shipped one, or ``-`` for standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kemu.errors import Problem
+from kemu.scenario import catalog
+from kemu.scenario.loading import loader
+from kemu.scenario.scenarios import Scenario
+
+STANDARD_INPUT = "-"
+STDIN = "stdin"
+"""What places in standard input are called."""
+
+
+def load(
+    name: str, data: Path | None = None, overrides: Mapping[str, Any] | None = None, *, quiet: bool = False
+) -> Scenario:
+    """Warnings go to standard error, unless ``quiet``. Raises ScenarioError with every mistake."""
+    if name == STANDARD_INPUT:
+        if sys.stdin.isatty():
+            print("kemu: reads a scenario from standard input; Ctrl-D ends it", file=sys.stderr)
+        scenario = loader.loads(sys.stdin.read(), STDIN, data, overrides)
+    else:
+        scenario = loader.load(catalog.find(name), data, overrides)
+    if not quiet:
+        warn(scenario.warnings)
+    return scenario
+
+
+def warn(warnings: Iterable[Problem]) -> None:
+    for warning in warnings:
+        print(warning.as_warning(), file=sys.stderr)
