@@ -26,8 +26,8 @@ def told(headline: str, findings: Sequence[Finding], history: History | None, mo
     lines = headline.splitlines()
     for finding in findings[:_MOST_FINDINGS]:
         lines.append(f"  {_MARKS[finding.holds]} {finding.id}: {finding.detail}")
-        if finding.text:
-            lines.append(f"      {finding.text}")
+        if finding.says:
+            lines.append(f"      expected: {finding.says}")
     if len(findings) > _MOST_FINDINGS:
         lines.append(f"  … and {len(findings) - _MOST_FINDINGS} more")
     room = most - len(lines) - 1

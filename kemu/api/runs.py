@@ -126,7 +126,7 @@ class Run:
     def expectations(self) -> Mapping[str, views.Finding]:
         """By id, in the order of the scenario; comparisons of a matrix, too."""
         return {
-            found["id"]: views.Finding(found["id"], found["holds"], found["detail"], found["text"])
+            found["id"]: views.Finding(found["id"], found["holds"], found["detail"], found["text"], says=found["says"])
             for found in self.data["expectations"]
             if "variant" not in found
         }

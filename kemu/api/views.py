@@ -132,6 +132,8 @@ class Finding:
     """Of an expectation: what the scenario says."""
     counts: bool = True
     """It changes the verdict. A detector does only where the scenario asks for it."""
+    says: str = ""
+    """Of an expectation: the same as ``text``, as a sentence."""
 
 
 def of(history: History, pod: PodHistory) -> Pod:

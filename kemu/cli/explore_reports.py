@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 import sys
 import textwrap
 import time
@@ -10,12 +11,14 @@ from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, Self, TextIO
 
+from kemu.checks.results import counted
 from kemu.exploration.searches import Finding, Search
 
 EVERY_S = 0.2
 PLAIN_EVERY_S = 10.0
 """Where nobody can rewrite lines: in a log of CI."""
 WIDTH = 100
+LEAST_WIDTH = 40
 
 
 class Progress:
@@ -86,61 +89,80 @@ def _short(failure: Any) -> str:
 
 
 def show(search: Search, findings: Iterable[Finding], kemu: str) -> None:
-    """The result, with each finding as soon as it is known."""
+    """What was done, each finding as soon as it is known, and at the end what it came to."""
+    width = min(max(shutil.get_terminal_size().columns, LEAST_WIDTH), WIDTH)
     campaign = search.campaign
     anyway = search.fails_anyway()
-    if anyway:
-        print(
-            f"{search.scenario.name} fails as it is, so there is nothing to search for: pass --check for other checks"
-        )
-    else:
-        print(_summary(search))
+    if not anyway:
+        print(_strategies(search))
     clusters = search.clusters()
     shown = 0
     for finding in findings:
         shown += 1
         print()
-        _show_finding(finding, kemu, "" if anyway else f" of {len(campaign.records)}", shown)
+        _show_finding(finding, kemu, "" if anyway else f" of {len(campaign.records)}", shown, width)
     for cluster in clusters[shown:]:
-        print(f"\n{cluster.id}: {len(cluster.runs)} runs, first {cluster.first.number}: {_short(cluster.failure)}")
+        told = f"{cluster.id}: {counted(len(cluster.runs), 'run')}, first {cluster.first.number}: "
+        print(f"\n{_wrapped(f'{told}{_short(cluster.failure)}', '', '  ', width)}")
+    print()
+    print(_wrapped(_headline(search, len(clusters)), "", "  ", width))
     sys.stdout.flush()
 
 
-def _summary(search: Search) -> str:
+def _wrapped(text: str, first: str, later: str, width: int) -> str:
+    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
+
+
+def _headline(search: Search, clusters: int) -> str:
+    """The last line."""
+    campaign, name = search.campaign, search.scenario.name
+    if search.fails_anyway():
+        return f"{name} fails as it is, so there is nothing to search for: pass --check for other checks"
+    timelines = counted(len(campaign.coverage.timelines), "different timeline")
+    done = f"{counted(len(campaign.records), 'run')} ({timelines}, {campaign.seconds:.0f} s)"
+    if clusters:
+        return f"{name} fails: {counted(clusters, 'way')} to fail in {done}"
+    if campaign.canary is False:
+        return f"{name} unknown: the canary lives: runs that must fail did not, so the {done} mean nothing"
+    unseen = len(campaign.unseen())
+    but = f"; {counted(unseen, 'thing')} that had to happen never did" if unseen else ""
+    return f"{name}: no way to fail found in {done}{but}"
+
+
+def _strategies(search: Search) -> str:
+    """What each of them has tried, and what was never seen."""
     campaign = search.campaign
-    count = len(campaign.records)
-    found = len(campaign.clusters)
-    speed = f"{count} runs in {campaign.seconds:.0f} s, {len(campaign.coverage.timelines)} different timelines"
-    lines = [f"{search.scenario.name}: {speed}, {found or 'no'} way{'s' * (found != 1)} to fail"]
+    lines = []
     width = max(map(len, campaign.strategy_data()))
     for name, data in campaign.strategy_data().items():
         first = data["median_runs_to_first"]
         after = f", a new way after {first:g} runs (median)" if first is not None else ""
-        lines.append(f"  {name:{width}}  {data['runs']:5} runs, {data['found']:5} failed{after}")
+        runs = f"{data['runs']:5} {'run, ' if data['runs'] == 1 else 'runs,'}"
+        lines.append(f"  {name:{width}}  {runs} {data['found']:5} failed{after}")
     unfinished = sum(record.verdict in ("slow", "died") for record in campaign.records)
     if unfinished:
-        lines.append(f"  {unfinished} runs did not end")
-    if campaign.canary is False:
-        lines.append("  the canary lives: runs that must fail did not, so nothing here means anything")
+        lines.append(f"  {counted(unfinished, 'run')} did not end")
     lines += [f"  never: {goal.what} {goal.id}" for goal in campaign.unseen()]
     return "\n".join(lines)
 
 
-def _show_finding(finding: Finding, kemu: str, of_all: str, number: int) -> None:
+def _show_finding(finding: Finding, kemu: str, of_all: str, number: int, width: int) -> None:
     cluster, record = finding.cluster, finding.cluster.first
-    runs = len(cluster.runs)
     first = f"first run {record.number} ({record.strategy})"
-    print(f"{number}. {cluster.check}: {runs} run{'s' * (runs != 1)}{of_all}, {first}")
+    print(
+        _wrapped(f"{number}. {cluster.check}: {counted(len(cluster.runs), 'run')}{of_all}, {first}", "", "   ", width)
+    )
     failure = finding.shrunk.failure if finding.shrunk is not None else cluster.failure
-    print(textwrap.fill(failure.detail, WIDTH, initial_indent="   ", subsequent_indent="   "))
+    print(_wrapped(failure.detail, "   ", "   ", width))
     if not finding.is_verified:
-        print(f"   It does not fail again: a bug of kemu. The plan is in {finding.file}")
+        print(_wrapped(f"It does not fail again: a bug of kemu. The plan is in {finding.file}", "   ", "   ", width))
         return
     if finding.explanation is not None:
         print("   because")
         for sentence in finding.explanation.chain.sentences:
-            print(textwrap.fill(sentence.text, WIDTH, initial_indent="   - ", subsequent_indent="     "))
-    print(f"   {_size(finding)}")
+            print(_wrapped(sentence.text, "   - ", "     ", width))
+    print(_wrapped(_size(finding), "   ", "   ", width))
+    # Commands stand on lines of their own, to be copied whole.
     file = shlex.quote(str(finding.file))
     print(f"   {kemu} run {file}")
     if finding.explanation is not None:

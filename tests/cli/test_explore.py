@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,9 @@ class TestWhatIsFound:
         assert "because" in shown.out
         assert f"run {out}/failures/{BED.check}-1/scenario.yaml" in shown.out
         assert "1 hold" in shown.out
+        assert re.fullmatch(
+            r"\S+ fails: 1 way to fail in \d+ runs \(\d+ different timelines, \d+ s\)", shown.out.splitlines()[-1]
+        )
         assert f"(observe-late): {BED.check}" in shown.err
 
 

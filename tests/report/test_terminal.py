@@ -98,6 +98,18 @@ def test_what_failed_comes_last(storm: kemu.Run) -> None:
     )
 
 
+def test_an_assertion_that_fails_has_the_sentences_too(storm: kemu.Run) -> None:
+    with pytest.raises(kemu.RunFailed) as caught:
+        storm.check()
+    assert str(caught.value).splitlines()[:5] == [
+        "storm fails (sim, seed 0, 14 s)",
+        "  ✗ nobody-is-hurt: preemptions = 3",
+        "      expected: the counter preemptions is 0",
+        "  ✗ batch.none.bound: 3 of 3 pods; default/batch-0: bound to node-2 by b/0 at 10.019 s",
+        "      expected: no pod of batch is bound",
+    ]
+
+
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 def test_nothing_is_cut(storm: kemu.Run, width: int) -> None:
     text = shown(storm, width, [("kemu explain runs/storm-sim-0", "why it fails")])
