@@ -48,6 +48,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--check", action="append", default=[], metavar="ID", help="only this check or expectation counts; repeatable"
     )
     parser.add_argument("--out", type=Path, metavar="DIR", help="default: runs/NAME-explore-SEED")
+    parser.add_argument("--force", action="store_true", help="replace a run in that folder")
     parser.add_argument("--resume", action="store_true", help="go on with the search that the folder holds")
     parser.add_argument("--no-shrink", action="store_true", help="leave what is found as it was found")
     parser.add_argument(
@@ -90,6 +91,7 @@ def command(options: argparse.Namespace) -> int:
         tuple(options.check),
         not options.no_shrink,
         options.resume,
+        options.force,
     )
     with Search(scenario, search_options, data_dir=options.data, executor=_cluster(options.ray, jobs)) as search:
         with explore_reports.Progress(search, sys.stderr, quiet=options.json) as progress:

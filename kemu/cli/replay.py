@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 from kemu.cli import exits
@@ -38,17 +39,26 @@ def command(options: argparse.Namespace) -> int:
                 if each.difference is None
                 else {
                     "event": each.difference.index,
+                    "where": each.difference.where,
                     "recorded": each.difference.recorded,
                     "replayed": each.difference.replayed,
+                    "fields": [asdict(one) for one in each.difference.fields],
                 },
+                "interrupted": each.interrupted,
+                "broke": each.broke,
             }
             for each in found
         ]
         print(json.dumps({"same": same, "runs": runs}))
     else:
         for each in found:
-            if each.difference is None:
-                print(f"{each.folder}: the same, {counted(each.events, 'event')}, digest {each.digest}")
-            else:
+            events = counted(each.events, "event")
+            if each.difference is not None:
                 print(f"{each.folder}: {each.difference}")
+            elif each.interrupted:
+                print(f"{each.folder}: identical as far as recorded, {events}; the run was interrupted")
+            elif each.broke:
+                print(f"{each.folder}: the same, {events}; it broke as recorded: {each.broke}")
+            else:
+                print(f"{each.folder}: the same, {events}, digest {each.digest}")
     return exits.HOLDS if same else exits.FAILS

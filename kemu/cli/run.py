@@ -30,6 +30,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--seed", type=parsers.whole_number, help="the seed of every random draw; overrides the scenario's"
     )
     parser.add_argument("--out", type=Path, help="the run folder; default: runs/NAME-RUNTIME-SEED")
+    parser.add_argument("--force", action="store_true", help="replace a result of another kind in that folder")
     parser.add_argument(
         "--speed", type=parsers.positive_number, default=0.0, help="virtual seconds for each real one (ray)"
     )
@@ -80,7 +81,9 @@ def command(options: argparse.Namespace) -> int:
 
         bar = Bar(sys.stderr, scenario.name)
         progress = bar.update
-    run_options = runner.Options(out=out, runtime=runtime, speed=options.speed, progress=progress, otlp=options.otlp)
+    run_options = runner.Options(
+        out=out, runtime=runtime, speed=options.speed, progress=progress, otlp=options.otlp, force=options.force
+    )
     try:
         verdict, results = runner.run_all(scenario, run_options)
     except KeyboardInterrupt:

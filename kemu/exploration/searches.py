@@ -35,6 +35,7 @@ from kemu.exploration.shrinking.shrinker import Shrunk
 from kemu.exploration.sources import Source
 from kemu.exploration.strategies import registry
 from kemu.exploration.workers import Executor, Workers
+from kemu.runlog import folders
 from kemu.runlog.folders import EXPLANATIONS
 from kemu.scenario.loading import holds, loader
 from kemu.scenario.scenarios import Scenario
@@ -69,6 +70,8 @@ class Options:
     shrinks: bool = True
     resumes: bool = False
     """Go on with the campaign in the folder, instead of beginning anew."""
+    force: bool = False
+    """Replace a run in the folder, too."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class Search:
         _check_ids(scenario, options.checks)
         strategies = registry.make(options.strategies, self._source, options.seed)
         if not options.resumes:
+            folders.check_replaced(options.out, folders.Held("search", scenario.name), force=options.force)
             _clear(options.out)
         self._executor = executor or Workers(options.jobs)
         settings = campaigns.Settings(
@@ -247,7 +251,11 @@ def _check_ids(scenario: Scenario, ids: Sequence[str]) -> None:
 
 def _clear(folder: Path) -> None:
     """Remove what an earlier search has left there, and nothing else."""
-    if not (folder / files.CAMPAIGN_FILE).is_file():
+    held = folders.held_in(folder)
+    if held is None:
+        return
+    if held.kind != "search":
+        folders.clear(folder)
         return
     for name in (files.CAMPAIGN_FILE, files.SCENARIO_FILE):
         (folder / name).unlink(missing_ok=True)

@@ -2,18 +2,91 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
-from kemu.runlog.frames import FILE_NAME
+from kemu.errors import KemuError, RunLogError
+from kemu.runlog.frames import FILE_NAME, MAGIC, Reader
 
 SCENARIO_FILE = "scenario.yaml"
 INDEX_FILE = f"{FILE_NAME}.index"
 VERDICT_FILE = "verdict.json"
+RESULTS = (SCENARIO_FILE, FILE_NAME, INDEX_FILE, VERDICT_FILE)
 CELLS = "cells"
+CAMPAIGN_FILE = "campaign.jsonl"
+"""Of kemu explore."""
 EXPLANATIONS = ("explanation.txt", "explanation.svg", "explanation.json")
 """What ``kemu explain`` leaves beside them; it is about the run that is replaced."""
 _VARIANT = re.compile(r"variant-([0-9]+)", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Held:
+    """The result that a folder holds."""
+
+    kind: str
+    """``run``, ``variants`` of a matrix, or ``search`` of kemu explore."""
+    scenario: str
+    """Its name; empty where nobody knows."""
+    count: int = 1
+    """Of variants."""
+
+    def __str__(self) -> str:
+        what = f"{self.count} variants" if self.kind == "variants" else f"a {self.kind}"
+        return f"{what} of {self.scenario}" if self.scenario else what
+
+
+def held_in(folder: Path) -> Held | None:
+    variants = variants_in(folder)
+    if (folder / CAMPAIGN_FILE).is_file():
+        return Held("search", _name(folder))
+    if variants:
+        return Held("variants", _name(folder), len(variants))
+    return Held("run", _name(folder)) if _is_log(folder / FILE_NAME) else None
+
+
+def check_replaced(folder: Path, by: Held, *, force: bool) -> None:
+    """Raises KemuError where the folder holds a result of another kind, or variants that the new one has not."""
+    held = held_in(folder)
+    if held is None or force:
+        return
+    fewer = held.kind == "variants" and (held.scenario != by.scenario or held.count > by.count)
+    if held.kind != by.kind or fewer:
+        raise KemuError(f"{folder} holds {held}: choose another folder with --out, or replace them with --force")
+
+
+def clear(folder: Path) -> None:
+    """Remove what runs and searches have left there, and nothing else. Findings of searches stay."""
+    variants, held = variants_in(folder), held_in(folder)
+    for each in (*variants, folder):
+        names = [*RESULTS, *(EXPLANATIONS if held is not None else ()), CAMPAIGN_FILE]
+        for name in names:
+            (each / name).unlink(missing_ok=True)
+        shutil.rmtree(each / CELLS, ignore_errors=True)
+        if each in variants:
+            with contextlib.suppress(OSError):  # it holds a file of somebody else
+                each.rmdir()
+
+
+def _name(folder: Path) -> str:
+    """Of the scenario that was run there."""
+    try:
+        with Reader(runs_in(folder)[0] / FILE_NAME) as reader:
+            return str(reader.header.get("scenario", ""))
+    except RunLogError:
+        return ""
+
+
+def _is_log(file: Path) -> bool:
+    """Whether it begins as a run log does, of whatever version."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(MAGIC)).startswith(MAGIC.partition(b"/")[0])
+    except OSError:
+        return False
 
 
 def runs_in(folder: Path) -> list[Path]:

@@ -90,6 +90,7 @@ class Writer(Digester):
         self._file.write(MAGIC)
         payload = msgpack.packb(dict(header), use_bin_type=True)
         self._file.write(_FRAME.pack(len(payload), zlib.crc32(payload)) + payload)
+        self._file.flush()  # so that even a run that is killed at once leaves a run log
 
     def _take(self, frames: bytes) -> None:
         try:
@@ -132,7 +133,8 @@ class Reader:
                 found = begin.partition(b"/")[2].strip().decode("ascii", "replace")
                 text = f"a run log of format {found}, by another version of kemu; this one reads format"
                 raise RunLogError(f"{path}: offset 0: {text} {version.strip().decode()}: run the scenario again")
-            raise RunLogError(f"{path}: offset 0: not a kemu run log")
+            what = "not a kemu run log" if begin else "the file is empty: its run was killed before it began"
+            raise RunLogError(f"{path}: offset 0: {what}")
         header = self._frame(expect=True)
         assert header is not None
         try:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import re
 import struct
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import msgpack
 import pytest
 
 from kemu.cli.main import main
-from kemu.runlog.frames import MAGIC
+from kemu.k8s import core_v1_pb2
+from kemu.runlog.frames import MAGIC, Event, Reader, Writer
 from kemu.scenario import catalog
 
 RACE = "races/two-schedulers-one-node"
@@ -48,7 +52,7 @@ def test_of_an_older_run_nothing_is_left_but_what_the_user_added(
     triple.write_text(NODES + "  matrix: {seed: [1, 2, 3]}\n")
     out = tmp_path / "out"
     for scenario, runs in ((single, 1), (triple, 3), (double, 2), (single, 1)):
-        assert main(["run", str(scenario), "--out", str(out)]) == 0
+        assert main(["run", str(scenario), "--out", str(out), "--force"]) == 0
         (out / "notes.txt").write_text("mine")
         capsys.readouterr()
         assert main(["replay", str(out)]) == 0
@@ -61,6 +65,141 @@ def test_of_an_older_run_nothing_is_left_but_what_the_user_added(
         "scenario.yaml",
         "verdict.json",
     ]
+
+
+def test_another_kind_of_result_is_replaced_only_by_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    single, double, triple = (tmp_path / f"{name}.yaml" for name in ("single", "double", "triple"))
+    single.write_text(NODES)
+    double.write_text(NODES + "  matrix: {seed: [1, 2]}\n")
+    triple.write_text(NODES + "  matrix: {seed: [1, 2, 3]}\n")
+    out = tmp_path / "out"
+    hint = "choose another folder with --out, or replace them with --force"
+    assert main(["run", str(triple), "--out", str(out)]) == 0
+    before = sorted(path.relative_to(out).as_posix() for path in out.rglob("*"))
+    for scenario in (single, double):
+        capsys.readouterr()
+        assert main(["run", str(scenario), "--out", str(out)]) == 2
+        assert capsys.readouterr().err == f"kemu: {out} holds 3 variants of small: {hint}\n"
+    assert main(["explore", str(single), "--out", str(out), "--runs", "1", "--jobs", "1"]) == 2
+    assert capsys.readouterr().err == f"kemu: {out} holds 3 variants of small: {hint}\n"
+    assert sorted(path.relative_to(out).as_posix() for path in out.rglob("*")) == before
+    assert main(["run", str(triple), "--out", str(out)]) == 0, "the same again"
+    assert main(["run", str(single), "--out", str(out), "--force"]) == 0
+    assert main(["run", str(single), "--out", str(out)]) == 0, "the same kind again"
+    capsys.readouterr()
+    assert main(["run", str(double), "--out", str(out)]) == 2
+    assert capsys.readouterr().err == f"kemu: {out} holds a run of small: {hint}\n"
+
+
+def test_a_search_is_replaced_only_by_force(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario, out = tmp_path / "single.yaml", tmp_path / "out"
+    scenario.write_text(NODES)
+    main(["explore", str(scenario), "--out", str(out), "--runs", "1", "--jobs", "1"])
+    capsys.readouterr()
+    assert main(["run", str(scenario), "--out", str(out)]) == 2
+    hint = "choose another folder with --out, or replace them with --force"
+    assert capsys.readouterr().err == f"kemu: {out} holds a search: {hint}\n"
+    assert main(["run", str(scenario), "--out", str(out), "--force"]) == 0
+    assert not (out / "campaign.jsonl").exists()
+
+
+def cut(log: Path, *, after: int, torn: bytes = b"") -> None:
+    """The log of a run that was interrupted after so many events, perhaps within one."""
+    with Reader(log) as reader:
+        header, payloads = reader.header, list(reader.payloads())[:after]
+    whole = b"".join(frame(payload) for payload in payloads)
+    log.write_bytes(MAGIC + frame(msgpack.packb(header)) + whole + torn)
+
+
+@pytest.mark.parametrize("torn", [b"", b"\x40\x00\x00\x00half"])
+def test_a_run_that_was_interrupted_is_identical_as_far_as_recorded(
+    torn: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["run", RACE, "--out", str(tmp_path)])
+    cut(tmp_path / "run.kemu", after=40, torn=torn)
+    (tmp_path / "verdict.json").unlink()
+    capsys.readouterr()
+    assert main(["replay", str(tmp_path)]) == 0
+    text = f"{tmp_path}: identical as far as recorded, 40 events; the run was interrupted\n"
+    assert capsys.readouterr().out == text
+    assert main(["replay", str(tmp_path), "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["runs"]
+    assert (found["same"], found["interrupted"], found["events"]) == (True, True, 40)
+
+
+def changed(log: Path, kind: str, change: Callable[[Event], Event]) -> int:
+    """Change the first event of a kind; returns its index."""
+    with Reader(log) as reader:
+        header, events = reader.header, list(reader)
+    index = next(index for index, event in enumerate(events) if event.kind == kind)
+    events[index] = change(events[index])
+    writer = Writer(log, header)
+    for event in events:
+        writer.append(*event)
+    writer.close()
+    return index
+
+
+def test_a_difference_is_told_as_fields(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["run", RACE, "--out", str(tmp_path)])
+    log = tmp_path / "run.kemu"
+
+    def elsewhere(event: Event) -> Event:
+        return event._replace(data={**event.data, "node": "node-9", "feasible": 7})
+
+    index = changed(log, "sched.attempt", elsewhere)
+    capsys.readouterr()
+    assert main(["replay", str(tmp_path)]) == 1
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(rf"{tmp_path}: event {index} differs: [0-9.]+ s scheduler/(red|blue)/0 sched.attempt", first)
+    assert rest == [
+        "  node",
+        "    recorded: node-9",
+        "    replayed: node-1",
+        "  feasible",
+        "    recorded: 7",
+        "    replayed: 1",
+    ]
+
+
+def test_objects_are_told_by_their_fields(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["run", RACE, "--out", str(tmp_path)])
+
+    def other_namespace(event: Event) -> Event:
+        op, key, value, *rest = event.data["changes"][0]
+        namespace = core_v1_pb2.Namespace.FromString(value)
+        namespace.metadata.labels["team"] = "red"
+        return event._replace(data={**event.data, "changes": [[op, key, namespace.SerializeToString(), *rest]]})
+
+    changed(tmp_path / "run.kemu", "store.txn", other_namespace)
+    capsys.readouterr()
+    assert main(["replay", str(tmp_path)]) == 1
+    _, *rest = capsys.readouterr().out.splitlines()
+    assert rest == [
+        "  changes[0].value.metadata.labels.team",
+        "    recorded: red",
+        "    replayed: (absent)",
+    ]
+
+
+def test_a_run_that_broke_is_the_same_if_it_breaks_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plugin = "from kemu.scheduler.framework import *\nclass Bad(NodeFilterPlugin):\n    def filter(self, pod, node):\n"
+    (tmp_path / "breaks_again.py").write_text(f"{plugin}        raise KeyError('nope')\n")
+    scenario = tmp_path / "breaks.yaml"
+    plugins = "{multiPoint: {enabled: [{name: 'breaks_again:Bad'}]}}"
+    profile = f"{{schedulerName: default-scheduler, plugins: {plugins}}}"
+    pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: m}]}}"
+    scenario.write_text(
+        f"{NODES}  schedulers: [{{name: default-scheduler, config: {{profiles: [{profile}]}}}}]\n"
+        f"  events: [{{at: 1s, create: {pod}}}]\n"
+    )
+    out = tmp_path / "out"
+    assert main(["run", str(scenario), "--out", str(out)]) == 4
+    capsys.readouterr()
+    assert main(["replay", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert re.match(rf"{out}: the same, [0-9]+ events; it broke as recorded: scheduler/default-scheduler/0 ", text)
+    assert text.endswith("ended with KeyError: 'nope'\n")
 
 
 def test_a_folder_of_another_name_is_no_variant(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,11 +95,12 @@ class TestReplay:
             log.write_bytes(damaged)
             (replay,) = replays.replay(tmp_path)
             assert replay.difference is not None
-            assert replay.difference.recorded != replay.difference.replayed
+            found = replay.difference
+            assert found.recorded != found.replayed or any(one.recorded != one.replayed for one in found.fields)
             assert f"event {replay.difference.index} differs" in str(replay.difference)
 
     def test_does_not_outlive_a_record_that_was_interrupted(self, tmp_path: Path) -> None:
-        whole = run("chaos/scheduler-crash", tmp_path / "whole")
+        run("chaos/scheduler-crash", tmp_path / "whole")
         with Reader(tmp_path / "whole" / FILE_NAME) as reader:
             events = list(reader)
         writer = Writer(tmp_path / "whole" / FILE_NAME, {"runtime": "sim"})
@@ -107,9 +108,7 @@ class TestReplay:
             writer.append(*event)
         writer.close()
         (replay,) = replays.replay(tmp_path / "whole")
-        assert replay.difference is not None
-        assert (replay.difference.index, "interrupted" in replay.difference.recorded) == (100, True)
-        assert replay.digest != whole["digest"], "it went on to the end"
+        assert (replay.difference, replay.interrupted, replay.events) == (None, True, 100)
 
     def test_notices_a_log_that_was_cut(self, tmp_path: Path) -> None:
         run("races/two-schedulers-one-node", tmp_path)

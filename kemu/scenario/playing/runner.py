@@ -9,12 +9,10 @@ Neighbours: :mod:`plays` (the run itself), :mod:`judging` (its verdict), :mod:`k
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
 import re
-import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +27,7 @@ from kemu.checks.scheduling import waiting
 from kemu.errors import KemuError, SimulationError
 from kemu.faults.kinds import KINDS
 from kemu.runlog import folders
-from kemu.runlog.frames import FILE_NAME, MAGIC, Reader, Writer
+from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime import garbage
 from kemu.runtime.env import EPOCH_UNIX_S
 from kemu.runtime.runtimes import Runtime
@@ -41,8 +39,7 @@ from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 from kemu.telemetry import indexes
 
-_FILES = (folders.SCENARIO_FILE, FILE_NAME, folders.INDEX_FILE, folders.VERDICT_FILE)
-_MADE = (*_FILES, folders.CELLS)
+_MADE = (*folders.RESULTS, folders.CELLS)
 """What stands in a run folder."""
 
 
@@ -51,7 +48,7 @@ class Options:
     """How to run, beside what the scenario says itself."""
 
     out: Path
-    """The run folder; an older run in it is replaced."""
+    """The run folder; an older result of the same kind in it is replaced."""
     runtime: str = ""
     """``sim`` or ``ray``; empty: as the scenario says."""
     speed: float = 0.0
@@ -63,6 +60,8 @@ class Options:
     """Stop soon after the run log has more events than this; 0: no limit. A replay need not outlive its record."""
     otlp: str = ""
     """Where to send traces, ``host:port``: live from the cells of Ray, after the run in sim."""
+    force: bool = False
+    """A result of another kind in the folder is replaced, too."""
 
 
 @dataclass
@@ -93,7 +92,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
             raise KemuError(f"{fault.id}: {fault.what} needs --runtime sim: {reason}")
     if scenario.holds and runtime_name == "ray":
         raise KemuError("holds need --runtime sim: on Ray nobody decides when a message arrives")
-    folder = _prepare(options.out, scenario)
+    folder = _prepare(options, scenario, folders.Held("run", scenario.name))
     # Runs in real time have real dates.
     epoch_unix_s = EPOCH_UNIX_S if runtime_name == "sim" else int(time.time())
     header = {
@@ -128,38 +127,24 @@ def _warnings(scenario: Scenario) -> dict[str, Any]:
     return {"warnings": [dataclasses.asdict(one) for one in scenario.warnings]} if scenario.warnings else {}
 
 
-def _prepare(out: Path, scenario: Scenario) -> Path:
-    """Make the run folder; of an older run in it only our own files go.
+def _prepare(options: Options, scenario: Scenario, result: folders.Held) -> Path:
+    """Make the run folder for this result; of an older one in it only our own files go.
 
-    Raises KemuError where that would take a file that no run has made: the scenario itself, say.
+    Raises KemuError where that would take a file that no run has made (the scenario itself, say), or, unless
+    ``options.force``, a result of another kind.
     """
+    out = options.out
     out.mkdir(parents=True, exist_ok=True)
-    older = folders.variants_in(out)
-    is_run = bool(older) or _is_log(out / FILE_NAME)
+    folders.check_replaced(out, result, force=options.force)
     its_own = out / folders.SCENARIO_FILE
     if its_own.exists() and Path(scenario.file).resolve() == its_own.resolve():
         raise KemuError(f"{its_own}: the run would replace its own scenario: choose another folder (--out)")
-    for name in () if is_run else _MADE:
+    for name in () if folders.held_in(out) is not None else _MADE:
         if (out / name).exists():
             raise KemuError(f"{out} is no run folder, but has a {name}, which a run would replace: choose another")
-    for folder in (*older, out):
-        for name in (*_FILES, *(folders.EXPLANATIONS if is_run else ())):
-            (folder / name).unlink(missing_ok=True)
-        shutil.rmtree(folder / folders.CELLS, ignore_errors=True)
-        if folder in older:
-            with contextlib.suppress(OSError):  # it holds a file of somebody else
-                folder.rmdir()
+    folders.clear(out)
     (out / folders.SCENARIO_FILE).write_text(scenario.to_yaml())
     return out
-
-
-def _is_log(file: Path) -> bool:
-    """Whether it begins as a run log does, of whatever version."""
-    try:
-        with file.open("rb") as opened:
-            return opened.read(len(MAGIC)).startswith(MAGIC.partition(b"/")[0])
-    except OSError:
-        return False
 
 
 def _runtime(
@@ -271,7 +256,7 @@ def run_all(
         if on_result is not None:
             on_result(result)
         return result.verdict, [result]
-    _prepare(options.out, scenario)
+    _prepare(options, scenario, folders.Held("variants", scenario.name, len(made)))
     results: list[RunResult] = []
     for number, (variant, each) in enumerate(made):
         folder = options.out / f"variant-{number}"
