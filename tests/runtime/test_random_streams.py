@@ -1,0 +1,50 @@
+"""Streams of random numbers by name, and a run that goes on with those of another seed."""
+
+from __future__ import annotations
+
+from kemu.exploration import executions
+from kemu.runlog.frames import Event
+from kemu.runtime.env import SECOND_NS
+from kemu.runtime.random_streams import Redraw, Streams, random_stream
+from kemu.scenario.loading import loader
+
+FAULTS = """
+apiVersion: kemu.dev/v1
+kind: Scenario
+metadata: {name: faults}
+spec:
+  seed: 1
+  duration: 60s
+  heartbeats: exact
+  nodes: [{namePrefix: node-, count: 2}]
+  chaos: [{id: cut, every: {uniform: {min: 2s, max: 6s}}, from: 1s, until: 55s, crash: {actor: kubelet/*}}]
+"""
+
+
+def test_a_changed_stream_is_that_of_the_other_seed() -> None:
+    streams = Streams(1, may_change=True)
+    old = streams.stream("link", "a", "b")
+    assert old.random() == random_stream(1, "link", "a", "b").random()
+    streams.change(2)
+    assert old.random() == random_stream(2, "link", "a", "b").random()
+    assert streams.stream("later").random() == random_stream(2, "later").random()
+
+
+def test_faults_and_jitter_of_the_future_are_those_of_another_seed() -> None:
+    scenario = loader.loads(FAULTS)
+    events = executions.execute(scenario, keep_log=True).events
+    again = executions.execute(scenario, keep_log=True, redraw=Redraw(20 * SECOND_NS, 7)).events
+    assert _until(events, 20) == _until(again, 20)
+    for kind in ("chaos.begin", "store.txn"):  # the kubelets renew their leases at times that they draw
+        before, after = ([event.time_ns for event in log if event.kind == kind] for log in (events, again))
+        assert before != after
+
+
+def test_a_redrawn_run_is_the_same_each_time() -> None:
+    scenario = loader.loads(FAULTS)
+    redraw = Redraw(20 * SECOND_NS, 7)
+    assert executions.execute(scenario, redraw=redraw).digest == executions.execute(scenario, redraw=redraw).digest
+
+
+def _until(events: list[Event], seconds: int) -> list[Event]:
+    return [event for event in events if event.time_ns <= seconds * SECOND_NS]
