@@ -70,7 +70,7 @@ class Curve:
     decision: Decision | None
     """None: it rises nowhere by more than chance explains."""
     suffixes: int
-    """How many futures each point was drawn from."""
+    """How many futures each point was drawn from, at least."""
 
 
 class Future:
@@ -108,7 +108,7 @@ def curve(
         return Curve((), None, suffixes)
     estimates = _Estimates(explanation, executor if executor is not None else Inline())
     # It may have been decided before the story begins: then it rises from 0 to its beginning, and that is bisected.
-    estimates.at({0, *_spread([before[-1], *story], max(instants - 1, 2))}, suffixes)
+    estimates.at(sorted({0, *_spread([before[-1], *story], max(instants - 1, 2))}), suffixes)
     jump = _largest_jump(estimates, sorted({*before, *story}), suffixes)
     points = tuple(Point(time_ns, estimates.known[time_ns].share) for time_ns in sorted(estimates.known))
     decision = None
