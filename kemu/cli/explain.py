@@ -12,6 +12,9 @@ from typing import Any
 from kemu.cli import exits, parsers
 from kemu.errors import KemuError
 
+LEAST_WIDTH = 60
+"""Of a picture."""
+
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
@@ -54,8 +57,8 @@ def command(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(reports.data(explanation, curve), ensure_ascii=False))
         return exits.FAILS
-    width = options.width or min(max(shutil.get_terminal_size().columns, texts.WIDTH), 120)
-    print(texts.told(explanation, width, curve))
+    width = options.width or min(max(shutil.get_terminal_size().columns, LEAST_WIDTH), 120)
+    print(texts.told(explanation, width, curve, sentences_last=True))
     print(f"{folder / reports.PICTURE}: the same as a picture", file=sys.stderr)
     return exits.FAILS
 

@@ -16,15 +16,19 @@ _LAST = 18
 """Room for what the last actor does."""
 
 
-def told(explanation: Explanation, width: int = WIDTH, curve: Curve | None = None) -> str:
-    """All of it, in lines no wider than ``width``."""
-    lines = list(_lines(explanation, width))
+def told(
+    explanation: Explanation, width: int = WIDTH, curve: Curve | None = None, *, sentences_last: bool = False
+) -> str:
+    """All of it, in lines no wider than ``width``. ``sentences_last``: for a terminal, where the end is what is seen."""
+    parts = [list(_sentences(explanation, width)), list(_pictures(explanation, width))]
     if curve is not None:
-        lines += ["", *(line for each in charts.told(curve) for line in _wrapped(each, width) or [""])]
-    return "\n".join(lines) + "\n"
+        parts.append([line for each in charts.told(curve) for line in _wrapped(each, width) or [""]])
+    if sentences_last:
+        parts = [*parts[1:], parts[0]]
+    return "\n\n".join("\n".join(part).rstrip() for part in parts) + "\n"
 
 
-def _lines(explanation: Explanation, width: int) -> Iterator[str]:
+def _sentences(explanation: Explanation, width: int) -> Iterator[str]:
     yield f"Why {explanation.failure.id} fails"
     yield ""
     for number, one in enumerate(explanation.chain.sentences, 1):
@@ -32,8 +36,10 @@ def _lines(explanation: Explanation, width: int) -> Iterator[str]:
         if one.event >= 0:
             run = " of the passing run" if one.is_of_passing else ""
             yield f"   event {one.event}{run} · {at(one.time_ns)} · {one.actor}"
+
+
+def _pictures(explanation: Explanation, width: int) -> Iterator[str]:
     failing, passing = explanation.diagrams
-    yield ""
     yield f"This run: {explanation.failure.id} fails"
     yield ""
     yield from picture(failing, width)
