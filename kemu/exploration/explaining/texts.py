@@ -19,7 +19,7 @@ _LAST = 18
 def told(
     explanation: Explanation, width: int = WIDTH, curve: Curve | None = None, *, sentences_last: bool = False
 ) -> str:
-    """All of it, in lines no wider than ``width``. ``sentences_last``: for a terminal, where the end is what is seen."""
+    """All of it, in lines no wider than ``width``. ``sentences_last``: for a terminal, of which one sees the end."""
     parts = [list(_sentences(explanation, width)), list(_pictures(explanation, width))]
     if curve is not None:
         parts.append([line for each in charts.told(curve) for line in _wrapped(each, width) or [""]])
