@@ -91,7 +91,10 @@ class Execution:
     def verdict(self) -> dict[str, Any]:
         """What ``kemu run --json`` prints, without ``run`` and ``wall_s``; and ``error``, where the run broke."""
         data = self.judged.data("sim", self.digest)
-        return data if self.error is None else {**data, "verdict": FAILS, "error": _told(self.error)}
+        if self.error is None:
+            return data
+        told = _told(self.error)
+        return {**data, "verdict": FAILS, "headline": f"fails: the run broke: {told}", "error": told}
 
     @cached_property
     def failures(self) -> tuple[Failure, ...]:
@@ -156,8 +159,9 @@ def execute(
     judge = judging.Judge(scenario)
     log = Log(judge, keep_log, watcher)
     recorder = plays.Recorder(log.take, scenario, history=judge.history)
-    # All that the recorder could do here is to watch for ``until``.
-    sink = log.take if scenario.until is None else recorder
+    # All that the recorder could do here is to watch for what the scenario waits for.
+    waits = scenario.until is not None or any(fault.when is not None for fault in scenario.chaos)
+    sink = recorder if waits else log.take
     steering = Steering(chooser, scenario.holds) if chooser is not None or scenario.holds else None
     runtime = SimRuntime(scenario.seed, sink, scenario.timing, steering, redraw=redraw)
     error = None

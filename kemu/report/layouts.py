@@ -26,10 +26,16 @@ def text(*parts: str | tuple[str, str] | Text) -> Text:
     return Text.assemble(*parts)
 
 
+_PLAIN = str.maketrans({"✓": "+", "✗": "x", "…": "~", "≥": ">", "→": ">", "·": "."})
+"""For terminals that do not show more than ASCII; as wide as what they stand for."""
+
+
 def show(console: Console, lines: Iterable[Text]) -> None:
     """Print lines that have been wrapped already."""
     for line in lines:
         line.rstrip()
+        if not console.encoding.startswith("utf"):
+            line.plain = line.plain.translate(_PLAIN).encode(console.encoding, "replace").decode(console.encoding)
         console.print(line, highlight=False, soft_wrap=True)
 
 

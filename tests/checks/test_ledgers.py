@@ -96,6 +96,14 @@ def test_a_budget_that_never_had_enough() -> None:
     assert budget["preempted"] == {"within": 0, "beyond": 3}
 
 
+def test_a_share_of_pods_without_a_controller_allows_no_disruption() -> None:
+    """Nobody says how many pods there should be, so the disruption controller allows none (``getExpectedPodCount``)."""
+    run = kemu.run(SCENARIO.replace("minAvailable: 3", "minAvailable: 50%"))
+    budget = run.data["budgets"]["default/web"]
+    assert (budget["wants"], budget["lowest"], budget["preempted"]) == (4, 1, {"within": 0, "beyond": 3})
+    assert run.data["headline"].endswith("; 3 pods were preempted beyond the budget web")
+
+
 def test_without_a_budget_there_is_no_table() -> None:
     assert ledgers.of(History()).budgets == {}
 

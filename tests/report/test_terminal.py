@@ -254,6 +254,13 @@ def test_a_reason_wraps_below_its_row_and_a_long_name_squeezes_nothing() -> None
     assert wide[0].index("wants 3 cpu") == wide[1].index("Node didn't")
 
 
+def test_a_terminal_without_unicode() -> None:
+    raw = io.BytesIO()
+    console = Console(file=io.TextIOWrapper(raw, encoding="ascii", write_through=True), width=60)
+    layouts.show(console, [layouts.text(("✗", "red"), " web: ≥ 3 → …"), Text("é")])
+    assert raw.getvalue().decode().splitlines() == ["x web: > 3 > ~", "?"]
+
+
 def test_counters_are_a_grid_downwards() -> None:
     items = [("pods created", "90"), ("pods bound", "65"), ("evictions", "7"), ("nominations", "25"), ("faults", "3")]
     assert lines(layouts.grid(items, 45)) == [

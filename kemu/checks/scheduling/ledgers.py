@@ -117,6 +117,10 @@ class _Budget:
     """By key in the store: whether the pod is healthy."""
     healthy: int = 0
     """How many of them are."""
+    is_unmanaged: bool = False
+    """It wants a share of pods of which no controller says how many there should be, so it can spare none."""
+    most: int = 0
+    """The most healthy pods that it has had so far."""
     wanted: list[tuple[int, int]] = field(default_factory=list)
     """How many healthy pods it wanted since when."""
     lost_ns: list[int] = field(default_factory=list)
@@ -132,6 +136,7 @@ class _Budget:
 
     def put(self, key: str, *, healthy: bool) -> None:
         self.healthy += healthy - self.members.get(key, False)
+        self.most = max(self.most, self.healthy)
         self.members[key] = healthy
 
     def drop(self, key: str) -> None:
@@ -277,26 +282,25 @@ class Ledger:
         pod = self._history.pods.get(uid)
         return pod is not None and any(fact.what == "evicted" and fact.time_ns <= time_ns for fact in pod.facts)
 
-    def _disrupted(self, change: Change, uid: str, how: str) -> None:
+    def _disrupted(self, change: Change, uid: str, how: str) -> list[Disruption]:
         """A healthy pod goes, which its budgets still count."""
+        pod = change.key.removeprefix(POD_PREFIX)
+        found = []
         for budget in self._budgets_of(change.key):
+            wanted = budget.most if budget.is_unmanaged else self._wanted(budget)
             name = f"{budget.namespace}/{budget.name}"
-            pod = change.key.removeprefix(POD_PREFIX)
-            left, wanted = budget.healthy - 1, self._wanted(budget)
-            disruption = Disruption(change.time_ns, how, pod, uid, name, left, wanted)
-            self.budgets[name].disruptions.append(disruption)
-            self._of_pod.setdefault(uid, []).append(disruption)
+            found.append(Disruption(change.time_ns, how, pod, uid, name, budget.healthy - 1, wanted))
+            self.budgets[name].disruptions.append(found[-1])
+        self._of_pod.setdefault(uid, []).extend(found)
+        return found
 
     def _preempted(self, change: Change, uid: str) -> None:
-        self._disrupted(change, uid, PREEMPTED)
         preemptor = self._history.pods.get(self._preemptors.pop(uid))
-        for budget in self._budgets_of(change.key):
-            others, wanted = budget.healthy - 1, self._wanted(budget)
-            if others < wanted:
-                when, victim = seconds(change.time_ns), change.key.removeprefix(POD_PREFIX)
-                by = preemptor.key if preemptor is not None else "a static pod"
-                has = f"{budget.namespace}/{budget.name} keeps {counted(others, 'healthy pod')} and wants {wanted}"
-                self.violations.append(f"{when}: {has}, as {victim} is preempted for {by}")
+        by = preemptor.key if preemptor is not None else "a static pod"
+        for found in self._disrupted(change, uid, PREEMPTED):
+            if found.beyond:
+                keeps = f"{found.budget} keeps {counted(found.left, 'healthy pod')} and wants {found.wanted}"
+                self.violations.append(f"{seconds(change.time_ns)}: {keeps}, as {found.pod} is preempted for {by}")
 
     # --- budgets -----------------------------------------------------------------------------------------------------
 
@@ -316,6 +320,7 @@ class Ledger:
                 renewed.wanted, renewed.lost_ns = budget.wanted, budget.lost_ns
                 renewed.written_ns, renewed.disrupted = budget.written_ns, budget.disrupted
                 renewed.said, renewed.surplus = budget.said, budget.surplus
+                renewed.most = max(renewed.most, budget.most)
             budget = self._budgets[change.key] = renewed
             self._note_wanted(budget, change.time_ns)
         disrupted = tuple(sorted(found.status.disruptedPods))
@@ -341,7 +346,8 @@ class Ledger:
     def _note_level(self, budget: _Budget, time_ns: int) -> None:
         name = f"{budget.namespace}/{budget.name}"
         levels = self.budgets.setdefault(name, BudgetHistory(name)).levels
-        level = Level(time_ns, budget.healthy, budget.wanted[-1][1])
+        wanted = budget.most if budget.is_unmanaged else budget.wanted[-1][1]
+        level = Level(time_ns, budget.healthy, wanted)
         if levels and levels[-1].time_ns == time_ns:
             levels[-1] = level
         elif not levels or (levels[-1].healthy, levels[-1].wanted) != (level.healthy, level.wanted):
@@ -354,6 +360,7 @@ class Ledger:
             return int(spec.minAvailable.intVal)
         owners = {self._pods[key].owner: None for key in budget.members if key in self._pods}
         expected = sum(self._scales.get(owner, 0) for owner in owners if owner is not None)
+        budget.is_unmanaged = expected == 0
         if spec.HasField("maxUnavailable"):
             return max(0, expected - _scaled(spec.maxUnavailable, expected))
         return _scaled(spec.minAvailable, expected)

@@ -82,7 +82,7 @@ def record(kind: Kind) -> Record:
     )
 
 
-_JUDGED_AT_THE_END = ("check", "metric", "object", "compare")
+_JUDGED_AT_THE_END = ("pdb", "check", "metric", "object", "compare")
 assert isinstance(EXPECTATION.shape, Record)
 _WHEN = Record(
     {
