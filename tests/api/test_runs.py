@@ -108,7 +108,7 @@ def test_settings_and_seed_override_what_the_scenario_says() -> None:
 
 
 def test_a_matrix_is_several_runs() -> None:
-    run = kemu.run("seeds/starvation")
+    run = kemu.run("seeds/preemption-eligibility")
     assert [set(each.variant) for each in run.variants] == [set(run.variants[0].variant)] * len(run.variants)
     assert len({each.digest for each in run.variants}) == len(run.variants) > 1
     assert run.holds

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from kemu.faults.kinds import KINDS
 from kemu.runtime.ray.driver import plans
 from kemu.runtime.ray.driver.clusters import RayCluster
-from kemu.scenario import catalog
+from kemu.scenario import catalog, scenarios
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 from tests.scenarios import slowness
@@ -26,8 +27,12 @@ CHAOS = (
 )
 """One for each way in which the Ray runtime carries faults out: SIGKILL of a process, what the network does, what a
 disk does, what actors do themselves, SIGSTOP."""
-EVERY_CHAOS = os.environ.get("KEMU_EVERY_CHAOS_ON_RAY") == "1"
-"""Of the scenarios under chaos all that Ray can do (scripts/nightly), instead of those above."""
+ALL = os.environ.get("KEMU_ALL_ON_RAY") == "1"
+"""Of the scenarios under chaos all that Ray can do, instead of those above, and of a matrix all variants instead of the
+last (scripts/nightly)."""
+COMPARED = "seeds/preemption-eligibility"
+"""The one matrix of which all variants run and are compared every time. How the variants of a matrix differ is up to
+the actors, and seen in virtual time; what Ray adds to them is the same for all."""
 TOO_LARGE = ("chaos/thousand-nodes",)
 DECIDED_BY_MILLISECONDS = ("races/priority-against-qos", "races/preemption-under-a-budget")
 """Who takes the room first decides whether there is a loop at all, and on Ray a restarted pod may be slower. A budget
@@ -37,10 +42,21 @@ is kept if the second preemption comes some milliseconds after the first (docs/m
 def _is_wanted(name: str, path: Path) -> bool:
     if not name.startswith("chaos/"):
         return name.startswith(("seeds/", "races/", "extenders/")) and name not in DECIDED_BY_MILLISECONDS
-    if not EVERY_CHAOS:
+    if not ALL:
         return name in CHAOS
     faults = loader.load(path).chaos
     return name not in TOO_LARGE and not any(KINDS[fault.what].not_on_ray for fault in faults)
+
+
+def _variants(name: str) -> list[scenarios.Scenario]:
+    made = [each for _, each in loader.variants(loader.load(SCENARIOS[name]))]
+    return made if ALL or name == COMPARED else made[-1:]
+
+
+def _seconds(path: Path) -> int:
+    """As the file says, not loaded: it is asked whenever tests are collected."""
+    found = re.search(r"^  duration: (\d+)(s|m)", path.read_text(), re.MULTILINE)
+    return int(found[1]) * (60 if found[2] == "m" else 1) if found else 0
 
 
 SCENARIOS = {name: path for name, path in catalog.shipped().items() if _is_wanted(name, path)}
@@ -65,10 +81,10 @@ def _cells(name: str) -> tuple[plans.CellPlan, ...]:
     return plans.DEFAULT_PLAN if name.startswith(("races/", "chaos/")) else plans.COMPACT_PLAN
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", sorted(SCENARIOS, key=lambda name: _seconds(SCENARIOS[name]), reverse=True))
 def test_holds_on_ray(name: str, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    scenario = loader.load(SCENARIOS[name])
-    variants = [each for _, each in loader.variants(scenario)]
+    made = _variants(name)
+    scenario = made[0] if len(made) == 1 else loader.load(SCENARIOS[name])
     for speed in CHAOS_SPEEDS if name.startswith("chaos/") else SPEEDS:
         verdict, results = runner.run_all(
             scenario,
@@ -76,7 +92,7 @@ def test_holds_on_ray(name: str, tmp_path: Path, record_property: Callable[[str,
         )
         if verdict["verdict"] == "holds":
             break
-        for variant, result in zip(variants, results, strict=True):
+        for variant, result in zip(made, results, strict=True):
             wrong = [*slowness.faults(result.verdict, variant.expectations)]
             assert not wrong, f"at speed {speed}: {wrong}"
     record_property("speed", speed)
