@@ -13,6 +13,7 @@ from tests.conformance.generators import kubelet as generated
 
 DATA = Path(__file__).parent / "data" / "kubelet"
 
+NODE_FAILURE = "node-failure"
 FAMILIES = [
     "qos",
     "critical",
@@ -24,12 +25,12 @@ FAMILIES = [
     "eviction-manager",
     "eviction-loop",
     "taint-eviction",
-    "node-failure",
+    NODE_FAILURE,
 ]
 MIXED = [f"{family}{decisions.MIXED}" for family in generated.FAMILIES]
 
 
-@pytest.mark.parametrize("family", [*FAMILIES, *MIXED])
+@pytest.mark.parametrize("family", [*(each for each in FAMILIES if each != NODE_FAILURE), *MIXED])
 def test_every_case_agrees(family: str) -> None:
     report = agreements.judge(registry.kind("kubelet"), case_files.read(DATA / f"{family}.jsonl.gz"))
     assert report.total >= (60 if family in MIXED else 100)
@@ -44,15 +45,16 @@ def test_no_family_is_left_out() -> None:
 def test_how_long_a_write_takes_decides_nothing(write_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """As long as it takes any time at all."""
     monkeypatch.setattr(node_failures, "WRITE_S", write_s)
-    cases = list(case_files.read(DATA / "node-failure.jsonl.gz"))[::3]
+    cases = list(case_files.read(DATA / f"{NODE_FAILURE}.jsonl.gz"))[::3]
     report = agreements.judge(registry.kind("kubelet"), cases)
     assert [one.id for one in report.disagreements] == []
 
 
-def test_times_of_node_failures_are_those_of_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_case_of_node_failures_agrees_to_the_instant(monkeypatch: pytest.MonkeyPatch) -> None:
     """Closer than the record asks for."""
     monkeypatch.setattr(judgements, "TOLERANCE_S", 0)
-    report = agreements.judge(registry.kind("kubelet"), case_files.read(DATA / "node-failure.jsonl.gz"))
+    report = agreements.judge(registry.kind("kubelet"), case_files.read(DATA / f"{NODE_FAILURE}.jsonl.gz"))
+    assert report.total >= 100
     assert [one.id for one in report.disagreements] == []
 
 

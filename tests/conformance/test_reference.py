@@ -7,6 +7,7 @@ The reference itself is held against the record first.
 from __future__ import annotations
 
 import itertools
+import os
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,8 @@ from tests.conformance.generators import kubelet as generated
 
 Json = dict[str, Any]
 SEED = 20261121
+SHARE = 1 if os.environ.get("KEMU_NIGHTLY") == "1" else 4
+"""Of the cases that are drawn, CI asks one in so many."""
 
 
 def recorded(family: str) -> list[case_files.Case]:
@@ -110,22 +113,22 @@ def test_the_reference_agrees_with_the_record_on_admission(family: str) -> None:
 
 def test_admission() -> None:
     preempted = refused = 0
-    for case in mixed("admission", 1200):
+    for case in mixed("admission", 1200 // SHARE):
         (outcome,) = decisions.answer(case)["outcomes"]
         assert admission_differences(case, outcome) == [], case
         preempted += bool(outcome["preempted"])
         refused += not outcome["admit"]
-    assert preempted > 10
-    assert refused > 100
+    assert preempted > 10 // SHARE
+    assert refused > 100 // SHARE
 
 
 def test_preemption() -> None:
     several = 0
-    for case in mixed("critical-preemption", 1000):
+    for case in mixed("critical-preemption", 1000 // SHARE):
         (outcome,) = decisions.answer(case)["outcomes"]
         assert preemption_differences(case, outcome) == [], case
         several += len(outcome["preempted"]) > 2
-    assert several > 100
+    assert several > 100 // SHARE
 
 
 # Ranking -------------------------------------------------------------------------------------------------------------
@@ -195,8 +198,8 @@ def test_the_reference_agrees_with_the_record_on_taints() -> None:
 
 def test_taints() -> None:
     deleted = 0
-    for case in mixed("taint-eviction", 800):
+    for case in mixed("taint-eviction", 800 // SHARE):
         answer = decisions.answer(case)
         assert taint_differences(case, answer) == [], case
         deleted += len(answer["deletions"])
-    assert deleted > 400
+    assert deleted > 400 // SHARE
