@@ -47,6 +47,8 @@ class Plan:
     """From when on chance is that of another seed."""
     most_events: int = 0
     """A run with so many is broken off, and finds nothing; 0: there is no limit."""
+    may_be_impossible: bool = False
+    """What cannot be run at all finds nothing; otherwise that is an error."""
     probe: str = ""
     """``module:function`` that takes the :class:`~kemu.exploration.executions.Execution` after the run, and returns
     plain data for the strategy: :attr:`~kemu.exploration.results.RunRecord.probed`."""

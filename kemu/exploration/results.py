@@ -12,8 +12,8 @@ from kemu.exploration.plans import ChooserSpec, Plan
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
 from kemu.runtime.random_streams import Redraw
 
-SLOW, DIED = "slow", "died"
-"""In place of a verdict: the run took too long in real time; every process that ran it died."""
+SLOW, DIED, IMPOSSIBLE = "slow", "died", "impossible"
+"""In place of a verdict: the run took too long; every process that ran it died; it cannot be run at all."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,8 @@ def plan_data(plan: Plan) -> dict[str, Any]:
         data["redraw"] = dataclasses.asdict(plan.redraw)
     if plan.most_events:
         data["most_events"] = plan.most_events
+    if plan.may_be_impossible:
+        data["may_be_impossible"] = True
     if plan.probe:
         data["probe"] = plan.probe
     return data
@@ -111,6 +113,7 @@ def plan_from(data: Mapping[str, Any]) -> Plan:
         None if holds is None else tuple(hold_from(hold) for hold in holds),
         None if redraw is None else Redraw(**redraw),
         data.get("most_events", 0),
+        data.get("may_be_impossible", False),
         data.get("probe", ""),
     )
 

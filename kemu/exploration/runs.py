@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.errors import KemuError
 from kemu.exploration import coverage, executions, plans
 from kemu.exploration.executions import Execution
 from kemu.exploration.meters import Meter, TooLongError
 from kemu.exploration.plans import Plan
-from kemu.exploration.results import SLOW, RunRecord
+from kemu.exploration.results import IMPOSSIBLE, SLOW, RunRecord
 from kemu.exploration.sources import Source
 from kemu.runtime.holds import Hold
 
@@ -42,6 +43,10 @@ def carry_out(source: Source, task: Task) -> RunRecord:
         execution = executions.execute(source.scenario(plan), chooser=chooser, watcher=watcher, redraw=plan.redraw)
     except TooLongError:
         execution = None
+    except KemuError:
+        if not plan.may_be_impossible:
+            raise
+        return RunRecord(task.number, task.strategy, plan, IMPOSSIBLE, seconds=_since_s(begun))
     if execution is None or meter.is_over:
         return RunRecord(task.number, task.strategy, plan, SLOW, events=meter.events, seconds=_since_s(begun))
     if execution.error is not None and isinstance(execution.error.__cause__, MemoryError):

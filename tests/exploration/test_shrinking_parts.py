@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kemu.errors import KemuError
 from kemu.exploration import executions, meters, workers
 from kemu.exploration.executions import Failure
 from kemu.exploration.shrinking import documents, freezing, readable_holds, shrinker, trials
@@ -249,6 +250,19 @@ def test_a_candidate_that_is_too_long_finds_nothing_with_any_number_of_jobs(
     monkeypatch.setattr(trials, "_MORE_EVENTS", 20)
     with trials.runner(executions.execute, jobs, executor, of(1), "") as runner:
         assert [len(failures) for failures in runner.run([of(1), of(10), of(1)])] == [1, 0, 1]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_candidate_that_cannot_be_run_finds_nothing_with_any_number_of_jobs(jobs: int) -> None:
+    scenario = loader.loads(
+        "{apiVersion: kemu.dev/v1, kind: Scenario, metadata: {name: outside}, spec: {duration: 10s, "
+        "store: {etcd: 'localhost:2379'}, nodes: [{name: node-1}]}}"
+    )
+    with pytest.raises(KemuError, match="a real etcd is outside of virtual time"):
+        executions.execute(scenario)
+    executor = workers.Inline() if jobs > 1 else None
+    with trials.runner(executions.execute, jobs, executor, scenario, "") as runner:
+        assert runner.run([scenario, scenario]) == [(), ()]
 
 
 def test_only_a_check_can_be_demonstrated() -> None:
