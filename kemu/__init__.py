@@ -15,6 +15,8 @@ __version__ = "0.1.0"
 _MODULES = {
     "run": "runs",
     "Run": "runs",
+    "Event": "run_logs",
+    "events": "run_logs",
     "Pod": "views",
     "Moment": "views",
     "Wait": "views",
@@ -31,6 +33,7 @@ _MODULES = {
 
 __all__ = [
     "Cluster",
+    "Event",
     "Exploration",
     "Finding",
     "Moment",
@@ -39,6 +42,7 @@ __all__ = [
     "RunFailed",
     "Wait",
     "cluster",
+    "events",
     "explore",
     "pod",
     "run",

@@ -21,8 +21,11 @@ class RunFailed(AssertionError):
     """A run does not hold: checks or expectations fail, or could not be judged. The text says which, and the story."""
 
 
-def told(headline: str, findings: Sequence[Finding], history: History | None, most: int = MOST_LINES) -> str:
-    """At most so many lines: headline, findings, and as much of the story as there is room for."""
+def told(
+    headline: str, findings: Sequence[Finding], history: History | None, most: int = MOST_LINES, again: str = ""
+) -> str:
+    """At most so many lines: headline, findings, as much of the story as there is room for, how to have it again."""
+    most -= bool(again)
     lines = headline.splitlines()
     for finding in findings[:_MOST_FINDINGS]:
         lines.append(f"  {_MARKS[finding.holds]} {finding.id}: {finding.detail}")
@@ -35,7 +38,7 @@ def told(headline: str, findings: Sequence[Finding], history: History | None, mo
         told_lines = story(history, room - 1)
         if told_lines:
             lines += ["what happened:", *(f"  {line}" for line in told_lines)]
-    return "\n".join(_short(line) for line in lines[:most])
+    return "\n".join([*(_short(line) for line in lines[:most]), *([f"again: {again}"] if again else [])])
 
 
 def story(history: History, limit: int) -> list[str]:

@@ -9,8 +9,11 @@ Role: what ``kemu run`` does, for programs. In virtual time nothing touches a di
 
 from __future__ import annotations
 
+import dataclasses
 import io
+import json
 import os
+import shlex
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -55,8 +58,9 @@ def run(
     name = runtime or loaded.runtime
     if name not in ("sim", "ray"):
         raise ValueError(f"runtime must be sim or ray, not {name!r}")
+    again = _again(scenario, loaded, seed, settings or {}, name, speed, data)
     if out is not None:
-        return _in_folder(loaded, Path(out), name, speed or 0.0)
+        return dataclasses.replace(_in_folder(loaded, Path(out), name, speed or 0.0), again=again)
     if name == "ray":
         with tempfile.TemporaryDirectory(prefix="kemu-run-") as folder:
             made = _in_folder(loaded, Path(folder), name, speed or 0.0)
@@ -64,8 +68,31 @@ def run(
                 if not each.variants:
                     each.events  # noqa: B018  (read while the folder is there)
                 each.folder = None
-            return made
-    return in_memory(loaded)
+            return dataclasses.replace(made, again=again)
+    return dataclasses.replace(in_memory(loaded), again=again)
+
+
+def _again(
+    source: scenario_forms.Source,
+    loaded: Scenario,
+    seed: int | None,
+    settings: Mapping[str, Any],
+    runtime: str,
+    speed: float | None,
+    data: str | os.PathLike[str] | None,
+) -> str:
+    """The command that runs this again; of a scenario that stands in no file, the call."""
+    if not isinstance(source, str | os.PathLike) or "\n" in str(source):
+        return f"kemu.run(…, seed={loaded.seed}{f', settings={dict(settings)!r}' if settings else ''})"
+    words = (
+        ["kemu", "run", str(source), "--seed", str(loaded.seed)] if seed is not None else ["kemu", "run", str(source)]
+    )
+    for path, value in settings.items():
+        words += ["--set", f"{path}={json.dumps(value) if not isinstance(value, str) else value}"]
+    words += ["--runtime", runtime] if runtime != loaded.runtime else []
+    words += ["--speed", f"{speed:g}"] if speed else []
+    words += ["--data", str(data)] if data is not None else []
+    return shlex.join(words)
 
 
 @dataclass
@@ -81,6 +108,8 @@ class Run:
     """Of a run of a matrix: its values, by path."""
     variants: tuple[Run, ...] = ()
     """Of a matrix: its runs."""
+    again: str = ""
+    """How to have it again: a command of the shell, or a call."""
     _history: History | None = field(default=None, repr=False)
     _events: Sequence[Event] | None = field(default=None, repr=False)
 
@@ -187,7 +216,8 @@ class Run:
         if wrong or self.data.get("incomplete"):
             name, runtime = self.data["scenario"], self.data["runtime"]
             headline = f"{name} {self.verdict} ({runtime}, seed {self.seed}, {self.virtual_s:g} s)"
-            raise reports.RunFailed(reports.told(headline, wrong, None if self.variants else self.history))
+            history = None if self.variants else self.history
+            raise reports.RunFailed(reports.told(headline, wrong, history, again=self.again))
 
     def explain(self, failure: str = "", width: int = 100) -> str:
         """Why it fails: the chain of causes in at most six sentences, and a picture of who told whom what and when,

@@ -97,5 +97,10 @@ def simulate(main: Callable[[], Coroutine[Any, Any, T]], *, seed: int = 0) -> T:
     Time passes only while everybody waits, so ``asyncio.sleep(3600)`` takes no time at all; threads, sockets and
     subprocesses do not exist. ``seed`` is that of its clusters, unless they say otherwise. Raises what ``main`` raises;
     UserCodeFailed or ActorFailed where an actor ended with an exception; Deadlock where nothing can happen any more.
+    What is raised says how to have it again.
     """
-    return Simulation(seed).run(main)
+    try:
+        return Simulation(seed).run(main)
+    except Exception as error:
+        error.add_note(f"again: kemu.simulate({getattr(main, '__name__', 'main')}, seed={seed})")
+        raise

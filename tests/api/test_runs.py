@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 
 import kemu
 from kemu.cli.main import main
-from kemu.errors import KemuError, ScenarioError, UserCodeFailed
+from kemu.errors import KemuError, RunLogError, ScenarioError, UserCodeFailed
 from kemu.scenario import catalog
 from kemu.scenario.playing import replays
 
@@ -156,3 +157,46 @@ def test_on_ray(tmp_path: Path) -> None:
     assert run.holds
     assert (run.folder, run.pods["a"].running) == (None, True)
     assert any(event.kind == "kubelet.admit" for event in run.events)
+
+
+def test_what_fails_says_how_to_run_it_again() -> None:
+    failing = kemu.run(RACE, seed=5, settings={"expect": [{"counter": "admissions_rejected", "equals": 0}]})
+    with pytest.raises(kemu.RunFailed) as raised:
+        failing.check()
+    last = str(raised.value).splitlines()[-1]
+    assert last == (
+        "again: kemu run races/two-schedulers-one-node --seed 5 "
+        """--set 'expect=[{"counter": "admissions_rejected", "equals": 0}]'"""
+    )
+    assert len(str(raised.value).splitlines()) <= 40
+    from_text = kemu.run({"nodes": [{"name": "node-1"}], "expect": [{"counter": "pods_bound", "equals": 1}]}, seed=3)
+    with pytest.raises(kemu.RunFailed, match=r"\nagain: kemu\.run\(…, seed=3\)$"):
+        from_text.check()
+
+
+def test_that_command_fails_in_the_same_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    failing = kemu.run(RACE, seed=5, settings={"expect": [{"counter": "admissions_rejected", "equals": 0}]})
+    words = shlex.split(failing.again)
+    assert words[0] == "kemu"
+    assert main([*words[1:], "--json", "--out", str(tmp_path / "run")]) == 1
+    assert json.loads(capsys.readouterr().out)["digest"] == failing.digest
+
+
+def test_a_program_in_virtual_time_says_so_too() -> None:
+    async def lost() -> None:
+        async with kemu.cluster(nodes=1) as cluster:
+            assert cluster.counts["pods_bound"] == 1
+
+    with pytest.raises(AssertionError) as raised:
+        kemu.simulate(lost, seed=4)
+    assert raised.value.__notes__[-1] == "again: kemu.simulate(lost, seed=4)"
+
+
+def test_events_of_a_folder_or_a_file_given_as_text_or_path(tmp_path: Path) -> None:
+    run = kemu.run(RACE, out=tmp_path / "run")
+    assert list(kemu.events(str(run.folder))) == list(kemu.events(tmp_path / "run" / "run.kemu")) == list(run.events)
+    bound = list(kemu.events(tmp_path / "run", "sched.bind"))
+    assert [event.kind for event in bound] == ["sched.bind"] * 2
+    assert {event.data["pod"] for event in bound} == {"default/red-pod", "default/blue-pod"}
+    with pytest.raises(RunLogError, match="none"):
+        next(kemu.events(str(tmp_path / "none")))
