@@ -1,44 +1,139 @@
-"""How far a run is: a bar on a terminal, nothing elsewhere (the result is enough there)."""
+"""How far a run is: a line on a terminal, nothing elsewhere (the result is enough there).
+
+A thread draws it, so that it moves whatever the run is busy with. Neighbour: :mod:`kemu.scenario.playing.progress`,
+what the run says of itself.
+"""
 
 from __future__ import annotations
 
+import shutil
+import threading
 import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable
 from typing import TextIO
 
-WIDTH = 28
+from kemu.scenario.playing import progress as states
+from kemu.scenario.playing.progress import Progress
+
+WIDTH = 24
 EVERY_S = 0.1
+FIRST_S = 0.3
+"""A run that is over by then shows nothing."""
+WINDOW_S = 5.0
+"""How long ago the pace is measured from."""
+LEAST_S = 2.0
+"""Sooner no estimate is made."""
 
 
 class Bar:
-    """One line that is rewritten; the terminal is touched at most ten times a second."""
+    """One line that is rewritten, from :meth:`start` to :meth:`close`."""
 
-    def __init__(self, stream: TextIO, title: str) -> None:
+    def __init__(self, stream: TextIO, title: str, progress: Progress) -> None:
         self._stream = stream
-        self._title = title
-        self._shown = False
-        self._next_s = 0.0
-        self._active = stream.isatty()
+        self._progress = progress
+        self._line = Line(title)
+        self._over = threading.Event()
+        self._lock = threading.Lock()
+        self._drawn = False
+        self._thread: threading.Thread | None = None
 
-    def update(self, now_ns: int, duration_ns: int, kinds: Mapping[str, int]) -> None:
-        if not self._active:
-            return
-        wall_s = time.monotonic()
-        if wall_s < self._next_s:
-            return
-        self._next_s = wall_s + EVERY_S
-        share = min(1.0, now_ns / duration_ns) if duration_ns else 0.0
-        filled = round(share * WIDTH)
-        bar = "━" * filled + "╌" * (WIDTH - filled)
-        bound = kinds.get("sched.bind", 0)
-        pods = "1 pod" if bound == 1 else f"{bound} pods"
-        text = f"{self._title} {bar} {now_ns / 1e9:.1f} s of {duration_ns / 1e9:g} s, {pods} bound"
-        self._stream.write(f"\r\x1b[2K{text}")
-        self._stream.flush()
-        self._shown = True
+    def start(self) -> None:
+        """Nothing if it is shown already, or there is no terminal."""
+        if self._thread is None and self._stream.isatty():
+            self._thread = threading.Thread(target=self._draw, name="kemu progress", daemon=True)
+            self._thread.start()
+
+    def aside(self, say: Callable[[], object]) -> None:
+        """Print something else; the line is away meanwhile."""
+        with self._lock:
+            self._clear()
+            say()
 
     def close(self) -> None:
-        if self._shown:
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._over.set()
+            thread.join()
+            self._clear()
+
+    def _draw(self) -> None:
+        begun = time.monotonic()
+        wait_s = FIRST_S
+        while not self._over.wait(wait_s):
+            wait_s = EVERY_S
+            columns = shutil.get_terminal_size().columns
+            text = self._line.text(self._progress, time.monotonic() - begun)
+            with self._lock:
+                self._stream.write(f"\r\x1b[2K{text[: columns - 1]}")
+                self._stream.flush()
+                self._drawn = True
+
+    def _clear(self) -> None:
+        if self._drawn:
+            self._drawn = False
             self._stream.write("\r\x1b[2K")
             self._stream.flush()
-            self._shown = False
+
+
+class Line:
+    """What the bar says. ``elapsed_s``: real seconds since the command began."""
+
+    def __init__(self, title: str) -> None:
+        self._title = title
+        self._phase = ("", 0)
+        self._begun_s = 0.0
+        self._samples: deque[tuple[float, tuple[float, float]]] = deque()
+        """When, and how far: as a share of each of two measures."""
+
+    def text(self, progress: Progress, elapsed_s: float) -> str:
+        phase = (progress.phase, progress.variant)
+        if phase != self._phase:
+            self._phase, self._begun_s = phase, elapsed_s
+            self._samples.clear()
+        variant = f" {progress.variant}/{progress.variants}" if progress.variants else ""
+        title = f"{self._title}{variant}"
+        if progress.phase == states.LOADING:
+            return f"{title}: reading the scenario, {elapsed_s:.0f} s"
+        if progress.phase == states.STARTING and not progress.actors:
+            return f"{title}: preparing the cluster, {elapsed_s:.0f} s"
+        if progress.phase == states.STARTING:
+            share = progress.ready / progress.actors if progress.actors else 0.0
+            what = f"{progress.ready} of {progress.actors} actors ready"
+            left = self._left(elapsed_s, share, 0.0)
+        elif progress.phase == states.JUDGING:
+            share = progress.read_bytes / progress.log_bytes if progress.log_bytes else 0.0
+            what = f"judging, {progress.read_bytes >> 20} of {progress.log_bytes >> 20} MiB of the log"
+            left = self._left(elapsed_s, share, 0.0)
+        else:
+            share = progress.now_ns / progress.duration_ns if progress.duration_ns else 0.0
+            pods = progress.pods
+            time_s, end_s = progress.now_ns / 1e9, progress.duration_ns / 1e9
+            what = f"{time_s:.1f} of {end_s:g} s, {progress.bound} of {pods} pods bound"
+            left = self._left(elapsed_s, share, progress.bound / pods if pods else 0.0)
+        filled = round(min(share, 1.0) * WIDTH)
+        bar = "━" * filled + "╌" * (WIDTH - filled)
+        return f"{title} {bar} {what}, {left or f'{elapsed_s - self._begun_s:.0f} s so far'}"
+
+    def _left(self, now_s: float, *shares: float) -> str:
+        """At the pace of the last seconds. A run ends with its time, or sooner when nothing can happen any more: the
+        measure that is done first counts."""
+        samples = self._samples
+        samples.append((now_s, (shares[0], shares[1])))
+        while len(samples) > 2 and samples[1][0] <= now_s - WINDOW_S:
+            samples.popleft()
+        before_s, before = samples[0]
+        if now_s - self._begun_s < LEAST_S or now_s == before_s:
+            return ""
+        paces = [(share - was) / (now_s - before_s) for share, was in zip(shares, before, strict=True)]
+        estimates = [(1 - share) / pace for share, pace in zip(shares, paces, strict=True) if pace > 0 and share < 1]
+        return f"about {duration(min(estimates))} left" if estimates else ""
+
+
+def duration(seconds: float) -> str:
+    """As roughly as an estimate is."""
+    if seconds < 99.5:
+        return f"{max(round(seconds), 1)} s"
+    if seconds < 5970:
+        return f"{round(seconds / 60)} min"
+    return f"{round(seconds / 3600)} h"

@@ -68,33 +68,39 @@ def overrides(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.cli import inputs
-    from kemu.scenario.playing import runner
+    from kemu.cli import interrupts
+    from kemu.cli.progress import Bar
+    from kemu.scenario.playing.progress import Progress
 
-    scenario = inputs.load(options.scenario, options.data, overrides(options), quiet=options.json)
-    runtime = options.runtime or scenario.runtime
-    out = options.out or Path("runs") / folder_name(scenario.name, runtime, scenario.seed)
-    progress = None
-    bar = None
-    if not options.json:
-        from kemu.cli.progress import Bar
-
-        bar = Bar(sys.stderr, scenario.name)
-        progress = bar.update
-    run_options = runner.Options(
-        out=out, runtime=runtime, speed=options.speed, progress=progress, otlp=options.otlp, force=options.force
-    )
+    progress = Progress()
+    bar = Bar(sys.stderr, Path(options.scenario).stem, progress)
+    out = options.out or Path("runs")
     try:
-        verdict, results = runner.run_all(scenario, run_options)
+        with interrupts.answered(progress, lambda: out, bar.close, as_json=options.json):
+            if not options.json and options.scenario != "-":
+                bar.start()
+            from kemu.cli import inputs
+            from kemu.scenario.playing import runner
+
+            scenario = inputs.load(options.scenario, options.data, overrides(options), quiet=True)
+            if not options.json:
+                bar.aside(lambda: inputs.warn(scenario.warnings))
+                bar.start()
+            runtime = options.runtime or scenario.runtime
+            out = options.out or Path("runs") / folder_name(scenario.name, runtime, scenario.seed)
+            run_options = runner.Options(
+                out=out,
+                runtime=runtime,
+                speed=options.speed,
+                progress=progress,
+                otlp=options.otlp,
+                force=options.force,
+            )
+            verdict, results = runner.run_all(scenario, run_options)
     except KeyboardInterrupt:
-        text = f"interrupted; the run log as far as it went is in {out}"
-        failure = failures.Failure(
-            "interrupted", text, exits.INTERRUPTED, more={"run": str(out)}, text=f"\nkemu: {text}"
-        )
-        return failures.tell(failure, as_json=options.json)
+        return failures.tell(interrupts.failure(progress, out), as_json=options.json)
     finally:
-        if bar is not None:
-            bar.close()
+        bar.close()
     if options.otlp and runtime == "sim":
         _export([result.folder for result in results], options.otlp)
     for result in results:

@@ -49,6 +49,8 @@ class Digester:
         self._buffer_bytes = buffer_bytes
         self._pack = msgpack.Packer(use_bin_type=True).pack
         self.events = 0
+        self.is_busy = False
+        """Frames are just being written: a signal handler must not close it."""
 
     def append(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         payload = self._pack((time_ns, actor, kind, data))
@@ -60,6 +62,7 @@ class Digester:
 
     def flush(self) -> None:
         if self._payloads:
+            self.is_busy = True
             frame, crc32 = _FRAME.pack, zlib.crc32
             pieces = [piece for one in self._payloads for piece in (frame(len(one), crc32(one)), one)]
             data = b"".join(pieces)
@@ -67,6 +70,7 @@ class Digester:
             self._payloads.clear()
             self._size = 0
             self._take(data)
+            self.is_busy = False
 
     def _take(self, frames: bytes) -> None:
         """Complete frames, for whoever keeps them."""

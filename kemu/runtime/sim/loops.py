@@ -72,7 +72,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Makes the error that ends the run when a callback of an owner raises."""
         self._guarded = False
         self._idle_waiters: list[asyncio.Future[str]] = []
-        self._max_steps_per_instant = max_steps_per_instant
+        self.max_steps_per_instant = max_steps_per_instant
         self._driver = Owner("main")
         """Keeps the tasks of the driver's own code, which has no owner."""
         self._owners: dict[Owner, None] = {self._driver: None}
@@ -270,7 +270,6 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Returns when an actor has crashed in one of its own callbacks; everything else raises."""
         ready = self.ready
         popleft = ready.popleft
-        limit = self._max_steps_per_instant
         context: contextvars.Context | None = None
         try:
             while True:
@@ -278,7 +277,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 while ready:
                     batch = len(ready)
                     steps += batch
-                    if steps > limit:
+                    if steps > self.max_steps_per_instant:
                         self._raise_livelock()
                     for _ in repeat(None, batch):
                         callback, args, context = popleft()
@@ -359,7 +358,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 context.run(callback, *args)
         busiest = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:10]
         raise errors.Livelock(
-            f"more than {self._max_steps_per_instant} steps in one instant of virtual time"
+            f"more than {self.max_steps_per_instant} steps in one instant of virtual time"
             f" (at {self.now_ns / 1e9:.9f} s of the loop); the last {sum(counts.values())} were:\n"
             + "\n".join(f"  {count:5} x {label}" for label, count in busiest)
         )

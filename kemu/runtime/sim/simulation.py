@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import contextvars
 import functools
+import gc
 import random
 import traceback
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -41,6 +42,13 @@ from kemu.runtime.skews import Skew, Skews
 T = TypeVar("T")
 
 DRIVER = "driver"
+
+STEPS_PER_ACTOR = 200
+"""Of one instant that are no livelock, however many actors there are."""
+
+GC_ACTORS = 1_000
+"""How many actors start between two collections of garbage: what they leave behind in one go takes seconds to look
+through where there are tens of thousands, in which nothing else happens, not even an answer to Ctrl-C."""
 
 
 class SimEnv(Owner):
@@ -215,6 +223,8 @@ class SimRuntime:
         self._armed: dict[str, dict[str, list[asyncio.Future[None]]]] = {}
         """By actor: the steps at which it is to crash, and who waits for that."""
         self._driver_envs: dict[str, SimEnv] = {}
+        self.ready = 0
+        """How often an actor has said that it is."""
         self._ready_waiters: dict[str, asyncio.Future[None]] = {}
         self.clock = self.env(DRIVER).clock
 
@@ -261,7 +271,11 @@ class SimRuntime:
             if spec.name in self._driver_envs or (spec.name in self._specs and self._running(spec.name) is not None):
                 raise ValueError(f"an actor named {spec.name!r} is running")
             self._specs[spec.name] = spec
-        for spec in specs:
+        # All of them may have something to do in one instant: when they stop, say.
+        self.loop.max_steps_per_instant = max(self.loop.max_steps_per_instant, STEPS_PER_ACTOR * len(self._specs))
+        for number, spec in enumerate(specs, 1):
+            if number % GC_ACTORS == 0:
+                gc.collect(0)
             # One that was stopped leaves nothing but its name to the next.
             self._disks.pop(spec.name, None)
             before = self._envs.get(spec.name)
@@ -297,6 +311,7 @@ class SimRuntime:
             await waiter
 
     def _actor_ready(self, env: SimEnv) -> None:
+        self.ready += 1
         waiter = self._ready_waiters.pop(env.name, None)
         if waiter is not None and not waiter.done():
             waiter.set_result(None)

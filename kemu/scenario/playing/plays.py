@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from kemu.checks.history import History
@@ -30,13 +30,9 @@ from kemu.scenario.playing import judging, plans
 from kemu.scenario.playing.faults import Chaos
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.playing.operators import OPERATOR, Operator
+from kemu.scenario.playing.progress import RUNNING, Progress
 from kemu.scenario.playing.triggers import Triggers
 from kemu.scenario.scenarios import OF_MACHINES, Fault, Scenario, Trigger
-
-Progress = Callable[[int, int, Mapping[str, int]], None]
-"""Called now and then with the virtual time in ns, the duration in ns, and the events of the run log by kind."""
-
-PROGRESS_EVERY_EVENTS = 500
 
 
 class Recorder:
@@ -53,12 +49,13 @@ class Recorder:
         """``history``: one that ``append`` feeds, for triggers to look at; without it they fold their own."""
         self._append = append
         self._most_events = most_events
-        self._progress = progress
-        self._duration_ns = scenario.duration_ns
+        self.progress = progress
         self.triggers = Triggers(scenario, history)
         self.stop = self.triggers.watch(Trigger(scenario.until)) if scenario.until is not None else asyncio.Event()
         """Set when ``until`` holds, or when there are more than ``most_events``."""
         self.kinds: dict[str, int] = {}
+        if progress is not None:
+            progress.kinds = self.kinds
         self._events = 0
 
     def __call__(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
@@ -68,8 +65,11 @@ class Recorder:
         if self._events > self._most_events > 0:
             self.stop.set()
         self.triggers.feed(time_ns, actor, kind, data)
-        if self._progress is not None and self._events % PROGRESS_EVERY_EVENTS == 0:
-            self._progress(time_ns, self._duration_ns, self.kinds)
+        progress = self.progress
+        if progress is not None:
+            progress.now_ns = time_ns
+            if kind == "sched.bind" and data["ok"]:
+                progress.bound += 1
 
 
 def refuse_what_sim_cannot(scenario: Scenario) -> None:
@@ -92,7 +92,7 @@ def run(runtime: Runtime, playing: Coroutine[Any, Any, judging.End]) -> judging.
         raise
 
 
-async def start(runtime: Runtime, scenario: Scenario, beats: Heartbeats) -> list[str]:
+async def start(runtime: Runtime, scenario: Scenario, beats: Heartbeats, progress: Progress | None = None) -> list[str]:
     """Set up: start all actors, stage by stage. Returns their names."""
     roster: list[str] = []
     for stage in (
@@ -104,22 +104,29 @@ async def start(runtime: Runtime, scenario: Scenario, beats: Heartbeats) -> list
         plans.schedulers(scenario),
         plans.controllers(scenario, beats),
     ):
+        if progress is not None:
+            progress.actors += len(stage)
         await runtime.launch(stage)
         roster.extend(spec.name for spec in stage)
     return roster
 
 
-async def launch(runtime: Runtime, scenario: Scenario, beats: Heartbeats) -> list[str]:
+async def launch(
+    runtime: Runtime, scenario: Scenario, beats: Heartbeats, progress: Progress | None = None
+) -> list[str]:
     """:func:`start`, for a run that is long enough to spare the garbage collector what lives to its end."""
-    roster = await start(runtime, scenario, beats)
-    gc.collect()
+    roster = await start(runtime, scenario, beats, progress)
+    # A whole collection of a large cluster takes seconds, and finds next to nothing.
+    gc.collect(0)
     garbage.freeze()
     return roster
 
 
 async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder, beats: Heartbeats) -> judging.End:
     """The whole run."""
-    roster = await launch(runtime, scenario, beats)
+    roster = await launch(runtime, scenario, beats, recorder.progress)
+    if recorder.progress is not None:
+        recorder.progress.phase = RUNNING
     return await play(runtime, scenario, recorder, beats, roster)
 
 

@@ -36,6 +36,7 @@ from kemu.scenario.expectations import Comparison, Expectation
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import judging, plans, plays
 from kemu.scenario.playing.heartbeats import Heartbeats
+from kemu.scenario.playing.progress import Progress
 from kemu.scenario.scenarios import Scenario
 from kemu.telemetry import indexes
 
@@ -53,7 +54,7 @@ class Options:
     """``sim`` or ``ray``; empty: as the scenario says."""
     speed: float = 0.0
     """Virtual seconds for each real one (``ray``); 0: as the scenario says."""
-    progress: plays.Progress | None = None
+    progress: Progress | None = None
     ray: Mapping[str, Any] = field(default_factory=dict)
     """More arguments for :class:`kemu.runtime.ray.driver.runtime.RayRuntime`."""
     most_events: int = 0
@@ -107,7 +108,11 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     garbage.collect_leavings()
     begun = time.perf_counter()
     writer = Writer(folder / FILE_NAME, header)
-    recorder = plays.Recorder(writer.append, scenario, options.progress, options.most_events)
+    progress = options.progress
+    if progress is not None:
+        meant = judging.meant(scenario, scenario.duration_ns)
+        progress.begin(scenario.duration_ns, sum(meant.values()), writer)
+    recorder = plays.Recorder(writer.append, scenario, progress, options.most_events)
     runtime: Runtime | None = None
     try:
         runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
@@ -116,7 +121,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
         garbage.unfreeze()
         digest = writer.close()
     wall_s = time.perf_counter() - begun
-    judged = judge(scenario, folder, end)
+    judged = judge(scenario, folder, end, progress)
     verdict = {**judged.data(runtime_name, digest), "wall_s": round(wall_s, 3), "run": str(options.out)}
     verdict |= _warnings(scenario)
     (folder / folders.VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
@@ -156,7 +161,10 @@ def _runtime(
         from kemu.runtime.sim.steering.steering import Steering
 
         steering = Steering(holds=scenario.holds) if scenario.holds else None
-        return SimRuntime(scenario.seed, recorder, scenario.timing, steering)
+        runtime = SimRuntime(scenario.seed, recorder, scenario.timing, steering)
+        if options.progress is not None:
+            options.progress.count_ready(lambda: runtime.ready)
+        return runtime
     from kemu.runtime.ray.driver.runtime import RayRuntime
 
     speed = options.speed or scenario.speed
@@ -180,8 +188,10 @@ def _runtime(
     )
 
 
-def judge(scenario: Scenario, folder: Path, end: judging.End) -> judging.Judged:
+def judge(scenario: Scenario, folder: Path, end: judging.End, progress: Progress | None = None) -> judging.Judged:
     """Judge a recorded run from its log, and leave the index of the log."""
+    if progress is not None:
+        progress.judge((folder / FILE_NAME).stat().st_size)
     with Reader(folder / FILE_NAME) as reader:
         judge = judging.Judge(scenario, reader.header.get("speed", 0.0))
         feed = judge.feed
@@ -189,6 +199,8 @@ def judge(scenario: Scenario, folder: Path, end: judging.End) -> judging.Judged:
         for time_ns, actor, kind, data in reader:
             feed(time_ns, actor, kind, data)
             index.add(reader.offset, time_ns, actor, kind, data)
+            if progress is not None:
+                progress.read_bytes = reader.offset
     indexes.write(folder, index)
     return judge.conclude(end)
 
@@ -259,6 +271,8 @@ def run_all(
     _prepare(options, scenario, folders.Held("variants", scenario.name, len(made)))
     results: list[RunResult] = []
     for number, (variant, each) in enumerate(made):
+        if options.progress is not None:
+            options.progress.variant, options.progress.variants = number + 1, len(made)
         folder = options.out / f"variant-{number}"
         result = run(each, Options(**{**options.__dict__, "out": folder}))
         result.variant = variant

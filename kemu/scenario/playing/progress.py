@@ -1,0 +1,67 @@
+"""How far a run is. The run writes it; whoever shows it reads it, also from another thread.
+
+Role: :mod:`runner` and :mod:`plays` write; the command line draws it and, when a person interrupts the run, closes the
+log that is being written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kemu.runlog.frames import Writer
+
+LOADING, STARTING, RUNNING, JUDGING = "loading", "starting", "running", "judging"
+
+
+class Progress:
+    """Of one run, or of the variants of a matrix one after the other."""
+
+    def __init__(self) -> None:
+        self.phase = LOADING
+        self.variant = 0
+        """From 1 on."""
+        self.variants = 0
+        """0: there is no matrix."""
+        self.actors = 0
+        """That are to start, of those stages that have begun."""
+        self.duration_ns = 0
+        self.now_ns = 0
+        self.bound = 0
+        """Pods."""
+        self.pods_meant = 0
+        """By the workloads, replacements apart."""
+        self.read_bytes = 0
+        """Of the log, while it is judged."""
+        self.log_bytes = 0
+        self.writer: Writer | None = None
+        """Of the log that is being written."""
+        self.kinds: Mapping[str, int] = {}
+        """How many events of each kind were logged."""
+        self._ready: Callable[[], int] | None = None
+
+    def begin(self, duration_ns: int, pods_meant: int, writer: Writer) -> None:
+        """The next run starts its actors."""
+        self.phase = STARTING
+        self.duration_ns, self.pods_meant, self.writer = duration_ns, pods_meant, writer
+        self.actors = self.now_ns = self.bound = 0
+        self.kinds, self._ready = {}, None
+
+    def judge(self, log_bytes: int) -> None:
+        """The log is written, and read."""
+        self.writer = None
+        self.phase = JUDGING
+        self.read_bytes, self.log_bytes = 0, log_bytes
+
+    def count_ready(self, ready: Callable[[], int]) -> None:
+        """How to find out how many actors are ready, where the runtime knows it while they start."""
+        self._ready = ready
+
+    @property
+    def ready(self) -> int:
+        """Actors."""
+        return self.kinds.get("actor.started", 0) if self._ready is None else self._ready()
+
+    @property
+    def pods(self) -> int:
+        """That are to be bound, as far as is known: replacements come as they come."""
+        return max(self.pods_meant, self.kinds.get("user.pod", 0) + self.kinds.get("controller.pod", 0), self.bound)
