@@ -63,6 +63,7 @@ def command(options: argparse.Namespace) -> int:
             "run": str(chosen.folder),
             "lines": [line.data() for line in story.lines],
             "left_out": dict(story.left_out),
+            "ended": history.ended_ns is not None,
             "workloads": groups.workloads(history, waiting.waits(history)),
             "schedulers": groups.schedulers(history),
         }
@@ -79,12 +80,18 @@ def command(options: argparse.Namespace) -> int:
     if options.all:
         story = stories.told(found, 0)
     elif console.is_terminal:
-        beside = len(figures) + bool(chosen.heading) + 2  # the empty line below the story, and the prompt
+        beside = (
+            len(figures) + bool(chosen.heading) + 2 * (history.ended_ns is None) + 2
+        )  # the empty line below the story, and the prompt
         story = story_tables.fitted(found, console.width, console.height - beside)
     else:
         story = stories.told(found, story_tables.MOST_LINES)
     words = _words(options)
     story_tables.show_story(console, story, f"kemu story {' '.join(shlex.quote(word) for word in words)} --all")
+    if history.ended_ns is None:
+        console.print(
+            f"the log ends at {history.now_ns / 1e9:.3f} s: the run was interrupted, or broke\n", highlight=False
+        )
     layouts.show(console, figures)
     return exits.HOLDS
 

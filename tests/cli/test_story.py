@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kemu.cli.main import main
+from kemu.runlog.frames import FILE_NAME, Reader, Writer
 
 SCENARIO = """\
 apiVersion: kemu.dev/v1
@@ -95,3 +96,16 @@ def test_mistakes(run: Path, words: list[str], text: str, capsys: pytest.Capture
     capsys.readouterr()
     assert main(["story", str(run), *words]) == 2
     assert capsys.readouterr().err.endswith(text)
+
+
+def test_a_run_that_was_interrupted(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Reader(run / FILE_NAME) as reader:
+        writer = Writer(tmp_path / FILE_NAME, reader.header)
+        for event in reader:
+            if event.time_ns <= 10_020_000_000:
+                writer.append(*event)
+        writer.close()
+    lines = told(capsys, tmp_path, "--kind", "preempted").splitlines()
+    assert lines[-2] == "the log ends at 10.019 s: the run was interrupted, or broke"
+    assert json.loads(told(capsys, tmp_path, "--json"))["ended"] is False
+    assert json.loads(told(capsys, run, "--json"))["ended"] is True
