@@ -11,7 +11,6 @@ import contextvars
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -24,11 +23,11 @@ RETRY_S = 0.02
 
 
 @contextlib.contextmanager
-def answered(progress: Progress, out: Callable[[], Path], tidy: Callable[[], None], *, as_json: bool) -> Iterator[None]:
-    """Within this. ``out``: the run folder; ``tidy``: takes the progress bar away."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
+def answered(
+    progress: Progress, out: Callable[[], Path], tidy: Callable[[], None], *, as_json: bool
+) -> Iterator[Callable[[], None]]:
+    """Within this, or until the function that it gives is called. ``out``: the run folder; ``tidy``: takes the progress
+    bar away."""
 
     def answer(*_: object) -> None:
         writer = progress.writer
@@ -48,11 +47,15 @@ def answered(progress: Progress, out: Callable[[], Path], tidy: Callable[[], Non
         contextvars.Context().run(answer, *arguments)
 
     before = {number: signal.signal(number, outside) for number in (signal.SIGINT, signal.SIGALRM)}
+
+    def leave() -> None:
+        while before:
+            signal.signal(*before.popitem())
+
     try:
-        yield
+        yield leave
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        leave()
 
 
 def failure(progress: Progress, out: Path) -> failures.Failure:

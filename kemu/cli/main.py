@@ -25,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             parser = _parser()
             options = parser.parse_args(words)
+            options.is_program = arguments is None
             command: Command | None = getattr(options, "command", None)
             if command is None:
                 parser.print_help()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -76,7 +77,10 @@ def command(options: argparse.Namespace) -> int:
     bar = Bar(sys.stderr, Path(options.scenario).stem, progress)
     out = options.out or Path("runs")
     try:
-        with interrupts.answered(progress, lambda: out, bar.close, as_json=options.json):
+        with contextlib.ExitStack() as stack:
+            if options.is_program:
+                answering = interrupts.answered(progress, lambda: out, bar.close, as_json=options.json)
+                leave = stack.enter_context(answering)
             if not options.json and options.scenario != "-":
                 bar.start()
             from kemu.cli import inputs
@@ -87,6 +91,8 @@ def command(options: argparse.Namespace) -> int:
                 bar.aside(lambda: inputs.warn(scenario.warnings))
                 bar.start()
             runtime = options.runtime or scenario.runtime
+            if options.is_program and runtime == "ray":
+                leave()  # its processes have to be stopped
             out = options.out or Path("runs") / folder_name(scenario.name, runtime, scenario.seed)
             run_options = runner.Options(
                 out=out,
