@@ -25,6 +25,7 @@ PASSED = 20
 INDENT = "    "
 
 _MARK = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "yellow")}
+_NEUTRAL = ("·", "dim")
 _WARNING = ("!", "yellow")
 _TITLE = {"fails": "bold red", "unknown": "bold yellow", "holds": "bold green", "nothing was expected": "bold yellow"}
 
@@ -113,7 +114,7 @@ def _passing_checks(checks: Sequence[Mapping[str, Any]], width: int) -> Iterator
     summary = [f"{counted(good, 'check')} {'holds' if good == 1 else 'hold'}"] * bool(good)
     summary += [f"{idle} had nothing to judge"] * bool(idle)
     if summary:
-        mark = _MARK[True] if good else ("·", "dim")
+        mark = _MARK[True] if good else _NEUTRAL
         yield from layouts.hanging(layouts.text(mark, " "), Text(", ".join(summary)), width)
 
 
@@ -267,10 +268,16 @@ def show_matrix(
 def _variants(names: Sequence[str], variants: Sequence[Mapping[str, Any]], width: int) -> list[Text]:
     telling = [name for name in _TELLING if len({found["counts"][name] for found in variants}) > 1][:4]
     rows: list[list[str | Text]] = [
-        [name, Text(found["verdict"], _TITLE[found["verdict"]]), *(str(found["counts"][count]) for count in telling)]
+        [name, _verdict(found), *(str(found["counts"][count]) for count in telling)]
         for name, found in zip(names, variants, strict=True)
     ]
     return layouts.table(["variant", "verdict", *(name.replace("_", " ") for name in telling)], rows, width)
+
+
+def _verdict(found: Mapping[str, Any]) -> Text:
+    """Not ``holds`` where nothing was expected."""
+    is_asked = found["expectations"] or found["verdict"] != "holds"
+    return Text(found["verdict"], _TITLE[found["verdict"]]) if is_asked else Text("-")
 
 
 def _judged_variants(names: Sequence[str], variants: Sequence[Mapping[str, Any]], width: int) -> Iterator[Text]:
@@ -278,8 +285,9 @@ def _judged_variants(names: Sequence[str], variants: Sequence[Mapping[str, Any]]
     pairs = list(zip(names, variants, strict=True))
     for name, found in pairs:
         if found["verdict"] == "holds":
+            mark = _MARK[True] if found["expectations"] else _NEUTRAL
             yield from layouts.hanging(
-                layouts.text(_MARK[True], " "), layouts.text((name, "bold"), f"  {found['headline']}"), width
+                layouts.text(mark, " "), layouts.text((name, "bold"), f"  {found['headline']}"), width
             )
     for name, found in pairs:
         if found["verdict"] != "holds":

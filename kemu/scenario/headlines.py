@@ -80,24 +80,22 @@ def of_run(verdict: str, judgements: Sequence[Judgement], checks: Sequence[Resul
 def of_matrix(verdict: str, variants: Sequence[Mapping[str, Any]], comparisons: Sequence[Judgement]) -> str:
     """``variants``: their verdicts as data."""
     parts = []
-    for word, one, many in (("fails", "fails", "fail"), ("unknown", "is unknown", "are unknown")):
-        some = sum(variant["verdict"] == word for variant in variants)
+    failing = [sum(variant["verdict"] == word for variant in variants) for word in ("fails", "unknown")]
+    for some, holds, says in zip(failing, (False, None), ("", " could not be judged"), strict=True):
         if some:
-            parts.append(f"{some} of {counted(len(variants), 'variant')} {one if some == 1 else many}")
-    for holds, one, many in (
-        (False, "does not hold", "do not hold"),
-        (None, "could not be judged", "could not be judged"),
-    ):
+            parts.append(f"{some} of {counted(len(variants), 'variant')}{says}")
         found = _of(comparisons, holds, "comparison")
         if found:
-            parts.append(f"{found} {one if found.startswith('1 ') else many}")
+            parts.append(f"{found}{says}")
     if not parts:
         parts.append(counted(len(variants), "variant"))
         parts += filter(None, [_hold(len(comparisons), "comparison")])
     never = sum(variant["unbound"]["pods"] for variant in variants)
     parts += [f"{counted(never, 'pod')} {_were(never)} never bound"] * bool(never)
     is_expected = bool(comparisons) or any(variant["expectations"] for variant in variants)
-    return f"{verdict if is_expected or verdict == 'fails' else 'nothing was expected'}: {'; '.join(parts)}"
+    if is_expected or verdict == "fails":
+        return f"{verdict}: {'; '.join(parts)}"
+    return "; ".join(["nothing was expected", *parts])
 
 
 def _of(found: Sequence[Judgement | Result], holds: bool | None, noun: str) -> str:

@@ -178,6 +178,48 @@ def test_without_expectations_a_run_is_no_success(scenario: str, headline: str) 
     assert headline.endswith(run.data["headline"])
 
 
+MATRIX = NOTHING_EXPECTED.replace("spec:\n", "spec:\n  matrix: {'schedulers[0].policy.queue': [fifo, priority]}\n", 1)
+
+
+def of_matrix(run: kemu.Run, width: int = 100) -> list[str]:
+    console = Console(file=io.StringIO(), width=width)
+    names = ["queue=fifo", "queue=priority"]
+    histories = [each.history for each in run.variants]
+    terminal.show_matrix(console, {"wall_s": 0.0, **run.data}, names, histories, "")
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_nor_is_a_matrix() -> None:
+    shown = of_matrix(kemu.run(MATRIX))
+    assert shown[-4:] == [
+        "· queue=fifo  nothing was expected; 12 checks hold",
+        "· queue=priority  nothing was expected; 13 checks hold",
+        "",
+        "storm: nothing was expected; 2 variants",
+    ]
+    table = (
+        shown.index("variant         verdict  scheduling attempts") if "scheduling attempts" in "".join(shown) else 0
+    )
+    assert all("holds" not in line for line in shown[table:])
+
+
+def test_a_matrix_ends_with_the_variants_that_fail() -> None:
+    expect = (
+        "  expect:\n"
+        "    - {id: first, pod: web-0, bound: {before: 1s}}\n"
+        "    - {id: one-too-many, counter: preemptions, equals: 2, when: {'schedulers[0].policy.queue': fifo}}\n"
+    )
+    assert of_matrix(kemu.run(MATRIX + expect))[-6:] == [
+        "✓ queue=priority  holds: 1 expectation, 13 checks",
+        "✗ queue=fifo  fails: 1 of 2 expectations",
+        "  ✗ one-too-many  the counter preemptions is 2 with queue=fifo",
+        "      preemptions = 3",
+        "",
+        "storm fails: 1 of 2 variants",
+    ]
+
+
 def test_pods_that_were_never_bound_are_told_with_the_reason() -> None:
     run = kemu.run(TOO_LARGE)
     assert run.data["unbound"] == {
