@@ -107,9 +107,9 @@ BENCHMARKS = {
         ),
         Benchmark(
             "explore-ray",
-            "CPU time of the same runs in processes of Ray, beside as many that kemu starts itself",
+            "what a process of Ray does beside its runs for kemu explore, compared with one that kemu starts itself",
             "kemu.bench.explorations:on_ray",
-            ({"jobs": 2, "runs": 200, "rounds": 5},),
+            ({"jobs": 2, "runs": 200, "rounds": 3},),
         ),
         Benchmark(
             "long",

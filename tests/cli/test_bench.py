@@ -88,10 +88,12 @@ def test_a_changed_pod_is_reported_by_its_controller(controller: str) -> None:
     assert workloads.changed_pod(controller, 20, 10)["us_median"] > 0
 
 
-def test_the_cpu_time_of_runs_is_that_of_the_process_which_carries_them_out() -> None:
-    source = Source.of(loader.loads(explorations.scenario_text(1, 2, "drawn")))
-    explorations.cpu_ms(Inline(), source, 0, 2)
+def test_what_a_process_does_beside_its_runs_is_measured() -> None:
+    source = Source.of(loader.loads(explorations.scenario_text(1, 2, "steered")))
     begun_s = time.process_time()
-    milliseconds = explorations.cpu_ms(Inline(), source, 2, 6)
-    spent_ms = 1e3 * (time.process_time() - begun_s)
-    assert 0.5 * spent_ms < 5 * milliseconds < spent_ms
+    spent = explorations.spent_by(Inline(), source, 0, 6)
+    all_s = time.process_time() - begun_s
+    assert spent.runs == 5
+    assert 0.5 * all_s < spent.in_runs_s + all_s / 6 < 1.1 * all_s
+    assert spent.in_runs_s < spent.total_s < all_s
+    assert 0 < spent.beside_percent < 50

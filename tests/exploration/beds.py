@@ -1,6 +1,6 @@
 """Scenarios in which a bug does nothing until something comes late, or somebody fails: what strategies search.
 
-None is tuned: times are the defaults, and things happen seconds apart.
+None is tuned: times are the defaults, or those of a real cluster, and things happen seconds apart.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ from dataclasses import dataclass
 
 import pytest
 
+from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from kemu.scenario.scenarios import Scenario
+from tests.museum import explorations
+from tests.museum.pieces import PIECES, Piece
 from tests.mutants import all_parts
 
 
@@ -21,14 +24,16 @@ class Bed:
     """A scenario with a bug that its ordinary run does not show."""
 
     name: str
-    """That of the ablation that is the bug."""
+    """That of the ablation that is the bug, of the mutant, or of the scenario of the museum."""
     check: str
     """The check or expectation that finds it."""
     says: str
     """What has to happen."""
-    spec: str
+    spec: str = ""
     is_mutant: bool = False
-    """The name is that of a bug of ``tests/mutants`` instead."""
+    """The bug is one of ``tests/mutants``."""
+    piece: Piece | None = None
+    """Of the museum: its cluster and claim, with the times of a real cluster."""
 
     @contextlib.contextmanager
     def planted(self) -> Iterator[None]:
@@ -50,6 +55,18 @@ LABELLED = """nodes:
   - {name: node-1, labels: {disk: ssd}, allocatable: {cpu: '4', memory: 16Gi, pods: '110'}}
   - {name: node-2, labels: {disk: hdd}, allocatable: {cpu: '4', memory: 16Gi, pods: '110'}}"""
 WEB = "labels: {app: web}"
+
+
+def museum_piece(number: int) -> Bed:
+    piece = next(piece for piece in PIECES.values() if piece.number == number)
+    expectation = scenario_of(piece).expectations[0]
+    return Bed(piece.scenario.removeprefix("museum/"), expectation.id, piece.says, piece=piece)
+
+
+def scenario_of(piece: Piece, *, cured: bool = False) -> Scenario:
+    name, settings = explorations.subject(piece, cured=cured)
+    return loader.load(catalog.find(name), overrides=settings)
+
 
 BEDS: dict[str, Bed] = {
     bed.name: bed
@@ -118,33 +135,13 @@ expect: [{{id: three-pods-are-created, counter: pods_created, equals: 3}}]
 """,
         ),
         Bed(
-            "budget-accounting",
-            "voluntary-evictions-respect-budgets",
-            "a second eviction comes before the disruption controller has seen the first",
-            f"""
-duration: 60s
-{NODES}
-manifests:
-  - apiVersion: policy/v1
-    kind: PodDisruptionBudget
-    metadata: {{name: web}}
-    spec: {{minAvailable: 1, selector: {{matchLabels: {{app: web}}}}}}
-events:
-  - {{at: 1s, create: {pod("web-a", "1", metadata=", " + WEB)}}}
-  - {{at: 1s, create: {pod("web-b", "1", metadata=", " + WEB)}}}
-  - {{at: 10s, evict: {{pod: web-a}}}}
-  - {{at: 12s, evict: {{pod: web-b}}}}
-expect: [{{check: voluntary-evictions-respect-budgets, holds: true}}]
-""",
-        ),
-        Bed(
             "journal-before-acknowledgement",
             "acknowledged-writes-survive",
             "the store dies between an answer and its journal",
             f"""
-duration: 60s
-{NODES}
-workloads: [{{name: web, arrivals: {{every: 1s, count: 8}}, pods: {{spec: {{containers: [{{name: main}}]}}}}}}]
+duration: 30s
+{NODE}
+workloads: [{{name: web, arrivals: {{every: 1s, count: 4}}, pods: {{spec: {{containers: [{{name: main}}]}}}}}}]
 expect: [{{check: acknowledged-writes-survive, holds: true}}]
 """,
         ),
@@ -153,21 +150,10 @@ expect: [{{check: acknowledged-writes-survive, holds: true}}]
             "watch-has-no-gaps",
             "a connection breaks, and something changes until there is another one",
             f"""
-duration: 60s
-{NODES}
-workloads: [{{name: web, arrivals: {{every: 4s, count: 10}}, pods: {{spec: {{containers: [{{name: main}}]}}}}}}]
+duration: 30s
+{NODE}
+workloads: [{{name: web, arrivals: {{every: 4s, count: 5}}, pods: {{spec: {{containers: [{{name: main}}]}}}}}}]
 expect: [{{check: watch-has-no-gaps, holds: true}}]
-""",
-        ),
-        Bed(
-            "fsync-before-acknowledgement",
-            "acknowledged-writes-survive",
-            "the store dies between an answer and what makes it durable",
-            f"""
-duration: 60s
-{NODES}
-workloads: [{{name: web, arrivals: {{every: 1s, count: 8}}, pods: {{spec: {{containers: [{{name: main}}]}}}}}}]
-expect: [{{check: acknowledged-writes-survive, holds: true}}]
 """,
         ),
         Bed(
@@ -183,7 +169,7 @@ manifests:
     metadata: {{name: first, annotations: {{kemu.dev/run-seconds: '10'}}}}
     spec: {{nodeName: node-1, containers: [{{name: main, resources: {{requests: {{cpu: '3'}}}}}}]}}
 events:
-  - {{at: 7s, create: {pod("second", "3")}}}
+  - {{at: 9s, create: {pod("second", "3")}}}
 expect: [{{id: second.bound, pod: second, bound: {{}}}}]
 """,
         ),
@@ -202,11 +188,16 @@ expect: [{{check: cache-agrees-with-store, holds: true}}]
 """,
             is_mutant=True,
         ),
+        museum_piece(65257),
+        museum_piece(134249),
     )
 }
 
 
 def scenario(bed: Bed, *, is_ablated: bool = True) -> Scenario:
+    """With its bug, or without."""
+    if bed.piece is not None:
+        return scenario_of(bed.piece, cured=not is_ablated)
     lines = "".join(f"  {line}\n" for line in bed.spec.strip().splitlines())
     ablate = f"  ablate: [{bed.name}]\n" if is_ablated and not bed.is_mutant else ""
     text = f"apiVersion: kemu.dev/v1\nkind: Scenario\nmetadata: {{name: {bed.name}}}\nspec:\n{ablate}{lines}"

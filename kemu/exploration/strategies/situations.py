@@ -2,8 +2,10 @@
 
 A scheduler decides on what its watches have told it so far; a kubelet admits on what runs there now. So for each
 message of an ordinary run there are later events at which it would have made a difference not to know it yet: what its
-receiver decided next, and what others did to the same pod or node. Each is a hold: *message … until: event*. This
-module lists them, and the moments at which a fault would strike something under way.
+receiver decided next, and what others did to the same pod or node. Each is a hold: *message … until: event*. And news
+may come while its receiver still works on what came before: a decision takes time, and rests on what was known when it
+began. That is a hold of what came before: *message … for: until just before the other one*. This module lists both, and
+the moments at which a fault would strike something under way.
 """
 
 from __future__ import annotations
@@ -15,16 +17,21 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kemu.exploration.strategies.subjects import Baseline, Sending
+from kemu.exploration.strategies import swarms
+from kemu.exploration.strategies.subjects import Baseline, Link, Sending
 from kemu.runlog.frames import Event
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.holds import HAPPENINGS, EventPattern, Hold, MessagePattern, short_name
+from kemu.runtime.holds import HAPPENINGS, MOST_NS, EventPattern, Hold, MessagePattern, short_name
 
 SHORTLY_NS = 5 * SECOND_NS
 """A hold that waits for something that came this much later would be told by its length, not by its order."""
 MOST_AT_RECEIVER = 6
 MOST_ELSEWHERE = 4
 """So many events after each message are looked at: what its receiver did next, and what others did."""
+MOST_BEHIND = 2
+"""So much news behind each message on the same link may come while the receiver works on it."""
+JUST_BEFORE_NS = 1000
+"""Shorter than anybody's decision."""
 
 _WORDS = (
     "attempted", "bound", "bindRefused", "nominated", "preempting", "preempted", "admitted", "rejected", "running",
@@ -59,6 +66,8 @@ _NEWS = frozenset(
      "failed", "tainted", "conditioned")
 )  # fmt: skip
 """What watches tell."""
+_BEGINS_NOTHING = ("modified", "conditioned", "running")
+"""Of these, what seldom makes anybody decide anything."""
 STORE = "store"
 _DECISIONS = ("attempted", "admitted", "rejected")
 _UNHEARD = ("Event", "Lease")
@@ -83,18 +92,17 @@ class Happened:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A message that could have come after an event instead of before it."""
+    """A message that could have come after an event instead of before it, or just before what came behind it."""
 
     sending: Sending
-    event: Happened
-    count: int
-    """How often that event happened from when the message was sent."""
+    until: EventPattern | None
     signature: Signature
     """What kind of situation it is: two of one signature are alike but for their objects."""
+    for_ns: int = MOST_NS
 
     def hold(self) -> Hold:
         sending = self.sending
-        return Hold(MessagePattern(*sending.link, sending.label, sending.count), self.event.pattern(self.count))
+        return Hold(MessagePattern(*sending.link, sending.label, sending.count), self.until, self.for_ns)
 
 
 def happened(events: Iterable[Event]) -> list[Happened]:
@@ -111,7 +119,8 @@ def happened(events: Iterable[Event]) -> list[Happened]:
 
 
 def situations(baseline: Baseline) -> dict[Signature, list[Situation]]:
-    """All of an ordinary run, by signature: first those at whose event the receiver of the message itself decided."""
+    """All of an ordinary run, by signature: first those at whose event the receiver of the message itself decided, then
+    news that comes while its receiver is at work."""
     everything = happened(baseline.events)
     index = _Index(everything, baseline.sendings)
     # What a single API server cannot do because it waits for its store, nobody can.
@@ -125,8 +134,36 @@ def situations(baseline: Baseline) -> dict[Signature, list[Situation]]:
             count = index.count(event, sending.sent_ns)
             is_near = event.actor == sending.link[1]
             signature = _signature(sending, event)
-            (near if is_near else far).setdefault(signature, []).append(Situation(sending, event, count, signature))
-    return {**near, **far}
+            found = Situation(sending, event.pattern(count), signature)
+            (near if is_near else far).setdefault(signature, []).append(found)
+    return {**near, **_close(baseline), **far}
+
+
+def _close(baseline: Baseline) -> dict[Signature, list[Situation]]:
+    """News that could have come just before the news behind it, on its link. Kubelets and API servers take no time."""
+    most_ns = min(SHORTLY_NS, baseline.execution.scenario.duration_ns // swarms.SLOWEST)
+    by_link: dict[Link, list[Sending]] = {}
+    for sending in baseline.sendings:
+        is_news = sending.label.what in _NEWS and sending.label.kind not in _UNHEARD
+        if is_news and role(sending.link[1]) in ("scheduler", "controller"):
+            by_link.setdefault(sending.link, []).append(sending)
+    found: dict[Signature, list[Situation]] = {}
+    for (source, target), news in by_link.items():
+        for place, sending in enumerate(news):
+            if sending.label.what in _BEGINS_NOTHING:
+                continue
+            behind = 0
+            for other in itertools.islice(news, place + 1, None):
+                late_ns = other.came_ns - sending.came_ns - JUST_BEFORE_NS
+                if behind == MOST_BEHIND or late_ns > most_ns:
+                    break
+                if late_ns > 0 and other.label.name != sending.label.name:
+                    behind += 1
+                    receiver = target if role(target) == "scheduler" else role(target)
+                    labels = sending.label.kind, sending.label.what, other.label.kind, other.label.what
+                    signature = (role(source), receiver, *labels, "close")
+                    found.setdefault(signature, []).append(Situation(sending, None, signature, late_ns))
+    return found
 
 
 def shuffled(groups: Mapping[Signature, Sequence[Situation]], stream: random.Random) -> list[Situation]:
