@@ -17,6 +17,7 @@ from typing import Any
 
 from kemu.cli import exits
 from kemu.errors import KemuError, Problem, ScenarioError, SimulationError, UsageError, UserCodeFailed
+from kemu.runlog import folders
 from kemu.runtime import user_code
 
 MOST_MISTAKES = 100
@@ -73,9 +74,12 @@ def of(error: BaseException, options: argparse.Namespace) -> Failure | None:
         if error.plugin:
             more |= {"plugin": error.plugin, "extensionPoint": error.extension_point}
             more |= {"pod": error.pod, "node": error.node}
-        return Failure("user-code", str(error), exits.USER_CODE, more=more)
+        return Failure(
+            "user-code", str(error), exits.USER_CODE, more={**more, **_run(options)}, text=_of_run(error, options)
+        )
     if isinstance(error, SimulationError):
-        return Failure("simulation", f"the run broke: {type(error).__name__}: {error}", exits.FAILS)
+        text = f"the run broke: {type(error).__name__}: {error}"
+        return Failure("simulation", text, exits.FAILS, more=_run(options))
     if isinstance(error, KemuError):
         return Failure("input", str(error), exits.INPUT)
     if isinstance(error, KeyboardInterrupt):
@@ -95,6 +99,18 @@ def of(error: BaseException, options: argparse.Namespace) -> Failure | None:
     text = f"{type(error).__name__}: {error}\nin your own code: {at}"
     more = {"place": {"file": at.file, "line": at.line, "function": at.function}}
     return Failure("user-code", text, exits.USER_CODE, more=more)
+
+
+def _run(options: argparse.Namespace) -> dict[str, Any]:
+    """Where the run log of a run that broke is."""
+    out = getattr(options, "out", None)
+    return {"run": str(out)} if out is not None and folders.held_in(out) is not None else {}
+
+
+def _of_run(error: SimulationError, options: argparse.Namespace) -> str:
+    run = _run(options).get("run")
+    where = f"\nthe traceback is in the run log; kemu story {run} tells what came before" if run else ""
+    return f"kemu: {error}{where}"
 
 
 def _of_mistakes(problems: Sequence[Problem]) -> Failure:

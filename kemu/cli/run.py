@@ -94,6 +94,7 @@ def command(options: argparse.Namespace) -> int:
             if options.is_program and runtime == "ray":
                 leave()  # its processes have to be stopped
             out = options.out or Path("runs") / folder_name(scenario.name, runtime, scenario.seed)
+            options.out = out
             run_options = runner.Options(
                 out=out,
                 runtime=runtime,

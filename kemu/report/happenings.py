@@ -21,7 +21,7 @@ KINDS = {
     "created": 1, "bound": 1, "running": 1, "finished": 1,
     "unschedulable": 2, "nominated": 2, "deleted": 2,
     "preempted": 3, "evicted": 3, "rejected": 3, "conflict": 3, "killed": 3, "lost": 3, "node": 3, "refused": 3,
-    "exited": 4, "fault": 4, "waiting": 4, "check": 4,
+    "exited": 4, "failed": 4, "fault": 4, "waiting": 4, "check": 4,
 }  # fmt: skip
 """Each kind with its weight: 1 what every pod goes through, 2 what leads to more, 3 what goes wrong or is taken away,
 4 what a reader must not miss."""
@@ -80,6 +80,9 @@ def all_of(history: History, verdict: Mapping[str, Any] | None = None) -> list[H
     ]
     found += _of_conflicts(history, schedulers)
     found += _of_faults(history.faults)
+    for time_ns, actor, text in history.failures:
+        why = " · ".join(text.partition(" ended with ")[2].splitlines())
+        found.append(Happening(time_ns, "failed", actor, ("", "fail"), "bad", why, what=f"{actor} fails"))
     for time_ns, actor, why in history.exits:
         found.append(
             Happening(time_ns, "exited", actor, ("", "end themselves"), "bad", why, what=f"{actor} ends itself")

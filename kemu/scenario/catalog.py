@@ -7,6 +7,7 @@ from pathlib import Path
 
 import kemu
 from kemu.errors import KemuError
+from kemu.runlog import folders
 
 
 def folder() -> Path:
@@ -27,6 +28,15 @@ def find(name: str) -> Path:
     path = Path(name)
     if path.is_file():
         return path
+    if path.is_dir():
+        if folders.held_in(path) is not None:
+            raise KemuError(
+                f"{name}: is the folder of a run: kemu replay {name} runs it again, kemu story {name} tells it"
+            )
+        inside = sorted(each.as_posix() for each in path.glob("*.y*ml"))
+        if inside or "/" in name.strip("/") or name.startswith("."):
+            there = f"; there are {', '.join(inside[:10])}" if inside else ", and no scenario is in it"
+            raise KemuError(f"{name}: is a folder{there}")
     known = shipped()
     plain = name.removeprefix("scenarios/").removesuffix(".yaml")
     if plain in known:

@@ -146,3 +146,20 @@ def test_many_mistakes_of_one_sort_take_few_lines(tmp_path: Path, capsys: pytest
     )
     _, out, _ = output(capsys, "run", str(scenario), "--json")
     assert len(json.loads(out)["problems"]) == 17
+
+
+def test_a_folder_or_file_in_place_of_the_other_is_called_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "fails.yaml").write_text(FAILS)
+    main(["run", "fails.yaml", "--out", "done"])
+    capsys.readouterr()
+    for command, text in (
+        ("run done", "done: is the folder of a run: kemu replay done runs it again, kemu story done tells it"),
+        ("run .", ".: is a folder; there are fails.yaml"),
+        ("replay fails.yaml", "fails.yaml: a file, not a run folder; kemu run fails.yaml makes one"),
+        ("trace fails.yaml a", "fails.yaml: a file, not a run folder; kemu run fails.yaml makes one"),
+    ):
+        assert main(command.split()) == 2
+        assert capsys.readouterr().err == f"kemu: {text}\n"

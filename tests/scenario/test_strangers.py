@@ -35,6 +35,7 @@ STRANGERS = {
     "services: {web: {image: nginx}}": "it.yaml:1:1: is no scenario: it has no apiVersion: kemu.dev/v1, no kind: Scenario and no "
     "spec (kemu scenarios show two-schedulers-one-node prints an example)",
     "": "it.yaml:1:1: holds no document",
+    "hello": "it.yaml:1:1: is no scenario: it is the text 'hello' (kemu scenarios show two-schedulers-one-node prints an example)",
 }  # fmt: skip
 
 

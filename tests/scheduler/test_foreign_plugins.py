@@ -120,12 +120,16 @@ def test_an_exception_is_told_with_place_plugin_extension_point_and_pod(
     scenario = write(tmp_path, f"raising_{point.lower()}", base, method, body)
     out = tmp_path / "run"
     assert main(["run", str(scenario), "--out", str(out)]) == 4
-    first, place, call = capsys.readouterr().err.splitlines()
+    first, place, call, log_hint = capsys.readouterr().err.splitlines()
     name = method.partition("(")[0]
     assert first.startswith("kemu: scheduler/default-scheduler/0 (incarnation 1) failed at 1.0")
     assert first.endswith(f"ended with {what}")
     assert place == f"in your own code: {tmp_path / f'raising_{point.lower()}.py'}:7 in Wrong.{name}: {body}"
     assert call == f"plugin Wrong, extension point {point}{about}"
+
+    assert log_hint == f"the traceback is in the run log; kemu story {out} tells what came before"
+    assert main(["story", str(out)]) == 0
+    assert "scheduler/default-scheduler/0 fails" in capsys.readouterr().out
 
     with Reader(out / FILE_NAME) as log:
         (logged,) = [event.data["error"] for event in log if event.kind == "actor.failed"]
@@ -137,6 +141,7 @@ def test_an_exception_is_told_with_place_plugin_extension_point_and_pod(
     found = json.loads(capsys.readouterr().out)
     assert (found["error"], found["exit"]) == ("user-code", 4)
     assert (found["plugin"], found["extensionPoint"], found["pod"]) == ("Wrong", point, "default/a")
+    assert found["run"] == str(out)
     assert found["place"] == {
         "file": str(tmp_path / f"raising_{point.lower()}.py"), "line": 7, "function": f"Wrong.{name}",
     }  # fmt: skip

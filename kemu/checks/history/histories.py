@@ -75,6 +75,8 @@ class History:
         self.victims: list[tuple[int, str, str]] = []
         """(time, victim's UID, preemptor's UID)."""
         self.faults: list[Fault] = []
+        self.failures: list[tuple[int, str, str]] = []
+        """Actors whose code raised: when, which, and what is told of it; each ended the run."""
         self.exits: list[tuple[int, str, str]] = []
         """Actors that ended themselves: when, who and why."""
         self.shutdowns: list[tuple[int, str, bool]] = []
@@ -152,6 +154,7 @@ class History:
         }
         if keep_changes:
             self._handlers |= self._sessions.handlers
+        self._handlers["actor.failed"] = self._on_failed
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""
@@ -547,6 +550,11 @@ class History:
         if data["node"] in self._shut_down:
             del self._shut_down[data["node"]]
             self.shutdowns.append((time_ns, data["node"], False))
+
+    def _on_failed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.failures.append((time_ns, actor, data["error"].partition("\n\n")[0]))
+        if self._keep_changes:
+            self._sessions.handlers["actor.failed"](time_ns, actor, data)
 
     def _on_exited(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.exits.append((time_ns, actor, data["why"]))

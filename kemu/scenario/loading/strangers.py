@@ -11,8 +11,10 @@ from kemu.objects import resources
 from kemu.objects.fields import tables
 from kemu.objects.fields.unsimulated import LEAVE_OUT, UNSIMULATED
 from kemu.scenario.format.documents import Document, nearest
+from kemu.scenario.format.shapes import kind_of
 
 SCENARIO, GROUP = "Scenario", "kemu.dev"
+_EXAMPLE = "kemu scenarios show two-schedulers-one-node prints an example"
 _CONFIGURATIONS = {
     "KubeSchedulerConfiguration": "it belongs to a scheduler: spec.schedulers: [{name: default-scheduler, "
     "configFile: FILE}]",
@@ -42,14 +44,16 @@ def complaint(found: Sequence[Document]) -> Problem | None:
 def _of_one(document: Document) -> Problem | None:
     data = document.data
     kind = _kind(data)
-    if not isinstance(data, dict) or kind == SCENARIO:
+    if kind == SCENARIO:
         return None
+    if not isinstance(data, dict):
+        return document.problem((), f"is no scenario: it is {kind_of(data)}", _EXAMPLE)
     group = str(data.get("apiVersion", "")).partition("/")[0]
     if not kind:
         if "spec" in data or "apiVersion" in data:
             return None
         text = "is no scenario: it has no apiVersion: kemu.dev/v1, no kind: Scenario and no spec"
-        return document.problem((), text, "kemu scenarios show two-schedulers-one-node prints an example")
+        return document.problem((), text, _EXAMPLE)
     if group == GROUP:
         return None
     if kind in _CONFIGURATIONS:
