@@ -3,6 +3,7 @@
 simulation              the runtime, and the Env of each actor
 crashes                 what a crash does
 clocks, wires, disks    an actor's time, the latency of its messages, its files
+redraws                 a run whose future is drawn from another seed
 loops, agendas          the event loop, and what it has to do when
 owners, guards          whose code runs; what raises when actors reach out of the simulation
 """
