@@ -85,11 +85,15 @@ def tell(history: History, limit: int = 0) -> Story:
     return told(find(history), limit)
 
 
+_OF_CHECKS = ("watch.events", "watch.listed", "watch.closed", "client.acked", "client.got", "client.listed")
+"""Kinds of events that only checks need: most of a long log."""
+
+
 def history_of(folder: Path) -> History:
     """Of the run in a folder. Raises RunLogError."""
     history = History()
     with Reader(folder / FILE_NAME) as reader:
-        for event in reader:
+        for event in reader.but(*_OF_CHECKS):
             history.feed(*event)
     return history
 
@@ -126,6 +130,9 @@ _GIVEN_UP = ("running", "finished", "deleted", "nominated", "bound", "unschedula
 """Kinds that a story goes without where there is no room, in this order; always without the first, unless nothing else
 is told: that a pod runs where it was bound says little."""
 
+MOST_EPISODES = 3
+"""Lines about one sort of thing that is not telling."""
+
 _Key = tuple[str, ...]
 
 
@@ -138,7 +145,7 @@ def _fitted(found: Sequence[Happening], limit: int) -> Story:
     for number in range(min("running" in kinds, most), most + 1):
         silent = given_up[:number]
         usual = [one for one in found if one.weight < TELLING and one.kind not in silent]
-        by_family = _Alike(usual, _key_with_family)
+        by_family = _Alike(usual, _key_with_family, MOST_EPISODES)
         left_out = {kind: kinds[kind] for kind in silent}
         for gap_ns in _GAPS_NS:
             room = limit - telling.lines(gap_ns)
@@ -154,33 +161,39 @@ def _fitted(found: Sequence[Happening], limit: int) -> Story:
 
 
 class _Alike:
-    """Happenings by what makes them alike, each kind of them in order."""
+    """Happenings by what makes them alike, each kind of them in order. ``most``: lines of one kind of them."""
 
-    def __init__(self, found: Sequence[Happening], key: Callable[[Happening], _Key]) -> None:
+    def __init__(self, found: Sequence[Happening], key: Callable[[Happening], _Key], most: int = 1 << 62) -> None:
         self._alike: dict[_Key, list[Happening]] = {}
         for one in found:
             self._alike.setdefault(key(one), []).append(one)
-        self._gaps = sorted(
-            after.time_ns - before.time_ns
-            for group in self._alike.values()
-            for before, after in itertools.pairwise(group)
-        )
+        self._gaps = {
+            key: sorted(after.time_ns - before.time_ns for before, after in itertools.pairwise(alike))
+            for key, alike in self._alike.items()
+        }
+        self._least = {
+            key: next(gap_ns for gap_ns in _GAPS_NS if _episodes(gaps, gap_ns) <= most)
+            for key, gaps in self._gaps.items()
+        }
 
     def lines(self, gap_ns: int) -> int:
         """How many there are when only a longer gap separates."""
-        return len(self._alike) + len(self._gaps) - bisect_right(self._gaps, gap_ns)
+        return sum(_episodes(gaps, max(gap_ns, self._least[key])) for key, gaps in self._gaps.items())
 
     def groups(self, gap_ns: int) -> list[list[Happening]]:
-        groups = []
-        for alike in self._alike.values():
-            last_ns = -1
-            for one in alike:
-                if last_ns < 0 or one.time_ns - last_ns > gap_ns:
-                    groups.append([one])
-                else:
-                    groups[-1].append(one)
-                last_ns = one.time_ns
+        groups: list[list[Happening]] = []
+        for key, alike in self._alike.items():
+            longest_ns = max(gap_ns, self._least[key])
+            groups.append([alike[0]])
+            for before, one in itertools.pairwise(alike):
+                if one.time_ns - before.time_ns > longest_ns:
+                    groups.append([])
+                groups[-1].append(one)
         return groups
+
+
+def _episodes(gaps: Sequence[int], gap_ns: int) -> int:
+    return 1 + len(gaps) - bisect_right(gaps, gap_ns)
 
 
 def _key(one: Happening) -> _Key:

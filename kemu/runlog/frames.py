@@ -34,6 +34,21 @@ class Event(NamedTuple):
     data: dict[str, Any]
 
 
+BUFFER_BYTES = 1 << 20
+
+_NUMBERS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
+"""Bytes of an unsigned integer by the byte before it (msgpack); smaller ones are that byte."""
+
+
+def _place_of_kind(payload: bytes) -> int:
+    """Where the kind of a packed event begins; of bytes that are none, anywhere."""
+    actor = 2 + _NUMBERS.get(payload[1], 0) if len(payload) > 1 else 0
+    if len(payload) < actor + 2:
+        return 0
+    first = payload[actor]
+    return actor + 1 + (first & 0x1F) if first >> 5 == 0b101 else actor + 2 + payload[actor + 1]
+
+
 def unpack_event(payload: bytes) -> Event:
     return Event(*msgpack.unpackb(payload, raw=False, strict_map_key=False))
 
@@ -165,8 +180,36 @@ class Reader:
 
     def payloads(self, *, check: bool = True) -> Iterator[bytes]:
         """The packed events. ``check=False`` passes on frames whose checksum does not match, to compare them."""
-        while (payload := self._frame(check=check)) is not None:
-            yield payload
+        unpack, crc32 = _FRAME.unpack_from, zlib.crc32
+        buffer, place = b"", 0
+        begin = self._file.tell()
+        """Where the buffer stands in the file."""
+        while True:
+            left = len(buffer) - place - _FRAME.size
+            length, crc = unpack(buffer, place) if left >= 0 else (0, 0)
+            if 0 <= length <= left:
+                payload = buffer[place + _FRAME.size : place + _FRAME.size + length]
+                if not check or crc32(payload) == crc:
+                    self.offset = begin + place
+                    place += _FRAME.size + length
+                    yield payload
+                    continue
+            elif length <= MAX_PAYLOAD_BYTES:
+                more = self._file.read(max(BUFFER_BYTES, length))
+                if more:
+                    begin, buffer, place = begin + place, buffer[place:] + more, 0
+                    continue
+            # The end, or damage: it says which.
+            self._file.seek(begin + place)
+            if self._frame() is None:
+                return
+
+    def but(self, *kinds: str) -> Iterator[Event]:
+        """All events but those of these kinds, which are not unpacked."""
+        marks = tuple(msgpack.packb(kind) for kind in kinds)
+        for payload in self.payloads():
+            if not payload.startswith(marks, _place_of_kind(payload)):
+                yield self._event(payload)
 
     def __iter__(self) -> Iterator[Event]:
         for payload in self.payloads():
@@ -183,7 +226,8 @@ class Reader:
         try:
             return unpack_event(payload)
         except (ValueError, TypeError, msgpack.UnpackException):
-            text = f"{self.path}: before offset {self._file.tell()}: not an event of a run"
+            end = self.offset + _FRAME.size + len(payload)
+            text = f"{self.path}: before offset {end}: not an event of a run"
             raise RunLogError(text) from None
 
     def close(self) -> None:

@@ -76,6 +76,23 @@ def test_what_is_rare_and_telling_is_not_crowded_out() -> None:
     assert story.left_out == {"bound": 2000, "created": 2002}
 
 
+def test_what_is_usual_takes_few_lines_even_where_there_is_room() -> None:
+    log = Log()
+    for number in range(20):
+        for place in range(3):
+            log.pod(100 * number + place, f"w-{3 * number + place}", cpu="1", labels={WORKLOAD: "w"})
+    assert [what for _, _, what, _ in told(log, 30)] == ["60 w pods are created"]
+    log = Log()
+    for number in range(3):
+        for place in range(20):
+            log.pod(100 * number + place / 10, f"w-{20 * number + place}", cpu="1", labels={WORKLOAD: "w"})
+    assert [(when, what) for when, _, what, _ in told(log, 30)] == [
+        ("0.0-1.9 s", "20 w pods are created"),
+        ("100.0-101.9 s", "20 w pods are created"),
+        ("200.0-201.9 s", "20 w pods are created"),
+    ]
+
+
 def test_with_room_each_preemption_has_a_line() -> None:
     lines = told(storm(2000, 5), 12)
     assert [what for _, _, what, _ in lines if "preempted" in what] == [f"w-{n} is preempted on n{n}" for n in range(5)]

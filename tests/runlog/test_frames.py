@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kemu.errors import RunLogError
+from kemu.runlog import frames
 from kemu.runlog.frames import MAGIC, Event, Reader, Writer
 
 DATA = st.dictionaries(st.text(max_size=8), st.one_of(st.integers(-(2**63), 2**63), st.binary(max_size=16), st.none()))
@@ -31,9 +32,9 @@ def test_reads_what_was_written(tmp_path_factory: pytest.TempPathFactory, events
     with Reader(path) as reader:
         assert reader.header == {"seed": 1}
         assert list(reader) == [Event(*event) for event in events]
-    frames = path.read_bytes()[len(MAGIC) :]
-    header_bytes = 8 + int.from_bytes(frames[:4], "little")
-    assert hashlib.sha256(frames[header_bytes:]).hexdigest() == digest
+    written = path.read_bytes()[len(MAGIC) :]
+    header_bytes = 8 + int.from_bytes(written[:4], "little")
+    assert hashlib.sha256(written[header_bytes:]).hexdigest() == digest
 
 
 def test_the_digest_does_not_depend_on_the_header_or_the_buffer(tmp_path: Path) -> None:
@@ -61,3 +62,50 @@ def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
 def test_a_missing_log_is_an_error_with_its_path(tmp_path: Path) -> None:
     with pytest.raises(RunLogError, match="nothing"):
         Reader(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("buffer_bytes", [1, 7, 100, 1 << 20])
+def test_frames_are_found_wherever_a_buffer_ends(
+    buffer_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frames, "BUFFER_BYTES", buffer_bytes)
+    path = tmp_path / "run.kemu"
+    writer = Writer(path, {})
+    events = [Event(n**6, f"actor/{'x' * n}", f"kind.{n % 3}", {"n": n, "text": "y" * n * 11}) for n in range(60)]
+    for event in events:
+        writer.append(*event)
+    writer.close()
+    with Reader(path) as reader:
+        found = [(reader.offset, event) for event in reader]
+    assert [event for _, event in found] == events
+    with Reader(path) as reader:
+        assert [reader.at(offset) for offset, _ in reversed(found)] == events[::-1]
+    with Reader(path) as reader:
+        assert list(reader.but("kind.1", "kind.2")) == events[::3]
+    with Reader(path) as reader:
+        assert list(reader.but()) == events
+    whole = path.read_bytes()
+    for place, text in ((len(whole) - 3, "the file ends within a frame"), (found[30][0] + 20, "checksum mismatch")):
+        path.write_bytes(whole[: len(whole) - 3] if "ends" in text else _flipped(whole, place))
+        with Reader(path) as reader, pytest.raises(RunLogError, match=text) as caught:
+            list(reader)
+        offset = found[-1 if "ends" in text else 30][0]
+        assert f"{path}: offset {offset}: {text}" in str(caught.value)
+
+
+def _flipped(data: bytes, place: int) -> bytes:
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+def test_events_without_some_kinds_whatever_their_times_and_actors(tmp_path: Path) -> None:
+    """Times and names of actors have several lengths."""
+    path = tmp_path / "run.kemu"
+    writer = Writer(path, {})
+    times = (0, 127, 128, 255, 256, 65_535, 65_536, 1 << 32, 1 << 62)
+    actors = ("", "a", "b" * 31, "c" * 32, "d" * 200)
+    events = [Event(time_ns, actor, kind, {}) for time_ns in times for actor in actors for kind in ("no", "yes", "nos")]
+    for event in events:
+        writer.append(*event)
+    writer.close()
+    with Reader(path) as reader:
+        assert list(reader.but("no")) == [event for event in events if event.kind != "no"]
