@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kemu.checks.history import History
 from kemu.errors import KemuError
-from kemu.report import stories, story_tables
+from kemu.report import happenings, stories, story_tables
 from kemu.report.selections import Selection
 from tests.checks.logs import Log
 
@@ -198,8 +200,8 @@ class TestFilters:
                 {"kinds": ("xyz",)},
                 (
                     "--kind: no kind xyz; there are created, bound, running, finished, unschedulable, nominated, "
-                    "deleted, preempted, evicted, rejected, conflict, killed, lost, node, refused, exited, fault, "
-                    "waiting, check"
+                    "deleted, preempted, evicted, rejected, conflict, killed, lost, node, refused, exited, "
+                    "failed, fault, waiting, check"
                 ),
             ),
             ({"from_ns": 2, "until_ns": 1}, "--from is later than --to"),
@@ -247,3 +249,10 @@ class TestRows:
         assert len(text.splitlines()) <= height
         assert max(map(len, text.splitlines())) <= width
         assert "preempted" in text
+
+
+def test_the_documentation_names_all_kinds() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "runs.md").read_text()
+    listed = re.search(r"`--kind KIND` \| of these kinds: `([a-z ]+)`", text)
+    assert listed is not None
+    assert listed[1].split() == list(happenings.KINDS)
