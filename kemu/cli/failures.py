@@ -10,10 +10,12 @@ import argparse
 import errno
 import json
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, TextIO
 
 from kemu.cli import exits
 from kemu.errors import KemuError, Problem, ScenarioError, SimulationError, UsageError, UserCodeFailed
@@ -57,8 +59,21 @@ def tell(failure: Failure, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(failure.data(), ensure_ascii=False))
     else:
-        print(failure.text or f"kemu: {failure.message}", file=sys.stderr)
+        print(_fitting(failure.text or f"kemu: {failure.message}", sys.stderr), file=sys.stderr)
     return failure.exit_code
+
+
+def _fitting(text: str, stream: TextIO) -> str:
+    """On a terminal, lines are broken between words; in files and pipes they stay whole."""
+    if not stream.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(_broken(line, width) if len(line) > width else line for line in text.split("\n"))
+
+
+def _broken(line: str, width: int) -> str:
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def of(error: BaseException, options: argparse.Namespace) -> Failure | None:

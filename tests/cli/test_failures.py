@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import resource
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from kemu.cli import failures
 from kemu.cli.main import main
 
 RACE = "races/two-schedulers-one-node"
@@ -163,3 +165,23 @@ def test_a_folder_or_file_in_place_of_the_other_is_called_so(
     ):
         assert main(command.split()) == 2
         assert capsys.readouterr().err == f"kemu: {text}\n"
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_lines_are_broken_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    failure = failures.Failure("input", "a/path/that/is/longer/than/forty/columns/x.yaml: is not what it should be", 2)
+    for stream, told in (
+        (
+            _Terminal(),
+            "kemu:\n  a/path/that/is/longer/than/forty/columns/x.yaml:\n  is not what it should be\n",
+        ),
+        (io.StringIO(), "kemu: a/path/that/is/longer/than/forty/columns/x.yaml: is not what it should be\n"),
+    ):
+        monkeypatch.setattr("sys.stderr", stream)
+        assert failures.tell(failure, as_json=False) == 2
+        assert stream.getvalue() == told
