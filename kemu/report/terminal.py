@@ -14,6 +14,7 @@ from rich.text import Text
 
 from kemu.checks.history import History
 from kemu.checks.results import counted
+from kemu.checks.scheduling import unbound
 from kemu.report import layouts, story_tables, tables
 
 REFUSALS = 6
@@ -201,17 +202,17 @@ def _faults(faults: Mapping[str, Mapping[str, Any]]) -> str:
     return ", ".join(f"{found['count']} {what} (hit {found['hit'] or 'nobody'})" for what, found in faults.items())
 
 
-def _never_bound(unbound: Mapping[str, Any], width: int) -> list[Text]:
+def _never_bound(pods: Mapping[str, Any], width: int) -> list[Text]:
     """A line for each reason."""
-    if not unbound["pods"]:
+    if not pods["pods"]:
         return []
-    lines = [Text(f"never bound: {counted(unbound['pods'], 'pod')}", "bold")]
-    for found in unbound["reasons"][:REASONS]:
-        no_node = ", no node can take it" if found["hopeless"] else ""
+    lines = [Text(f"never bound: {counted(pods['pods'], 'pod')}", "bold")]
+    for found in pods["reasons"][:REASONS]:
+        no_node = ", no node can take it" if found["hopeless"] and found["reason"] != unbound.NO_NODE else ""
         first = found["first"].removeprefix("default/")
         like = f"{first} and {counted(found['pods'] - 1, 'other')}" if found["pods"] > 1 else first
         lines += layouts.flowing(Text(f"  {like}: {found['reason']}{no_node}"), width, 4)
-    more = len(unbound["reasons"]) - REASONS
+    more = len(pods["reasons"]) - REASONS
     return lines + [Text(f"  and for {counted(more, 'other reason')}", "dim")] * (more > 0)
 
 

@@ -235,6 +235,7 @@ def test_pods_that_were_never_bound_are_told_with_the_reason() -> None:
         "  big-0 and 2 others: Insufficient cpu, no node can take it\n"
         "  fits-1: Insufficient cpu\n" in shown(run, 80)
     )
+    assert "never bound: 1 pod\n  a: there was no node\n" in shown(kemu.run(NO_NODES), 80)
 
 
 # The pod to look at -------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ evictions with it; counters, expectations and reports read it.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -124,7 +125,7 @@ class _Budget:
     wanted: list[tuple[int, int]] = field(default_factory=list)
     """How many healthy pods it wanted since when."""
     lost_ns: list[int] = field(default_factory=list)
-    """When healthy pods were lost that nobody evicted."""
+    """When healthy pods were lost that nobody evicted, in order."""
     written_ns: int = 0
     """When the disruption controller wrote its status last."""
     disrupted: tuple[str, ...] = ()
@@ -147,7 +148,7 @@ class _Budget:
         self.written_ns, self.said = time_ns, status.desiredHealthy
         prefix = f"{POD_PREFIX}{self.namespace}/"
         leaving = sum(self.members.get(prefix + name, False) for name in status.disruptedPods)
-        recent = sum(lost_ns >= time_ns - LAG_NS for lost_ns in self.lost_ns)
+        recent = len(self.lost_ns) - bisect_left(self.lost_ns, time_ns - LAG_NS)
         self.surplus = min(recent, max(0, status.currentHealthy - (self.healthy - leaving)))
 
     def wants(self) -> int:
@@ -160,7 +161,7 @@ class _Budget:
 
     def unseen_losses(self) -> int:
         """Lost pods that its status still counts."""
-        return self.surplus + sum(lost_ns > self.written_ns for lost_ns in self.lost_ns)
+        return self.surplus + len(self.lost_ns) - bisect_right(self.lost_ns, self.written_ns)
 
 
 def of(history: History) -> Ledger:

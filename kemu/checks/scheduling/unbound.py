@@ -14,6 +14,7 @@ _NUMBER = re.compile(r"(?:(?<=^)|(?<=, ))\d+ ")
 _PREEMPTION = " preemption: "
 _NO_CLAIMS = " no new claims to deallocate,"
 _NO_NODES = "no nodes available to schedule pods"
+NO_NODE = "there was no node"
 _NOT_TRIED = "no scheduler tried it"
 
 
@@ -45,7 +46,7 @@ def _why(pod: PodHistory) -> tuple[str, bool]:
         return (_NOT_TRIED if not pod.attempts else "it was tried, and not bound"), False
     message, _, preemption = last.message.replace(_NO_CLAIMS, "").partition(_PREEMPTION)
     if message == _NO_NODES:
-        return "there was no node", True
+        return NO_NODE, True
     nodes = _AVAILABLE.match(message)
     if nodes is None:
         return message, False
