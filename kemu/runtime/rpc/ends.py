@@ -58,8 +58,11 @@ class End:
 
     is_client: ClassVar[bool] = False
 
-    __slots__ = ("eof", "inbox", "last_ns", "latency", "link", "loop", "partner", "taken", "unread", "waiter",
+    __slots__ = ("eof", "inbox", "last_ns", "latency", "link", "loop", "method", "partner", "taken", "unread", "waiter",
                  "window_waiter")  # fmt: skip
+
+    method: str
+    """``/kemu.v1.Api/Watch``, …"""
 
     def __init__(self, link: Link, loop: asyncio.AbstractEventLoop) -> None:
         self.link = link
@@ -168,9 +171,8 @@ class ClientEnd(End, abc.ABC):
     is_repeatable: ClassVar[bool] = False
     """One request and one response: a client library may send the request again when it does not know its outcome."""
 
-    __slots__ = ("deadline", "metadata", "method", "request", "status")
+    __slots__ = ("deadline", "metadata", "request", "status")
 
-    method: str
     metadata: tuple[Metadatum, ...]
     request: bytes
     """Of calls with a single request."""
@@ -202,10 +204,6 @@ class ServerEnd(End, abc.ABC):
     """The server's end, as the client and the connection see it."""
 
     __slots__ = ()
-
-    @property
-    @abc.abstractmethod
-    def method(self) -> str: ...
 
     @abc.abstractmethod
     def client_gone(self, _: object = None) -> None:

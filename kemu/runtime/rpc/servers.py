@@ -200,6 +200,7 @@ class Context(ServerEnd):
     def __init__(self, call: ClientEnd, server: Server, method: _Method | None) -> None:
         super().__init__(call.link, server.loop)
         self.partner = call
+        self.method = call.method
         self._call = call
         self._method = method
         self._task: asyncio.Task[None] | None = None
@@ -211,10 +212,6 @@ class Context(ServerEnd):
         self._gone = False
         self._initial_sent = False
         self._done_callbacks: list[Callable[[Any], None]] | None = None
-
-    @property
-    def method(self) -> str:
-        return self._call.method
 
     # For servicers: messages
 

@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import contextvars
 import gc
+import heapq
 import sys
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
@@ -89,8 +90,15 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Schedule a step of the runtime itself (a message, say): it cannot be cancelled and keeps the run alive."""
         if when_ns <= self.now_ns:
             self.ready.append((callback, args, None))
+            return
+        # Agenda.push, inlined: every message that is steered goes this way.
+        agenda = self.foreground
+        bucket = agenda.buckets.get(when_ns)
+        if bucket is None:
+            agenda.buckets[when_ns] = [(callback, args, None)]
+            heapq.heappush(agenda.times, when_ns)
         else:
-            self.foreground.push(when_ns, (callback, args, None))
+            bucket.append((callback, args, None))
 
     def set_timer(
         self,

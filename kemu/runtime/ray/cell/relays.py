@@ -82,16 +82,13 @@ class RelayedCall(ServerEnd):
     def __init__(self, relay: Relay, call: ClientEnd, far: Any, following: Following | None) -> None:
         super().__init__(call.link, call.loop)
         self.partner = call
+        self.method = call.method
         self._call = call
         self._far = far
         self._following = following
         self._relay = relay
         self._is_over = False
         self._tasks: list[asyncio.Task[None]] = []
-
-    @property
-    def method(self) -> str:
-        return self._call.method
 
     @property
     def _streams_in(self) -> bool:

@@ -24,15 +24,17 @@ class Message:
     __slots__ = ("arrived_ns", "call", "delay_ns", "due_ns", "holds", "is_request", "method", "number", "payload",
                  "sent_ns", "source", "target")  # fmt: skip
 
-    def __init__(self, source: str, target: str, end: End, payload: Any, call: Any, number: int, sent_ns: int) -> None:
+    def __init__(
+        self, source: str, target: str, end: End, payload: Any, number: int, sent_ns: int, due_ns: int
+    ) -> None:
         self.source = source
         self.target = target
-        self.call = call
-        """The client's end of the call that it belongs to."""
-        self.method: str = end.method  # type: ignore[attr-defined]  # both kinds of ends have one
-        """``/kemu.v1.Api/Watch``, …"""
-        self.is_request: bool = end.is_client
+        self.is_request = end.is_client
         """From the client to the server of the call."""
+        self.call: Any = end if end.is_client else end.partner
+        """The client's end of the call that it belongs to."""
+        self.method = end.method
+        """``/kemu.v1.Api/Watch``, …"""
         self.number = number
         """From 1, among all from this source to this target."""
         self.payload = payload
@@ -41,7 +43,7 @@ class Message:
         """In the time of the run."""
         self.delay_ns = 0
         """How much longer than usual it took, once that is chosen."""
-        self.due_ns = sent_ns
+        self.due_ns = due_ns
         """When it would usually have arrived."""
         self.arrived_ns = -1
         """When it did; -1: not yet, or never."""

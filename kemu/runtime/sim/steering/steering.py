@@ -146,18 +146,23 @@ class Steering:
 
     def carry(self, end: End, deliver: Deliver, payload: Any, when_ns: int) -> None:
         """Have it delivered at that time of the loop, or later."""
-        master = self._master
         message: Message | None = None
         held: Sequence[int] = ()
         chosen_ns = 0
+        # What travels with messages is none.
         if isinstance(payload, _MESSAGES):
-            message = self._message(end, payload)
-            due_ns = when_ns - master.origin_ns
-            message.due_ns = due_ns if due_ns > 0 else 0
-            if self.chooser is not None and master.running:
-                if self._begun is not self.chooser:
-                    self._begin(self.chooser)
-                chosen_ns = message.delay_ns = self.chooser.delay_ns(message)
+            master, chooser = self._master, self.chooser
+            origin_ns = master.origin_ns
+            now_ns = self._loop.now_ns - origin_ns if master.running else 0
+            link = source, target = ends_of(end)
+            number = self._numbers[link] = self._numbers.get(link, 0) + 1
+            message = Message(source, target, end, payload, number, now_ns, max(when_ns - origin_ns, 0))
+            if chooser is not None:
+                self.sent.append(message)
+                if master.running:
+                    if self._begun is not chooser:
+                        self._begin(chooser)
+                    chosen_ns = message.delay_ns = chooser.delay_ns(message)
             if self._by_link:
                 held = self._holds_of(message)
                 message.holds = tuple(held)
@@ -169,7 +174,7 @@ class Steering:
         else:
             end.last_ns = when_ns
         if not (self._uses_lanes or held or end in self._lanes):
-            self._loop.post(when_ns, _deliver, (master, deliver, payload, message))
+            self._loop.post(when_ns, self._deliver, (deliver, payload, message))
             return
         sent = _Sent(deliver, payload, when_ns, message)
         if message is not None and self._attentive is not None:
@@ -182,14 +187,12 @@ class Steering:
             self._keep(index, sent, end)
         self._loop.post(when_ns, self._come, (end, sent))
 
-    def _message(self, end: End, payload: Any) -> Message:
-        link = ends_of(end)
-        number = self._numbers[link] = self._numbers.get(link, 0) + 1
-        call = end if end.is_client else end.partner
-        message = Message(link[0], link[1], end, payload, call, number, self._master.now_ns())
-        if self.chooser is not None:
-            self.sent.append(message)
-        return message
+    def _deliver(self, deliver: Deliver, payload: Any, message: Message | None) -> None:
+        """What needs no lane."""
+        if message is not None:
+            master = self._master
+            message.arrived_ns = self._loop.now_ns - master.origin_ns if master.running else 0
+        deliver(payload)
 
     def _come(self, end: End, sent: _Sent) -> None:
         if self._loop.now_ns < sent.due_ns:
@@ -329,13 +332,6 @@ class Steering:
                 pattern = MessagePattern(message.source, message.target, label, count)
                 found.append(Hold(pattern, None, message.delay_ns))
         return found
-
-
-def _deliver(master: MasterClock, deliver: Deliver, payload: Any, message: Message | None) -> None:
-    """What needs no lane."""
-    if message is not None:
-        message.arrived_ns = master.now_ns()
-    deliver(payload)
 
 
 def ends_of(end: End) -> tuple[str, str]:
