@@ -36,6 +36,11 @@ def digest(value: bytes, revision: int) -> int:
     return zlib.crc32(version_suffix(revision), zlib.crc32(value))
 
 
+def versioned_digest(crc: int, revision: int) -> int:
+    """The same, of a value with that CRC-32."""
+    return zlib.crc32(version_suffix(revision), crc)
+
+
 def entry_digest(key: bytes, object_digest: int) -> int:
     """Of one entry of the store. The sum of them is the digest of all, whatever their order: modulo 2⁶⁴."""
     return zlib.crc32(key, object_digest)

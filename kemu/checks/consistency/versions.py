@@ -20,8 +20,9 @@ _ORDER = attrgetter("born", "revision")
 
 def digest(change: Change) -> int:
     """Of the object as a client gets it that made this change; of one that is gone, its last state."""
-    value = change.value if change.value is not None else change.previous
-    return wires.digest(value or b"", change.revision)
+    if change.value is not None:
+        return wires.versioned_digest(change.crc, change.revision)
+    return wires.digest(change.previous or b"", change.revision)
 
 
 def read_digest(change: Change) -> int:

@@ -5,6 +5,7 @@ Neighbours: ``histories`` folds them from the run log; checks, expectations and 
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -158,6 +159,14 @@ class Change:
     """How often the store had lost revisions before: a revision number that is used again is another revision."""
     undone: int = NEVER
     """The number of the loss that undid it."""
+    _crc: int = field(default=-1, repr=False, compare=False)
+
+    @property
+    def crc(self) -> int:
+        """CRC-32 of the value, computed once for all checks; 0 of a deletion."""
+        if self._crc < 0:
+            self._crc = zlib.crc32(self.value) if self.value is not None else 0
+        return self._crc
 
 
 @dataclass(frozen=True, slots=True)

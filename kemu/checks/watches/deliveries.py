@@ -166,7 +166,7 @@ def _rows(changes: Sequence[Change]) -> dict[str, list[_Row]]:
     for change in changes:
         key, value = change.key, change.value
         before = crcs.get(key, 0)
-        crc = crcs[key] = 0 if value is None else zlib.crc32(value)
+        crc = crcs[key] = change.crc
         kind = key.split("/", 3)[2]
         standing = value is not None and kind in ("nodes", "leases") and wires.states_heartbeats(value)
         suffix = wires.version_suffix(change.revision)
