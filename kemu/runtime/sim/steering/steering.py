@@ -151,7 +151,7 @@ class Steering:
         chosen_ns = 0
         # What travels with messages is none.
         if isinstance(payload, _MESSAGES):
-            master, chooser = self._master, self.chooser
+            master, chooser = self._master, self._chooser
             origin_ns = master.origin_ns
             now_ns = self._loop.now_ns - origin_ns if master.running else 0
             link = source, target = ends_of(end)
