@@ -74,7 +74,8 @@ def test_every_kind_takes_its_keys() -> None:
         ("clockSkew", {"actor": "store", "by": "--3s"}, "not"),
         ("staleReads", {"apiServer": "store", "by": "3s"}, "is not an API server"),
         ("reset", {"between": ["store"]}, "at least 2 items"),
-        ("cutWatches", {"off": "store"}, "of is missing"),
+        ("cutWatches", {"compacted": True}, "of is missing"),
+        ("cutWatches", {"off": "store"}, "did you mean of?"),
         ("crash", {"actor": "store", "node": "node-1"}, "second victim"),
     ],
 )
