@@ -32,23 +32,8 @@ from kemu.scenario.format import documents
 from kemu.scenario.loading import loader
 from kemu.scenario.scenarios import Scenario
 from tests.ablations import search as ablations
+from tests.exploration import sizes
 from tests.mutants import all_parts, planting, search
-
-MOST = {"holds": 3, "pods": 3, "nodes": 2}
-_COUNTS = "every so-many-th message or write is wrong, whatever it is about"
-LARGER = {
-    "a-list-leaves-out-an-object": "only lists of more than five objects are wrong",
-    "a-watch-sends-old-bytes": _COUNTS,
-    "a-watch-falls-silent": _COUNTS,
-    "an-event-is-sent-twice": _COUNTS,
-    "an-informer-loses-an-event": _COUNTS,
-    "a-watch-skips-an-event": _COUNTS,
-    "a-write-is-answered-before-it-is-made": "what is lost depends on when the store crashes",
-    "pressure-never-evicts": "what four pods use adds up to the pressure at the expected time",
-    "the-wrong-pod-is-evicted-first": "what four pods use adds up to the pressure at the expected time",
-    "clear-lower-nominations": "two victims, one who preempts the first, and one who preempts both",
-}
-"""What needs more, and why."""
 
 
 class Uniform:
@@ -177,9 +162,9 @@ def main(arguments: list[str]) -> int:
             continue
         cpu_s = time.process_time() - begin_s
         counts = shrunk.counts()
-        is_good = shrunk.minimal and all(counts[key] <= most for key, most in MOST.items())
+        is_good = shrunk.minimal and sizes.is_small(counts)
         done, good = done + 1, good + is_good
-        larger = f"  ! {LARGER.get(case.name, '')}"
+        larger = f"  ! {sizes.LARGER.get(case.name, '')}"
         row = (counts[key] for key in ("holds", "pods", "nodes", "schedulers", "faults", "events", "executions"))
         columns = "{:7} {:4} {:5} {:5} {:6} {:6} {:6}".format(*row)
         mark = "yes" if shrunk.minimal else "no"
@@ -190,9 +175,8 @@ def main(arguments: list[str]) -> int:
         print(line if is_good else line + larger, flush=True)
         if options.yaml:
             print(shrunk.yaml)
-    print(
-        f"{good} of {done} end at {', '.join(f'{most} {key}' for key, most in MOST.items())} or fewer, proven minimal"
-    )
+    limits = ", ".join(f"{most} {key}" for key, most in sizes.MOST.items())
+    print(f"{good} of {done} end at {limits} or fewer, proven minimal")
     return 0
 
 

@@ -41,7 +41,7 @@ from kemu.exploration.results import RunRecord, plan_data
 from kemu.exploration.runs import Task, carry_out
 from kemu.exploration.sources import Source
 from kemu.exploration.strategies import swarms
-from kemu.exploration.strategies.registry import STRATEGIES
+from kemu.exploration.strategies.registry import STRATEGIES, USUAL
 from kemu.exploration.strategies.subjects import Subject
 from kemu.exploration.workers import Inline
 from tests.exploration import beds
@@ -54,14 +54,14 @@ a probability of 3.5 %."""
 LIMIT = 2000
 FIRST_ROUND = 2
 PORTFOLIO = "portfolio"
-SEARCHERS = (*STRATEGIES, PORTFOLIO)
+SEARCHERS = (*USUAL, PORTFOLIO)
 LEARNS = "feedback"
 """What a run is depends on what came of the runs before it."""
 KNOWS_NOTHING = 3 * campaigns.GENERATION
 """So many runs of a search, in which there is nothing to learn from yet."""
 ENUMERATES = "observe-late"
 """What a run is depends on its number."""
-BLOCKS = {name: swarms.RUNS_OF_A_VARIANT for name in STRATEGIES if name not in (LEARNS, ENUMERATES)} | {"seeds": 1}
+BLOCKS = {name: swarms.RUNS_OF_A_VARIANT for name in USUAL if name not in (LEARNS, ENUMERATES)} | {"seeds": 1}
 """Runs; each run of ``seeds`` is one by itself."""
 MOST_KEPT = 3000
 
@@ -211,7 +211,7 @@ class Searches:
                 yield self.is_killed(record)
 
     def _names(self, searcher: str) -> Sequence[str]:
-        return tuple(STRATEGIES) if searcher == PORTFOLIO else (searcher,)
+        return tuple(USUAL) if searcher == PORTFOLIO else (searcher,)
 
     def campaign(self, searcher: str, seed: int) -> Campaign:
         strategies = [STRATEGIES[name].make(self._subject, seed) for name in self._names(searcher)]
@@ -302,12 +302,12 @@ def write(rows: Mapping[str, Row], file: Path = FILE) -> None:
 
 def times_the_best(cells: Mapping[str, Cell]) -> float:
     """The median of the portfolio, in medians of the best strategy, at most."""
-    return cells[PORTFOLIO].median / min(cells[name].at_least for name in STRATEGIES)
+    return cells[PORTFOLIO].median / min(cells[name].at_least for name in USUAL)
 
 
 def median_strategy(cells: Mapping[str, Cell]) -> float:
     """What the median strategy takes at least."""
-    return statistics.median(cells[name].at_least for name in STRATEGIES)
+    return statistics.median(cells[name].at_least for name in USUAL)
 
 
 def told(cell: Cell) -> str:
@@ -361,7 +361,7 @@ def main(arguments: list[str]) -> int:
             searches = Searches(beds.BEDS[name], rows[name].cells)
             for searcher in searchers:
                 one = rows[name].cells[searcher]
-                most = min(options.limit, limit * len(STRATEGIES)) if searcher == PORTFOLIO else limit
+                most = min(options.limit, limit * len(USUAL)) if searcher == PORTFOLIO else limit
                 if one.is_over(most):
                     continue
                 if time.process_time() - begun_s > options.cpu:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from kemu.exploration import executions
-from kemu.exploration.strategies.registry import STRATEGIES
+from kemu.exploration.strategies.registry import USUAL
 from tests.exploration import beds, mutants, strategies
 from tests.mutants import all_parts
 
@@ -92,12 +92,12 @@ class TestTheRecord:
     def test_can_be_repeated(self, name: str) -> None:
         """By the strategy that is best at the bug. If not: ``python -m tests.exploration.strategies`` makes it anew."""
         cells = KNOWN[name]
-        best = min(STRATEGIES, key=lambda each: cells[each].median)
+        best = min(USUAL, key=lambda each: cells[each].median)
         assert strategies.Searches(beds.BEDS[name], cells).still_fails(best), best
 
     @pytest.mark.parametrize("name", KNOWN)
     def test_the_portfolio_takes_as_many_times_the_best_as_it_has_strategies_at_most(self, name: str) -> None:
-        assert strategies.times_the_best(KNOWN[name]) <= len(STRATEGIES)
+        assert strategies.times_the_best(KNOWN[name]) <= len(USUAL)
 
     def test_the_portfolio_is_better_than_the_median_strategy_on_most_bugs(self) -> None:
         better = [

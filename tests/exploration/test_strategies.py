@@ -20,7 +20,7 @@ from kemu.exploration.results import RunRecord
 from kemu.exploration.runs import Task, carry_out
 from kemu.exploration.sources import Source
 from kemu.exploration.strategies import crash, observe_late, registry, situations, swarms, uniform
-from kemu.exploration.strategies.registry import STRATEGIES
+from kemu.exploration.strategies.registry import STRATEGIES, USUAL
 from kemu.exploration.strategies.subjects import Subject
 from kemu.faults.kinds import STEPS
 from kemu.runtime.sim.steering.messages import Message
@@ -205,7 +205,7 @@ class TestTheSwarm:
 class TestTheTable:
     def test_makes_the_strategies_that_were_named_or_all(self, race: Subject) -> None:
         assert [one.name for one in registry.make(["pct", "walk"], race.source, 1)] == ["pct", "walk"]
-        assert [one.name for one in registry.make([], race.source, 1)] == list(STRATEGIES)
+        assert [one.name for one in registry.make([], race.source, 1)] == list(USUAL)
 
     def test_refuses_a_name_that_no_strategy_has(self, race: Subject) -> None:
         with pytest.raises(KemuError, match="no strategy is called pst; there are observe-late"):

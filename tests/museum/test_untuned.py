@@ -1,33 +1,53 @@
-"""Scenarios in which no time is chosen for a race show bugs of the museum at some seed, and hold without the bug."""
+"""Exploration finds the museum's bugs in scenarios in which no time is chosen for them; the nightly searches anew."""
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
-
 import pytest
 
-from kemu.exploration import executions
-from kemu.scenario import catalog
-from kemu.scenario.loading import loader
+from tests import searches
+from tests.museum import explorations, search
+from tests.museum.pieces import PIECES
+from tests.museum.test_pieces import PAGES
 
-POST_FILTER = "schedulers[0].config.profiles[0].pluginConfig[0].args.postFilter"
-SHOWN = (
-    ("races/drain-of-a-labelled-node", {"bugs": ["k8s-82149"]}, "voluntary-evictions-respect-budgets", 60),
-    ("races/drain-of-a-labelled-node", {"bugs": ["k8s-95822"]}, "nobody-is-rejected", 10),
-    ("races/jobs-on-a-small-node", {"bugs": ["k8s-106884"]}, "nobody-is-rejected", 1),
-    ("races/two-gangs", {POST_FILTER: False}, "red-succeeds", 10),
-)
-"""Scenario, what brings the bug, what it breaks, and the seed by which it has done so."""
+EXPLORED = searches.load(explorations.EXPLORED)
+HELD = searches.load(search.HELD)
+QUICK_S = 2.0
+"""Searches that took no longer are repeated for every change."""
+QUICK = [number for number, record in EXPLORED.items() if record["cpu_s"] <= QUICK_S]
 
 
-@pytest.mark.parametrize(("name", "bug", "broken", "seeds"), SHOWN)
-def test_shows_the_bug(name: str, bug: dict[str, Any], broken: str, seeds: int) -> None:
-    file = catalog.find(name)
-    sick, healthy = loader.load(file, overrides=bug), loader.load(file)
-    for seed in range(1, seeds + 1):
-        execution = executions.execute(dataclasses.replace(sick, seed=seed))
-        if broken in {failure.id for failure in execution.failures}:
-            assert not executions.execute(dataclasses.replace(healthy, seed=seed)).failures
-            return
-    pytest.fail(f"{broken} holds over {seeds} seeds")
+def test_every_piece_is_found_or_says_why_not() -> None:
+    found = [*map(int, EXPLORED), *explorations.NOT_RECORDED]
+    assert sorted(found) == [piece.number for piece in PIECES.values()]
+    for number in explorations.NOT_RECORDED:
+        page = (PAGES / f"{number}.md").read_text()
+        assert "**Not found by search.**" in page or "**No search is needed.**" in page
+    assert max(record["cpu_s"] for record in EXPLORED.values()) <= explorations.MOST_CPU_S
+
+
+@pytest.mark.parametrize("number", EXPLORED)
+def test_the_page_has_the_recorded_command(number: str) -> None:
+    record = EXPLORED[number]
+    assert record["command"] == explorations.command(explorations.SUBJECTS[int(number)])
+    assert f"\n    {record['command']}\n" in (PAGES / f"{number}.md").read_text()
+
+
+@pytest.mark.parametrize("number", QUICK)
+def test_the_command_finds_it_by_the_recorded_run(number: str) -> None:
+    """Or before, where a strategy has learnt something since."""
+    record, subject = EXPLORED[number], explorations.SUBJECTS[int(number)]
+    found = explorations.searched(subject, subject.bug, record["runs"])
+    assert found is not None
+    assert found.failure.id == record["breaks"]
+
+
+def test_the_cured_sides_have_held_over_a_thousand_seeds() -> None:
+    missing = [number for number in HELD if search.is_missing(number)]
+    assert missing == [], "python -m tests.museum.search --missing"
+
+
+@pytest.mark.parametrize("number", HELD)
+def test_a_cured_side_holds_at_the_last_of_them(number: str) -> None:
+    record = HELD[number]
+    last = record["first"] + record["seeds"] - 1
+    assert search.findings(search.BY_NUMBER[number], [last]) == []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from kemu.errors import KemuError
 from kemu.exploration.plans import Strategy
 from kemu.exploration.sources import Source
-from kemu.exploration.strategies import crash, feedback, observe_late, pct, pos, seeds, uniform, walk
+from kemu.exploration.strategies import crash, feedback, observe_late, pct, pos, seeds, stale, uniform, walk
 from kemu.exploration.strategies.subjects import Subject
 
 
@@ -21,6 +21,8 @@ class Kind:
     doc: str
     make: Callable[[Subject, int], Strategy]
     """For a subject and the seed of a campaign."""
+    is_usual: bool = True
+    """A campaign takes it without being asked."""
 
 
 STRATEGIES: Mapping[str, Kind] = {
@@ -38,15 +40,23 @@ STRATEGIES: Mapping[str, Kind] = {
         Kind("crash", "Actors crash at named steps of their work, or are cut off around them.", crash.Crash),
         Kind("feedback", "Holds of runs that went a new way are added, removed and combined.", feedback.Mutations),
         Kind("seeds", "Another seed for each run, and nothing else.", lambda subject, seed: seeds.Seeds(seed)),
+        Kind(
+            "stale",
+            "API servers answer from the past, to actors that restart or lose the others. Only when asked for.",
+            stale.Stale,
+            is_usual=False,
+        ),
     )
 }
 """In the order in which a campaign takes them."""
 
+USUAL = tuple(name for name, kind in STRATEGIES.items() if kind.is_usual)
+
 
 def make(names: Sequence[str], source: Source, seed: int) -> list[Strategy]:
-    """These strategies, or all, for a campaign of that seed. Raises KemuError for a name that no strategy has."""
+    """These strategies, or the usual ones, for a campaign of that seed. Raises KemuError for an unknown name."""
     for name in names:
         if name not in STRATEGIES:
             raise KemuError(f"no strategy is called {name}; there are {', '.join(STRATEGIES)}")
     subject = Subject(source)
-    return [STRATEGIES[name].make(subject, seed) for name in dict.fromkeys(names or STRATEGIES)]
+    return [STRATEGIES[name].make(subject, seed) for name in dict.fromkeys(names or USUAL)]
