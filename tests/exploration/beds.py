@@ -64,8 +64,8 @@ def museum_piece(number: int) -> Bed:
 
 
 def scenario_of(piece: Piece, *, cured: bool = False) -> Scenario:
-    name, settings = explorations.subject(piece, cured=cured)
-    return loader.load(catalog.find(name), overrides=settings)
+    subject = explorations.SUBJECTS[piece.number]
+    return loader.load(catalog.find(subject.scenario), overrides=subject.cure if cured else subject.bug)
 
 
 BEDS: dict[str, Bed] = {
