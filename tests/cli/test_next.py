@@ -1,0 +1,46 @@
+"""What ``kemu run`` proposes to do next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kemu.cli.main import main
+from tests.report.test_terminal import MATRIX, NOTHING_EXPECTED
+
+FAILS = "    - {id: no-preemption, pod: web-2, never: {preempted: {}}}\n"
+
+
+def proposed(capsys: pytest.CaptureFixture[str], folder: Path, text: str, *arguments: str) -> list[str]:
+    file = folder / "storm.yaml"
+    file.write_text(text)
+    main(["run", str(file), "--out", str(folder / "run"), *arguments])
+    lines = capsys.readouterr().out.splitlines()
+    begin = lines.index("next") + 1
+    return [line.replace(str(folder), "F") for line in lines[begin : lines.index("", begin)]]
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_the_pod_that_failed_whatever_the_seed(seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = f"{NOTHING_EXPECTED}  expect:\n{FAILS}"
+    assert proposed(capsys, tmp_path, text, "--seed", str(seed)) == [
+        "  kemu explain F/run",
+        "      why it fails, beside a run that passes",
+        "  kemu trace F/run web-2",
+        "      what web-2 went through, span by span",
+        "  kemu replay F/run",
+        "      run it again, and compare every event",
+        f"  kemu run F/storm.yaml --seed {seed + 1}",
+        "      the same with another seed",
+    ]
+
+
+def test_in_the_variant_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    only = FAILS.replace("}}}", "}}, when: {'schedulers[0].policy.queue': priority}}")
+    assert proposed(capsys, tmp_path, f"{MATRIX}  expect:\n{only}")[:4] == [
+        "  kemu explain F/run/variant-1",
+        "      why it fails, beside a run that passes",
+        "  kemu trace F/run/variant-1 web-2",
+        "      what web-2 went through, span by span",
+    ]
