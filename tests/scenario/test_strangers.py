@@ -147,6 +147,18 @@ def test_other_names_are_still_reported() -> None:
     ]
 
 
+def test_a_mistake_in_an_override_has_its_place_there() -> None:
+    text = f"{HEAD}  matrix: {{seed: [1, 2]}}\n"
+    for overrides, told in (
+        ({"duration": 5}, "--set duration:1:1: spec.duration: has no unit; did you mean 5s?"),
+        ({"nodes": 3}, "--set nodes:1:1: spec.nodes: must be a list, not the number 3"),
+        ({"nodes": ["n"]}, "--set nodes:1:1: spec.nodes[0]: must be a mapping, not the text 'n'"),
+    ):
+        with pytest.raises(ScenarioError) as caught:
+            loader.loads(text, "it.yaml", overrides=overrides)
+        assert str(caught.value) == told
+
+
 def test_the_list_of_keys_is_told_once() -> None:
     found = complaints("  foo: 1\n  bar: 2\n  matrix: {seed: [1, 2]}")
     assert found[0].startswith("spec.foo: is not a key that may stand here (there are: seed, duration, ")

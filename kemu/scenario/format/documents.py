@@ -69,6 +69,8 @@ class Document:
     places: dict[Path, Place] = field(default_factory=dict)
     octals: set[Path] = field(default_factory=set)
     """Numbers written with a leading zero: Kubernetes means octal, most people do not."""
+    overridden: dict[Path, str] = field(default_factory=dict)
+    """Paths whose values come from the command line: what stands there, in place of a file."""
 
     def place(self, path: Path) -> Place:
         """Of the path itself or, where it does not exist, of what comes closest to it."""
@@ -82,10 +84,13 @@ class Document:
         self, path: Path, message: str, suggestion: str = "", *, key: bool = False, root: str = ""
     ) -> errors.Problem:
         """``key``: the complaint is about the key, not about its value. ``root``: text put before the path."""
-        place = self.place(path)
+        place, file = self.place(path), self.file
         line, column = (place.key_line, place.key_column) if key else (place.line, place.column)
+        for end in range(len(path), 0, -1) if self.overridden else ():
+            if path[:end] in self.overridden:
+                file, line, column = self.overridden[path[:end]], 1, 1
         shown = message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 200]} … {message[-200:]}"
-        return errors.Problem(self.file, line, column, join(root, path_text(path)), shown, suggestion)
+        return errors.Problem(file, line, column, join(root, path_text(path)), shown, suggestion)
 
 
 def path_text(path: Path) -> str:

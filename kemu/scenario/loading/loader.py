@@ -196,6 +196,7 @@ def _override_one(document: Document, text: str, value: Any) -> Variant:
             path: Path = ("spec", "timing")
             matrices.put(document, path, {timing_keys.PRESET: stated}, document.place(path))
         matrices.put(document, target, value, document.place(target))
+        document.overridden[target] = f"{mistakes.OVERRIDE} {text}"
     return {key: matrices.value_at(document.data, key, value) for key in pinned}
 
 

@@ -254,4 +254,5 @@ def _same(found: Any, wanted: Any) -> bool:
 
 def clone(document: Document) -> Document:
     """A copy whose data may be changed."""
-    return Document(document.file, copy(document.data), dict(document.places), set(document.octals))
+    places, octals, overridden = dict(document.places), set(document.octals), dict(document.overridden)
+    return Document(document.file, copy(document.data), places, octals, overridden)

@@ -16,6 +16,8 @@ from kemu.scenario.format.shapes import THERE_ARE
 
 _OF_A_SECTION = re.compile(r"spec\.(\w+)(?:\[(\d+)\])?(?:\.[\w-]+)?(?:\.value)?")
 """Where a mistake can keep a whole item of the section from being read: at the item, or at one of its keys."""
+OVERRIDE = "--set"
+"""The beginning of what stands in place of a file where a value comes from the command line."""
 _NAMING = ("name", "namePrefix", "id")
 _MEANT = re.compile(r"did you mean (\w+)\?")
 
@@ -30,8 +32,9 @@ class Excuses:
         self._unread: set[str] = set()
         """Sections of which a file could not be read."""
         for problem in problems:
-            section = _OF_A_SECTION.fullmatch(problem.path) if problem.file == file else None
-            if problem.file != file or (section is not None and problem.path.endswith(".file")):
+            is_own = problem.file == file or problem.file.startswith(f"{OVERRIDE} ")
+            section = _OF_A_SECTION.fullmatch(problem.path) if is_own else None
+            if not is_own or (section is not None and problem.path.endswith(".file")):
                 self._unread.add(section[1] if section is not None else "manifests")
             elif section is not None:
                 meant = _MEANT.search(problem.suggestion) if problem.path == f"spec.{section[1]}" else None
