@@ -21,6 +21,7 @@ KINDS = {
     "created": 1, "bound": 1, "running": 1, "finished": 1,
     "unschedulable": 2, "nominated": 2, "deleted": 2,
     "preempted": 3, "evicted": 3, "rejected": 3, "conflict": 3, "killed": 3, "lost": 3, "node": 3, "refused": 3,
+    "error": 3,
     "exited": 4, "failed": 4, "fault": 4, "waiting": 4, "check": 4,
 }  # fmt: skip
 """Each kind with its weight: 1 what every pod goes through, 2 what leads to more, 3 what goes wrong or is taken away,
@@ -325,7 +326,7 @@ def _notable(pod: PodHistory) -> Sequence[Fact]:
     kept = []
     last = ""
     for fact in pod.facts:
-        if fact.what == "unschedulable":
+        if fact.what == "unschedulable" or (fact.what == "attempted" and fact.reason == "error"):
             if fact.message == last:
                 continue
             last = fact.message
@@ -338,6 +339,7 @@ def _notable(pod: PodHistory) -> Sequence[Fact]:
 _PHRASES = {
     "created": ("is created", "are created"),
     "unschedulable": ("fits nowhere", "fit nowhere"),
+    "attempted": ("cannot be scheduled: an error", "cannot be scheduled: an error"),
     "nominated": ("is nominated to {nodes}", "are nominated to {nodes}"),
     "nominationCleared": ("loses its nomination to {nodes}", "lose their nominations to {nodes}"),
     "preempted": ("is preempted on {nodes}", "are preempted on {nodes}"),
@@ -370,6 +372,8 @@ def _of_fact(history: History, schedulers: Schedulers, pod: PodHistory, fact: Fa
         who, tone = kubelet, "good"
     elif what == "unschedulable":
         who, why = schedulers.name(fact.by or pod.scheduler_name), _reason(fact.message)
+    elif what == "attempted" and fact.reason == "error":
+        kind, who, why, tone = "error", schedulers.name(fact.by or pod.scheduler_name), fact.message, "bad"
     elif what in ("nominated", "nominationCleared"):
         kind, who = "nominated", schedulers.name(pod.scheduler_name)
     elif what == "preempted":

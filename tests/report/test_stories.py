@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kemu.checks.history import History
+from kemu.checks.scheduling import unbound
 from kemu.report import stories
 from kemu.runlog.frames import Event
 from tests.checks.logs import SECOND, Log
@@ -237,3 +238,19 @@ def test_a_pod_that_the_store_lost_is_lost() -> None:
     log.pod(2, "p1", node="n1")
     log.recovered(3, 1)
     assert (3, "p1 is lost", "the store came back without it") in told(log)
+
+
+def test_an_attempt_that_fails_with_an_error_says_which_once() -> None:
+    log = Log()
+    log.pod(0, "a")
+    for seconds in (1, 2):
+        attempt = {"pod": "default/a", "uid": "uid-a", "node": "", "result": "error", "message": "a plugin erred"}
+        log.add(seconds, "scheduler/default-scheduler/0", "sched.attempt", **attempt)
+    history = History()
+    for event in log.events:
+        history.feed(*event)
+    told = [(line.who, line.what, line.why) for line in stories.tell(history).lines]
+    assert told[1] == ("scheduler", "a cannot be scheduled: an error", "a plugin erred")
+    assert [line for line in told if "error" in line[1]] == told[1:2]
+    (group,) = unbound.of(history)
+    assert (group.reason, group.hopeless) == ("its attempts failed: a plugin erred", False)

@@ -411,7 +411,8 @@ class History:
         by = actor.removeprefix("scheduler/")
         if history is not None:
             history.attempts += 1
-            history.facts.append(Fact(time_ns, "attempted", data["node"], by=by, reason=data["result"]))
+            message = data["message"] if data["result"] == "error" else ""
+            history.facts.append(Fact(time_ns, "attempted", data["node"], by, data["result"], message))
         if data["result"] == "error":
             self.errors[data["message"]] += 1
         if data["result"] == "unschedulable":

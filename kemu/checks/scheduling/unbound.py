@@ -41,6 +41,9 @@ def of(history: History) -> list[Unbound]:
 
 
 def _why(pod: PodHistory) -> tuple[str, bool]:
+    last = next((fact for fact in reversed(pod.facts) if fact.what in ("unschedulable", "attempted")), None)
+    if last is not None and last.reason == "error":
+        return f"its attempts failed: {last.message}", False
     last = next((fact for fact in reversed(pod.facts) if fact.what == "unschedulable"), None)
     if last is None:
         return (_NOT_TRIED if not pod.attempts else "it was tried, and not bound"), False
