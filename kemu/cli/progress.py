@@ -98,8 +98,10 @@ class Line:
         if progress.phase == states.STARTING and not progress.actors:
             return f"{title}: preparing the cluster, {elapsed_s:.0f} s"
         if progress.phase == states.STARTING:
-            share = progress.ready / progress.actors if progress.actors else 0.0
-            what = f"{progress.ready} of {progress.actors} actors ready"
+            # All start, and then do their set-up.
+            started, ready, actors = progress.started, progress.ready, progress.actors
+            share = (started + ready) / (2 * actors)
+            what = f"{started} of {actors} actors started" if started < actors else f"{ready} of {actors} actors ready"
             left = self._left(elapsed_s, share, 0.0)
         elif progress.phase == states.JUDGING:
             share = progress.read_bytes / progress.log_bytes if progress.log_bytes else 0.0

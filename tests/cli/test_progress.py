@@ -44,10 +44,12 @@ def test_actors_start(progress: Progress) -> None:
     line = Line("storm")
     assert line.text(progress, 1) == "storm: preparing the cluster, 1 s"
     progress.actors = 50_000
+    progress.count_ready(lambda: 0)
+    progress.kinds = {"actor.started": 25_000}
+    assert line.text(progress, 2) == "storm ━━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ 25000 of 50000 actors started, 1 s so far"
+    progress.kinds = {"actor.started": 50_000}
     progress.count_ready(lambda: 12_500)
-    assert line.text(progress, 2) == "storm ━━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ 12500 of 50000 actors ready, 1 s so far"
-    progress.count_ready(lambda: 25_000)
-    text = "storm ━━━━━━━━━━━━╌╌╌╌╌╌╌╌╌╌╌╌ 25000 of 50000 actors ready, about 8 s left"
+    text = "storm ━━━━━━━━━━━━━━━╌╌╌╌╌╌╌╌╌ 12500 of 50000 actors ready, about 4 s left"
     assert line.text(progress, 6) == text
 
 

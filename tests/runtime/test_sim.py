@@ -240,6 +240,21 @@ def test_a_deadlock_in_the_set_up_explains_itself() -> None:
     assert "never: run: NeverReady.run (runtime/test_sim.py:" in text
 
 
+class Idler(Script):
+    async def run(self) -> None:
+        self.env.ready()
+        await asyncio.Event().wait()
+
+
+def test_many_actors_that_stop_in_one_instant_are_no_livelock() -> None:
+    async def main(runtime: SimRuntime) -> None:
+        runtime.loop.max_steps_per_instant = 3_000
+        await runtime.launch([spec(f"idler-{number}", Idler) for number in range(2_000)])
+        await runtime.shutdown()
+
+    sim(main, begin=False)
+
+
 class Reaching(Script):
     async def run(self) -> None:
         {

@@ -57,9 +57,14 @@ class Progress:
         self._ready = ready
 
     @property
+    def started(self) -> int:
+        """Actors."""
+        return self.kinds.get("actor.started", 0)
+
+    @property
     def ready(self) -> int:
         """Actors."""
-        return self.kinds.get("actor.started", 0) if self._ready is None else self._ready()
+        return self.started if self._ready is None else self._ready()
 
     @property
     def pods(self) -> int:
