@@ -200,7 +200,7 @@ class TestFilters:
                 {"kinds": ("xyz",)},
                 (
                     "--kind: no kind xyz; there are created, bound, running, finished, unschedulable, nominated, "
-                    "deleted, preempted, evicted, rejected, conflict, killed, lost, node, refused, exited, "
+                    "deleted, preempted, evicted, rejected, conflict, killed, lost, node, refused, error, exited, "
                     "failed, fault, waiting, check"
                 ),
             ),
