@@ -149,7 +149,7 @@ def test_list_and_show(capsys: pytest.CaptureFixture[str]) -> None:
     ("arguments", "words"),
     [
         (["run", "two-schedulers-one-nod"], "did you mean"),
-        (["run", "races"], "is a folder of scenarios; there are races/burst-on-full-nodes, "),
+        (["run", "races"], "is a folder of scenarios; there are races/approvals, races/"),
         (["run", RACE, "--set", "nonsense"], "PATH=VALUE"),
         (["run", RACE, "--set", "=1"], "PATH=VALUE"),
         (["run", RACE, "--set", "seed=2000-01-01"], "not the text '2000-01-01'"),
