@@ -1,1 +1,1 @@
-"""The command line: ``kemu run``, ``replay``, ``trace``, ``scenarios``, ``bench``, ``conformance``; a module each."""
+"""The command line, a module for each command: ``run``, ``explore``, ``replay``, ``story``, ``trace``, ``bench`` …"""

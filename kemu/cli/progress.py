@@ -98,10 +98,8 @@ class Line:
         if progress.phase == states.STARTING and not progress.actors:
             return f"{title}: preparing the cluster, {elapsed_s:.0f} s"
         if progress.phase == states.STARTING:
-            # All start, and then do their set-up.
-            started, ready, actors = progress.started, progress.ready, progress.actors
-            share = (started + ready) / (2 * actors)
-            what = f"{started} of {actors} actors started" if started < actors else f"{ready} of {actors} actors ready"
+            share = progress.set_up
+            what = f"starting {progress.actors} actors, {share:.0%} done"
             left = self._left(elapsed_s, share, 0.0)
         elif progress.phase == states.JUDGING:
             share = progress.read_bytes / progress.log_bytes if progress.log_bytes else 0.0

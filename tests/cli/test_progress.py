@@ -44,13 +44,13 @@ def test_actors_start(progress: Progress) -> None:
     line = Line("storm")
     assert line.text(progress, 1) == "storm: preparing the cluster, 1 s"
     progress.actors = 50_000
-    progress.count_ready(lambda: 0)
     progress.kinds = {"actor.started": 25_000}
-    assert line.text(progress, 2) == "storm ━━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ 25000 of 50000 actors started, 1 s so far"
-    progress.kinds = {"actor.started": 50_000}
-    progress.count_ready(lambda: 12_500)
-    text = "storm ━━━━━━━━━━━━━━━╌╌╌╌╌╌╌╌╌ 12500 of 50000 actors ready, about 4 s left"
+    assert line.text(progress, 2) == "storm ━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ starting 50000 actors, 12% done, 1 s so far"
+    progress.kinds = {"actor.started": 50_000, "client.listed": 25_000, "watch.listed": 50_000}
+    text = "storm ━━━━━━━━━━━━━━━╌╌╌╌╌╌╌╌╌ starting 50000 actors, 62% done, about 3 s left"
     assert line.text(progress, 6) == text
+    progress.kinds = {"actor.started": 50_000, "client.listed": 60_000, "watch.listed": 150_000}
+    assert "100% done" in line.text(progress, 9)
 
 
 def test_what_remains_is_told_by_the_measure_that_is_done_first(progress: Progress) -> None:

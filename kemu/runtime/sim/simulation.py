@@ -223,8 +223,6 @@ class SimRuntime:
         self._armed: dict[str, dict[str, list[asyncio.Future[None]]]] = {}
         """By actor: the steps at which it is to crash, and who waits for that."""
         self._driver_envs: dict[str, SimEnv] = {}
-        self.ready = 0
-        """How often an actor has said that it is."""
         self._ready_waiters: dict[str, asyncio.Future[None]] = {}
         self.clock = self.env(DRIVER).clock
 
@@ -311,7 +309,6 @@ class SimRuntime:
             await waiter
 
     def _actor_ready(self, env: SimEnv) -> None:
-        self.ready += 1
         waiter = self._ready_waiters.pop(env.name, None)
         if waiter is not None and not waiter.done():
             waiter.set_result(None)

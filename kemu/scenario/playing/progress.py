@@ -6,11 +6,15 @@ log that is being written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from kemu.runlog.frames import Writer
 
 LOADING, STARTING, RUNNING, JUDGING = "loading", "starting", "running", "judging"
+
+
+_STEPS = 4
+"""Of the set-up of a kubelet, of which a large cluster has the most."""
 
 
 class Progress:
@@ -37,14 +41,13 @@ class Progress:
         """Of the log that is being written."""
         self.kinds: Mapping[str, int] = {}
         """How many events of each kind were logged."""
-        self._ready: Callable[[], int] | None = None
 
     def begin(self, duration_ns: int, pods_meant: int, writer: Writer) -> None:
         """The next run starts its actors."""
         self.phase = STARTING
         self.duration_ns, self.pods_meant, self.writer = duration_ns, pods_meant, writer
         self.actors = self.now_ns = self.bound = 0
-        self.kinds, self._ready = {}, None
+        self.kinds = {}
 
     def judge(self, log_bytes: int) -> None:
         """The log is written, and read."""
@@ -52,19 +55,11 @@ class Progress:
         self.phase = JUDGING
         self.read_bytes, self.log_bytes = 0, log_bytes
 
-    def count_ready(self, ready: Callable[[], int]) -> None:
-        """How to find out how many actors are ready, where the runtime knows it while they start."""
-        self._ready = ready
-
     @property
-    def started(self) -> int:
-        """Actors."""
-        return self.kinds.get("actor.started", 0)
-
-    @property
-    def ready(self) -> int:
-        """Actors."""
-        return self.started if self._ready is None else self._ready()
+    def set_up(self) -> float:
+        """The share of the set-up that is done: a kubelet starts, lists its node's pods, and begins two watches."""
+        done = sum(self.kinds.get(kind, 0) for kind in ("actor.started", "client.listed", "watch.listed"))
+        return min(done / (_STEPS * self.actors), 1.0) if self.actors else 0.0
 
     @property
     def pods(self) -> int:

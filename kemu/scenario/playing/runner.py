@@ -161,10 +161,7 @@ def _runtime(
         from kemu.runtime.sim.steering.steering import Steering
 
         steering = Steering(holds=scenario.holds) if scenario.holds else None
-        runtime = SimRuntime(scenario.seed, recorder, scenario.timing, steering)
-        if options.progress is not None:
-            options.progress.count_ready(lambda: runtime.ready)
-        return runtime
+        return SimRuntime(scenario.seed, recorder, scenario.timing, steering)
     from kemu.runtime.ray.driver.runtime import RayRuntime
 
     speed = options.speed or scenario.speed
