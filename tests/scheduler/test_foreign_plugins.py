@@ -145,3 +145,13 @@ def test_an_exception_is_told_with_place_plugin_extension_point_and_pod(
     assert found["place"] == {
         "file": str(tmp_path / f"raising_{point.lower()}.py"), "line": 7, "function": f"Wrong.{name}",
     }  # fmt: skip
+
+
+def test_exploring_a_plugin_that_raises_leaves_a_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its failure has several lines, a scenario's description one."""
+    scenario = write(tmp_path, "raising_explored", *FILTER, "return {}['nope']")
+    out = tmp_path / "search"
+    assert main(["explore", str(scenario), "--runs", "1", "--jobs", "1", "--out", str(out)]) == 1
+    assert "plugin Wrong, extension point Filter, pod a" in " ".join(capsys.readouterr().out.split())
+    (found,) = out.glob("failures/*/scenario.yaml")
+    assert "KeyError: 'nope' in your own code: " in " ".join(found.read_text().split())

@@ -522,7 +522,8 @@ def _shrunk(best: Candidate, asked: trials.Trials, original: Scenario, data_dir:
     detail = asked.detail(best)
     failure = dataclasses.replace(asked.failure, detail=detail)
     data = best.whole_data()
-    about = f"{failure.id}: {detail}. Shrunk from {original.name}."
+    # The failure of a plugin has several lines.
+    about = f"{failure.id}: {' '.join(detail.split())}. Shrunk from {original.name}."
     data["metadata"] = {"name": original.name, "description": about}
     return Shrunk(
         scenario=loader.of_data(data, original.file, data_dir or None),
