@@ -44,12 +44,12 @@ def test_actors_start(progress: Progress) -> None:
     line = Line("storm")
     assert line.text(progress, 1) == "storm: preparing the cluster, 1 s"
     progress.actors = 50_000
-    progress.kinds = {"actor.started": 25_000}
+    progress.kinds = {"actor.started": 50_000}
     assert line.text(progress, 2) == "storm ━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ starting 50000 actors, 12% done, 1 s so far"
-    progress.kinds = {"actor.started": 50_000, "client.listed": 25_000, "watch.listed": 50_000}
+    progress.kinds |= {"store.txn": 100_000, "client.acked": 50_000, "watch.listed": 30_000, "client.listed": 20_000}
     text = "storm ━━━━━━━━━━━━━━━╌╌╌╌╌╌╌╌╌ starting 50000 actors, 62% done, about 3 s left"
     assert line.text(progress, 6) == text
-    progress.kinds = {"actor.started": 50_000, "client.listed": 60_000, "watch.listed": 150_000}
+    progress.kinds |= {"store.txn": 300_000}
     assert "100% done" in line.text(progress, 9)
 
 

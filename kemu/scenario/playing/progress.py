@@ -13,8 +13,10 @@ from kemu.runlog.frames import Writer
 LOADING, STARTING, RUNNING, JUDGING = "loading", "starting", "running", "judging"
 
 
-_STEPS = 4
-"""Of the set-up of a kubelet, of which a large cluster has the most."""
+_OF_SET_UP = ("actor.started", "store.txn", "client.acked", "client.listed", "watch.listed")
+_STEPS = 8
+"""So many of these events has a kubelet, of which a large cluster has the most: it starts, registers its node, lists
+the node's pods, watches them and the node, takes a lease."""
 
 
 class Progress:
@@ -57,8 +59,8 @@ class Progress:
 
     @property
     def set_up(self) -> float:
-        """The share of the set-up that is done: a kubelet starts, lists its node's pods, and begins two watches."""
-        done = sum(self.kinds.get(kind, 0) for kind in ("actor.started", "client.listed", "watch.listed"))
+        """The share of the set-up that is done, as far as events tell."""
+        done = sum(self.kinds.get(kind, 0) for kind in _OF_SET_UP)
         return min(done / (_STEPS * self.actors), 1.0) if self.actors else 0.0
 
     @property
