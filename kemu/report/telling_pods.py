@@ -28,11 +28,14 @@ _WORKLOAD = re.compile(r"\{pods: \{workload: ([\w.-]+)\}")
 
 def of_run(verdict: Mapping[str, Any], history: History) -> str:
     """Its name, with the namespace where that is not ``default``; empty where there is no pod."""
-    for text in _findings(verdict):
+    findings = list(_findings(verdict))
+    # A pod that a finding names says more than one of those that another finding counts.
+    for text in findings:
         for word in _WORD.findall(text):
             key = _known(word.strip(".-"), history)
             if key:
                 return key
+    for text in findings:
         for pod in _counted(text, history):
             return _short(pod.key)
     nothing_expected = not verdict["expectations"]

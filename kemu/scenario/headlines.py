@@ -37,9 +37,10 @@ def unbound(found: Mapping[str, Any]) -> list[str]:
     if not pods:
         return []
     text = f"{counted(pods, 'pod')} {_were(pods)} never bound"
-    if hopeless == pods:
-        return [f"{text}, which no node can take"]
-    return [f"{text}, {hopeless} of which no node can take" if hopeless else text]
+    if hopeless:
+        text += f"; no node can take {hopeless if hopeless < pods else 'it' if pods == 1 else 'them'}"
+        text += " of them" if hopeless < pods else ""
+    return [text]
 
 
 def beyond_budgets(budgets: Iterable[BudgetHistory]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,15 @@ def test_in_the_variant_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture
         "  kemu trace F/run/variant-1 web-2",
         "      what web-2 went through, span by span",
     ]
+
+
+def test_the_pod_that_a_check_names_before_one_that_an_expectation_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limit = "  checks: {starvation: {maxWait: 1s}}\n"
+    commands = proposed(
+        capsys, tmp_path, f"{NOTHING_EXPECTED}{limit}  expect: [{{counter: preemptions, equals: 77}}]\n"
+    )
+    checks = json.loads((tmp_path / "run" / "verdict.json").read_text())["checks"]
+    (detail,) = [check["detail"] for check in checks if check["id"] == "no-pod-starves" and check["holds"] is False]
+    assert commands[2] == f"  kemu trace F/run {re.findall(r'default/([a-z0-9-]+)', detail)[0]}"

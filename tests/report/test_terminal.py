@@ -155,18 +155,18 @@ b/0               6              3      3          -          3
             NO_NODES,
             (
                 "empty: nothing was expected; 8 checks hold; there was no node; workload nobody made no pod; "
-                "1 pod was never bound, which no node can take"
+                "1 pod was never bound; no node can take it"
             ),
         ),
         (
             TOO_LARGE,
-            "large: nothing was expected; 12 checks hold; 4 pods were never bound, 3 of which no node can take",
+            "large: nothing was expected; 12 checks hold; 4 pods were never bound; no node can take 3 of them",
         ),
         (
             TOO_LARGE + "  checks: {starvation: {maxWait: 60s}}\n",
             (
-                "large: nothing was expected but no-pod-starves; 13 checks hold; 4 pods were never bound, "
-                "3 of which no node can take"
+                "large: nothing was expected but no-pod-starves; 13 checks hold; 4 pods were never bound; "
+                "no node can take 3 of them"
             ),
         ),
     ],

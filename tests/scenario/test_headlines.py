@@ -45,9 +45,9 @@ def test_a_run(
     [
         (0, 0, []),
         (1, 0, ["1 pod was never bound"]),
-        (1, 1, ["1 pod was never bound, which no node can take"]),
+        (1, 1, ["1 pod was never bound; no node can take it"]),
         (522, 0, ["522 pods were never bound"]),
-        (522, 22, ["522 pods were never bound, 22 of which no node can take"]),
+        (522, 22, ["522 pods were never bound; no node can take 22 of them"]),
     ],
 )
 def test_pods_that_were_never_bound(pods: int, hopeless: int, text: list[str]) -> None:
