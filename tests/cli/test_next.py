@@ -51,7 +51,7 @@ def test_in_the_variant_that_fails(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_the_pod_that_a_check_names_before_one_that_an_expectation_counts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    limit = "  checks: {starvation: {maxWait: 1s}}\n"
+    limit = "  checks: {starvation: {maxWait: 10ms}}\n"
     commands = proposed(
         capsys, tmp_path, f"{NOTHING_EXPECTED}{limit}  expect: [{{counter: preemptions, equals: 77}}]\n"
     )

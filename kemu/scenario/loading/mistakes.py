@@ -40,7 +40,7 @@ class Excuses:
                 meant = _MEANT.search(problem.suggestion) if problem.path == f"spec.{section[1]}" else None
                 found = spec.get(section[1])
                 if section[2] and isinstance(found, list):
-                    found = found[int(section[2])]
+                    found = dict(enumerate(found)).get(int(section[2]))  # a list of another file may be longer
                 self._words.setdefault(meant[1] if meant else section[1], set()).update(_names(found))
 
     def cover(self, name: str, sections: Iterable[str], known: Collection[str]) -> bool:
