@@ -42,7 +42,7 @@ def told(
 
 
 def story(history: History, limit: int) -> list[str]:
-    """A line for each thing that happened; the most telling if there are more than ``limit``, and a line about that."""
+    """What happened, in at most ``limit`` lines, and one about what they do not tell."""
     lines, left_out = stories.tell(history, limit)
     found = [f"{line.when():>12}  {line.who:20}  {line.what}{f' ({line.why})' if line.why else ''}" for line in lines]
     return [*found, *([f"… and {sum(left_out.values())} less telling"] if left_out else [])]
