@@ -127,7 +127,8 @@ def test_what_never_becomes_true_fails_with_the_story() -> None:
 
     with pytest.raises(AssertionError, match=r"at 5\.00. s: not true within 5 s: .*running") as caught:
         in_cluster(body)
-    (note,) = caught.value.__notes__
+    note, again = caught.value.__notes__
+    assert again.startswith("again: kemu.simulate(")
     assert "huge fits nowhere (Insufficient cpu" in note
 
 

@@ -23,10 +23,21 @@ def test_objects_convert_both_ways_unchanged(pattern: str) -> None:
         for kind, data in objects(record):
             message = convert.from_json(resources.BY_KIND[kind].message, data)
             back = convert.to_manifest(message) if "kind" in data else convert.to_json(message)
-            if back != data:
+            if back != _without_empty(data):
                 pytest.fail(f"{kind} came back different\n{json.dumps(data)}\n{json.dumps(back)}")
             seen += 1
     assert seen > 1000
+
+
+def _without_empty(value: Any) -> Any:
+    """A recorder may have written lists and labels that hold nothing; on the wire they are as absent."""
+    if isinstance(value, dict):
+        return {
+            key: _without_empty(each)
+            for key, each in value.items()
+            if each or key not in ("annotations", "labels", "taints", "tolerations", "ownerReferences")
+        }
+    return [_without_empty(each) for each in value] if isinstance(value, list) else value
 
 
 @pytest.mark.parametrize("pattern", ["scheduler/*.jsonl.gz", "timeline/*.jsonl.gz"])
