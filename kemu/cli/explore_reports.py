@@ -136,7 +136,7 @@ def _strategies(search: Search) -> str:
     width = max(map(len, campaign.strategy_data()))
     for name, data in campaign.strategy_data().items():
         first = data["median_runs_to_first"]
-        after = f", a new way after {first:g} runs (median)" if first is not None else ""
+        after = f", a new way after {first:g} run{'' if first == 1 else 's'} (median)" if first is not None else ""
         runs = f"{data['runs']:5} {'run, ' if data['runs'] == 1 else 'runs,'}"
         lines.append(f"  {name:{width}}  {runs} {data['found']:5} failed{after}")
     unfinished = sum(record.verdict in ("slow", "died") for record in campaign.records)

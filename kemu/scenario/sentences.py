@@ -122,7 +122,9 @@ def _pods(subject: PodsAre) -> str:
     whom = _selection(subject.selection)
     one, many = _statement(subject.statement), _statement(subject.statement, several=True)
     if subject.quantifier == "count":
-        only_one = 1 in (subject.bounds.equals, subject.bounds.at_least) and subject.bounds.at_most in (None, 1)
+        bounds = subject.bounds
+        last = next((each for each in (bounds.equals, bounds.at_most, bounds.at_least) if each is not None), None)
+        only_one = last == 1
         exactly = "exactly " if subject.bounds.equals is not None else ""
         noun = "pod" if only_one else "pods"
         if subject.selection.names is not None:

@@ -49,7 +49,12 @@ spec:
         ("{pods: {selector: {app: web}}, any: {oomKilled: {}}}", "some pod with app=web is OOM-killed"),
         ("{pods: {workload: web}, count: {is: {running: {}}, atLeast: 3}}", "at least 3 pods of web run"),
         ("{pods: {workload: web}, count: {is: {bound: {}}, equals: 1}}", "exactly 1 pod of web is bound"),
-        ("{pods: {names: [a, b]}, count: {is: {bound: {}}, atMost: 1}}", "at most 1 of a, b are bound"),
+        ("{pods: {names: [a, b]}, count: {is: {bound: {}}, atMost: 1}}", "at most 1 of a, b is bound"),
+        ("{pods: {workload: web}, count: {is: {running: {}}, atMost: 1}}", "at most 1 pod of web runs"),
+        (
+            "{pods: {workload: web}, count: {is: {running: {}}, atLeast: 1, atMost: 2}}",
+            "between 1 and 2 pods of web run",
+        ),
         ("{node: node-1, condition: {type: Ready, status: Unknown}}", "Ready of node-1 becomes Unknown"),
         ("{node: node-1, never: {tainted: {key: a.b/c}}}", "node-1 never gets the taint a.b/c"),
         ("{counter: preemptions, equals: 2}", "the counter preemptions is 2"),
