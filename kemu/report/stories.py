@@ -138,7 +138,9 @@ _Key = tuple[str, ...]
 
 def _fitted(found: Sequence[Happening], limit: int) -> Story:
     """The finest grouping that fits, with as many kinds as fit."""
-    telling = _Alike([one for one in found if one.weight >= TELLING], _key)
+    preemptors = {happenings.family(one.by) for one in found if one.by is not None}
+    key = _key_with_preemptor if len(preemptors) <= MOST_FAMILIES else _key
+    telling = _Alike([one for one in found if one.weight >= TELLING], key)
     kinds = Counter(one.kind for one in found)
     given_up = [kind for kind in _GIVEN_UP if kind in kinds]
     most = len(given_up) - (len(given_up) == len(kinds))  # one kind is told in any case
@@ -200,6 +202,11 @@ def _key(one: Happening) -> _Key:
     return one.kind, _sort_of(one.who), one.says[1]
 
 
+def _key_with_preemptor(one: Happening) -> _Key:
+    """Victims that make room for other sorts of pods are told apart."""
+    return (*_key(one), "" if one.by is None else happenings.family(one.by))
+
+
 def _key_with_family(one: Happening) -> _Key:
     return (*_key(one), "" if one.pod is None else happenings.family(one.pod))
 
@@ -239,7 +246,8 @@ def _beyond_budgets(group: Sequence[Happening]) -> str:
     found = [disruption for one in group for disruption in one.beyond]
     if not found:
         return ""
-    number = f"{sum(bool(one.beyond) for one in group)} of them " if len(group) > 1 else ""
+    many = sum(bool(one.beyond) for one in group)
+    number = "" if len(group) == 1 else "all of them " if many == len(group) else f"{many} of them "
     budgets = list(dict.fromkeys(happenings.short(one.budget) for one in found))
     worst = min(found, key=lambda one: one.left - one.wanted)
     keeps = f", which keeps {worst.left} of {worst.wanted} pods" if len(budgets) == 1 else ""

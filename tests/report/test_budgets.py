@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import kemu
 from kemu.checks.history import History
 from kemu.report import stories
 from kemu.runlog.frames import FILE_NAME, Reader
@@ -38,6 +39,15 @@ def test_and_so_does_the_line_for_all_of_them(result: runner.RunResult) -> None:
     assert line == (
         "web-1, web-2 and web-3 are preempted on node-2 and node-1, 2 of them beyond the budget web, "
         "which keeps 1 of 3 pods"
+    )
+
+
+def test_or_that_it_is_all() -> None:
+    history = kemu.run(SCENARIO.replace("minAvailable: 3", "minAvailable: 4")).history
+    (line,) = told(history, 8)
+    assert line == (
+        "web-2, web-1 and web-3 are preempted on node-2 and node-1, all of them beyond the budget web, "
+        "which keeps 1 of 4 pods"
     )
 
 

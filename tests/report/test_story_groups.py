@@ -256,3 +256,29 @@ def test_the_documentation_names_all_kinds() -> None:
     listed = re.search(r"`--kind KIND` \| of these kinds: `([a-z ]+)`", text)
     assert listed is not None
     assert listed[1].split() == list(happenings.KINDS)
+
+
+def chain() -> Log:
+    """critical pods preempt web and batch pods, and the replacements of the web pods batch pods."""
+    log = Log()
+    for place in range(60):
+        workload = "web" if place < 20 else "batch"
+        log.pod(place / 1000, f"{workload}-{place}", labels={WORKLOAD: workload}, priority=100 * (place < 20))
+        log.pod(place / 1000, f"{workload}-{place}", node=f"n{place % 7}")
+    for place in range(20):
+        log.pod(50, f"critical-{place}", priority=1000, labels={WORKLOAD: "critical"})
+        log.victim(51 + place / 100, f"web-{place}", f"critical-{place}", f"n{place % 7}")
+        log.pod(51.5, f"web-{100 + place}", priority=100, labels={WORKLOAD: "web"})
+        log.victim(51.6 + place / 100, f"batch-{20 + place}", f"web-{100 + place}", f"n{place % 7}")
+        log.victim(51 + place / 100, f"batch-{40 + place}", f"critical-{place}", f"n{place % 7}")
+    return log
+
+
+def test_who_was_preempted_for_whom_is_told_apart() -> None:
+    assert [(what, why) for _, _, what, why in told(chain(), 12) if "preempted" in what] == [
+        (
+            "20 web and 20 batch pods are preempted on 7 nodes",
+            "make room for 20 critical pods (priority 1000 > 0 to 100)",
+        ),
+        ("20 batch pods are preempted on 7 nodes", "make room for 20 web pods (priority 100 > 0)"),
+    ]
