@@ -101,6 +101,7 @@ def test_a_share_of_pods_without_a_controller_allows_no_disruption() -> None:
     run = kemu.run(SCENARIO.replace("minAvailable: 3", "minAvailable: 50%"))
     budget = run.data["budgets"]["default/web"]
     assert (budget["wants"], budget["lowest"], budget["preempted"]) == (4, 1, {"within": 0, "beyond": 3})
+    assert budget["lowest_s"] > 10  # and not when the first of them was all it had, and wanted
     assert run.data["headline"].endswith("; 3 pods were preempted beyond the budget web")
 
 

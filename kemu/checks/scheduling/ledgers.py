@@ -78,10 +78,11 @@ class BudgetHistory:
     disruptions: list[Disruption] = field(default_factory=list)
 
     def data(self) -> dict[str, Any]:
-        """For verdict.json. ``lowest``: since it first had as many as it wants; None: it never had."""
+        """For verdict.json. ``lowest``: the fewest for what it wanted then, since it first had as many as it wants;
+        None: it never had. A budget that wants as many as it ever had wants few while its pods start."""
         last = self.levels[-1]
         first = next((place for place, one in enumerate(self.levels) if one.healthy >= one.wanted > 0), None)
-        lowest = min(self.levels[first:], key=lambda one: one.healthy) if first is not None else None
+        lowest = min(self.levels[first:], key=_spare) if first is not None else None
         return {
             "wants": last.wanted,
             "healthy": last.healthy,
@@ -94,6 +95,11 @@ class BudgetHistory:
     def _times(self, how: str) -> dict[str, int]:
         found = [one.beyond for one in self.disruptions if one.how == how]
         return {"within": found.count(False), "beyond": found.count(True)}
+
+
+def _spare(level: Level) -> tuple[int, int]:
+    """How many pods it could lose; among equals the larger first."""
+    return level.healthy - level.wanted, -level.healthy
 
 
 @dataclass(slots=True)
