@@ -45,20 +45,22 @@ def of_pods(history: History) -> Iterator[Row]:
             "overtaken": None if wait is None else wait.overtaken,
             "attempts": pod.attempts,
             **{_snake(what): sum(fact.what == what for fact in pod.facts) for what in _COUNTED},
+            "preempted_by": next((fact.by for fact in reversed(pod.facts) if fact.what == "preempted"), None),
         }
 
 
 def of_verdict(verdict: Mapping[str, Any]) -> Row:
-    """One run: its verdict, counters, costs, and waiting times by priority (``waiting.1000.p99_s``)."""
+    """One run: its verdict, counters, costs, and the figures of each priority and workload
+    (``waiting.1000.p99_s``, ``workloads.web.max_s``)."""
     row = {name: verdict[name] for name in ("seed", "verdict", "ended", "virtual_s", "wall_s", "digest")}
     row["checks_failed"] = " ".join(check["id"] for check in verdict["checks"] if check["holds"] is False)
     row["expectations_failed"] = " ".join(each["id"] for each in verdict["expectations"] if each["holds"] is False)
     row |= verdict["counts"] | verdict["costs"]
-    for priority, group in verdict["waiting"].items():
+    groups = {f"waiting.{priority}": group for priority, group in verdict["waiting"].items()}
+    groups |= {f"workloads.{name}": group for name, group in verdict["workloads"].items()}
+    for name, group in groups.items():
         # What is no single number has no place in a cell.
-        row |= {
-            f"waiting.{priority}.{figure}": value for figure, value in group.items() if isinstance(value, int | float)
-        }
+        row |= {f"{name}.{figure}": value for figure, value in group.items() if isinstance(value, int | float)}
     return row
 
 
