@@ -48,9 +48,7 @@ def all_of(run: Path) -> list[Path]:
 
     found = folders.runs_in(run)
     if not (found[0] / FILE_NAME).is_file():
-        if run.is_file():
-            raise KemuError(f"{run}: a file, not a run folder; kemu run {run} makes one")
-        raise KemuError(f"{run}: not a run folder: it has no {FILE_NAME}")
+        raise KemuError(folders.not_a_run(run, FILE_NAME))
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import re
 import shutil
 from dataclasses import dataclass
@@ -46,6 +47,23 @@ def held_in(folder: Path) -> Held | None:
     if variants:
         return Held("variants", _name(folder), len(variants))
     return Held("run", _name(folder)) if _is_log(folder / FILE_NAME) else None
+
+
+def not_a_run(folder: Path, lacks: str) -> str:
+    """The complaint about what should be the folder of a run."""
+    if folder.is_file():
+        return f"{folder}: a file, not a run folder; kemu run {folder} makes one"
+    if folder.is_dir():
+        return f"{folder}: not a run folder: it has no {lacks}"
+    near = [each for each in _nearest(folder) if held_in(each) is not None]
+    hint = f"; did you mean {' or '.join(map(str, near))}?" if near else ""
+    return f"{folder}: no such folder{hint}"
+
+
+def _nearest(folder: Path) -> list[Path]:
+    """Folders beside it of a similar name, at most two."""
+    beside = {each.name: each for each in folder.parent.glob("*/")}
+    return [beside[name] for name in difflib.get_close_matches(folder.name, sorted(beside), 2, 0.5)]
 
 
 def check_replaced(folder: Path, by: Held, *, force: bool) -> None:

@@ -87,3 +87,50 @@ def test_mistakes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nowhere = tmp_path / "none" / "pods.csv"
     assert main.main(["csv", str(folder), "--out", str(nowhere)]) == exits.INPUT
     assert capsys.readouterr().err == f"kemu: --out {nowhere}: No such file or directory\n"
+
+
+PREEMPTION = (
+    HEAD
+    + """
+  priorityClasses: {high: 10}
+  nodes: [{name: node-1, allocatable: {cpu: "1", memory: 8Gi, pods: "110"}}]
+  workloads:
+    - name: low
+      arrivals: {count: 1}
+      pods: {spec: {containers: [{name: c, resources: {requests: {cpu: "1"}}}]}}
+    - name: high
+      start: 5s
+      arrivals: {count: 2}
+      pods: {spec: {priorityClassName: high, containers: [{name: c, resources: {requests: {cpu: "1"}}}]}}
+"""
+)
+
+
+def test_who_was_preempted_for_whom(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(run(tmp_path, PREEMPTION))
+    assert [(row["pod"], row["preempted"], row["preempted_by"]) for row in rows(capsys, folder)] == [
+        ("low-0", "1", "default/high-0"), ("high-0", "0", ""), ("high-1", "0", ""),
+    ]  # fmt: skip
+
+
+def test_the_figures_of_each_workload(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = run(tmp_path, PREEMPTION)
+    (found,) = rows(capsys, str(folder), "--variants")
+    high = json.loads((folder / "verdict.json").read_text())["workloads"]["high"]
+    assert float(found["workloads.high.max_s"]) == high["max_s"] > 0
+    assert (found["workloads.high.unbound"], found["workloads.low.preempted"]) == ("1", "1")
+
+
+def test_a_folder_that_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(tmp_path, SCENARIO)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "run").rename(tmp_path / "runs" / "curve-sim-0")
+    capsys.readouterr()
+    for command in ("csv", "replay", "story"):
+        assert main.main([command, "runs/curve"]) == exits.INPUT
+        assert capsys.readouterr().err == "kemu: runs/curve: no such folder; did you mean runs/curve-sim-0?\n"
+    assert main.main(["csv", "elsewhere/x"]) == exits.INPUT
+    assert capsys.readouterr().err == "kemu: elsewhere/x: no such folder\n"

@@ -161,6 +161,10 @@ def test_a_folder_or_file_in_place_of_the_other_is_called_so(
         ("run done", "done: is the folder of a run: kemu replay done runs it again, kemu story done tells it"),
         ("run .", ".: is a folder; there are fails.yaml"),
         ("replay fails.yaml", "fails.yaml: a file, not a run folder; kemu run fails.yaml makes one"),
+        (
+            "run fials.yaml",
+            "fials.yaml: no such file, and no shipped scenario of that name; did you mean fails.yaml?",
+        ),
         ("trace fails.yaml a", "fails.yaml: a file, not a run folder; kemu run fails.yaml makes one"),
     ):
         assert main(command.split()) == 2

@@ -54,10 +54,8 @@ def replay(folder: Path, data_dir: Path | None = None) -> list[Replay]:
 
 def _replay(folder: Path, data_dir: Path | None) -> Replay:
     scenario_file = folder / folders.SCENARIO_FILE
-    if folder.is_file():
-        raise RunLogError(f"{folder}: a file, not a run folder; kemu run {folder} makes one")
     if not scenario_file.is_file():
-        raise RunLogError(f"{folder}: not a run folder: it has no {folders.SCENARIO_FILE}")
+        raise RunLogError(folders.not_a_run(folder, folders.SCENARIO_FILE))
     record = _record(folder / FILE_NAME)
     runtime = record.header.get("runtime")
     if runtime != "sim":
