@@ -166,6 +166,9 @@ def _next_commands(
     pod = telling_pods.of_run(worst.verdict, worst.history)
     if pod:
         commands.append((f"{kemu} trace {folder} {shlex.quote(pod)}", f"what {pod} went through, span by span"))
+    if "variants" in verdict:
+        command = f"{kemu} csv {shlex.quote(verdict['run'])} --variants"
+        commands.append((command, "the figures of each variant, to plot or to average"))
     if verdict["runtime"] == "sim":
         commands.append((f"{kemu} replay {shlex.quote(verdict['run'])}", "run it again, and compare every event"))
         # Standard input has been read; the run folder has the scenario.
@@ -173,7 +176,8 @@ def _next_commands(
         name = shlex.quote(given)
         data = f" --data {shlex.quote(str(options.data))}" if options.data else ""
         data += "".join(f" --set {shlex.quote(item)}" for item in options.set)
-        commands.append((f"{kemu} run {name}{data} --seed {verdict['seed'] + 1}", "the same with another seed"))
+        if not any("seed" in each["variant"] for each in verdict.get("variants", [])):
+            commands.append((f"{kemu} run {name}{data} --seed {verdict['seed'] + 1}", "the same with another seed"))
         if not fails and not options.data and all(not KINDS[what].not_on_ray for what in verdict.get("faults", {})):
             commands.append((f"{kemu} run {name}{data} --runtime ray --speed 20", "the same for real, on Ray"))
     return commands

@@ -58,3 +58,12 @@ def test_the_pod_that_a_check_names_before_one_that_an_expectation_counts(
     checks = json.loads((tmp_path / "run" / "verdict.json").read_text())["checks"]
     (detail,) = [check["detail"] for check in checks if check["id"] == "no-pod-starves" and check["holds"] is False]
     assert commands[2] == f"  kemu trace F/run {re.findall(r'default/([a-z0-9-]+)', detail)[0]}"
+
+
+def test_the_figures_of_a_matrix_and_no_other_seed_of_one_that_has_them_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commands = proposed(capsys, tmp_path, f"{NOTHING_EXPECTED}  matrix: {{seed: 1..2}}\n")
+    place = commands.index("  kemu csv F/run --variants")
+    assert commands[place + 1] == "      the figures of each variant, to plot or to average"
+    assert not [line for line in commands if "--seed" in line]
