@@ -267,6 +267,27 @@ def test_half_a_parameter_is_refused(overrides: dict[str, object], text: str) ->
     assert [problem.message for problem in raised.value.problems] == [text]
 
 
+def test_a_parameter_that_stands_beside_the_parameters_is_told_where_it_belongs() -> None:
+    (found,) = problems("matrix: {load: {values: [1, 2], sets: seed}}")
+    assert (found.path, found.message, found.suggestion) == (
+        "spec.matrix.load",
+        "must be a list, or a range such as 1..10, not a mapping",
+        "a named parameter stands below parameters",
+    )
+
+
+def test_a_wrong_value_of_a_parameter_is_told_at_the_parameter() -> None:
+    spec = (
+        "workloads: [{name: w, arrivals: {poisson: {rate: 1/s}}, pods: {spec: {containers: [{name: m}]}}}]\n"
+        "matrix:\n  seed: 1..2\n  parameters:\n"
+        '    load: {values: [VALUE], sets: "workloads[0].arrivals.poisson.rate"}'
+    )
+    found = {(each.line, each.message) for each in problems(spec.replace("VALUE", "0.5"))}
+    there = {each.line for each in problems(spec.replace("VALUE", ""))}
+    assert found == {(line, "0.5 is not a rate; write 0.5/s") for line in there}
+    assert len(there) == 1
+
+
 @pytest.mark.parametrize(
     ("matrix", "path", "text"),
     [

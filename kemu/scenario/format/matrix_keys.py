@@ -47,7 +47,9 @@ class _Values:
             return value
         if not isinstance(value, list | dict) or (isinstance(value, dict) and not self.labelled):
             also = ", or a mapping of labels to values" if self.labelled else ""
-            report.add(path, f"must be {_EXAMPLE}{also}, not {kind_of(value)}")
+            is_parameter = isinstance(value, dict) and "values" in value
+            hint = f"a named parameter stands below {PARAMETERS}" if is_parameter else ""
+            report.add(path, f"must be {_EXAMPLE}{also}, not {kind_of(value)}", hint)
             return INVALID
         if not value:
             report.add(path, "must not be empty: nothing would run")

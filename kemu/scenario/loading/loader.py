@@ -118,6 +118,7 @@ def _load(
     loading = _Loading(document, file, data_dir, problems, pinned, any_pod=any_pod)
     matrix = matrices.read(document, loading.report)
     scenario = loading.build(matrix)
+    set_by = {text: each.name for each in matrix for _, values in each.choices for text in values}
     made: list[tuple[Variant, scenarios.Scenario]] = []
     if scenario is not None:
         for combination in matrices.combinations(matrix):
@@ -125,7 +126,8 @@ def _load(
             del clone.data["spec"]["matrix"]
             try:
                 for text, value in combination.values.items():
-                    matrices.put_all(clone, text, value, document.place(("spec", "matrix", text)))
+                    place = document.place(matrices.place_of(set_by[text], document))
+                    matrices.put_all(clone, text, value, place)
             except ValueError as error:  # another path of the matrix has taken the ground away
                 loading.report.add(("spec", "matrix"), str(error), key=True)
                 continue
