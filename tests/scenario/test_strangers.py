@@ -126,6 +126,23 @@ def test_what_follows_from_a_mistake_is_not_reported(case: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("expectation", "told"),
+    [
+        (
+            "{pdb: web, respected: true}",
+            "spec.expect[0].respected: is not a key that may stand here (there are: id, when, healthy)",
+        ),
+        (
+            "{pdb: web, never: {evicted: {}}}",
+            "spec.expect[0].never: cannot stand beside pdb (it belongs to pod or node; beside pdb stands healthy)",
+        ),
+    ],
+)
+def test_beside_a_subject_only_its_statements_are_proposed(expectation: str, told: str) -> None:
+    assert complaints(f"  expect: [{expectation}]") == [told]
+
+
+@pytest.mark.parametrize(
     ("nodes", "told"),
     [
         ("nodes: [n]", "spec.nodes[0]: must be a mapping, not the text 'n'"),

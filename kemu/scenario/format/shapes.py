@@ -30,6 +30,8 @@ INVALID: Any = _Invalid()
 """Stands for a value whose mistake has been reported."""
 
 
+_FEW = 5
+"""Keys that a suggestion lists in passing."""
 THERE_ARE = "there are: "
 """So begins a suggestion that lists everything."""
 
@@ -481,6 +483,11 @@ class Record:
             message = f"is a second {self.noun} beside {chosen[0]}; only one may stand here"
             report.add((*path, extra), message, key=True)
 
+    def _beside(self, chosen: list[str]) -> list[str]:
+        """What stands only beside what was chosen."""
+        companion = self.companions.get(chosen[0], Record()) if chosen else Record()
+        return [*companion.keys, *companion.choices]
+
     def _complain(self, key: str, chosen: list[str], allowed: Mapping[str, Key], path: Path, report: Report) -> None:
         """About a key that may not stand here."""
         if chosen and not self.choices[chosen[0]].built:
@@ -488,9 +495,13 @@ class Record:
         owners = [name for name, other in self.companions.items() if key in other.keys or key in other.choices]
         if owners:
             text = f"cannot stand beside {chosen[0]}" if chosen else f"stands without its {self.noun}"
-            report.add((*path, key), text, f"it belongs to {_one_of(tuple(owners))}", key=True)
+            own = self._beside(chosen)
+            beside = f"; beside {chosen[0]} stands {_one_of(tuple(own))}" if 0 < len(own) <= _FEW else ""
+            report.add((*path, key), text, f"it belongs to {_one_of(tuple(owners))}{beside}", key=True)
             return
-        hint = nearest(key, allowed) or f"{THERE_ARE}{', '.join(allowed)}"
+        # A second choice is none.
+        free = [name for name in allowed if not (chosen and name in self.choices)]
+        hint = nearest(key, free) or f"{THERE_ARE}{', '.join(free)}"
         report.add((*path, key), "is not a key that may stand here", hint, key=True)
 
     def schema(self) -> dict[str, Any]:
