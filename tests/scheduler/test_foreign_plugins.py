@@ -155,3 +155,33 @@ def test_exploring_a_plugin_that_raises_leaves_a_scenario(tmp_path: Path, capsys
     assert "plugin Wrong, extension point Filter, pod a" in " ".join(capsys.readouterr().out.split())
     (found,) = out.glob("failures/*/scenario.yaml")
     assert "KeyError: 'nope' in your own code: " in " ".join(found.read_text().split())
+
+
+@pytest.mark.parametrize(
+    ("base", "method", "told"),
+    [
+        ("NodeFilterPlugin", "post_bind(self, pod, node)", ("post_bind", "PostBindPlugin")),
+        ("FilterPlugin", "filter(self, pod, node)", ("filter", "NodeFilterPlugin")),
+        ("NodeFilterPlugin", "score(self, pod, node)", ("score", "NodeScorePlugin")),
+    ],
+)
+def test_a_method_that_nobody_would_call(
+    base: str, method: str, told: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name, wanted = told
+    module = f"uncalled_{name}"
+    scenario = write(tmp_path, module, base, method, "pass")
+    assert main(["run", str(scenario), "--out", str(tmp_path / "run")]) == 2
+    err = capsys.readouterr().err
+    assert (
+        f"spec.schedulers[0].config.profiles[0].plugins.multiPoint.enabled[0]: '{module}:Wrong' has the method {name}, "
+        f"but is no {wanted}: nobody would call it (derive it from {wanted}, or rename the method)"
+    ) in err
+
+
+def test_a_class_of_ones_own_is_named_with_a_colon(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scenario = write(tmp_path, "with_a_dot", *FILTER, "pass")
+    scenario.write_text(scenario.read_text().replace("with_a_dot:Wrong", "with_a_dot.Wrong"))
+    assert main(["run", str(scenario)]) == 2
+    told = "there is no plugin 'with_a_dot.Wrong' (a class of your own is with_a_dot:Wrong)"
+    assert told in capsys.readouterr().err

@@ -27,6 +27,8 @@ from kemu.scheduler.framework.interfaces import (
     Diagnosis,
     FilterPlugin,
     Handle,
+    NodeFilterPlugin,
+    NodeScorePlugin,
     PermitPlugin,
     Plugin,
     PostBindPlugin,
@@ -305,7 +307,10 @@ class _Resolver:
     def _check_known(self, name: str, path: str) -> None:
         if self._registry.has(name) or ":" in name or name in _offered():
             return
-        raise ConfigurationError(path, f"there is no plugin {name!r}", fields.nearest(name, self._registry.names))
+        module, dot, class_name = name.rpartition(".")
+        own = f"a class of your own is {module}:{class_name}" if dot else ""
+        hint = own or fields.nearest(name, self._registry.names)
+        raise ConfigurationError(path, f"there is no plugin {name!r}", hint)
 
 
 def _merged(default: PluginSet, custom: PluginSet) -> list[PluginRef]:
@@ -331,4 +336,25 @@ def _load(name: str, path: str) -> Factory:
         raise ConfigurationError(path, f"plugin {name!r} cannot be loaded: {error}") from None
     if not (isinstance(loaded, type) and issubclass(loaded, Plugin)):
         raise ConfigurationError(path, f"{name!r} is not a plugin: a subclass of kemu.scheduler.framework.Plugin is")
+    for method, base in _CALLED.items():
+        called = any(method in vars(each) for each in loaded.__mro__ if each.__module__.startswith("kemu.scheduler."))
+        if hasattr(loaded, method) and not called:
+            text = f"{name!r} has the method {method}, but is no {base.__name__}: nobody would call it"
+            raise ConfigurationError(path, text, f"derive it from {base.__name__}, or rename the method")
     return loaded
+
+
+_CALLED: dict[str, type[Plugin]] = {
+    "pre_enqueue": PreEnqueuePlugin,
+    "pre_filter": NodeFilterPlugin,
+    "filter": NodeFilterPlugin,
+    "post_filter": PostFilterPlugin,
+    "score": NodeScorePlugin,
+    "reserve": ReservePlugin,
+    "unreserve": ReservePlugin,
+    "permit": PermitPlugin,
+    "pre_bind": PreBindPlugin,
+    "post_bind": PostBindPlugin,
+}
+"""The simplest base class whose method of this name is called. Without one a plugin would do nothing there, and nobody
+would notice."""
