@@ -119,7 +119,10 @@ def _run_function(item: pytest.Function, said: Wanted) -> None:
         main: Callable[[], Coroutine[Any, Any, object]] = functools.partial(function, **arguments)
         carry_out(item, RunnableProgram(main, said.seed or 0), said)
         return
-    scenario = _scenario(item, said)
+    try:
+        scenario = _scenario(item, said)
+    except KemuError as error:  # what kemu does with it tells nobody what is wrong
+        raise TestFailed(str(error)) from None
     if pytest_plugin.RUN not in arguments:
         carry_out(item, _runnable(scenario, None), said)
         function(**arguments)

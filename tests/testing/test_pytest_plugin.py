@@ -353,3 +353,13 @@ def test_the_same_test_for_real(pytester: pytest.Pytester) -> None:
         *(() if INSTALLED else ("-p", NAME)), "--asyncio-mode=auto", "--kemu-runtime", "ray"
     )
     result.assert_outcomes(passed=1)
+
+
+def test_a_mistake_in_the_scenario_is_told_and_not_how_kemu_came_upon_it(pytester: pytest.Pytester) -> None:
+    (pytester.path / "wrong.yaml").write_text(SCENARIO.replace("counter: pods_bound", "counter: pods_bond"))
+    pytester.makepyfile(HEAD + '@pytest.mark.kemu(scenario="wrong.yaml")\ndef test_it():\n    pass\n')
+    result = run(pytester)
+    result.assert_outcomes(failed=1)
+    (line,) = failure(result)
+    told = "spec.expect[0].counter: there is no counter pods_bond (did you mean pods_bound?)"
+    assert line == f"{pytester.path}/wrong.yaml:8:32: {told}"
