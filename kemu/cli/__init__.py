@@ -1,1 +1,1 @@
-"""The command line, a module for each command: ``run``, ``explore``, ``replay``, ``story``, ``trace``, ``bench`` …"""
+"""The command line: how it is read, what becomes of errors, pipes and interrupts; its commands are in ``commands``."""

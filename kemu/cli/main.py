@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> Parser:
-    from kemu.cli import bench, conformance, csv_files, explain, explore, replay, run, scenarios, story, trace
+    from kemu.cli.commands import bench, conformance, csv_files, explain, explore, replay, run, scenarios, story, trace
 
     parser = Parser(
         prog="kemu",

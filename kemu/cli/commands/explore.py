@@ -69,7 +69,8 @@ def _seconds(text: str) -> float:
 
 
 def command(options: argparse.Namespace) -> int:
-    from kemu.cli import explore_reports, inputs, run
+    from kemu.cli import inputs
+    from kemu.cli.commands import explore_reports, run
     from kemu.exploration.searches import Options, Search
 
     options.store, seed, options.seed = None, options.seed, None

@@ -1,0 +1,1 @@
+"""The commands of kemu, a module each: ``add_to`` declares it, ``command`` carries it out."""
