@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -227,3 +228,18 @@ def test_any_other_module_that_is_missing_is_a_bug(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr("kemu.cli.commands.run.command", missing)
     with pytest.raises(ModuleNotFoundError):
         main(["run", "races/two-schedulers-one-node"])
+
+
+def test_on_a_terminal_a_list_of_scenarios_has_one_line_for_each(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    code, out, _ = output(capsys, "scenarios", "list")
+    lines = [line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", out).splitlines()]
+    assert code == 0
+    assert max(map(len, lines)) <= 60
+    # Names are as wide as those of their folder; what is cut is cut between words, and shows it.
+    assert "chaos/bit-rot                Drives return wrong bits now…" in lines
+    assert "extenders/gpu-share  Pods share GPUs, but each must fit on…" in lines
+    assert lines[-1] == "kemu scenarios show NAME prints one, kemu run NAME runs it"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
+import textwrap
 from pathlib import Path
 
 from kemu.cli import exits, parsers
@@ -40,25 +42,22 @@ def list_command(options: argparse.Namespace) -> int:
         print(json.dumps({"scenarios": [{"name": name, "description": text} for name, text in rows]}))
         return 0
     from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+    from rich.text import Text
 
     console = Console()
-    width = max(len(name) for name, _ in rows)
     if not console.is_terminal:
+        width = max(len(name) for name, _ in rows)
         for name, text in rows:
             print(f"{name:{width}}  {_first_sentence(text)}")
         return 0
-    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False, pad_edge=False)
-    table.add_column(no_wrap=True, style="bold", min_width=width)
-    table.add_column(no_wrap=True, overflow="ellipsis", style="dim")
-    folder = ""
-    for name, text in rows:
-        if folder and not name.startswith(folder):
-            table.add_row()
-        folder = f"{name.rpartition('/')[0]}/"
-        table.add_row(escape(name), escape(_first_sentence(text)))
-    console.print(table)
+    for number, (_, group) in enumerate(itertools.groupby(rows, key=lambda row: row[0].rpartition("/")[0])):
+        if number:
+            console.print()
+        scenarios = list(group)
+        width = max(len(name) for name, _ in scenarios)
+        for name, text in scenarios:
+            told = textwrap.shorten(_first_sentence(text), max(console.width - width - 2, 1), placeholder="…")
+            console.print(Text.assemble((f"{name:{width}}  ", "bold"), (told, "dim")), no_wrap=True, crop=True)
     console.print("[dim]kemu scenarios show NAME prints one, kemu run NAME runs it[/]", highlight=False)
     return 0
 
