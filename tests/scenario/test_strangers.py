@@ -114,6 +114,8 @@ ONE_MISTAKE = {
         ["spec.events[0].crate: is not a key that may stand here (did you mean create?)"]),
     "a workload without a name": ("  workloads: [{nam: w, arrivals: {count: 3}, pods: {spec: {containers: [{name: m}]}}}]\n  expect: [{pods: {workload: w}, all: {bound: {}}}, {pod: w-1, bound: {}}]",
         ["spec.workloads[0].nam: is not a key that may stand here (did you mean name?)"]),
+    "a life that is a duration": ("  workloads: [{name: w, arrivals: {count: 3}, pods: {spec: {containers: [{name: m}]}}, life: {runSeconds: 10m}}]",
+        ["spec.workloads[0].life.runSeconds: must be a number of seconds, not the text '10m' (write 600)"]),
     "a fault with a typo": ("  chaos: [{at: 1s, id: f, crsh: {actor: store}}]\n  expect: [{fault: f, hit: true}]",
         ["spec.chaos[0].crsh: is not a key that may stand here (did you mean crash?)"]),
 }  # fmt: skip

@@ -5,11 +5,42 @@
 
 from __future__ import annotations
 
-from kemu.scenario.format import kubelet_keys
-from kemu.scenario.format.distribution_keys import TIME, Distribution
-from kemu.scenario.format.shapes import DURATION, RATE, Choice, Free, Key, Named, Number, Record, Switch, Text, Whole
+import contextlib
+from typing import Any
 
-_LIFETIME = Named("numberOfSeconds", Distribution(Number(0)))
+from kemu.scenario.format import kubelet_keys, values
+from kemu.scenario.format.distribution_keys import TIME, Distribution
+from kemu.scenario.format.documents import Path
+from kemu.scenario.format.shapes import (
+    DURATION,
+    INVALID,
+    RATE,
+    Choice,
+    Free,
+    Key,
+    Named,
+    Number,
+    Record,
+    Report,
+    Switch,
+    Text,
+    Whole,
+)
+
+
+class _Seconds(Number):
+    """A number of seconds, as the annotations of a pod state it; people write a duration."""
+
+    def check(self, value: Any, path: Path, report: Report) -> Any:
+        if isinstance(value, str):
+            with contextlib.suppress(ValueError):
+                seconds = values.duration_s(value)
+                report.add(path, f"must be a number of seconds, not the text {value!r}", f"write {seconds:g}")
+                return INVALID
+        return super().check(value, path, report)
+
+
+_LIFETIME = Named("numberOfSeconds", Distribution(_Seconds(0)))
 
 LIFE = Record(
     {
