@@ -60,7 +60,9 @@ def show_title(console: Console, verdict: Mapping[str, Any], description: str) -
 def _how(verdict: Mapping[str, Any]) -> str:
     lacks = f", without {', '.join(verdict['ablate'])}" if verdict.get("ablate") else ""
     times = f"{verdict['virtual_s']:g} virtual s in {verdict['wall_s']:g} s"
-    return f"{verdict['runtime']}, seed {verdict['seed']}, {times}{lacks}"
+    seeds = sorted({each["seed"] for each in verdict.get("variants", [verdict])})
+    named = f"seed {seeds[0]}" if len(seeds) == 1 else f"{len(seeds)} seeds from {seeds[0]} to {seeds[-1]}"
+    return f"{verdict['runtime']}, {named}, {times}{lacks}"
 
 
 def show_headline(console: Console, verdict: Mapping[str, Any]) -> None:

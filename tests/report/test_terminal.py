@@ -183,11 +183,17 @@ MATRIX = NOTHING_EXPECTED.replace("spec:\n", "spec:\n  matrix: {'schedulers[0].p
 
 def of_matrix(run: kemu.Run, width: int = 100) -> list[str]:
     console = Console(file=io.StringIO(), width=width)
-    names = ["queue=fifo", "queue=priority"]
     histories = [each.history for each in run.variants]
+    names = ["queue=fifo", "queue=priority"] * (len(histories) // 2)
     terminal.show_matrix(console, {"wall_s": 0.0, **run.data}, names, histories, "")
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
+
+
+def test_the_title_of_a_matrix_names_its_seeds() -> None:
+    over = MATRIX.replace("matrix: {", "matrix: {seed: 3..5, ")
+    assert of_matrix(kemu.run(over))[0].startswith("storm  sim, 3 seeds from 3 to 5, ")
+    assert of_matrix(kemu.run(MATRIX))[0].startswith("storm  sim, seed 0, ")
 
 
 def test_nor_is_a_matrix() -> None:
