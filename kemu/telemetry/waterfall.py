@@ -210,7 +210,9 @@ def _heading(trace: Trace, width: int) -> list[Text]:
 
 def _axis(layout: _Layout) -> Text:
     left, right = _seconds(layout.begin_ns), _seconds(layout.end_ns)
-    scale = left + right.rjust(max(layout.bar - len(left), len(right) + 1))
+    room = layout.bar - len(left)
+    # Where only one has room, the beginning; a time that is cut would be another time.
+    scale = left + right.rjust(room) if room > len(right) else left if room >= 0 else ""
     text = f"{'at':>{layout.AT}}{'took':>{layout.TOOK}}  {'what':<{layout.what}} {'who':<{layout.who}} {scale}"
     return Text(text, "dim")
 

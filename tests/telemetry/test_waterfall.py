@@ -42,6 +42,15 @@ def test_a_preemption_fits_the_terminal(tmp_path: Path, width: int) -> None:
         assert row(lines, what)
 
 
+@pytest.mark.parametrize("width", [60, 62, 66])
+def test_the_axis_of_a_narrow_terminal_has_one_line(tmp_path: Path, width: int) -> None:
+    lines = shown(preemption().write(tmp_path), "c", width)
+    place = next(number for number, line in enumerate(lines) if line.split()[:2] == ["at", "took"])
+    assert len(lines[place]) <= width
+    assert lines[place].split()[4:] in ([], ["5.000s"])
+    assert lines[place + 1].split()[0] == "5.000s"
+
+
 def test_bars_show_when(tmp_path: Path) -> None:
     lines = shown(preemption().write(tmp_path), "a")
     root, termination, last = (row(lines, what) for what in ("pod default/a", "termination", "delete by kubelet"))
