@@ -210,6 +210,8 @@ class TestTheTable:
     def test_refuses_a_name_that_no_strategy_has(self, race: Subject) -> None:
         with pytest.raises(KemuError, match="no strategy is called pst; there are observe-late"):
             registry.make(["pst"], race.source, 1)
+        with pytest.raises(KemuError, match=r"^no strategy is called observe_late; did you mean observe-late\?$"):
+            registry.make(["observe_late"], race.source, 1)
 
 
 def test_a_chooser_draws_for_each_link_by_itself() -> None:

@@ -57,6 +57,8 @@ def make(names: Sequence[str], source: Source, seed: int) -> list[Strategy]:
     """These strategies, or the usual ones, for a campaign of that seed. Raises KemuError for an unknown name."""
     for name in names:
         if name not in STRATEGIES:
-            raise KemuError(f"no strategy is called {name}; there are {', '.join(STRATEGIES)}")
+            dashed = name.replace("_", "-")
+            hint = f"did you mean {dashed}?" if dashed in STRATEGIES else f"there are {', '.join(STRATEGIES)}"
+            raise KemuError(f"no strategy is called {name}; {hint}")
     subject = Subject(source)
     return [STRATEGIES[name].make(subject, seed) for name in dict.fromkeys(names or USUAL)]
