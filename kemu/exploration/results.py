@@ -62,7 +62,7 @@ def as_data(record: RunRecord) -> dict[str, Any]:
     data = {
         each.name: getattr(record, each.name)
         for each in dataclasses.fields(record)
-        if each.name not in ("plan", "orders", "events") and getattr(record, each.name) not in ((), "", None)
+        if each.name not in ("plan", "orders") and getattr(record, each.name) not in ((), "", None)
     }
     data["plan"] = plan_data(record.plan)
     data["failures"] = [dataclasses.asdict(failure) for failure in record.failures]

@@ -105,7 +105,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
 )
 def _(patch: pytest.MonkeyPatch) -> None:
     async def at_once(self: server.Store) -> None:
-        self._work.set()
+        self._work()
 
     patch.setattr(server.Store, "_settled", at_once)
 
