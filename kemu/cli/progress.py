@@ -6,11 +6,12 @@ what the run says of itself.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
 from kemu.scenario.playing import progress as states
@@ -29,10 +30,10 @@ LEAST_S = 2.0
 class Bar:
     """One line that is rewritten, from :meth:`start` to :meth:`close`."""
 
-    def __init__(self, stream: TextIO, title: str, progress: Progress) -> None:
+    def __init__(self, stream: TextIO, text: Callable[[float], str]) -> None:
+        """``text``: what it says so many seconds after its start."""
         self._stream = stream
-        self._progress = progress
-        self._line = Line(title)
+        self._text = text
         self._over = threading.Event()
         self._lock = threading.Lock()
         self._drawn = False
@@ -63,7 +64,7 @@ class Bar:
         while not self._over.wait(wait_s):
             wait_s = EVERY_S
             columns = shutil.get_terminal_size().columns
-            text = self._line.text(self._progress, time.monotonic() - begun)
+            text = self._text(time.monotonic() - begun)
             with self._lock:
                 self._stream.write(f"\r\x1b[2K{text[: columns - 1]}")
                 self._stream.flush()
@@ -76,8 +77,19 @@ class Bar:
             self._stream.flush()
 
 
+@contextlib.contextmanager
+def waiting(stream: TextIO, what: str) -> Iterator[None]:
+    """Meanwhile a line says what takes so long, and for how long already."""
+    bar = Bar(stream, lambda elapsed_s: f"{what}, {elapsed_s:.0f} s")
+    bar.start()
+    try:
+        yield
+    finally:
+        bar.close()
+
+
 class Line:
-    """What the bar says. ``elapsed_s``: real seconds since the command began."""
+    """What the bar of a run says. ``elapsed_s``: real seconds since the command began."""
 
     def __init__(self, title: str) -> None:
         self._title = title

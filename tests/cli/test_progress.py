@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import io
 import json
 import os
@@ -99,7 +101,7 @@ class Terminal(io.StringIO):
 
 def test_a_terminal_shows_it_within_the_first_second_and_is_left_clean() -> None:
     stream = Terminal()
-    bar = Bar(stream, "storm", Progress())
+    bar = Bar(stream, functools.partial(Line("storm").text, Progress()))
     bar.start()
     until = time.monotonic() + 30
     while not stream.getvalue() and time.monotonic() < until:
@@ -107,6 +109,26 @@ def test_a_terminal_shows_it_within_the_first_second_and_is_left_clean() -> None
     bar.close()
     assert stream.getvalue().startswith("\r\x1b[2Kstorm: reading the scenario, 0 s")
     assert stream.getvalue().endswith("\r\x1b[2K")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["replay", "done"], "done: running it again, 0 s"),
+        (["explain", "done"], "done: running it again, with all of its messages, 0 s"),
+    ],
+)
+def test_so_do_commands_that_run_it_again(
+    arguments: list[str], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["run", "races/two-schedulers-one-node", "--set", "nodes[0].allocatable.cpu=20", "--out", "done"]) == 1
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr("kemu.cli.progress.FIRST_S", 0.0)
+    with contextlib.suppress(SystemExit):
+        main(arguments)
+    assert f"\r\x1b[2K{text}\r\x1b[2K" in stream.getvalue()
 
 
 def test_elsewhere_nothing_is_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

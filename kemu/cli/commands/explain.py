@@ -48,11 +48,16 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def command(options: argparse.Namespace) -> int:
+    from kemu.cli import progress
     from kemu.exploration.explaining import explanations, reports, texts
 
     scenario, folder = _what(options)
-    explanation = explanations.explain(scenario, options.failure)
-    curve = _curve(explanation, options.jobs) if options.probability else None
+    with progress.waiting(sys.stderr, f"{options.run}: running it again, with all of its messages"):
+        explanation = explanations.explain(scenario, options.failure)
+    curve = None
+    if options.probability:
+        with progress.waiting(sys.stderr, f"{options.run}: drawing its futures"):
+            curve = _curve(explanation, options.jobs)
     reports.write(explanation, folder, curve)
     if options.json:
         print(json.dumps(reports.data(explanation, curve), ensure_ascii=False))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -24,9 +25,11 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def command(options: argparse.Namespace) -> int:
     from kemu.checks.results import counted
+    from kemu.cli import progress
     from kemu.scenario.playing import replays
 
-    found = replays.replay(options.run, options.data)
+    with progress.waiting(sys.stderr, f"{options.run}: running it again"):
+        found = replays.replay(options.run, options.data)
     same = all(each.difference is None for each in found)
     if options.json:
         runs = [

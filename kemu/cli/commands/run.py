@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import re
@@ -70,11 +71,11 @@ def overrides(options: argparse.Namespace) -> dict[str, Any]:
 
 def command(options: argparse.Namespace) -> int:
     from kemu.cli import interrupts
-    from kemu.cli.progress import Bar
+    from kemu.cli.progress import Bar, Line
     from kemu.scenario.playing.progress import Progress
 
     progress = Progress()
-    bar = Bar(sys.stderr, Path(options.scenario).stem, progress)
+    bar = Bar(sys.stderr, functools.partial(Line(Path(options.scenario).stem).text, progress))
     out = options.out or Path("runs")
     try:
         with contextlib.ExitStack() as stack:
