@@ -7,7 +7,7 @@ what the run says of itself.
 from __future__ import annotations
 
 import contextlib
-import shutil
+import os
 import threading
 import time
 from collections import deque
@@ -63,7 +63,7 @@ class Bar:
         wait_s = FIRST_S
         while not self._over.wait(wait_s):
             wait_s = EVERY_S
-            columns = shutil.get_terminal_size().columns
+            columns = _columns(self._stream)
             text = self._text(time.monotonic() - begun)
             with self._lock:
                 self._stream.write(f"\r\x1b[2K{text[: columns - 1]}")
@@ -75,6 +75,17 @@ class Bar:
             self._drawn = False
             self._stream.write("\r\x1b[2K")
             self._stream.flush()
+
+
+def _columns(stream: TextIO) -> int:
+    """Of the terminal of this stream; the standard output may be a file."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or _USUAL_COLUMNS
+    except (OSError, ValueError):
+        return _USUAL_COLUMNS
+
+
+_USUAL_COLUMNS = 80
 
 
 @contextlib.contextmanager

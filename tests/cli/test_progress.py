@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,6 +110,25 @@ def test_a_terminal_shows_it_within_the_first_second_and_is_left_clean() -> None
     bar.close()
     assert stream.getvalue().startswith("\r\x1b[2Kstorm: reading the scenario, 0 s")
     assert stream.getvalue().endswith("\r\x1b[2K")
+
+
+def test_it_is_no_wider_than_its_terminal_wherever_the_result_goes(tmp_path: Path) -> None:
+    """``kemu run … > result.txt``: what the standard output is says nothing about the terminal."""
+    master, slave = os.openpty()
+    termios.tcsetwinsize(slave, (20, 30))
+    with (tmp_path / "out").open("w") as out, open(slave, "w", closefd=False) as stream:
+        before, sys.__stdout__ = sys.__stdout__, out
+        try:
+            bar = Bar(stream, lambda _: "x" * 100)
+            bar.start()
+            time.sleep(1)
+            bar.close()
+        finally:
+            sys.__stdout__ = before
+    shown = os.read(master, 1000).decode()
+    os.close(master)
+    os.close(slave)
+    assert shown.startswith("\r\x1b[2K" + "x" * 29 + "\r")
 
 
 @pytest.mark.parametrize(
