@@ -49,8 +49,8 @@ def find(name: str) -> Path:
     inside = [key for key in known if key.startswith(f"{plain.rstrip('/')}/")]
     if inside:
         raise KemuError(f"{name}: is a folder of scenarios; there are {', '.join(inside)}")
-    beside = [each.as_posix() for each in path.parent.glob("*.y*ml")]
-    near_files = difflib.get_close_matches(path.as_posix(), sorted(beside), 2, 0.6)
+    beside = {each.stem: each.as_posix() for each in sorted(path.parent.glob("*.y*ml"))}
+    near_files = [beside[stem] for stem in difflib.get_close_matches(path.stem, beside, 2, 0.6)]
     names = [*known, *(key.rpartition("/")[2] for key in known)]
     near = near_files or difflib.get_close_matches(plain, names, 3, 0.5)
     hint = f"; did you mean {' or '.join(near)}?" if near else "; kemu scenarios list shows what there is"
