@@ -67,3 +67,15 @@ def test_the_figures_of_a_matrix_and_no_other_seed_of_one_that_has_them_all(
     place = commands.index("  kemu csv F/run --variants")
     assert commands[place + 1] == "      the figures of each variant, to plot or to average"
     assert not [line for line in commands if "--seed" in line]
+
+
+def test_in_the_variant_in_which_most_pods_were_never_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = "  matrix: {'nodes[0].count': [9, 1]}\n"
+    nodes = "  nodes: [{namePrefix: n-, count: 1, allocatable: {cpu: '1', memory: 8Gi, pods: '110'}}]\n"
+    pods = "{spec: {containers: [{name: m, resources: {requests: {cpu: '1'}}}]}}"
+    head = "apiVersion: kemu.dev/v1\nkind: Scenario\nmetadata: {name: storm}\nspec:\n  duration: 10s\n"
+    text = f"{head}{nodes}  workloads: [{{name: w, arrivals: {{count: 4}}, pods: {pods}}}]\n{sizes}"
+    assert proposed(capsys, tmp_path, text)[:2] == [
+        "  kemu trace F/run/variant-1 w-1",
+        "      what w-1 went through, span by span",
+    ]

@@ -157,8 +157,10 @@ def _next_commands(
     from kemu.report import telling_pods
 
     kemu = program()
-    # Of a matrix, the first variant that fails.
-    worst = min(results, key=lambda result: _ORDER.index(result.verdict["verdict"]))
+    # Of a matrix, the variant that fails, or in which most pods were never bound; the first of several.
+    worst = min(
+        results, key=lambda result: (_ORDER.index(result.verdict["verdict"]), -result.verdict["unbound"]["pods"])
+    )
     folder = shlex.quote(str(worst.folder))
     commands = []
     fails = verdict["verdict"] == "fails"
