@@ -29,7 +29,8 @@ def depends_on_speed(expectation: Expectation) -> bool:
         case PodIs() | PodsAre() | NodeIs():
             statement = subject.statement
             limits = (statement.after_ns, statement.before_ns, statement.at_least_ns, statement.at_most_ns)
-            return statement.never or any(limit is not None for limit in limits)
+            # Which node gets a pod is decided by what is free when its turn comes.
+            return statement.never or statement.node is not None or any(limit is not None for limit in limits)
 
 
 def faults(verdict: Mapping[str, Any], expectations: Sequence[Expectation]) -> Iterator[str]:
