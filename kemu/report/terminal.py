@@ -23,6 +23,8 @@ REASONS = 5
 """Reasons for which pods were never bound that are named."""
 PASSED = 20
 """More expectations than this are not named one by one where they hold."""
+ALIKE = 3
+"""Of more variants of which the same is to be told, one is shown."""
 INDENT = "    "
 
 _MARK = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "yellow")}
@@ -284,19 +286,34 @@ def _verdict(found: Mapping[str, Any]) -> Text:
 
 
 def _judged_variants(names: Sequence[str], variants: Sequence[Mapping[str, Any]], width: int) -> Iterator[Text]:
-    """The variants of which nothing has to be told in one line, the others with what they lack."""
-    pairs = list(zip(names, variants, strict=True))
-    for name, found in pairs:
-        if found["verdict"] == "holds":
-            mark = _MARK[True] if found["expectations"] else _NEUTRAL
-            yield from layouts.hanging(
-                layouts.text(mark, " "), layouts.text((name, "bold"), f"  {found['headline']}"), width
-            )
-    for name, found in pairs:
-        if found["verdict"] != "holds":
-            mark = _MARK[False if found["verdict"] == "fails" else None]
-            yield from layouts.hanging(
-                layouts.text(mark, " "), layouts.text((name, "bold"), f"  {found['headline']}"), width
-            )
-            for line in _lacking(found, width - 2):
-                yield Text("  ") + line
+    """The variants of which nothing has to be told, then the others with what they lack; of many alike, the first."""
+    groups: dict[tuple[str, ...], list[tuple[str, Mapping[str, Any]]]] = {}
+    for name, found in zip(names, variants, strict=True):
+        groups.setdefault(_fate(found), []).append((name, found))
+    for members in sorted(groups.values(), key=lambda members: members[0][1]["verdict"] != "holds"):
+        shown = members if len(members) <= ALIKE else members[:1]
+        for name, found in shown:
+            yield from _judged_variant(name, found, width)
+        others = [name for name, _ in members[len(shown) :]]
+        if others:
+            named = ", ".join(others[:ALIKE]) + (", …" if len(others) > ALIKE else "")
+            yield from layouts.hanging(Text(INDENT), Text(f"and {len(others)} more like it: {named}", "dim"), width)
+
+
+def _fate(found: Mapping[str, Any]) -> tuple[str, ...]:
+    """Equal for variants of which the same is to be told."""
+    if found["verdict"] == "holds":
+        return "holds", found["headline"]
+    checks = [check["id"] for check in found["checks"] if check["holds"] is False]
+    return found["verdict"], *checks, *(one["id"] for one in found["expectations"] if one["holds"] is not True)
+
+
+def _judged_variant(name: str, found: Mapping[str, Any], width: int) -> Iterator[Text]:
+    holds = found["verdict"] == "holds"
+    mark = _MARK[{"fails": False, "unknown": None}.get(found["verdict"], True)]
+    if holds and not found["expectations"]:
+        mark = _NEUTRAL
+    yield from layouts.hanging(layouts.text(mark, " "), layouts.text((name, "bold"), f"  {found['headline']}"), width)
+    if not holds:
+        for line in _lacking(found, width - 2):
+            yield Text("  ") + line

@@ -12,6 +12,7 @@ from rich.text import Text
 
 import kemu
 from kemu.report import layouts, stories, story_tables, telling_pods, terminal
+from kemu.scenario.playing import runner
 
 STORM = """
 apiVersion: kemu.dev/v1
@@ -184,7 +185,7 @@ MATRIX = NOTHING_EXPECTED.replace("spec:\n", "spec:\n  matrix: {'schedulers[0].p
 def of_matrix(run: kemu.Run, width: int = 100) -> list[str]:
     console = Console(file=io.StringIO(), width=width)
     histories = [each.history for each in run.variants]
-    names = ["queue=fifo", "queue=priority"] * (len(histories) // 2)
+    names = [runner.variant_name(each.variant) for each in run.variants]
     terminal.show_matrix(console, {"wall_s": 0.0, **run.data}, names, histories, "")
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue().splitlines()
@@ -349,4 +350,17 @@ def test_columns_without_room_stand_below() -> None:
         "ff",
         "queue=priori        12",
         "ty",
+    ]
+
+
+def test_of_many_variants_that_fail_alike_one_is_shown() -> None:
+    many = NOTHING_EXPECTED.replace("spec:\n", "spec:\n  matrix: {seed: 1..5}\n", 1)
+    shown = of_matrix(kemu.run(many + "  expect: [{counter: pods_created, equals: 77}]\n"))
+    assert shown[-6:] == [
+        "✗ seed=1  fails: 1 of 1 expectation",
+        "  ✗ pods_created  the counter pods_created is 77",
+        "      pods_created = 7",
+        "    and 4 more like it: seed=2, seed=3, seed=4, …",
+        "",
+        "storm fails: 5 of 5 variants",
     ]
