@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import errno
 import json
+import os
 import re
 import shutil
 import sys
@@ -68,6 +69,7 @@ def _fitting(text: str, stream: TextIO) -> str:
     if not stream.isatty():
         return text
     width = shutil.get_terminal_size().columns
+    text = text.replace(f"{os.getcwd()}{os.sep}", "")  # files of one's own, as one names them
     return "\n".join(_broken(line, width) if len(line) > width else line for line in text.split("\n"))
 
 

@@ -193,3 +193,11 @@ def test_on_a_terminal_lines_are_broken_between_words(monkeypatch: pytest.Monkey
         monkeypatch.setattr("sys.stderr", stream)
         assert failures.tell(failure, as_json=False) == 2
         assert stream.getvalue() == told
+
+
+def test_on_a_terminal_files_below_the_folder_have_short_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for stream, told in ((_Terminal(), "kemu: mine.py:6"), (io.StringIO(), f"kemu: {tmp_path}/mine.py:6")):
+        monkeypatch.setattr("sys.stderr", stream)
+        failures.tell(failures.Failure("input", f"{tmp_path}/mine.py:6", 2), as_json=False)
+        assert stream.getvalue() == f"{told}\n"
