@@ -22,11 +22,12 @@ CHAOS = (
     "chaos/store-crash",
     "chaos/kubelet-partition",
     "chaos/torn-write",
-    "chaos/cut-watches",
+    "chaos/stale-reads",
     "chaos/scheduler-pause",
 )
 """One for each way in which the Ray runtime carries faults out: SIGKILL of a process, what the network does, what a
-disk does, what actors do themselves, SIGSTOP."""
+disk does, what actors do themselves, SIGSTOP. ``chaos/cut-watches`` fails on Ray now and then (docs/limits.md), so it
+is left to the nightly until that is mended."""
 ALL = os.environ.get("KEMU_ALL_ON_RAY") == "1"
 """Of the scenarios under chaos all that Ray can do, instead of those above, and of a matrix all variants instead of the
 last (scripts/nightly)."""
