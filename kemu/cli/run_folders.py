@@ -52,15 +52,28 @@ def all_of(run: Path) -> list[Path]:
     return found
 
 
-def verdict(folder: Path) -> dict[str, Any]:
-    """What verdict.json holds; nothing where the run was interrupted before it was judged."""
+def judged(folder: Path) -> dict[str, Any]:
+    """What verdict.json holds. Raises KemuError where the run was interrupted before it was judged."""
     from kemu.runlog import folders
 
+    file = folder / folders.VERDICT_FILE
     try:
-        found = json.loads((folder / folders.VERDICT_FILE).read_text())
-    except (OSError, ValueError):
+        found = json.loads(file.read_text())
+    except OSError:
+        raise KemuError(f"{folder}: has no {folders.VERDICT_FILE}: the run was interrupted") from None
+    except ValueError:
+        raise KemuError(f"{file}: is damaged") from None
+    if not isinstance(found, dict):
+        raise KemuError(f"{file}: is damaged")
+    return found
+
+
+def verdict(folder: Path) -> dict[str, Any]:
+    """The same; nothing where there is none, or where it is damaged."""
+    try:
+        return judged(folder)
+    except KemuError:
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _number(folder: Path) -> int:

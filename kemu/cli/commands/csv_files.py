@@ -60,35 +60,17 @@ def _variants(found: list[Path]) -> Iterator[dict[str, Any]]:
     from kemu.report import figures
 
     for folder in found:
-        verdict = _verdict(folder)
+        verdict = run_folders.judged(folder)
         yield {**_chosen(verdict), **figures.of_verdict(verdict)}
 
 
 def _pods(found: list[Path]) -> Iterator[dict[str, Any]]:
-    from kemu.checks.history import History
-    from kemu.report import figures
-    from kemu.runlog.frames import FILE_NAME, Reader
+    from kemu.report import figures, stories
 
     for folder in found:
-        history = History(keep_changes=False)
-        with Reader(folder / FILE_NAME) as reader:
-            for event in reader:
-                history.feed(event.time_ns, event.actor, event.kind, event.data)
-        chosen = _chosen(_verdict(folder)) if len(found) > 1 else {}
-        for row in figures.of_pods(history):
+        chosen = _chosen(run_folders.judged(folder)) if len(found) > 1 else {}
+        for row in figures.of_pods(stories.history_of(folder)):
             yield {**chosen, **row}
-
-
-def _verdict(folder: Path) -> dict[str, Any]:
-    from kemu.runlog import folders
-
-    try:
-        found = json.loads((folder / folders.VERDICT_FILE).read_text())
-    except OSError:
-        raise KemuError(f"{folder}: has no {folders.VERDICT_FILE}: the run was interrupted") from None
-    except ValueError:
-        raise KemuError(f"{folder / folders.VERDICT_FILE}: is damaged") from None
-    return dict(found)
 
 
 def _chosen(verdict: dict[str, Any]) -> dict[str, Any]:

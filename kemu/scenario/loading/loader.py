@@ -3,9 +3,9 @@
     scenario = load("scenarios/races/two-schedulers-one-node.yaml", overrides={"seed": 7})
     for variant, each in variants(scenario): …
 
-The steps: read (:mod:`documents`), check the keys (:mod:`schema`), build the parts (:mod:`clusters`, :mod:`timelines`,
-:mod:`expectations`), check what they say about each other (:mod:`references`), and the same again for every variant of
-the matrix (:mod:`matrices`).
+The steps: read (:mod:`documents`), put values from outside into it (:mod:`overriding`), check the keys
+(:mod:`schema`), build the parts (:mod:`clusters`, :mod:`timelines`, :mod:`expectations`), check what they say about
+each other (:mod:`references`), and the same again for every variant of the matrix (:mod:`matrices`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kemu.k8s import core_v1_pb2
 from kemu.runtime import user_code
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import expectations, scenarios
-from kemu.scenario.format import documents, kubelet_keys, matrix_keys, schema, timing_keys, values
+from kemu.scenario.format import documents, kubelet_keys, schema, values
 from kemu.scenario.format.documents import Document, Path
 from kemu.scenario.format.shapes import INVALID, Report
 from kemu.scenario.loading import (
@@ -35,6 +35,7 @@ from kemu.scenario.loading import (
     manifests,
     matrices,
     mistakes,
+    overriding,
     references,
     strangers,
     timelines,
@@ -113,7 +114,7 @@ def select(scenario: scenarios.Scenario, condition: Mapping[str, Any]) -> list[i
 def _load(
     document: Document, file: FilePath, data_dir: FilePath | None, overrides: Variant, *, any_pod: bool = False
 ) -> scenarios.Scenario:
-    pinned = _override(document, overrides)
+    pinned = overriding.apply(document, overrides)
     problems: list[errors.Problem] = []
     loading = _Loading(document, file, data_dir, problems, pinned, any_pod=any_pod)
     matrix = matrices.read(document, loading.report)
@@ -154,92 +155,6 @@ def _without_lost_comparisons(scenario: scenarios.Scenario) -> scenarios.Scenari
         if scenario.variants and all(len(select(scenario, each)) == 1 for each in (subject.of, subject.times_that_of)):
             kept.append(expectation)
     return dataclasses.replace(scenario, comparisons=tuple(kept))
-
-
-def _override(document: Document, overrides: Variant) -> Variant:
-    """Returns what no longer varies, and its value: paths of the matrix, and parameters."""
-    problems = []
-    pinned: dict[str, Any] = {}
-    for text, value in overrides.items():
-        try:
-            pinned |= _override_one(document, text, value)
-        except ValueError as error:
-            problems.append(document.problem((), f"{text} cannot be overridden: {error}"))
-    if problems:
-        raise errors.ScenarioError(problems)
-    return pinned
-
-
-def _override_one(document: Document, text: str, value: Any) -> Variant:
-    spec = document.data.get("spec") if isinstance(document.data, dict) else None
-    matrix = spec.get("matrix") if isinstance(spec, dict) else None
-    parameters = matrix.get(matrix_keys.PARAMETERS) if isinstance(matrix, dict) else None
-    if isinstance(parameters, dict) and text in parameters:
-        where = ("spec", "matrix", matrix_keys.PARAMETERS, text)
-        for key, each in _pinned_parameter(text, parameters[text], value).items():
-            matrices.put_all(document, key, each, document.place(where))
-        del parameters[text]
-        _drop_if_empty(document)
-        return {text: value}
-    pinned: list[str] = []
-    for target in matrices.expanded(document.data, text):
-        if isinstance(parameters, dict):
-            _refuse_half_a_parameter(target, parameters)
-        if isinstance(matrix, dict):
-            for key in [key for key in matrix if key != matrix_keys.PARAMETERS and _covers(target, key)]:
-                del matrix[key]
-                pinned.append(key)
-            _drop_if_empty(document)
-        stated = spec.get("timing") if isinstance(spec, dict) else None
-        if target == ("spec", "timing") and isinstance(value, str) and isinstance(stated, dict):
-            target = (*target, timing_keys.PRESET)  # below the times that the scenario states
-        elif target[:2] == ("spec", "timing") and len(target) > 2 and isinstance(stated, str):
-            # A single time beside the preset that the scenario names.
-            path: Path = ("spec", "timing")
-            matrices.put(document, path, {timing_keys.PRESET: stated}, document.place(path))
-        matrices.put(document, target, value, document.place(target))
-        document.overridden[target] = f"{mistakes.OVERRIDE} {text}"
-    return {key: matrices.value_at(document.data, key, value) for key in pinned}
-
-
-def _pinned_parameter(name: str, stated: Any, value: Any) -> Variant:
-    """By path: what a parameter sets where it has this value, also one that it does not list."""
-    choices = matrices.choices_of(stated)
-    found = matrices.Dimension(name, choices).choice(value)
-    if found is not None:
-        return found
-    if choices and not isinstance(stated["values"], dict):
-        return dict.fromkeys(choices[0][1], value)
-    there = ", ".join(str(shown) for shown, _ in choices)
-    raise ValueError(f"the parameter {name} has no value {value} (there are: {there})")
-
-
-def _refuse_half_a_parameter(target: Path, parameters: Mapping[str, Any]) -> None:
-    """A value that a parameter would overwrite again."""
-    for name, stated in parameters.items():
-        for _, paths in matrices.choices_of(stated):
-            if any(_covers(target, path) for path in paths):
-                raise ValueError(f"the parameter {name} sets it: --set {name}=VALUE")
-
-
-def _drop_if_empty(document: Document) -> None:
-    """The matrix, when nothing in it varies any more."""
-    spec = document.data["spec"]
-    matrix = spec.get("matrix")
-    if isinstance(matrix, dict):
-        if matrix.get(matrix_keys.PARAMETERS) == {}:
-            del matrix[matrix_keys.PARAMETERS]
-        if not matrix:
-            del spec["matrix"]
-
-
-def _covers(target: Path, key: str) -> bool:
-    """Whether setting ``target`` sets the path of the matrix too."""
-    try:
-        path = matrices.parse_path(key)
-    except ValueError:
-        return False
-    return path[: len(target)] == target
 
 
 def _names_module(value: Any) -> bool:
