@@ -25,7 +25,7 @@ class ExportReport:
 
 
 class Exporter(Protocol):
-    """Sends the spans of one process while it runs."""
+    """Sends the spans of a run while it lasts."""
 
     def feed(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Has the signature of a ``LogSink``."""

@@ -112,7 +112,7 @@ def _send_or_drop(sender: _Sender, batch: Sequence[Span]) -> None:
 
 
 class LiveExporter:
-    """Sends the spans of one process while it runs. ``feed`` has the signature of a ``LogSink``.
+    """Sends the spans of a run while it lasts. ``feed`` has the signature of a ``LogSink``.
 
     A slow or dead collector never delays the run: spans that it does not take are counted as dropped.
     """

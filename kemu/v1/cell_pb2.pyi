@@ -37,22 +37,20 @@ class ClockSetting(_message.Message):
     def __init__(self, epoch_unix_ns: _Optional[int] = ..., speed: _Optional[float] = ..., epoch_unix_s: _Optional[int] = ...) -> None: ...
 
 class ConfigureRequest(_message.Message):
-    __slots__ = ("clock", "addresses", "directory", "seed", "otlp", "keepalive_time_s", "keepalive_timeout_s")
+    __slots__ = ("clock", "addresses", "directory", "seed", "keepalive_time_s", "keepalive_timeout_s")
     CLOCK_FIELD_NUMBER: _ClassVar[int]
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     DIRECTORY_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
-    OTLP_FIELD_NUMBER: _ClassVar[int]
     KEEPALIVE_TIME_S_FIELD_NUMBER: _ClassVar[int]
     KEEPALIVE_TIMEOUT_S_FIELD_NUMBER: _ClassVar[int]
     clock: ClockSetting
     addresses: _containers.RepeatedCompositeFieldContainer[Address]
     directory: str
     seed: int
-    otlp: str
     keepalive_time_s: float
     keepalive_timeout_s: float
-    def __init__(self, clock: _Optional[_Union[ClockSetting, _Mapping]] = ..., addresses: _Optional[_Iterable[_Union[Address, _Mapping]]] = ..., directory: _Optional[str] = ..., seed: _Optional[int] = ..., otlp: _Optional[str] = ..., keepalive_time_s: _Optional[float] = ..., keepalive_timeout_s: _Optional[float] = ...) -> None: ...
+    def __init__(self, clock: _Optional[_Union[ClockSetting, _Mapping]] = ..., addresses: _Optional[_Iterable[_Union[Address, _Mapping]]] = ..., directory: _Optional[str] = ..., seed: _Optional[int] = ..., keepalive_time_s: _Optional[float] = ..., keepalive_timeout_s: _Optional[float] = ...) -> None: ...
 
 class StartRequest(_message.Message):
     __slots__ = ("actors",)
@@ -145,13 +143,3 @@ class LogSegment(_message.Message):
     time_ns: int
     pending: int
     def __init__(self, events: _Optional[_Iterable[bytes]] = ..., time_ns: _Optional[int] = ..., pending: _Optional[int] = ...) -> None: ...
-
-class TraceReport(_message.Message):
-    __slots__ = ("sent", "dropped", "reason")
-    SENT_FIELD_NUMBER: _ClassVar[int]
-    DROPPED_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    sent: int
-    dropped: int
-    reason: str
-    def __init__(self, sent: _Optional[int] = ..., dropped: _Optional[int] = ..., reason: _Optional[str] = ...) -> None: ...

@@ -69,11 +69,6 @@ class CellStub:
                 request_serializer=kemu_dot_v1_dot_cell__pb2.LogRequest.SerializeToString,
                 response_deserializer=kemu_dot_v1_dot_cell__pb2.LogSegment.FromString,
                 _registered_method=True)
-        self.EndTraces = channel.unary_unary(
-                '/kemu.v1.Cell/EndTraces',
-                request_serializer=kemu_dot_v1_dot_cell__pb2.Empty.SerializeToString,
-                response_deserializer=kemu_dot_v1_dot_cell__pb2.TraceReport.FromString,
-                _registered_method=True)
 
 
 class CellServicer:
@@ -121,13 +116,6 @@ class CellServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def EndTraces(self, request, context):
-        """Send what spans there are; no more are made after.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_CellServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -165,11 +153,6 @@ def add_CellServicer_to_server(servicer, server):
                     servicer.Log,
                     request_deserializer=kemu_dot_v1_dot_cell__pb2.LogRequest.FromString,
                     response_serializer=kemu_dot_v1_dot_cell__pb2.LogSegment.SerializeToString,
-            ),
-            'EndTraces': grpc.unary_unary_rpc_method_handler(
-                    servicer.EndTraces,
-                    request_deserializer=kemu_dot_v1_dot_cell__pb2.Empty.FromString,
-                    response_serializer=kemu_dot_v1_dot_cell__pb2.TraceReport.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -361,33 +344,6 @@ class Cell:
             '/kemu.v1.Cell/Log',
             kemu_dot_v1_dot_cell__pb2.LogRequest.SerializeToString,
             kemu_dot_v1_dot_cell__pb2.LogSegment.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def EndTraces(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/kemu.v1.Cell/EndTraces',
-            kemu_dot_v1_dot_cell__pb2.Empty.SerializeToString,
-            kemu_dot_v1_dot_cell__pb2.TraceReport.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,4 +1,4 @@
-"""Traces that cells of the Ray runtime send while a scenario runs."""
+"""Traces that are sent while a scenario runs on Ray."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from kemu.errors import KemuError
-from kemu.runlog.frames import FILE_NAME, Reader
 from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
-from kemu.telemetry import waterfall
+from kemu.telemetry import otlp
 from tests.telemetry.collectors import Collector, collector
 
 pytestmark = [pytest.mark.ray, pytest.mark.slow]
@@ -31,22 +30,20 @@ def run(folder: Path, endpoint: str) -> runner.RunResult:
     return result
 
 
-def test_what_cells_send_is_what_the_run_log_tells(tmp_path: Path, here: Collector) -> None:
+def test_what_is_sent_live_is_what_the_run_log_tells(tmp_path: Path, here: Collector) -> None:
     result = run(tmp_path, here.endpoint)
-    with Reader(tmp_path / FILE_NAME) as reader:
-        epoch_ns = reader.header["epoch_unix_s"] * 10**9
-    assert result.traces == f"{here.received} spans sent, 0 dropped"
+    live = here.spans
+    assert result.traces == f"{len(live)} spans sent, 0 dropped"
     assert {"user", "apiserver", "scheduler default-scheduler", "kubelet"} == set(here.services)
-    for name in "abcd":
-        trace = waterfall.load(tmp_path, name)
-        sent = {key[1]: span for key, span in here.spans.items() if key[0] == f"{trace.spans[0].trace_id:032x}"}
-        made = {f"{span.span_id:016x}": span for span in trace.spans}
-        # Whether a pod that nobody admitted ran before is known only to who sees its creation too.
-        inferred = {key for key, span in made.items() if span.name == "running"} if name in "ab" else set()
-        assert set(made) - inferred == set(sent) - inferred
-        for key, span in sent.items():
-            assert span.name == made[key].name
-            assert span.start_time_unix_nano == made[key].start_ns + epoch_ns
+    here.spans = {}
+    otlp.export_run(tmp_path, here.endpoint)
+    assert live == here.spans
+    roots = [span for span in live.values() if not span.parent_span_id]
+    assert len(roots) == 4, "each pod has one"
+    for root in roots:
+        known = {each.key for each in root.attributes}
+        assert {"k8s.pod.name", "k8s.pod.uid", "k8s.namespace.name"} <= known
+        assert ("k8s.node.name" in known) == (root.name != "pod default/d"), "all but d get a node"
 
 
 def test_no_run_begins_without_its_collector(tmp_path: Path) -> None:

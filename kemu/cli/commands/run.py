@@ -101,7 +101,7 @@ def command(options: argparse.Namespace) -> int:
                 runtime=runtime,
                 speed=options.speed,
                 progress=progress,
-                otlp=options.otlp,
+                otlp=options.otlp if runtime == "ray" else "",
                 force=options.force,
             )
             verdict, results = runner.run_all(scenario, run_options)

@@ -29,7 +29,7 @@ from kemu.faults.kinds import KINDS
 from kemu.runlog import folders
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime import garbage
-from kemu.runtime.env import EPOCH_UNIX_S
+from kemu.runtime.env import EPOCH_UNIX_S, LogSink
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario import evidence, headlines, verdicts
 from kemu.scenario.expectations import Comparison, Expectation
@@ -38,7 +38,7 @@ from kemu.scenario.playing import judging, plans, plays
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.playing.progress import Progress
 from kemu.scenario.scenarios import Scenario
-from kemu.telemetry import indexes
+from kemu.telemetry import exports, indexes
 
 _MADE = (*folders.RESULTS, folders.CELLS)
 """What stands in a run folder."""
@@ -60,7 +60,7 @@ class Options:
     most_events: int = 0
     """Stop soon after the run log has more events than this; 0: no limit. A replay need not outlive its record."""
     otlp: str = ""
-    """Where to send traces, ``host:port``: live from the cells of Ray, after the run in sim."""
+    """Where to send traces while it runs, ``host:port``; only on Ray, as a run in sim is over sooner."""
     force: bool = False
     """A result of another kind in the folder is replaced, too."""
 
@@ -93,9 +93,10 @@ def run(scenario: Scenario, options: Options) -> RunResult:
             raise KemuError(f"{fault.id}: {fault.what} needs --runtime sim: {reason}")
     if scenario.holds and runtime_name == "ray":
         raise KemuError("holds need --runtime sim: on Ray nobody decides when a message arrives")
-    folder = _prepare(options, scenario, folders.Held("run", scenario.name))
     # Runs in real time have real dates.
     epoch_unix_s = EPOCH_UNIX_S if runtime_name == "sim" else int(time.time())
+    exporter = _exporter(options, epoch_unix_s)
+    folder = _prepare(options, scenario, folders.Held("run", scenario.name))
     header = {
         "kemu": kemu.__version__,
         "scenario": scenario.name,
@@ -108,24 +109,25 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     garbage.collect_leavings()
     begun = time.perf_counter()
     writer = Writer(folder / FILE_NAME, header)
+    append = writer.append if exporter is None else _to_both(writer.append, exporter.feed)
     progress = options.progress
     if progress is not None:
         meant = judging.meant(scenario, scenario.duration_ns)
         progress.begin(scenario.duration_ns, sum(meant.values()), writer)
-    recorder = plays.Recorder(writer.append, scenario, progress, options.most_events)
-    runtime: Runtime | None = None
+    recorder = plays.Recorder(append, scenario, progress, options.most_events)
     try:
         runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
         end = plays.run(runtime, plays.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name)))
     finally:
         garbage.unfreeze()
         digest = writer.close()
+        traces = None if exporter is None else exporter.close()
     wall_s = time.perf_counter() - begun
     judged = judge(scenario, folder, end, progress)
     verdict = {**judged.data(runtime_name, digest), "wall_s": round(wall_s, 3), "run": str(options.out)}
     verdict |= _warnings(scenario)
     (folder / folders.VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
-    return RunResult(scenario, {}, folder, verdict, judged.history, str(getattr(runtime, "trace_report", None) or ""))
+    return RunResult(scenario, {}, folder, verdict, judged.history, str(traces or ""))
 
 
 def _warnings(scenario: Scenario) -> dict[str, Any]:
@@ -150,6 +152,25 @@ def _prepare(options: Options, scenario: Scenario, result: folders.Held) -> Path
     folders.clear(out)
     (out / folders.SCENARIO_FILE).write_text(scenario.to_yaml())
     return out
+
+
+def _exporter(options: Options, epoch_unix_s: int) -> exports.Exporter | None:
+    """Raises KemuError when nobody answers at the endpoint: before the run begins, not after it."""
+    if not options.otlp:
+        return None
+    # Imported on use: most runs do not need OpenTelemetry, which takes long to import.
+    from kemu.telemetry import otlp
+
+    otlp.check(options.otlp)
+    return otlp.LiveExporter(options.otlp, epoch_unix_s)
+
+
+def _to_both(first: LogSink, second: LogSink) -> LogSink:
+    def append(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        first(time_ns, actor, kind, data)
+        second(time_ns, actor, kind, data)
+
+    return append
 
 
 def _runtime(
@@ -178,7 +199,6 @@ def _runtime(
         directory=folder / folders.CELLS,
         speed=speed,
         epoch_unix_s=epoch_unix_s,
-        otlp=options.otlp,
         timing=scenario.timing,
         expected=plans.names(scenario, Heartbeats(scenario, name)),
         **ray,

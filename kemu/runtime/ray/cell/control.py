@@ -17,7 +17,7 @@ import socket
 import threading
 import time
 import traceback
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 from kemu.errors import ActorFailed, SimulationError
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray.cell import channels, decoding, hosts, inbound, segments
-from kemu.telemetry import exports
 from kemu.v1 import cell_pb2, cell_pb2_grpc
 
 _LOG_INTERVAL_S = 0.02
@@ -71,7 +70,6 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         self._housed: set[str] = set()
         """All actors that ever were started here."""
         self._errors: dict[str, str] = {}
-        self._traces: exports.Exporter | None = None
 
     def _failed(self, name: str, text: str) -> None:
         self._errors[name] = text
@@ -95,25 +93,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         )
         clock = request.clock
         self.host.clock.configure(epoch_unix_ns=clock.epoch_unix_ns, speed=clock.speed, epoch_unix_s=clock.epoch_unix_s)
-        if request.otlp and self._traces is None:
-            # Imported on use: most runs do not need OpenTelemetry, which takes long to import.
-            from kemu.telemetry import otlp
-
-            self._traces = otlp.LiveExporter(request.otlp, clock.epoch_unix_s)
-            self.host.log = self._log_and_trace
         return cell_pb2.Empty()
-
-    def _log_and_trace(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        self.segment.append(time_ns, actor, kind, data)
-        assert self._traces is not None
-        self._traces.feed(time_ns, actor, kind, data)
-
-    async def EndTraces(self, request: cell_pb2.Empty, context: Any) -> cell_pb2.TraceReport:
-        if self._traces is None:
-            return cell_pb2.TraceReport()
-        self.host.log = self.segment.append
-        report = await asyncio.to_thread(self._traces.close)
-        return cell_pb2.TraceReport(sent=report.sent, dropped=report.dropped, reason=report.reason)
 
     async def Start(self, request: cell_pb2.StartRequest, context: Any) -> cell_pb2.Empty:
         self._housed.update(actor.name for actor in request.actors)

@@ -4,6 +4,5 @@ runtime     implements ``runtimes.Runtime``
 fleets      starts, tells, watches and replaces all cells; ``cells`` is one of them, ``plans`` who lives where
 events      the event streams of the cells; ``merges`` brings them into one order
 backups     of disks, for the fault ``restore``
-traces      what the cells and the driver send to a collector
 clusters    Ray itself
 """

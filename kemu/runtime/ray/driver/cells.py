@@ -36,8 +36,6 @@ _LITTLE = 0.001
 
 _STATEMENT_TIMEOUT_S = 30.0
 """For statements that a living cell carries out at once."""
-_END_TRACES_TIMEOUT_S = 40.0
-"""Longer than an exporter takes to give up."""
 
 
 class RemoteCell:
@@ -234,11 +232,6 @@ class RemoteCell:
             cell_pb2.Empty(), timeout=_STATEMENT_TIMEOUT_S
         )
         return response
-
-    async def end_traces(self) -> cell_pb2.TraceReport:
-        """Have it send its remaining spans, and report what became of all of them."""
-        report: cell_pb2.TraceReport = await self._stub.EndTraces(cell_pb2.Empty(), timeout=_END_TRACES_TIMEOUT_S)
-        return report
 
     def log(self, offset: int, *, follow: bool) -> Any:
         """A stream of LogSegment, to be read with ``read()``."""

@@ -41,7 +41,6 @@ class Settings:
     directory: Path
     speed: float
     epoch_unix_s: int
-    otlp: str
     ray_address: str | None
     interface: str | None
     start_timeout_s: float
@@ -255,7 +254,6 @@ class Fleet:
                 ],
                 directory=str(settings.directory),
                 seed=settings.seed,
-                otlp=settings.otlp,
                 keepalive_time_s=settings.keepalive_time_s,
                 keepalive_timeout_s=settings.keepalive_timeout_s,
             )

@@ -22,11 +22,10 @@ from kemu.faults import kinds
 from kemu.runtime import tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray.cell import control, hosts, wall_clocks
-from kemu.runtime.ray.driver import backups, events, fleets, plans, traces
+from kemu.runtime.ray.driver import backups, events, fleets, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.runtimes import Ending
-from kemu.telemetry.exports import ExportReport
 
 T = TypeVar("T")
 
@@ -58,7 +57,6 @@ class RayRuntime:
         ray_address: str | None = None,
         interface: str | None = None,
         epoch_unix_s: int | None = None,
-        otlp: str = "",
         start_timeout_s: float = 120.0,
         timing: Mapping[str, Any] | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
@@ -71,7 +69,6 @@ class RayRuntime:
         ``node`` for that of their Ray node; None: loopback, but ``node`` on a cluster of several machines. What is
         served there is neither encrypted nor guarded by a password. ``epoch_unix_s``: what virtual time 0 is in
         timestamps; None: now.
-        ``otlp``: where to send traces while it runs, ``host:port``; raises KemuError when nobody answers there.
         ``start_timeout_s``: real time for Ray to find a place for a cell. ``timing``: of the scenario; what counts here
         is ``keepaliveTime`` and ``keepaliveTimeout`` of the connections between actors, in virtual seconds.
         ``loop``: one that runs already; then :meth:`run` is not called, but :meth:`attach` and :meth:`detach`.
@@ -81,9 +78,6 @@ class RayRuntime:
         self.speed = speed
         self.directory = Path(directory).resolve()
         epoch_unix_s = int(time.time()) if epoch_unix_s is None else epoch_unix_s
-        self._traces = traces.Traces(otlp, epoch_unix_s) if otlp else None
-        self.trace_report: ExportReport | None = None
-        """What became of the traces, once the run is over."""
         self._loop = loop or asyncio.new_event_loop()
         self._host = hosts.Host(self._loop, self._log, self._actor_failed)
         self.clock = wall_clocks.WallClock(self._host.clock, self._fail)
@@ -94,7 +88,6 @@ class RayRuntime:
             directory=self.directory,
             speed=speed,
             epoch_unix_s=epoch_unix_s,
-            otlp=otlp,
             ray_address=ray_address,
             interface=interface,
             start_timeout_s=start_timeout_s,
@@ -229,8 +222,6 @@ class RayRuntime:
     async def _close_once(self) -> None:
         await self._fleet.end_supervision()
         await self._host.close()
-        if self._traces is not None:
-            self.trace_report = await self._traces.end(self._fleet.cells.values())
         self._events.flush()
         await self._fleet.end_processes()
         self._backups.end()
@@ -241,8 +232,6 @@ class RayRuntime:
     def _log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Of the driver's own actors, and what it finds out about others."""
         self._events.log(time_ns, actor, kind, data)
-        if self._traces is not None:
-            self._traces.feed(time_ns, actor, kind, data)
 
     def _fail(self, error: BaseException) -> None:
         if not self._failure.done():
