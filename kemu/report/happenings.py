@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.checks.history import LOST, History
+from kemu.checks.history import LOST, History, disturbances
+from kemu.checks.history.disturbances import Disturbance
 from kemu.checks.history.facts import Fact, Fault, NodeHistory, PodHistory
 from kemu.checks.scheduling import ledgers
 from kemu.checks.scheduling.ledgers import Disruption
@@ -22,7 +23,7 @@ KINDS = {
     "unschedulable": 2, "nominated": 2, "deleted": 2,
     "preempted": 3, "evicted": 3, "rejected": 3, "conflict": 3, "killed": 3, "lost": 3, "node": 3, "refused": 3,
     "error": 3,
-    "exited": 4, "failed": 4, "fault": 4, "waiting": 4, "check": 4,
+    "exited": 4, "failed": 4, "fault": 4, "disturbance": 4, "waiting": 4, "check": 4,
 }  # fmt: skip
 """Each kind with its weight: 1 what every pod goes through, 2 what leads to more, 3 what goes wrong or is taken away,
 4 what a reader must not miss."""
@@ -81,6 +82,7 @@ def all_of(history: History, verdict: Mapping[str, Any] | None = None) -> list[H
     ]
     found += _of_conflicts(history, schedulers)
     found += _of_faults(history.faults)
+    found += [happening for one in history.disturbances for happening in _of_disturbance(one)]
     for time_ns, actor, text in history.failures:
         why = " · ".join(text.partition(" ended with ")[2].splitlines())
         found.append(Happening(time_ns, "failed", actor, ("", "fail"), "bad", why, what=f"{actor} fails"))
@@ -209,6 +211,16 @@ def _of_faults(faults: Sequence[Fault]) -> list[Happening]:
                     says = ("", f"{whom}{verbs[1]}")
                     found.append(Happening(time_ns, "fault", "chaos", says, tone, how, what=what, whom=names))
     return found
+
+
+_VERBS = {disturbances.DIED: "dies", disturbances.STOPPED: "is stopped", disturbances.LAGGED: "lags"}
+
+
+def _of_disturbance(one: Disturbance) -> Iterator[Happening]:
+    verb = _VERBS[one.what]
+    lasted = "to the end of the run" if one.end_ns is None else f"for {seconds(one.end_ns - one.begin_ns)}"
+    why = f"{lasted}; {one.by or 'from outside'}"
+    yield Happening(one.begin_ns, "disturbance", one.process, ("", verb), "bad", why, what=f"{one.process} {verb}")
 
 
 def _crash(fault: Fault) -> tuple[int, str]:

@@ -42,6 +42,21 @@ def _waits(group: Mapping[str, Any]) -> list[str]:
     return [str(group["pods"]), _number(group["unbound"]), *figures, str(group["overtaken_max"])]
 
 
+def disturbances(found: Iterable[Mapping[str, Any]], width: int) -> list[Text]:
+    """What happened to processes: those of which the same is told in one row."""
+    alike: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for one in found:
+        alike.setdefault((one["process"], one["what"], one["by"] or "outside"), []).append(one)
+    rows = []
+    for (process, what, by), group in list(alike.items())[:ROWS]:
+        lasted = [one["for_s"] for one in group]
+        longest = "to the end" if None in lasted else seconds(max(lasted))
+        rows.append([process, what, str(len(group)), seconds(group[0]["at_s"]), longest, by])
+    more = [Text(f"  and {len(alike) - ROWS} more", "dim")] if len(alike) > ROWS else []
+    titles = ["process", "what", "times", "first at", "longest", "from"]
+    return layouts.table(titles, rows, width) + more if rows else []
+
+
 _FATES = ("preempted", "evicted", "rejected", "oomKilled")
 
 

@@ -189,6 +189,7 @@ def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
         tables.workloads(verdict["workloads"], width),
         tables.schedulers(verdict["schedulers"], width),
         tables.budgets(verdict["budgets"], width),
+        tables.disturbances(verdict.get("disturbances", ()), width),
         _never_bound(verdict["unbound"], width),
     ):
         if lines:

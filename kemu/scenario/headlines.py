@@ -8,10 +8,12 @@ Role: beside :mod:`verdicts`, which judges; :mod:`kemu.scenario.playing.judging`
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kemu.checks.history import History
+from kemu.checks.history.disturbances import Disturbance
 from kemu.checks.results import Result, counted
 from kemu.checks.scheduling.ledgers import EVICTED, PREEMPTED, BudgetHistory
 from kemu.scenario.verdicts import Judgement
@@ -29,6 +31,13 @@ def empty(history: History, workloads: Iterable[str]) -> list[str]:
 def never_came(faults: Iterable[str]) -> list[str]:
     """Faults that wait for something that did not happen."""
     return [f"the fault {fault} never came" for fault in faults]
+
+
+def disturbed(disturbances: Iterable[Disturbance]) -> list[str]:
+    """What happened to processes that the scenario did not ask for."""
+    times = Counter(one.what for one in disturbances if one.from_outside)
+    parts = [f"{what} {counted(number, 'time')}" for what, number in times.items()]
+    return [f"from outside, processes {_all(parts)}"] if parts else []
 
 
 def unbound(found: Mapping[str, Any]) -> list[str]:

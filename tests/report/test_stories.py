@@ -254,3 +254,22 @@ def test_an_attempt_that_fails_with_an_error_says_which_once() -> None:
     assert [line for line in told if "error" in line[1]] == told[1:2]
     (group,) = unbound.of(history)
     assert (group.reason, group.hopeless) == ("its attempts failed: a plugin erred", False)
+
+
+def test_a_story_tells_what_happened_to_processes_and_whose_doing_it_was() -> None:
+    log = Log()
+    log.add(1, "cell/store", "process.died", pid=7, by="")
+    log.add(2.5, "cell/store", "process.started", pid=8)
+    log.add(3, "cell/schedulers", "process.died", pid=9, by="crash of scheduler/a/0")
+    log.add(
+        9, "cell/kubelets", "process.stalled", what="stopped", start=4_000_000_000, real_ns=1, ran_ns=0, queued_ns=0
+    )
+    history = History()
+    for event in log.events:
+        history.feed(*event)
+    lines = stories.tell(history).lines
+    assert [(line.who, line.what, line.why) for line in lines] == [
+        ("cell/store", "cell/store dies", "for 1.500 s; from outside"),
+        ("cell/schedulers", "cell/schedulers dies", "to the end of the run; crash of scheduler/a/0"),
+        ("cell/kubelets", "cell/kubelets is stopped", "for 5.000 s; from outside"),
+    ]

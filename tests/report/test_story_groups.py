@@ -201,7 +201,7 @@ class TestFilters:
                 (
                     "--kind: no kind xyz; there are created, bound, running, finished, unschedulable, nominated, "
                     "deleted, preempted, evicted, rejected, conflict, killed, lost, node, refused, error, exited, "
-                    "failed, fault, waiting, check"
+                    "failed, fault, disturbance, waiting, check"
                 ),
             ),
             ({"from_ns": 2, "until_ns": 1}, "--from is later than --to"),

@@ -1,6 +1,7 @@
 """The history of a run, folded from its log. Checks, expectations and reports read it from here.
 
 histories     the fold: feed it every event in order
+disturbances  processes that died, stood still or lagged
 facts         what a history consists of: pods, nodes, faults, changes and facts about them
 parsed        objects as the store holds them, parsed once
 sessions      the watches that clients tell of

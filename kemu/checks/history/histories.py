@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from kemu.checks.history import parsed, sessions
+from kemu.checks.history import disturbances, parsed, sessions
 from kemu.checks.history.facts import ANY, Change, Fact, Fault, NodeHistory, PodHistory, Refusal, Return, Rollback
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta, pod_phases, quantities, requests
@@ -103,6 +103,9 @@ class History:
         self._sessions = sessions.Sessions()
         self.watches = self._sessions.all
         """In the order of their lists."""
+        self._disturbances = disturbances.Disturbances()
+        self.disturbances = self._disturbances.all
+        """What happened to the processes of a run on Ray."""
         self._keep_changes = keep_changes
         self._uid_of_key: dict[str, str] = {}
         self._binders: dict[str, tuple[str, str]] = {}
@@ -151,6 +154,7 @@ class History:
             "chaos.end": self._on_fault_ended,
             "log.missing": self._on_log_missing,
             "log.late": self._on_log_late,
+            **self._disturbances.handlers,
         }
         if keep_changes:
             self._handlers |= self._sessions.handlers

@@ -110,6 +110,7 @@ class Judged:
         empty = headlines.empty(history, [workload.name for workload in self.scenario.workloads])
         rest = [
             *empty,
+            *headlines.disturbed(history.disturbances),
             *headlines.never_came(self.faults_never_came),
             *headlines.unbound(never_bound),
             *headlines.beyond_budgets(ledgers.of(history).budgets.values()),
@@ -130,6 +131,7 @@ class Judged:
             "checks": [_check_data(check) for check in self.checks],
             "counts": counts(history),
             "faults": _faults(history),
+            **({"disturbances": [one.data() for one in history.disturbances]} if runtime == "ray" else {}),
             **({"faults_never_came": list(self.faults_never_came)} if self.faults_never_came else {}),
             "refused": dict(history.refused.most_common()),
             **({"errors": dict(history.errors.most_common(_MOST_ERRORS))} if history.errors else {}),

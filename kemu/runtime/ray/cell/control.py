@@ -30,7 +30,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from kemu.errors import ActorFailed, SimulationError
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.ray.cell import channels, decoding, hosts, inbound, segments
+from kemu.runtime.ray.cell import channels, decoding, hosts, inbound, segments, ticks
 from kemu.v1 import cell_pb2, cell_pb2_grpc
 
 _LOG_INTERVAL_S = 0.02
@@ -42,6 +42,9 @@ _LOG_SIGN_OF_LIFE_S = 0.1
 _LOG_BATCH_BYTES = 1 << 20
 
 _HEALTH_INTERVAL_S = 0.25
+
+CELL = "cell/"
+"""Prefix of its name in the run log."""
 
 CELL_SERVICE = cell_pb2.DESCRIPTOR.services_by_name["Cell"].full_name
 
@@ -67,6 +70,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         self.segment = segments.Segment(directory / "logs" / f"{name}-{os.getpid()}-{time.time_ns()}.segment")
         self.host = hosts.Host(asyncio.get_running_loop(), self.segment.append, self._failed)
         self.host.on_strike = self._crash
+        self.ticks = ticks.Ticks(f"{CELL}{name}", self.host.clock, self.segment.append)
         self._housed: set[str] = set()
         """All actors that ever were started here."""
         self._errors: dict[str, str] = {}
@@ -78,9 +82,8 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         """An exception that nobody retrieved, and of no known actor: put it into the run log at least."""
         error = context.get("exception")
         text = "".join(traceback.format_exception(error)) if error is not None else ""
-        self.segment.append(
-            self.host.clock.now_ns(), f"cell/{self.name}", "cell.unhandled", {"what": context["message"], "error": text}
-        )
+        data = {"what": context["message"], "error": text}
+        self.segment.append(self.host.clock.now_ns(), f"{CELL}{self.name}", "cell.unhandled", data)
         loop.default_exception_handler(context)
 
     async def Configure(self, request: cell_pb2.ConfigureRequest, context: Any) -> cell_pb2.Empty:
@@ -252,6 +255,7 @@ class CellProcess:
         cell = Cell(self._name, self._directory)
         asyncio.get_running_loop().set_exception_handler(cell.unhandled)
         server = await start_server(cell, self._address)
+        cell.ticks.begin()
         gc.collect()
         gc.freeze()
         self._up.set_result(Endpoint(cell.host.target, os.getpid(), machine(), str(cell.segment.path)))

@@ -67,6 +67,8 @@ class RemoteCell:
         self.faults: set[str] = set()
         """Partitions that this process knows of, or may know of."""
         self.paused = False
+        self.ends_by = ""
+        """What of the run ends its present process; empty: if it dies, somebody outside did it."""
         self.ordering = asyncio.Lock()
         """Starts and stops reach it in the order in which they were asked for."""
         self.configuring = asyncio.Lock()
@@ -109,6 +111,7 @@ class RemoteCell:
         self.told.clear()
         self.ready.clear()
         self.faults.clear()
+        self.ends_by = ""
         # Another process may listen on the same port: it gets a connection of its own all the same.
         self._connections.retain(set())
         channel = self._connections.to(endpoint.target)
@@ -163,9 +166,19 @@ class RemoteCell:
         return self.endpoint.target
 
     @property
+    def pid(self) -> int:
+        assert self.endpoint is not None
+        return self.endpoint.pid
+
+    @property
     def is_local(self) -> bool:
         """Whether it runs on the driver's machine."""
         return self.endpoint is not None and self.endpoint.machine == control.machine()
+
+    @property
+    def process(self) -> str:
+        """Its name in the run log."""
+        return f"{control.CELL}{self.name}"
 
     def forget(self, names: Iterable[str]) -> None:
         """They do not run there any more."""
@@ -178,13 +191,13 @@ class RemoteCell:
         os.kill(self.endpoint.pid, signal.SIGSTOP)
         self.paused = True
 
-    def resume(self) -> None:
-        """Nothing happens unless it was paused."""
-        if self.paused:
-            assert self.endpoint is not None
-            self.paused = False
+    def resume(self) -> bool:
+        """Returns whether it was paused; otherwise nothing happens."""
+        was_paused, self.paused = self.paused, False
+        if was_paused:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self.endpoint.pid, signal.SIGCONT)
+                os.kill(self.pid, signal.SIGCONT)
+        return was_paused
 
     def kill(self) -> None:
         """End the process for good. May be repeated."""

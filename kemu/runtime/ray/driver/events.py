@@ -92,6 +92,8 @@ class EventStreams:
         for actor, kind, data in added:
             if kind == "actor.started":
                 alive[actor] = None
+            elif kind == "actor.exited":
+                remote.ends_by = f"{actor} ended itself"
             elif kind in _ENDINGS:
                 alive.pop(actor, None)
                 if kind == _CRASHED and "step" in data:
@@ -122,7 +124,7 @@ class EventStreams:
         self._take(remote, payloads, 0)
         if missing:
             data = {"known": received + len(payloads), "what": missing}
-            self.log(self._now_ns(), f"cell/{remote.name}", "log.missing", data)
+            self.log(self._now_ns(), remote.process, "log.missing", data)
         self._merger.close(remote.source)
         return list(self._alive.pop(remote.source, ()))
 

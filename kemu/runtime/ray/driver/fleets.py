@@ -21,7 +21,7 @@ import msgpack
 from kemu.errors import SimulationError
 from kemu.faults import kinds
 from kemu.runtime import skews, tasks
-from kemu.runtime.env import ActorSpec
+from kemu.runtime.env import ActorSpec, LogSink
 from kemu.runtime.ray.cell import hosts
 from kemu.runtime.ray.driver import cells, clusters, events, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
@@ -57,10 +57,12 @@ class Fleet:
         streams: events.EventStreams,
         expected: Iterable[str],
         on_crash: Callable[[str], None],
+        log: LogSink,
         fail: Callable[[BaseException], None],
     ) -> None:
         """``expected``: actors whose cells start with the first one. ``host``: the actors of the driver. ``on_crash``
-        is told of an actor that died with its process; ``fail`` of an error that ends the run."""
+        is told of an actor that died with its process; ``log`` of processes that die and come back; ``fail`` of an
+        error that ends the run."""
         self.cells: dict[str, RemoteCell] = {}
         self.cluster: clusters.RayCluster | None = None
         self.epoch_unix_ns = 0
@@ -71,6 +73,7 @@ class Fleet:
         self._host = host
         self._events = streams
         self._on_crash = on_crash
+        self._log = log
         self._fail = fail
         self._expected = tuple(expected)
         self._incarnations: dict[str, int] = {}
@@ -160,7 +163,9 @@ class Fleet:
             remote.up.clear()
             while not remote.up.is_set():
                 if await self._has_died(remote):
-                    for name in self._events.recover(remote):
+                    died = self._events.recover(remote)
+                    self._tell_of(remote, "process.died", {"pid": remote.pid, "by": remote.ends_by})
+                    for name in died:
                         self._on_crash(name)
                     if remote.actors:  # otherwise it died as it was told
                         deaths = [*deaths, time.monotonic()][-_MOST_DEATHS:]
@@ -169,8 +174,12 @@ class Fleet:
                                 f"cell {remote.name} died {_MOST_DEATHS} times in {_DEATHS_WITHIN_S:.0f} s"
                             )
                     await self._replace(remote)
+                    self._tell_of(remote, "process.started", {"pid": remote.pid})
                 await self._brief(remote)
             self.spawn(self.start_wanted(remote), f"starting the actors of cell {remote.name}")
+
+    def _tell_of(self, remote: RemoteCell, kind: str, data: Mapping[str, Any]) -> None:
+        self._log(self._host.clock.now_ns(), remote.process, kind, data)
 
     async def _has_died(self, remote: RemoteCell) -> bool:
         """The connection to a process broke: wait until it is known whether the process did, too.
@@ -306,7 +315,7 @@ class Fleet:
 
     async def stop(self, remote: RemoteCell, names: Sequence[str]) -> None:
         """Stop actors of a cell, in this order."""
-        remote.resume()
+        self._resume(remote)
         # They are no longer wanted, whatever becomes of their cell meanwhile.
         for name in names:
             del remote.actors[name]
@@ -318,11 +327,13 @@ class Fleet:
     async def crash(self, remote: RemoteCell, name: str) -> None:
         """Crash an actor of a cell; if it lives there alone, by SIGKILL of the process."""
         del remote.actors[name]
-        remote.resume()
+        self._resume(remote)
         async with remote.ordering:
             process = remote.incarnation
+            remote.ends_by = f"crash of {name}"
             try:
                 await remote.stop([name], crash=True)
+                remote.ends_by = ""
             except grpc.aio.AioRpcError:
                 if remote.incarnation == process:
                     remote.up.clear()  # with the process
@@ -366,11 +377,21 @@ class Fleet:
         if remote is not None:
             remote.actors.pop(name, None)
             remote.forget([name])
+            remote.ends_by = "" if remote.actors else f"crash of {name} {step}"
         for waiter in self._armed.pop((name, step), []):
             tasks.wake(waiter)
 
+    def pause(self, remote: RemoteCell, by: str) -> None:
+        """``by``: what of the run does it."""
+        remote.pause()
+        self._tell_of(remote, "process.stopped", {"pid": remote.pid, "by": by})
+
+    def _resume(self, remote: RemoteCell) -> None:
+        if remote.resume():
+            self._tell_of(remote, "process.continued", {"pid": remote.pid})
+
     async def resume(self, remote: RemoteCell) -> None:
-        remote.resume()
+        self._resume(remote)
         if remote.up.is_set():  # otherwise it is told when it is
             await self._brief(remote)
 
@@ -420,7 +441,7 @@ class Fleet:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for remote in self.cells.values():
-            remote.resume()
+            self._resume(remote)
         await asyncio.gather(*(self._events.drain(remote) for remote in self.cells.values()))
 
     async def end_processes(self) -> None:

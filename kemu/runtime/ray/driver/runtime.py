@@ -21,7 +21,7 @@ from kemu.errors import SimulationError
 from kemu.faults import kinds
 from kemu.runtime import tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
-from kemu.runtime.ray.cell import control, hosts, wall_clocks
+from kemu.runtime.ray.cell import control, hosts, ticks, wall_clocks
 from kemu.runtime.ray.driver import backups, events, fleets, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
@@ -101,12 +101,14 @@ class RayRuntime:
             self._events,
             expected=expected,
             on_crash=self._actor_died,
+            log=self._log,
             fail=self._fail,
         )
         self._specs: dict[str, ActorSpec] = {}
         """Of all actors ever launched, in that order."""
         self._failure: asyncio.Future[None] = self._loop.create_future()
         self._failure.add_done_callback(tasks.retrieve)
+        self._ticks = ticks.Ticks("driver", self._host.clock, self._log)
         self._backups = backups.Backups(self.directory)
         self._paused: dict[str, list[str]] = {}
         """By fault, the actors whose processes stand still."""
@@ -177,6 +179,7 @@ class RayRuntime:
         lead_s = min(max(BEGIN_LEAD_S, _LEAD_TO_TELLING * (time.monotonic() - asked_at)), _MOST_LEAD_S)
         self._fleet.epoch_unix_ns = time.time_ns() + round(lead_s * SECOND_NS)
         await self._fleet.configure_all()
+        self._ticks.begin()
 
     async def run_until(
         self, deadline_ns: int, *, stop: asyncio.Event | None = None, until_idle: bool = False
@@ -220,6 +223,7 @@ class RayRuntime:
         await asyncio.shield(self._closing)
 
     async def _close_once(self) -> None:
+        self._ticks.end()
         await self._fleet.end_supervision()
         await self._host.close()
         self._events.flush()
@@ -319,7 +323,7 @@ class RayRuntime:
         remote = self._fleet.cell_of(name)
         if remote is None or list(remote.actors) != [name] or not remote.is_local or not remote.up.is_set():
             raise SimulationError(f"{name} cannot be paused: that takes a cell of its own, on the driver's machine")
-        remote.pause()
+        self._fleet.pause(remote, f"pause of {name}")
 
     async def resume(self, name: str) -> None:
         remote = self._fleet.cell_of(name)
