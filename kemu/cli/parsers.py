@@ -170,6 +170,17 @@ def whole_number(text: str) -> int:
         raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}") from None
 
 
+def cells(text: str) -> dict[str, str | int]:
+    """``kubelets=100,schedulers=own``. The loader says whether there is such a kind, and such a share."""
+    found: dict[str, str | int] = {}
+    for item in text.split(","):
+        kind, equals, share = item.strip().partition("=")
+        if not equals or not kind or not share:
+            raise argparse.ArgumentTypeError(f"write it as KIND=SHARE,KIND=SHARE, not {text!r}")
+        found[kind] = int(share) if share.isdecimal() else share
+    return found
+
+
 def count(text: str) -> int:
     number = whole_number(text)
     if number < 1:

@@ -243,6 +243,8 @@ class Scenario:
     duration_ns: int
     runtime: str
     """``sim ray``."""
+    cells: Mapping[str, str | int]
+    """Who shares a process on Ray, by kind of actor, where the scenario says so."""
     speed: float
     """Virtual seconds for each real one (``ray``)."""
     nodes: tuple[Node, ...]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kemu.runtime.ray.driver import plans
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, Placement
 
@@ -27,3 +29,27 @@ def test_the_compact_plan_has_three_processes() -> None:
         "schedulers",
         "kubelets",
     }
+
+
+@pytest.mark.parametrize(
+    ("cells", "lives"),
+    [
+        ({}, {"store": "store", "apiserver/1": "apiservers", "kubelet/n": "kubelets", "controller/x": "controllers"}),
+        ({"kubelets": 2}, {"kubelet/a": "kubelets", "kubelet/b": "kubelets", "kubelet/c": "kubelets-1"}),
+        ({"kubelets": "own"}, {"kubelet/a": "kubelets", "kubelet/b": "kubelets-1", "kubelet/c": "kubelets-2"}),
+        ({"controllers": "own"}, {"controller/a": "controllers", "controller/b": "controllers-1", "extender/x": "extenders"}),  # noqa: E501
+        ({"store": "one", "apiServers": "one"}, {"store": "one", "apiserver/0": "one", "user": DRIVER_CELL}),
+        ({"schedulers": "schedulers", "extenders": "schedulers"}, {"scheduler/a/0": "schedulers", "extender/x": "schedulers"}),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_cells_are_as_the_scenario_says(cells: dict[str, plans.Share], lives: dict[str, str]) -> None:
+    placement = Placement(plans.of(cells))
+    assert {actor: placement.place(actor)[0] for actor in lives} == lives
+
+
+@pytest.mark.parametrize(
+    "cells", [{"store": "schedulers"}, {"kubelets": 0}, {"store": "Own"}, {"kubelet": 5}, {"store": DRIVER_CELL}]
+)
+def test_a_cell_has_one_meaning(cells: dict[str, plans.Share]) -> None:
+    with pytest.raises(ValueError, match=next(iter(cells))):
+        plans.of(cells)

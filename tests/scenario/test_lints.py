@@ -147,3 +147,19 @@ def test_a_scenario_from_standard_input(
     capsys.readouterr()
     assert main(["scenarios", "validate", "-"]) == 2
     assert capsys.readouterr().err.startswith("stdin:5:3: spec.nodez: ")
+
+
+CELLS = "  runtime: {ray: {cells: "
+CRASH = "  chaos: [{at: 1s, crash: {actor: store, restart: true}}]\n"
+
+
+def test_a_crash_that_kills_no_process_and_more_processes_than_a_machine_has_room_for() -> None:
+    shared = CELLS + "{store: control, apiServers: control}}}\n"
+    assert warned(NODE + shared) == []
+    (said,) = warned(NODE + shared + CRASH)
+    assert said.startswith("warning: spec.runtime.ray.cells.store: shares the process control with apiServers")
+    assert warned(NODE + CELLS + "{store: own, apiServers: control}}}\n" + CRASH) == []
+    nodes = "  nodes: [{namePrefix: n-, count: 1000}]\n"
+    (said,) = warned(nodes + CELLS + "{kubelets: own}}}\n")
+    assert "makes 1000 processes" in said
+    assert warned(nodes + CELLS + "{kubelets: 100}}}\n") == []

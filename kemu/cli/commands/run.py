@@ -36,6 +36,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--speed", type=parsers.positive_number, default=0.0, help="virtual seconds for each real one (ray)"
     )
+    parser.add_argument(
+        "--cells",
+        type=parsers.cells,
+        default={},
+        metavar="KIND=SHARE,…",
+        help="who shares a process on Ray, over the scenario's runtime.ray.cells: kubelets=100,schedulers=own",
+    )
     parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
     parser.add_argument(
         "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
@@ -58,6 +65,8 @@ def overrides(options: argparse.Namespace) -> dict[str, Any]:
         if match is None:
             raise KemuError(f"--store {options.store}: write it as etcd://HOST:PORT")
         found["store.etcd"] = match[1]
+    for kind, share in getattr(options, "cells", {}).items():
+        found[f"runtime.ray.cells.{kind}"] = share
     for item in options.set:
         path, equals, value = item.partition("=")
         if not equals or not path:
@@ -92,6 +101,8 @@ def command(options: argparse.Namespace) -> int:
                 bar.aside(lambda: inputs.warn(scenario.warnings))
                 bar.start()
             runtime = options.runtime or scenario.runtime
+            if options.cells and runtime != "ray":
+                raise KemuError(f"--cells places the processes of Ray: it cannot stand beside --runtime {runtime}")
             if options.is_program and runtime == "ray":
                 leave()  # its processes have to be stopped
             out = options.out or Path("runs") / folder_name(scenario.name, runtime, scenario.seed)

@@ -18,6 +18,7 @@ from kemu.scenario.format import (
     fault_keys,
     hold_keys,
     matrix_keys,
+    runtime_keys,
     timeline_keys,
     timing_keys,
     workload_keys,
@@ -47,7 +48,9 @@ KIND = "Scenario"
 SPEC: dict[str, Key] = {
     "seed": Key(Whole(0), "Everything left to chance follows from it; --seed overrides it."),
     "duration": Key(POSITIVE_DURATION, "Virtual time after which the run ends; 10m by default."),
-    "runtime": Key(Choice(("sim", "ray")), "Where it runs; --runtime overrides it."),
+    "runtime": Key(
+        runtime_keys.Runtime(), "Where it runs, sim or ray, or ray with its settings; --runtime overrides it."
+    ),
     "speed": Key(Number(positive=True), "Virtual seconds for each real one, with ray only."),
     "nodes": Key(ListOf(cluster_keys.NODE), "The nodes, each with its kubelet."),
     "schedulers": Key(ListOf(cluster_keys.SCHEDULER), "The schedulers; by default one named default-scheduler."),

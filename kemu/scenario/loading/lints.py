@@ -1,16 +1,20 @@
-"""What is right and almost certainly not meant: ``memory: 16`` is sixteen bytes, ``memory: 512m`` half a byte.
+"""What is right and almost certainly not meant: ``memory: 16`` is sixteen bytes, ``memory: 512m`` half a byte, and a
+crash of an actor that shares its process on Ray kills no process.
 
 Role: warnings of :mod:`kemu.scenario.loading.loader`. They change neither the run nor its verdict.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kemu.errors import Problem
 from kemu.objects import quantities
+from kemu.runtime.ray.driver import plans
+from kemu.scenario.format import runtime_keys
 from kemu.scenario.format.documents import Document, Path
 
 _OF_CONTAINERS = ("requests", "limits", "overhead", "podFixed")
@@ -36,6 +40,7 @@ def warnings(document: Document) -> list[Problem]:
         complaint = _complaint(resource, text, of_container)
         if complaint is not None:
             found.append(document.problem(path, *complaint))
+    found += [document.problem(*each) for each in _placements(document)]
     return found
 
 
@@ -102,3 +107,48 @@ def _complaint(resource: str, text: str, of_container: bool) -> tuple[str, str] 
 
 def _bytes(nano: int) -> str:
     return "1 byte" if nano == quantities.NANO else f"{nano / quantities.NANO:g} bytes"
+
+
+def _placements(document: Document) -> Iterator[tuple[Path, str, str]]:
+    """About who shares a process on Ray: path, message and suggestion."""
+    spec = document.data["spec"]
+    path: Path = ("spec", "runtime", runtime_keys.RAY, "cells")
+    runtime = spec.get("runtime")
+    settings = runtime.get(runtime_keys.RAY) if isinstance(runtime, dict) else None
+    cells = (settings or {}).get("cells") or {}
+    kubelets = cells.get("kubelets")
+    size = 1 if kubelets == plans.OWN else kubelets
+    if isinstance(size, int | float):
+        nodes = sum(int(each.get("count", 1)) for each in spec.get("nodes") or ())
+        processes = -(-nodes // int(size))
+        if processes > _MANY_PROCESSES:
+            about = f"{processes} processes, which take about {processes * _CELL_MIB / 1024:.0f} GiB"
+            yield (*path, "kubelets"), f"makes {about} before the first pod", "fewer and larger cells do as much"
+    crashed = [
+        each["crash"].get("actor")
+        for each in spec.get("chaos") or ()
+        if isinstance(each, dict) and isinstance(each.get("crash"), dict)
+    ]
+    for kind, share in cells.items():
+        others = [other for other in cells if other != kind and cells[other] == share]
+        if not isinstance(share, str) or share == plans.OWN or not others:
+            continue
+        if any(fnmatch.fnmatchcase(_EXAMPLES[kind], pattern) for pattern in _patterns(crashed)):
+            text = f"shares the process {share} with {' and '.join(others)}: a crash ends the actor, but no process"
+            yield (*path, kind), text, f"{kind}: own makes it a SIGKILL"
+
+
+_EXAMPLES = {kind: patterns[0].replace("*", "x") for kind, patterns in plans.PATTERNS.items()}
+"""A name that an actor of each kind may have; patterns of faults are compared by their first part."""
+
+
+def _patterns(actors: Iterable[Any]) -> Iterator[str]:
+    for actor in actors:
+        for name in actor if isinstance(actor, list) else [actor]:
+            if isinstance(name, str):
+                yield f"{name.partition('/')[0]}/*" if "/" in name else name
+
+
+_MANY_PROCESSES = 64
+_CELL_MIB = 60
+"""Of a cell that has few actors, beside what it shares with others."""

@@ -280,6 +280,7 @@ class _Loading:
         until = self._until(spec, raw, names, last_ns)
         store = spec.get("store", {})
         metadata = checked.get("metadata", {})
+        runtime, cells = spec.get("runtime", ("sim", {}))
         return scenarios.Scenario(
             name=metadata.get("name") or self.file.stem,
             description=metadata.get("description", ""),
@@ -288,7 +289,8 @@ class _Loading:
             resolved=self.resolved,
             seed=spec.get("seed", 0),
             duration_ns=duration_ns,
-            runtime=spec.get("runtime", "sim"),
+            runtime=runtime,
+            cells=cells,
             speed=spec.get("speed", 1.0),
             nodes=tuple(nodes),
             schedulers=tuple(schedulers),

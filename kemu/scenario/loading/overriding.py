@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.scenario.format import matrix_keys, timing_keys
+from kemu.scenario.format import matrix_keys, runtime_keys, timing_keys
 from kemu.scenario.format.documents import Document, Path
 from kemu.scenario.loading import matrices, mistakes
 
@@ -55,6 +55,9 @@ def _override_one(document: Document, text: str, value: Any) -> matrices.Variant
             # A single time beside the preset that the scenario names.
             path: Path = ("spec", "timing")
             matrices.put(document, path, {timing_keys.PRESET: stated}, document.place(path))
+        if target[:3] == ("spec", "runtime", runtime_keys.RAY) and not isinstance((spec or {}).get("runtime"), dict):
+            path = ("spec", "runtime")
+            matrices.put(document, path, {runtime_keys.RAY: {}}, document.place(path))
         matrices.put(document, target, value, document.place(target))
         document.overridden[target] = f"{mistakes.OVERRIDE} {text}"
     return {key: matrices.value_at(document.data, key, value) for key in pinned}

@@ -30,6 +30,7 @@ from kemu.runlog import folders
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime import garbage
 from kemu.runtime.env import EPOCH_UNIX_S, LogSink
+from kemu.runtime.ray.driver import plans as cell_plans
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario import evidence, headlines, verdicts
 from kemu.scenario.expectations import Comparison, Expectation
@@ -188,11 +189,10 @@ def _runtime(
     speed = options.speed or scenario.speed
     ray = dict(options.ray)
     paused = tuple(pattern for fault in scenario.chaos if fault.what == "pause" for pattern in fault.patterns())
-    if paused and "cells" not in ray:
+    if "cells" not in ray:
         # What is to be stopped needs a process of its own.
-        from kemu.runtime.ray.driver import plans as cell_plans
-
-        ray["cells"] = (cell_plans.CellPlan("paused", paused, size=1, eager=False), *cell_plans.DEFAULT_PLAN)
+        alone = (cell_plans.CellPlan("paused", paused, size=1, eager=False),) if paused else ()
+        ray["cells"] = (*alone, *cell_plans.of(scenario.cells))
     return RayRuntime(
         scenario.seed,
         recorder,

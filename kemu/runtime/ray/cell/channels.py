@@ -39,7 +39,13 @@ CHANNEL_OPTIONS = (
 MAX_REQUEST_BYTES = 64 << 20
 """Of one message to a server, which may hold hundreds of requests; a larger one is refused before it is read."""
 
+MAX_PENDING_CALLS = 50_000
+"""Calls, streams too, that may wait until the event loop takes them: thousands of kubelets open theirs at once."""
+
 SERVER_OPTIONS = (
+    # By default gRPC refuses calls at random beyond 1,000, and all beyond 3,000.
+    ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
+    ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
     ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
     ("grpc.max_send_message_length", -1),
     ("grpc.so_reuseport", 0),
