@@ -79,7 +79,7 @@ def workload(rest: str, name: str = "w") -> str:
         ("speed: .inf", "spec.speed", "must be a number"),
         ("duration: 0s", "spec.duration", "more than 0"),
         ("runtime: kind", "spec.runtime", "sim or ray"),
-        ("runtime: {sim: {}}", "spec.runtime", "ray is missing"),
+        ("runtime: {ray: {}, speed: 3}", "spec.runtime.speed", "there are: ray"),
         ("runtime: {ray: {cells: {kubelet: 100}}}", "spec.runtime.ray.cells.kubelet", "did you mean kubelets?"),
         ("runtime: {ray: {cells: {kubelets: 0}}}", "spec.runtime.ray.cells.kubelets", "at least 1"),
         ("runtime: {ray: {cells: {kubelets: [1]}}}", "spec.runtime.ray.cells.kubelets", "own, a number of actors"),
