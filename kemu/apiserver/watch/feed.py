@@ -55,6 +55,9 @@ class Feed:
         self._timer: Timer | None = None
         """When the oldest one is due."""
         self._call: Any = None
+        """The watch, once the store has created it."""
+        self._asking: asyncio.Future[None] | None = None
+        """Writes the latest request for progress."""
 
     @property
     def lag_ns(self) -> int:
@@ -87,7 +90,7 @@ class Feed:
                 complete = await self._follow()
             except grpc.aio.AioRpcError:
                 complete = True
-            self._call = None
+            self._call = self._asking = None
             await self._pause()
             if not complete:
                 await self._reload()
@@ -116,7 +119,7 @@ class Feed:
                 cache.leave(reached)
             if cache.revision < revision:
                 # Perhaps nothing of what changed concerns us, and no news will come by itself.
-                await self._ask_for_progress()
+                self._ask_for_progress()
 
     async def _list(self) -> tuple[list[Entry], int]:
         start, end = resources.REGISTRY, key_ranges.prefix_end(resources.REGISTRY)
@@ -132,7 +135,7 @@ class Feed:
 
     async def _follow(self) -> bool:
         """Until the watch breaks. Returns whether it can be resumed; if not, the history is lost."""
-        call = self._call = self._watch()
+        call = self._watch()
         request = rpc_pb2.WatchRequest()
         create = request.create_request
         create.key = resources.REGISTRY
@@ -145,8 +148,11 @@ class Feed:
                 return True
             if response.canceled:
                 return not response.compact_revision
-            if response.created and response.header.revision < self._received:
-                return False  # The store lost writes that it had acknowledged (fsync: none), and so must we.
+            if response.created:
+                if response.header.revision < self._received:
+                    call.cancel()
+                    return False  # The store lost writes that it had acknowledged (fsync: none), and so must we.
+                self._call = call
             self._receive(response)
 
     def _start_revision(self) -> int:
@@ -205,18 +211,28 @@ class Feed:
         elif not response.created:
             cache.advance(response.header.revision)
 
-    async def _ask_for_progress(self) -> None:
+    def _ask_for_progress(self) -> None:
+        """Unless that is under way.
+
+        Not before the watch has been created: the store would answer for a stream without watches, and name a revision
+        whose events are still to come. And in a task of its own, one at a time: gRPC ends a call with two writes at a
+        time, and one whose writer is cancelled.
+        """
         call = self._call
-        if call is not None:
-            request = rpc_pb2.WatchRequest()
-            request.progress_request.SetInParent()
-            try:
-                await call.write(request)
-            except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                return  # The watch has ended; `run` takes care of it.
+        if call is not None and (self._asking is None or self._asking.done()):
+            self._asking = self._env.spawn(_request_progress(call), "request for progress")
 
     async def _pause(self) -> None:
         await self._env.clock.sleep(RETRY_S * (0.5 + self._env.random.random()))
+
+
+async def _request_progress(call: Any) -> None:
+    request = rpc_pb2.WatchRequest()
+    request.progress_request.SetInParent()
+    try:
+        await call.write(request)
+    except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+        return  # The watch has ended; `Feed.run` takes care of it.
 
 
 def _give_up(future: asyncio.Future[None]) -> None:

@@ -1,0 +1,150 @@
+"""The API server's watch on the store, on streams that treat writes as gRPC does.
+
+In virtual time a write is on its way at once. With gRPC the first one waits for the connection, and one that begins
+when that is there overtakes it; a second write while another is under way ends the call; and one whose writer is
+cancelled cancels the call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from kemu import errors
+from kemu.apiserver.server import ApiServer
+from kemu.apiserver.watch.feed import Feed
+from kemu.client.clients import Client
+from kemu.runtime.env import SECOND_NS, ActorSpec, Clock, Env
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.testing import Recorder, sim
+from tests.apiserver.apiserver_cluster import SERVERS, pod
+
+CONNECTS_AFTER_S = 0.5
+"""Longer than it takes until whoever waits for the cache asks for progress."""
+WRITES_FOR_S = 0.05
+
+BROKEN = grpc.aio.AioRpcError(
+    grpc.StatusCode.INTERNAL, grpc.aio.Metadata(), grpc.aio.Metadata(), "Internal error from Core"
+)
+
+
+class RealStream:
+    """A call over a network on which writes take time."""
+
+    def __init__(self, call: Any, clock: Clock) -> None:
+        self._call = call
+        self._clock = clock
+        self._connects_at_ns = clock.now_ns() + int(CONNECTS_AFTER_S * SECOND_NS)
+        self._is_writing = False
+        self._ended: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.faults: list[str] = []
+        """What ended the call that should not have happened."""
+        self.written: list[str] = []
+
+    async def read(self) -> Any:
+        reading = asyncio.ensure_future(self._call.read())
+        await asyncio.wait((reading, self._ended), return_when=asyncio.FIRST_COMPLETED)
+        return self._ended.result() if self._ended.done() else reading.result()
+
+    async def write(self, request: Any) -> None:
+        kind = request.WhichOneof("request_union")
+        late_s = 2 * WRITES_FOR_S if kind == "create_request" else 0
+        await self._clock.sleep_until_ns(self._connects_at_ns + int(late_s * SECOND_NS))
+        if self._is_writing:
+            self.faults.append(f"{kind} was written while another write was under way")
+            self.end()
+            raise BROKEN
+        self._is_writing = True
+        try:
+            await self._call.write(request)
+            self.written.append(kind)
+            await self._clock.sleep(0 if kind == "create_request" else WRITES_FOR_S)
+        except asyncio.CancelledError:
+            self.faults.append(f"the writer of {kind} was cancelled")
+            self.end()
+            raise
+        finally:
+            self._is_writing = False
+
+    def end(self) -> None:
+        if not self._ended.done():
+            self._ended.set_exception(BROKEN)
+
+
+STREAMS: list[RealStream] = []
+"""Those to the store, newest last."""
+
+
+def start_server(env: Env, config: Mapping[str, Any]) -> ApiServer:
+    server = ApiServer(env, config)
+    feed, STREAMS[:] = server.feed, []
+    watch = feed._watch
+
+    def open_stream() -> RealStream:
+        STREAMS.append(RealStream(watch(), env.clock))
+        return STREAMS[-1]
+
+    feed._watch = open_stream
+    SERVERS.append(server)
+    return server
+
+
+def run(main: Callable[[Clock, Client, Feed], Coroutine[Any, Any, None]]) -> None:
+    specs = [ActorSpec("store", "kemu.store.server:Store"), ActorSpec("apiserver/0", f"{__name__}:start_server")]
+
+    async def drive(runtime: SimRuntime) -> None:
+        async with asyncio.timeout(60):
+            await main(runtime.clock, Client(runtime.env("user"), "apiserver/0"), SERVERS[-1].feed)
+
+    sim(drive, 0, specs, sink=Recorder())
+
+
+def test_a_cache_names_no_revision_whose_events_it_lacks() -> None:
+    """Progress that is asked for before the watch is there would be that of a stream without watches."""
+
+    async def main(clock: Clock, client: Client, feed: Feed) -> None:
+        for number in range(3):
+            await client.create(pod(f"before-{number}"))
+        await clock.sleep(1)
+        STREAMS[-1].end()
+        for number in range(3):
+            await client.create(pod(f"after-{number}"))
+        while len(STREAMS) == 1:
+            await clock.sleep(0.01)
+        # A linearizable list asks for progress as long as the cache is behind.
+        assert len((await client.list("pods")).items) == 6
+        assert STREAMS[1].written[0] == "create_request"
+        assert len(STREAMS) == 2
+
+    run(main)
+
+
+def test_many_that_wait_ask_for_progress_one_at_a_time() -> None:
+    async def main(clock: Clock, client: Client, feed: Feed) -> None:
+        ahead = [asyncio.ensure_future(feed.until(1_000_000)) for _ in range(5)]
+        for outcome in await asyncio.gather(*ahead, return_exceptions=True):
+            assert isinstance(outcome, errors.ServerTimeout)
+        assert not STREAMS[0].faults
+        assert STREAMS[0].written.count("progress_request") > 10
+        assert len(STREAMS) == 1
+
+    run(main)
+
+
+def test_who_waits_no_longer_does_not_take_the_watch_along() -> None:
+    async def main(clock: Clock, client: Client, feed: Feed) -> None:
+        await clock.sleep(1)
+        waiting = asyncio.ensure_future(feed.until(1_000_000))
+        while "progress_request" not in STREAMS[0].written:
+            await clock.sleep(0.01)
+        waiting.cancel()
+        await client.create(pod("a"))
+        await clock.sleep(1)
+        assert not STREAMS[0].faults
+        assert [one.metadata.name for one in (await client.list("pods", resource_version="0")).items] == ["a"]
+
+    run(main)
