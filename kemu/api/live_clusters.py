@@ -209,6 +209,7 @@ class Cluster:
             epoch_unix_s=int(time.time()),
             timing=scenario.timing,
             expected=plans.names(scenario, self._beats),
+            code=plans.code(scenario),
             loop=asyncio.get_running_loop(),
         )
         task = asyncio.current_task()

@@ -19,7 +19,7 @@ from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runtimes import Runtime
 from kemu.runtime.sim.simulation import SimRuntime
 from kemu.scenario.loading import loader
-from kemu.scenario.playing import plays
+from kemu.scenario.playing import plans, plays
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 
@@ -139,7 +139,9 @@ def ray_pods(nodes: int, pods: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="kemu-bench-") as folder:
         writer = Writer(Path(folder) / FILE_NAME, {})
         watch = _Stopwatch(writer, pods)
-        figures = _measure(RayRuntime(1, watch, directory=Path(folder) / "cells"), scenario, watch, pods)
+        figures = _measure(
+            RayRuntime(1, watch, directory=Path(folder) / "cells", code=plans.code(scenario)), scenario, watch, pods
+        )
         writer.close()
     children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return {**figures, "largest_child_mib": round(children / 1024, 1)}
@@ -148,7 +150,7 @@ def ray_pods(nodes: int, pods: int) -> dict[str, Any]:
 FIRST_POD = """
 import sys, time
 sys.argv = ["kemu", "run", sys.argv[1], "--runtime", "sim", "--json", "--out", sys.argv[2]]
-from kemu.scenario.playing import plays
+from kemu.scenario.playing import plans, plays
 original = plays.Recorder.__call__
 def recording(self, time_ns, actor, kind, data):
     original(self, time_ns, actor, kind, data)

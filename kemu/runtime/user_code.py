@@ -10,7 +10,7 @@ import importlib
 import linecache
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +37,9 @@ _CALL = re.compile(
 
 _given: dict[str, Any] = {}
 """What :func:`name_of` has named and no import finds."""
+
+_admitted: frozenset[str] | None = None
+"""All that may be loaded; None: everything."""
 
 _folders: list[str] = []
 """Of scenarios, as far as they have been added to Python's path."""
@@ -109,11 +112,36 @@ def is_importable(name: str) -> bool:
     return name not in _given and not name.startswith("__main__:")
 
 
+def named_in(data: Any) -> Iterator[str]:
+    """Everything in plain data that looks like ``module:Class``."""
+    if isinstance(data, str):
+        if NAME.fullmatch(data):
+            yield data
+    elif isinstance(data, Mapping):
+        for value in data.values():
+            yield from named_in(value)
+    elif isinstance(data, list | tuple):
+        for value in data:
+            yield from named_in(value)
+
+
+def admit_only(names: Iterable[str]) -> None:
+    """From now on :func:`load` loads nothing else in this process. For processes that load what others name."""
+    global _admitted
+    _admitted = frozenset(names)
+
+
+def is_admitted(name: str) -> bool:
+    return _admitted is None or name in _admitted
+
+
 def load(name: str) -> Any:
     """What ``module:Class`` names.
 
     Raises ImportError or AttributeError where there is no such thing, and UserCodeFailed where its module raises.
     """
+    if not is_admitted(name):
+        raise ImportError(f"{name} is not named by the scenario")
     if name in _given:
         return _given[name]
     module, _, attribute = name.partition(":")

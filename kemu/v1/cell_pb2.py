@@ -24,45 +24,49 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12kemu/v1/cell.proto\x12\x07kemu.v1\":\n\tActorSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x66\x61\x63tory\x18\x02 \x01(\t\x12\x0e\n\x06\x63onfig\x18\x03 \x01(\x0c\"<\n\x07\x41\x64\x64ress\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06target\x18\x02 \x01(\t\x12\x13\n\x0bincarnation\x18\x03 \x01(\x03\"J\n\x0c\x43lockSetting\x12\x15\n\repoch_unix_ns\x18\x01 \x01(\x03\x12\r\n\x05speed\x18\x02 \x01(\x01\x12\x14\n\x0c\x65poch_unix_s\x18\x03 \x01(\x03\"\xbb\x01\n\x10\x43onfigureRequest\x12$\n\x05\x63lock\x18\x01 \x01(\x0b\x32\x15.kemu.v1.ClockSetting\x12#\n\taddresses\x18\x02 \x03(\x0b\x32\x10.kemu.v1.Address\x12\x11\n\tdirectory\x18\x03 \x01(\t\x12\x0c\n\x04seed\x18\x04 \x01(\x04\x12\x18\n\x10keepalive_time_s\x18\x06 \x01(\x01\x12\x1b\n\x13keepalive_timeout_s\x18\x07 \x01(\x01J\x04\x08\x05\x10\x06\"2\n\x0cStartRequest\x12\"\n\x06\x61\x63tors\x18\x01 \x03(\x0b\x32\x12.kemu.v1.ActorSpec\",\n\x0bStopRequest\x12\x0e\n\x06\x61\x63tors\x18\x01 \x03(\t\x12\r\n\x05\x63rash\x18\x02 \x01(\x08\"\x07\n\x05\x45mpty\"\xb5\x01\n\x05\x46\x61ult\x12\n\n\x02id\x18\x01 \x01(\t\x12#\n\x04kind\x18\x02 \x01(\x0b\x32\x13.kemu.v1.Fault.KindH\x00\x12#\n\x04step\x18\x03 \x01(\x0b\x32\x13.kemu.v1.Fault.StepH\x00\x1a(\n\x04Kind\x12\x0c\n\x04what\x18\x01 \x01(\t\x12\x12\n\nparameters\x18\x02 \x01(\x0c\x1a#\n\x04Step\x12\r\n\x05\x61\x63tor\x18\x01 \x01(\t\x12\x0c\n\x04step\x18\x02 \x01(\tB\x07\n\x05\x66\x61ult\"\x19\n\x0bHealRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x1c\n\x0cHealResponse\x12\x0c\n\x04hits\x18\x01 \x01(\x03\":\n\nActorState\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07running\x18\x02 \x01(\x08\x12\r\n\x05\x65rror\x18\x03 \x01(\t\"d\n\x12StatisticsResponse\x12#\n\x06\x61\x63tors\x18\x01 \x03(\x0b\x32\x13.kemu.v1.ActorState\x12\x15\n\rmax_rss_bytes\x18\x02 \x01(\x03\x12\x12\n\nlog_events\x18\x03 \x01(\x03\",\n\nLogRequest\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x0e\n\x06\x66ollow\x18\x02 \x01(\x08\">\n\nLogSegment\x12\x0e\n\x06\x65vents\x18\x01 \x03(\x0c\x12\x0f\n\x07time_ns\x18\x02 \x01(\x03\x12\x0f\n\x07pending\x18\x03 \x01(\x03\x32\xe9\x02\n\x04\x43\x65ll\x12\x36\n\tConfigure\x12\x19.kemu.v1.ConfigureRequest\x1a\x0e.kemu.v1.Empty\x12.\n\x05Start\x12\x15.kemu.v1.StartRequest\x1a\x0e.kemu.v1.Empty\x12,\n\x04Stop\x12\x14.kemu.v1.StopRequest\x1a\x0e.kemu.v1.Empty\x12(\n\x06Inject\x12\x0e.kemu.v1.Fault\x1a\x0e.kemu.v1.Empty\x12\x33\n\x04Heal\x12\x14.kemu.v1.HealRequest\x1a\x15.kemu.v1.HealResponse\x12\x39\n\nStatistics\x12\x0e.kemu.v1.Empty\x1a\x1b.kemu.v1.StatisticsResponse\x12\x31\n\x03Log\x12\x13.kemu.v1.LogRequest\x1a\x13.kemu.v1.LogSegment0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x12kemu/v1/cell.proto\x12\x07kemu.v1\"I\n\tActorSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x66\x61\x63tory\x18\x02 \x01(\t\x12\x0e\n\x06\x63onfig\x18\x03 \x01(\x0c\x12\r\n\x05token\x18\x04 \x01(\t\"<\n\x07\x41\x64\x64ress\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06target\x18\x02 \x01(\t\x12\x13\n\x0bincarnation\x18\x03 \x01(\x03\"J\n\x0c\x43lockSetting\x12\x15\n\repoch_unix_ns\x18\x01 \x01(\x03\x12\r\n\x05speed\x18\x02 \x01(\x01\x12\x14\n\x0c\x65poch_unix_s\x18\x03 \x01(\x03\"\xb3\x02\n\x10\x43onfigureRequest\x12$\n\x05\x63lock\x18\x01 \x01(\x0b\x32\x15.kemu.v1.ClockSetting\x12#\n\taddresses\x18\x02 \x03(\x0b\x32\x10.kemu.v1.Address\x12\x11\n\tdirectory\x18\x03 \x01(\t\x12\x0c\n\x04seed\x18\x04 \x01(\x04\x12\x18\n\x10keepalive_time_s\x18\x06 \x01(\x01\x12\x1b\n\x13keepalive_timeout_s\x18\x07 \x01(\x01\x12\x41\n\x0c\x63\x65rtificates\x18\x08 \x03(\x0b\x32+.kemu.v1.ConfigureRequest.CertificatesEntry\x1a\x33\n\x11\x43\x65rtificatesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01J\x04\x08\x05\x10\x06\"2\n\x0cStartRequest\x12\"\n\x06\x61\x63tors\x18\x01 \x03(\x0b\x32\x12.kemu.v1.ActorSpec\",\n\x0bStopRequest\x12\x0e\n\x06\x61\x63tors\x18\x01 \x03(\t\x12\r\n\x05\x63rash\x18\x02 \x01(\x08\"\x07\n\x05\x45mpty\"\xb5\x01\n\x05\x46\x61ult\x12\n\n\x02id\x18\x01 \x01(\t\x12#\n\x04kind\x18\x02 \x01(\x0b\x32\x13.kemu.v1.Fault.KindH\x00\x12#\n\x04step\x18\x03 \x01(\x0b\x32\x13.kemu.v1.Fault.StepH\x00\x1a(\n\x04Kind\x12\x0c\n\x04what\x18\x01 \x01(\t\x12\x12\n\nparameters\x18\x02 \x01(\x0c\x1a#\n\x04Step\x12\r\n\x05\x61\x63tor\x18\x01 \x01(\t\x12\x0c\n\x04step\x18\x02 \x01(\tB\x07\n\x05\x66\x61ult\"\x19\n\x0bHealRequest\x12\n\n\x02id\x18\x01 \x01(\t\"\x1c\n\x0cHealResponse\x12\x0c\n\x04hits\x18\x01 \x01(\x03\":\n\nActorState\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07running\x18\x02 \x01(\x08\x12\r\n\x05\x65rror\x18\x03 \x01(\t\"d\n\x12StatisticsResponse\x12#\n\x06\x61\x63tors\x18\x01 \x03(\x0b\x32\x13.kemu.v1.ActorState\x12\x15\n\rmax_rss_bytes\x18\x02 \x01(\x03\x12\x12\n\nlog_events\x18\x03 \x01(\x03\",\n\nLogRequest\x12\x0e\n\x06offset\x18\x01 \x01(\x03\x12\x0e\n\x06\x66ollow\x18\x02 \x01(\x08\">\n\nLogSegment\x12\x0e\n\x06\x65vents\x18\x01 \x03(\x0c\x12\x0f\n\x07time_ns\x18\x02 \x01(\x03\x12\x0f\n\x07pending\x18\x03 \x01(\x03\x32\xe9\x02\n\x04\x43\x65ll\x12\x36\n\tConfigure\x12\x19.kemu.v1.ConfigureRequest\x1a\x0e.kemu.v1.Empty\x12.\n\x05Start\x12\x15.kemu.v1.StartRequest\x1a\x0e.kemu.v1.Empty\x12,\n\x04Stop\x12\x14.kemu.v1.StopRequest\x1a\x0e.kemu.v1.Empty\x12(\n\x06Inject\x12\x0e.kemu.v1.Fault\x1a\x0e.kemu.v1.Empty\x12\x33\n\x04Heal\x12\x14.kemu.v1.HealRequest\x1a\x15.kemu.v1.HealResponse\x12\x39\n\nStatistics\x12\x0e.kemu.v1.Empty\x1a\x1b.kemu.v1.StatisticsResponse\x12\x31\n\x03Log\x12\x13.kemu.v1.LogRequest\x1a\x13.kemu.v1.LogSegment0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'kemu.v1.cell_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_CONFIGUREREQUEST_CERTIFICATESENTRY']._loaded_options = None
+  _globals['_CONFIGUREREQUEST_CERTIFICATESENTRY']._serialized_options = b'8\001'
   _globals['_ACTORSPEC']._serialized_start=31
-  _globals['_ACTORSPEC']._serialized_end=89
-  _globals['_ADDRESS']._serialized_start=91
-  _globals['_ADDRESS']._serialized_end=151
-  _globals['_CLOCKSETTING']._serialized_start=153
-  _globals['_CLOCKSETTING']._serialized_end=227
-  _globals['_CONFIGUREREQUEST']._serialized_start=230
-  _globals['_CONFIGUREREQUEST']._serialized_end=417
-  _globals['_STARTREQUEST']._serialized_start=419
-  _globals['_STARTREQUEST']._serialized_end=469
-  _globals['_STOPREQUEST']._serialized_start=471
-  _globals['_STOPREQUEST']._serialized_end=515
-  _globals['_EMPTY']._serialized_start=517
-  _globals['_EMPTY']._serialized_end=524
-  _globals['_FAULT']._serialized_start=527
-  _globals['_FAULT']._serialized_end=708
-  _globals['_FAULT_KIND']._serialized_start=622
-  _globals['_FAULT_KIND']._serialized_end=662
-  _globals['_FAULT_STEP']._serialized_start=664
-  _globals['_FAULT_STEP']._serialized_end=699
-  _globals['_HEALREQUEST']._serialized_start=710
-  _globals['_HEALREQUEST']._serialized_end=735
-  _globals['_HEALRESPONSE']._serialized_start=737
-  _globals['_HEALRESPONSE']._serialized_end=765
-  _globals['_ACTORSTATE']._serialized_start=767
-  _globals['_ACTORSTATE']._serialized_end=825
-  _globals['_STATISTICSRESPONSE']._serialized_start=827
-  _globals['_STATISTICSRESPONSE']._serialized_end=927
-  _globals['_LOGREQUEST']._serialized_start=929
-  _globals['_LOGREQUEST']._serialized_end=973
-  _globals['_LOGSEGMENT']._serialized_start=975
-  _globals['_LOGSEGMENT']._serialized_end=1037
-  _globals['_CELL']._serialized_start=1040
-  _globals['_CELL']._serialized_end=1401
+  _globals['_ACTORSPEC']._serialized_end=104
+  _globals['_ADDRESS']._serialized_start=106
+  _globals['_ADDRESS']._serialized_end=166
+  _globals['_CLOCKSETTING']._serialized_start=168
+  _globals['_CLOCKSETTING']._serialized_end=242
+  _globals['_CONFIGUREREQUEST']._serialized_start=245
+  _globals['_CONFIGUREREQUEST']._serialized_end=552
+  _globals['_CONFIGUREREQUEST_CERTIFICATESENTRY']._serialized_start=495
+  _globals['_CONFIGUREREQUEST_CERTIFICATESENTRY']._serialized_end=546
+  _globals['_STARTREQUEST']._serialized_start=554
+  _globals['_STARTREQUEST']._serialized_end=604
+  _globals['_STOPREQUEST']._serialized_start=606
+  _globals['_STOPREQUEST']._serialized_end=650
+  _globals['_EMPTY']._serialized_start=652
+  _globals['_EMPTY']._serialized_end=659
+  _globals['_FAULT']._serialized_start=662
+  _globals['_FAULT']._serialized_end=843
+  _globals['_FAULT_KIND']._serialized_start=757
+  _globals['_FAULT_KIND']._serialized_end=797
+  _globals['_FAULT_STEP']._serialized_start=799
+  _globals['_FAULT_STEP']._serialized_end=834
+  _globals['_HEALREQUEST']._serialized_start=845
+  _globals['_HEALREQUEST']._serialized_end=870
+  _globals['_HEALRESPONSE']._serialized_start=872
+  _globals['_HEALRESPONSE']._serialized_end=900
+  _globals['_ACTORSTATE']._serialized_start=902
+  _globals['_ACTORSTATE']._serialized_end=960
+  _globals['_STATISTICSRESPONSE']._serialized_start=962
+  _globals['_STATISTICSRESPONSE']._serialized_end=1062
+  _globals['_LOGREQUEST']._serialized_start=1064
+  _globals['_LOGREQUEST']._serialized_end=1108
+  _globals['_LOGSEGMENT']._serialized_start=1110
+  _globals['_LOGSEGMENT']._serialized_end=1172
+  _globals['_CELL']._serialized_start=1175
+  _globals['_CELL']._serialized_end=1536
 # @@protoc_insertion_point(module_scope)

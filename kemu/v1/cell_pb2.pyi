@@ -7,14 +7,16 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class ActorSpec(_message.Message):
-    __slots__ = ("name", "factory", "config")
+    __slots__ = ("name", "factory", "config", "token")
     NAME_FIELD_NUMBER: _ClassVar[int]
     FACTORY_FIELD_NUMBER: _ClassVar[int]
     CONFIG_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
     name: str
     factory: str
     config: bytes
-    def __init__(self, name: _Optional[str] = ..., factory: _Optional[str] = ..., config: _Optional[bytes] = ...) -> None: ...
+    token: str
+    def __init__(self, name: _Optional[str] = ..., factory: _Optional[str] = ..., config: _Optional[bytes] = ..., token: _Optional[str] = ...) -> None: ...
 
 class Address(_message.Message):
     __slots__ = ("name", "target", "incarnation")
@@ -37,20 +39,29 @@ class ClockSetting(_message.Message):
     def __init__(self, epoch_unix_ns: _Optional[int] = ..., speed: _Optional[float] = ..., epoch_unix_s: _Optional[int] = ...) -> None: ...
 
 class ConfigureRequest(_message.Message):
-    __slots__ = ("clock", "addresses", "directory", "seed", "keepalive_time_s", "keepalive_timeout_s")
+    __slots__ = ("clock", "addresses", "directory", "seed", "keepalive_time_s", "keepalive_timeout_s", "certificates")
+    class CertificatesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: bytes
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[bytes] = ...) -> None: ...
     CLOCK_FIELD_NUMBER: _ClassVar[int]
     ADDRESSES_FIELD_NUMBER: _ClassVar[int]
     DIRECTORY_FIELD_NUMBER: _ClassVar[int]
     SEED_FIELD_NUMBER: _ClassVar[int]
     KEEPALIVE_TIME_S_FIELD_NUMBER: _ClassVar[int]
     KEEPALIVE_TIMEOUT_S_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATES_FIELD_NUMBER: _ClassVar[int]
     clock: ClockSetting
     addresses: _containers.RepeatedCompositeFieldContainer[Address]
     directory: str
     seed: int
     keepalive_time_s: float
     keepalive_timeout_s: float
-    def __init__(self, clock: _Optional[_Union[ClockSetting, _Mapping]] = ..., addresses: _Optional[_Iterable[_Union[Address, _Mapping]]] = ..., directory: _Optional[str] = ..., seed: _Optional[int] = ..., keepalive_time_s: _Optional[float] = ..., keepalive_timeout_s: _Optional[float] = ...) -> None: ...
+    certificates: _containers.ScalarMap[str, bytes]
+    def __init__(self, clock: _Optional[_Union[ClockSetting, _Mapping]] = ..., addresses: _Optional[_Iterable[_Union[Address, _Mapping]]] = ..., directory: _Optional[str] = ..., seed: _Optional[int] = ..., keepalive_time_s: _Optional[float] = ..., keepalive_timeout_s: _Optional[float] = ..., certificates: _Optional[_Mapping[str, bytes]] = ...) -> None: ...
 
 class StartRequest(_message.Message):
     __slots__ = ("actors",)

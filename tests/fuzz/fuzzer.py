@@ -25,7 +25,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from kemu.etcd import rpc_pb2
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
-from kemu.runtime.ray.cell import channels
+from kemu.runtime.ray.cell import channels, tokens
 from kemu.v1 import api_pb2, cell_pb2, extender_pb2
 
 SERVICES = (
@@ -79,7 +79,7 @@ class Target:
             [sys.executable, "-m", "tests.fuzz.target"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert self.process.stdout is not None
-        self.address = self.process.stdout.readline().strip()
+        self.address, _, self.token = self.process.stdout.readline().strip().partition(" ")
         assert self.address, "the target did not start"
 
     def memory_mib(self) -> float:
@@ -137,7 +137,7 @@ class Fuzzer:
         start_mib = self.target.memory_mib()
         end = time.monotonic() + seconds
         async with grpc.aio.insecure_channel(self.target.address, options=channels.CHANNEL_OPTIONS) as channel:
-            self._channel = channel
+            self._channel = tokens.Signed(channel, tokens.DRIVER, self.target.token)
             await self.serves()
             while time.monotonic() < end:
                 attack = self.random.choices(names, weights)[0]

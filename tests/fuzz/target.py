@@ -1,6 +1,7 @@
 """What is fuzzed: a cell in a process of its own, with a store, an API server and an extender behind real gRPC.
 
-Prints where it serves; runs until its standard input is closed. Its memory is in ``/proc``, as of any process.
+Prints where it serves, and a token that it accepts; runs until its standard input is closed. Its memory is in
+``/proc``, as of any process.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from kemu.runtime.env import ActorSpec
+from kemu.runtime.ray.cell import tokens
 from kemu.runtime.ray.cell.control import Cell, start_server
 
 ACTORS = (
@@ -26,7 +28,9 @@ ACTORS = (
 
 async def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kemu-fuzz-") as folder:
-        cell = Cell("fuzzed", Path(folder))
+        issuer = tokens.Issuer()
+        cell = Cell("fuzzed", Path(folder), tokens.Verifier(issuer.public_key))
+        cell.host.token = issuer.token
         asyncio.get_running_loop().set_exception_handler(cell.unhandled)
         cell.host.on_failure = lambda name, text: print(text, file=sys.stderr, flush=True)
         server = await start_server(cell, "127.0.0.1")
@@ -36,7 +40,7 @@ async def main() -> None:
         cell.host.clock.configure(epoch_unix_ns=1, speed=1.0, epoch_unix_s=946_684_800)
         for spec in ACTORS:
             await cell.host.start([spec])
-        print(cell.host.target, flush=True)
+        print(cell.host.target, issuer.token(tokens.DRIVER), flush=True)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
         await server.stop(0)
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.ray.driver import runtime as ray
-from tests.ray.world import PLAN, spec
+from tests.ray.world import CODE, PLAN, spec
 
 
 def main(how: str, directory: Path) -> None:
@@ -27,7 +27,7 @@ def main(how: str, directory: Path) -> None:
     def sink(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         events.append(kind)
 
-    runtime = ray.RayRuntime(1, sink, directory=directory, speed=10, cells=PLAN)
+    runtime = ray.RayRuntime(1, sink, directory=directory, speed=10, cells=PLAN, code=CODE)
 
     async def drive() -> None:
         specs = [spec("echo/0", "Echo"), spec("talker/0", "Talker", to="echo/0")]

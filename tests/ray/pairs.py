@@ -12,6 +12,7 @@ import pytest
 
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray.cell import control as cell
+from kemu.runtime.ray.cell import tokens
 from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2, cell_pb2_grpc
 from tests.ray.world import Events
 
@@ -24,6 +25,7 @@ class Cells:
         self.failures: list[str] = []
         self.cells: list[cell.Cell] = []
         self.controls: list[cell_pb2_grpc.CellStub] = []
+        self.issuer = tokens.Issuer()
         self.addresses: dict[str, tuple[str, int]] = {}
 
     async def start(self, number: int, *specs: ActorSpec) -> None:
@@ -34,7 +36,12 @@ class Cells:
         await self.controls[number].Start(
             cell_pb2.StartRequest(
                 actors=[
-                    cell_pb2.ActorSpec(name=one.name, factory=one.factory, config=msgpack.packb(one.config))
+                    cell_pb2.ActorSpec(
+                        name=one.name,
+                        factory=one.factory,
+                        config=msgpack.packb(one.config),
+                        token=self.issuer.token(one.name),
+                    )
                     for one in specs
                 ]
             )
@@ -56,6 +63,9 @@ class Cells:
                     keepalive_timeout_s=5,
                 )
             )
+
+    def signed(self, channel: Any, actor: str) -> tokens.Signed:
+        return tokens.Signed(channel, actor, self.issuer.token(actor))
 
     def log(self, number: int) -> Events:
         events = Events()

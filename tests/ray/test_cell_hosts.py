@@ -36,7 +36,8 @@ async def test_calls_find_their_actor_near_and_far(cells: Cells) -> None:
 
 async def test_a_call_without_metadata_goes_to_the_only_actor_that_offers_it(cells: Cells) -> None:
     await cells.start(0, spec("echo/0", "Echo"), spec("keeper/0", "Keeper"))
-    async with grpc.aio.insecure_channel(cells.cells[0].host.target) as channel:
+    async with grpc.aio.insecure_channel(cells.cells[0].host.target) as unsigned:
+        channel = cells.signed(unsigned, "test")
         plain = api_pb2_grpc.ApiStub(channel)
         assert (await plain.Get(get())).object.split()[1] == b"echo/0"
         await cells.start(0, spec("echo/1", "Echo"))
@@ -303,12 +304,12 @@ async def test_reflection_and_health_follow_the_actors(cells: Cells) -> None:
 
     def services() -> list[str]:
         with grpc.insecure_channel(target) as channel:
-            return list(ProtoReflectionDescriptorDatabase(channel).get_services())
+            return list(ProtoReflectionDescriptorDatabase(cells.signed(channel, "test")).get_services())
 
     async def serving(service: str) -> bool:
         async with grpc.aio.insecure_channel(target) as channel:
             try:
-                response = await health_pb2_grpc.HealthStub(channel).Check(
+                response = await health_pb2_grpc.HealthStub(cells.signed(channel, "test")).Check(
                     health_pb2.HealthCheckRequest(service=service)
                 )
             except grpc.aio.AioRpcError as error:

@@ -24,7 +24,7 @@ from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.runtime.ray.driver.runtime import RayRuntime
 from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2
-from tests.ray.world import Events, alive, nothing_left, spec, until
+from tests.ray.world import CODE, Events, alive, nothing_left, spec, until
 from tests.runtime.world import STEPPER
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class World:
 
     def __init__(self, directory: Path, *, speed: float = 10.0, cells: Sequence[CellPlan] = PLAN) -> None:
         self.events = Events()
-        self.runtime = RayRuntime(1, self.events, directory=directory, speed=speed, cells=cells)
+        self.runtime = RayRuntime(1, self.events, directory=directory, speed=speed, cells=cells, code=CODE)
         self.pids: list[int] = []
 
     def note_pids(self) -> dict[str, int]:
@@ -529,7 +529,7 @@ def test_a_launch_that_fails_ends_the_run(world: World) -> None:
 
 def test_a_placement_that_ray_cannot_fulfil_is_an_error(local_ray: RayCluster, tmp_path: Path) -> None:
     plan = (CellPlan("one", ("echo/*",), resources={"unicorn": 1}),)
-    runtime = RayRuntime(1, Events(), directory=tmp_path, cells=plan, start_timeout_s=1)
+    runtime = RayRuntime(1, Events(), directory=tmp_path, cells=plan, code=CODE, start_timeout_s=1)
 
     async def main() -> None:
         await runtime.launch([spec("echo/0", "Echo")])

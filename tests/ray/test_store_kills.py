@@ -19,6 +19,7 @@ from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.runtime.ray.driver.runtime import RayRuntime
+from kemu.scenario.playing.plans import APISERVER_FACTORY, STORE_FACTORY
 from kemu.testing import Recorder
 from tests.apiserver.apiserver_cluster import pod
 
@@ -71,12 +72,12 @@ class Traffic:
 
 def test_nothing_is_lost_and_nobody_sees_a_gap(local_ray: RayCluster, tmp_path: Path) -> None:
     recorder = Recorder()
-    runtime = RayRuntime(1, recorder, directory=tmp_path, cells=PLAN)
+    runtime = RayRuntime(1, recorder, directory=tmp_path, cells=PLAN, code=[STORE_FACTORY, APISERVER_FACTORY])
 
     async def main() -> tuple[int, int]:
-        await runtime.launch([ActorSpec("store", "kemu.store.server:Store", {"fsync": "batch"})])
+        await runtime.launch([ActorSpec("store", STORE_FACTORY, {"fsync": "batch"})])
         for number in range(2):
-            await runtime.launch([ActorSpec(f"apiserver/{number}", "kemu.apiserver.server:ApiServer", {})])
+            await runtime.launch([ActorSpec(f"apiserver/{number}", APISERVER_FACTORY, {})])
         await runtime.begin()
         await runtime.clock.started()
         informers = [Informer(Client(runtime.env(f"informed{n}"), f"apiserver/{n}"), "pods") for n in range(2)]

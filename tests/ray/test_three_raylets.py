@@ -13,7 +13,7 @@ from kemu.runtime.env import SECOND_NS
 from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
 from kemu.runtime.ray.driver.runtime import RayRuntime
 from tests.ray import clusters
-from tests.ray.world import Events, nothing_left, spec, until
+from tests.ray.world import CODE, Events, nothing_left, spec, until
 
 pytestmark = pytest.mark.ray
 
@@ -38,7 +38,7 @@ def parent(pid: int) -> int:
 def test_cells_live_where_the_plan_says(three_raylets: str, tmp_path: Path) -> None:
     """Each kind on a raylet of its own, also after a kill; and the cluster goes on without them."""
     events = Events()
-    runtime = RayRuntime(1, events, directory=tmp_path, speed=10, cells=PLAN, ray_address=three_raylets)
+    runtime = RayRuntime(1, events, directory=tmp_path, speed=10, cells=PLAN, code=CODE, ray_address=three_raylets)
     pids: list[int] = []
 
     async def main() -> None:
@@ -78,7 +78,7 @@ def test_a_cell_goes_where_a_resource_of_its_name_is_offered(
         CellPlan("pinned", ("keeper/*",), resources={"node-b": 1}),
         CellPlan("named", ("echo/*",), size=1),
     )
-    runtime = RayRuntime(1, events, directory=tmp_path, cells=plan)
+    runtime = RayRuntime(1, events, directory=tmp_path, cells=plan, code=CODE)
 
     async def main() -> None:
         await runtime.launch([spec(name, "Echo") for name in ("keeper/0", "echo/0", "echo/1", "echo/2")])

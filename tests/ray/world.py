@@ -41,6 +41,12 @@ def spec(name: str, kind: str, **config: Any) -> ActorSpec:
     return ActorSpec(name, f"tests.ray.world:{kind}", config)
 
 
+CODE = tuple(
+    f"tests.ray.world:{kind}"
+    for kind in ("Echo", "Keeper", "Silent", "Slow", "Talker", "Streamer", "Failing", "Sleeper")
+)
+
+
 class Echo(api_pb2_grpc.ApiServicer):
     """Get tells the pid of the server and who asked; Session gives back the ids."""
 

@@ -17,6 +17,7 @@ from kemu.faults.kinds import KINDS
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.runtimes import Runtime
 from kemu.runtime.sim.simulation import SimRuntime
+from kemu.scenario.playing import plans
 from kemu.testing import Recorder
 from kemu.v1 import api_pb2, api_pb2_grpc
 from tests.runtime.world import ECHO, PATIENT, sleeper, talker
@@ -111,7 +112,14 @@ def world(request: pytest.FixtureRequest, tmp_path: Path) -> World:
         CellPlan("talkers", ("talker/*",)),
         CellPlan(DRIVER_CELL, ("*",)),
     )
-    runtime = RayRuntime(1, record, directory=tmp_path, speed=SPEED, cells=cells)
+    runtime = RayRuntime(
+        1,
+        record,
+        directory=tmp_path,
+        speed=SPEED,
+        cells=cells,
+        code=[*(spec.factory for spec in (ECHO, PATIENT, sleeper("s"), talker("t"))), plans.STORE_FACTORY],
+    )
     return World(runtime, record, 0.5 * SPEED)
 
 
@@ -270,7 +278,7 @@ def test_a_skew_changes_timestamps_and_a_drift_also_timers(world: World) -> None
 def test_a_restored_backup_is_the_past(world: World) -> None:
     async def main(world: World) -> None:
         runtime = world.runtime
-        await runtime.launch([ActorSpec("store", "kemu.store.server:Store", {"fsync": "always"})])
+        await runtime.launch([ActorSpec("store", plans.STORE_FACTORY, {"fsync": "always"})])
         kv = rpc_pb2_grpc.KVStub(runtime.env("user").dial("store"))
         await kv.Put(rpc_pb2.PutRequest(key=b"before", value=b"v"))
         await world.inject("restore", actor=["store"])

@@ -12,7 +12,7 @@ import pytest
 
 from kemu.runlog.frames import FILE_NAME, Writer
 from kemu.scenario.loading import loader
-from kemu.scenario.playing import heartbeats, judging, plays, runner
+from kemu.scenario.playing import heartbeats, judging, plans, plays, runner
 from tests.ray import clusters
 from tests.scenarios.test_shipped import failures
 
@@ -73,6 +73,7 @@ def test_killed_cells_come_back_and_nothing_acknowledged_is_lost(address: str, t
         directory=tmp_path / "cells",
         speed=4,
         cells=plan,
+        code=plans.code(scenario),
         ray_address=address,
         interface="127.0.0.1",
     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from kemu import bugs, safeguards
 from kemu.apiserver import admission
+from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
 from kemu.scenario import expectations
 from kemu.scenario.format import controller_keys
@@ -19,6 +20,7 @@ from kemu.scenario.playing import machines
 from kemu.scenario.playing import user as users
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Node, Scenario
+from kemu.scheduler.extenders import servers
 
 STORE = "store"
 USER = "user"
@@ -41,6 +43,17 @@ def names(scenario: Scenario, beats: Heartbeats) -> list[str]:
     specs = [*store(scenario), *apiservers(scenario), *extenders(scenario), *schedulers(scenario)]
     specs += controllers(scenario, beats)
     return [spec.name for spec in specs] + [f"kubelet/{node.name}" for node in scenario.nodes]
+
+
+def code(scenario: Scenario) -> list[str]:
+    """What the processes of its actors may load by ``module:Class``: kemu's actors, and what the scenario names."""
+    found = {STORE_FACTORY, APISERVER_FACTORY, SCHEDULER_FACTORY, EXTENDER_FACTORY, KUBELET_FACTORY, users.FACTORY}
+    found.update(kind.factory for kind in controller_keys.KINDS.values())
+    found.update(servers.BUILT_IN.values())
+    for spec in (*schedulers(scenario), *extenders(scenario)):
+        found.add(spec.factory)
+        found.update(user_code.named_in(spec.config))
+    return sorted(found)
 
 
 def _bugs(scenario: Scenario, actors: str) -> dict[str, list[str]]:

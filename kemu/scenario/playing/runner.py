@@ -201,6 +201,7 @@ def _runtime(
         epoch_unix_s=epoch_unix_s,
         timing=scenario.timing,
         expected=plans.names(scenario, Heartbeats(scenario, name)),
+        code=plans.code(scenario),
         **ray,
     )
 

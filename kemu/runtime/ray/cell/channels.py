@@ -8,13 +8,15 @@ of the same cell are called in memory (``rpc.clients``); all calls from one cell
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import grpc
 import grpc.aio
 
 from kemu.runtime.ray.cell import far_calls
-from kemu.runtime.ray.cell.relays import CALLER, TO
+from kemu.runtime.ray.cell.relays import TO
+from kemu.runtime.ray.cell.tokens import CALLER, TOKEN
 from kemu.runtime.rpc import clients
 
 _KEEPALIVE_TIME_MS, _KEEPALIVE_TIMEOUT_MS = 10_000, 5_000
@@ -64,24 +66,32 @@ class Connections:
     """The gRPC connections of a process, one for each target."""
 
     def __init__(self) -> None:
-        self._channels: dict[str, grpc.aio.Channel] = {}
+        self.certificates: Mapping[str, bytes] = {}
+        """By target: what a server there must show, in PEM. Those that are not in it are called without TLS."""
+        self._channels: dict[tuple[str, bytes], grpc.aio.Channel] = {}
+        """By target and certificate."""
         self._closing: dict[asyncio.Task[None], grpc.aio.Channel] = {}
 
     def to(self, target: str) -> grpc.aio.Channel:
         """``target`` is ``host:port``, or ``grpcs://host:port`` for TLS with the roots that gRPC knows."""
-        channel = self._channels.get(target)
+        certificate = self.certificates.get(target, b"")
+        channel = self._channels.get((target, certificate))
         if channel is None:
             if target.startswith(SECURE):
                 credentials = grpc.ssl_channel_credentials()
                 channel = grpc.aio.secure_channel(target.removeprefix(SECURE), credentials, options=CHANNEL_OPTIONS)
+            elif certificate:
+                credentials = grpc.ssl_channel_credentials(root_certificates=certificate)
+                channel = grpc.aio.secure_channel(target, credentials, options=CHANNEL_OPTIONS)
             else:
                 channel = grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS)
-            self._channels[target] = channel
+            self._channels[target, certificate] = channel
         return channel
 
     def retain(self, targets: set[str]) -> None:
         """Close connections to all other targets, in a while: nobody lives there any more."""
-        for target in sorted(self._channels.keys() - targets):
+        kept = {(target, self.certificates.get(target, b"")) for target in targets}
+        for target in sorted(self._channels.keys() - kept):
             # Calls on it must find out by themselves that their peer is gone: closed at once, they would end as if
             # their caller had cancelled them.
             channel = self._channels.pop(target)
@@ -112,6 +122,10 @@ class Dialler(Protocol):
     @property
     def name(self) -> str: ...
 
+    def token(self, peer: str) -> str:
+        """What to show to the peer; empty: it is no actor of this run, and must not see any token."""
+        ...
+
     def remote(self, peer: str) -> grpc.aio.Channel | None:
         """The connection to the peer's cell; None: it lives in this one, or nobody knows where."""
         ...
@@ -139,7 +153,10 @@ class ActorChannel:
     def __init__(self, dialler: Dialler, peer: str) -> None:
         self.dialler = dialler
         self.peer = peer
-        self.metadata = ((CALLER, dialler.name), (TO, peer))
+        self.metadata: tuple[tuple[str, str], ...] = ((CALLER, dialler.name), (TO, peer))
+        token = dialler.token(peer)
+        if token:
+            self.metadata += ((TOKEN, token),)
 
     def unary_unary(self, method: str, *args: Any, **kwargs: Any) -> PeerMethod:
         return PeerMethod(self, "unary_unary", method, args, kwargs)

@@ -17,7 +17,7 @@ import socket
 import threading
 import time
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,9 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from kemu.errors import ActorFailed, SimulationError
+from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.ray.cell import channels, decoding, hosts, inbound, segments, ticks
+from kemu.runtime.ray.cell import certificates, channels, decoding, gates, hosts, inbound, segments, ticks, tokens
 from kemu.v1 import cell_pb2, cell_pb2_grpc
 
 _LOG_INTERVAL_S = 0.02
@@ -60,19 +61,25 @@ class Endpoint:
     """Equal for processes of one machine."""
     segment: str
     """Path of the file with its events."""
+    certificate: bytes
+    """What its server shows, in PEM; empty: it does not use TLS."""
 
 
 class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
     """The control service."""
 
-    def __init__(self, name: str, directory: Path) -> None:
+    def __init__(self, name: str, directory: Path, verifier: tokens.Verifier) -> None:
         self.name = name
+        self.verifier = verifier
+        self.certificate = b""
+        """What its server shows, once it runs."""
+        self._tokens: dict[str, str] = {}
+        """Of the actors that ever were started here."""
         self.segment = segments.Segment(directory / "logs" / f"{name}-{os.getpid()}-{time.time_ns()}.segment")
         self.host = hosts.Host(asyncio.get_running_loop(), self.segment.append, self._failed)
         self.host.on_strike = self._crash
         self.ticks = ticks.Ticks(f"{CELL}{name}", self.host.clock, self.segment.append)
-        self._housed: set[str] = set()
-        """All actors that ever were started here."""
+        self.host.token = lambda name: self._tokens.get(name, "")
         self._errors: dict[str, str] = {}
 
     def _failed(self, name: str, text: str) -> None:
@@ -91,6 +98,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
             seed=request.seed,
             directory=Path(request.directory),
             addresses={address.name: (address.target, address.incarnation) for address in request.addresses},
+            certificates=dict(request.certificates),
             keepalive_time_s=request.keepalive_time_s,
             keepalive_timeout_s=request.keepalive_timeout_s,
         )
@@ -99,7 +107,12 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         return cell_pb2.Empty()
 
     async def Start(self, request: cell_pb2.StartRequest, context: Any) -> cell_pb2.Empty:
-        self._housed.update(actor.name for actor in request.actors)
+        for actor in request.actors:
+            if not user_code.is_admitted(actor.factory):
+                await context.abort(
+                    grpc.StatusCode.PERMISSION_DENIED, f"{actor.name}: no actor of this run is made by {actor.factory}"
+                )
+        self._tokens.update({actor.name: actor.token for actor in request.actors})
         try:
             ready = self.host.start(
                 ActorSpec(actor.name, actor.factory, msgpack.unpackb(actor.config, strict_map_key=False))
@@ -125,7 +138,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         return cell_pb2.Empty()
 
     def _crash(self, name: str) -> None:
-        if self._housed == {name}:
+        if self._tokens.keys() == {name}:
             # No other actor lives here, not even one that is down: end the process.
             os.kill(os.getpid(), signal.SIGKILL)
         self.host.crash(name)
@@ -214,13 +227,20 @@ class _Health(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
 
 
 async def start_server(cell: Cell, address: str) -> grpc.aio.Server:
-    """Serve a cell and its actors on a free port; ``cell.host.target`` tells which."""
+    """Serve a cell and its actors on a free port of ``address``, with TLS unless that is loopback."""
     server = grpc.aio.server(options=channels.SERVER_OPTIONS)
-    cell_pb2_grpc.add_CellServicer_to_server(cell, decoding.Guarded(server))  # type: ignore[no-untyped-call]
-    health_pb2_grpc.add_HealthServicer_to_server(_Health(cell.host), server)
-    reflection_pb2_grpc.add_ServerReflectionServicer_to_server(_Reflection(cell.host), server)
-    server.add_generic_rpc_handlers((inbound.Router(cell.host.residents),))
-    port = server.add_insecure_port(f"{address}:0")
+    gate = gates.Gate(cell.verifier, CELL_SERVICE)
+    cell_pb2_grpc.add_CellServicer_to_server(cell, decoding.Guarded(gate))  # type: ignore[no-untyped-call]
+    health_pb2_grpc.add_HealthServicer_to_server(_Health(cell.host), gate)
+    reflection_pb2_grpc.add_ServerReflectionServicer_to_server(_Reflection(cell.host), gate)
+    gate.add_generic_rpc_handlers((inbound.Router(cell.host.residents),))
+    server.add_generic_rpc_handlers((gate,))
+    if certificates.is_loopback(address):
+        port = server.add_insecure_port(f"{address}:0")
+    else:
+        identity = certificates.make(address)
+        cell.certificate = identity.certificate
+        port = server.add_secure_port(f"{address}:0", identity.credentials())
     await server.start()
     cell.host.target = f"{address}:{port}"
     return server
@@ -229,9 +249,12 @@ async def start_server(cell: Cell, address: str) -> grpc.aio.Server:
 class CellProcess:
     """A cell in this process: its event loop in a thread of its own, as Ray keeps the main thread for itself."""
 
-    def __init__(self, name: str, directory: str, address: str) -> None:
-        """Returns when the cell can be called. ``address``: of the interface to listen on."""
+    def __init__(self, name: str, directory: str, address: str, public_key: bytes, code: Iterable[str]) -> None:
+        """Returns when the cell can be called. ``address``: of the interface to listen on. ``public_key``: see
+        ``tokens``. ``code``: what may be loaded here by ``module:Class``."""
+        user_code.admit_only(code)
         self._name = name
+        self._verifier = tokens.Verifier(public_key)
         self._directory = Path(directory)
         self._address = address
         self._up: concurrent.futures.Future[Endpoint] = concurrent.futures.Future()
@@ -252,13 +275,15 @@ class CellProcess:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     async def _serve(self) -> None:
-        cell = Cell(self._name, self._directory)
+        cell = Cell(self._name, self._directory, self._verifier)
         asyncio.get_running_loop().set_exception_handler(cell.unhandled)
         server = await start_server(cell, self._address)
         cell.ticks.begin()
         gc.collect()
         gc.freeze()
-        self._up.set_result(Endpoint(cell.host.target, os.getpid(), machine(), str(cell.segment.path)))
+        self._up.set_result(
+            Endpoint(cell.host.target, os.getpid(), machine(), str(cell.segment.path), cell.certificate)
+        )
         await server.wait_for_termination()
 
 

@@ -6,7 +6,7 @@ gRPC itself would end the call with UNKNOWN and the text of the exception.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 import grpc.aio
@@ -36,11 +36,17 @@ async def refuse(context: Any, malformed: Malformed) -> None:
     await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(malformed))
 
 
+class GenericServer(Protocol):
+    """``grpc.aio.Server``, or what stands before it."""
+
+    def add_generic_rpc_handlers(self, handlers: Any, /) -> None: ...
+
+
 class Guarded:
-    """Registers a service in a server of gRPC, so that its unary requests are parsed tolerantly and what its handlers
+    """Registers a service in a server, so that its unary requests are parsed tolerantly and what its handlers
     raise gets a status: ``add_CellServicer_to_server(cell, Guarded(server))``."""
 
-    def __init__(self, server: grpc.aio.Server) -> None:
+    def __init__(self, server: GenericServer) -> None:
         self._server = server
 
     def add_generic_rpc_handlers(self, handlers: Any) -> None:

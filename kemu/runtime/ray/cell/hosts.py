@@ -25,7 +25,7 @@ from kemu.faults.hits import CHAOS, Hits
 from kemu.faults.kinds import KINDS
 from kemu.runtime import random_streams, runtimes, tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink, Random
-from kemu.runtime.ray.cell import channels, disk_faults, far_calls, files, inbound, relays, wall_clocks
+from kemu.runtime.ray.cell import channels, disk_faults, far_calls, files, inbound, relays, tokens, wall_clocks
 from kemu.runtime.rpc import clients, network_faults, networks, servers
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.skews import JUMP, SKEW, Skew, Skews
@@ -59,6 +59,8 @@ class Host:
         """Where the actors of this process are served."""
         self.addresses: dict[str, tuple[str, int]] = {}
         """Target and incarnation of every actor of the run that is up."""
+        self.token: Callable[[str], str] = lambda name: ""
+        """Of an actor that lives here; empty: it has none, and other cells refuse its calls."""
         self.residents: dict[str, Resident] = {}
         self.on_strike: Callable[[str], None] = self.crash
         """Ends an actor that has come to a step at which it is to crash."""
@@ -93,14 +95,17 @@ class Host:
         seed: int,
         directory: Path,
         addresses: Mapping[str, tuple[str, int]],
+        certificates: Mapping[str, bytes] | None = None,
         keepalive_time_s: float = 0.0,
         keepalive_timeout_s: float = DEFAULT_KEEPALIVE_TIMEOUT_S,
     ) -> None:
+        """``certificates``: of the cells that use TLS, by target."""
         self.network.partitions.keepalive_time_s = keepalive_time_s
         self.network.partitions.keepalive_timeout_s = keepalive_timeout_s
         self.seed = seed
         self.directory = directory
         self.addresses = dict(addresses)
+        self.connections.certificates = dict(certificates or {})
         self.connections.retain({target for target, _ in self.addresses.values()} | self.outside)
 
     def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
@@ -134,7 +139,9 @@ class Host:
         """What stands here for an actor of another cell."""
         relay = self._relays.get(name)
         if relay is None:
-            relay = self._relays[name] = relays.Relay(name, lambda: self.channel_to(name), self._connection_lost)
+            relay = self._relays[name] = relays.Relay(
+                name, lambda: self.channel_to(name), self._connection_lost, lambda caller: self.token(caller)
+            )
             self.network.join(networks.Peer(name, relay))
         return relay
 
@@ -408,6 +415,9 @@ class Resident:
 
     # For its channels
 
+    def token(self, peer: str) -> str:
+        return "" if peer.startswith(OUTSIDE) else self._host.token(self.name)
+
     def remote(self, peer: str) -> grpc.aio.Channel | None:
         host = self._host
         if self.gone:
@@ -425,7 +435,7 @@ class Resident:
         if channel is None:
             host = self._host
             channel = self._nearby[peer] = clients.MemoryChannel(
-                lambda: host.network.connect(self.peer, peer), host.loop, ((relays.CALLER, self.name),)
+                lambda: host.network.connect(self.peer, peer), host.loop, ((tokens.CALLER, self.name),)
             )
         return channel
 

@@ -1,8 +1,8 @@
 """Calls from other cells: which actor they are for, and what becomes of them when that actor goes away.
 
 A cell has one gRPC server for all of its actors. A call says in its metadata which actor it is for (``kemu-to``) and
-who calls (``kemu-actor``); without the former it goes to the only actor of the cell that offers the method, so that
-grpcurl works without any of this. Faults of the network are no matter here: they act in the caller's cell (``relays``).
+who calls (``kemu-actor``); without the former it goes to the only actor of the cell that offers the method. Faults of
+the network are no matter here: they act in the caller's cell (``relays``).
 """
 
 from __future__ import annotations
@@ -230,17 +230,17 @@ class Router(grpc.GenericRpcHandler):  # type: ignore[misc,type-arg]
         if to is not None:
             found = self._actors.get(to)
             if found is None:
-                return _refusal(grpc.StatusCode.UNAVAILABLE, f"{to} does not run here")
+                return refusal(grpc.StatusCode.UNAVAILABLE, f"{to} does not run here")
             handler = found.calls.handler(method)
             if handler is None:
-                return _refusal(grpc.StatusCode.UNIMPLEMENTED, f"{to} does not offer {method}")
+                return refusal(grpc.StatusCode.UNIMPLEMENTED, f"{to} does not offer {method}")
             return handler
         offering = [name for name, actor in sorted(self._actors.items()) if method in actor.offered.handlers]
         if not offering:
             return None
         if len(offering) > 1:
             which = ", ".join(offering)
-            return _refusal(
+            return refusal(
                 grpc.StatusCode.INVALID_ARGUMENT, f"several actors here offer {method}: say in {TO} which of {which}"
             )
         return self._actors[offering[0]].calls.handler(method)
@@ -253,7 +253,9 @@ def _from_metadata(metadata: Any, key: str) -> str | None:
     return None
 
 
-def _refusal(code: grpc.StatusCode, why: str) -> RpcMethodHandler:
+def refusal(code: grpc.StatusCode, why: str) -> RpcMethodHandler:
+    """Of a call, whatever its method is and without reading its request."""
+
     async def refuse(request: Any, context: Any) -> None:
         await context.abort(code, why)
 

@@ -16,11 +16,11 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from kemu.runtime.ray.cell.tokens import CALLER, TOKEN
 from kemu.runtime.rpc.ends import EOF, WINDOW_BYTES, ClientEnd, ServerEnd, Status
 
 TO = "kemu-to"
-CALLER = "kemu-actor"
-"""Metadata of a call: which actor it is for, and who calls."""
+"""Metadata of a call: which actor it is for."""
 
 Following = Callable[[], Awaitable[Any]]
 """The next message of a gRPC call, as bytes; EOF at its end. Raises AioRpcError."""
@@ -40,11 +40,19 @@ def tells_loss(code: grpc.StatusCode, details: str) -> bool:
 class Relay:
     """Stands in this cell for an actor of another one: the server of the in-memory connections to it."""
 
-    def __init__(self, name: str, channel: Callable[[], grpc.aio.Channel | None], on_lost: OnLost) -> None:
-        """``channel``: the connection to the cell in which the actor lives now; None: it does not run."""
+    def __init__(
+        self,
+        name: str,
+        channel: Callable[[], grpc.aio.Channel | None],
+        on_lost: OnLost,
+        token: Callable[[str], str],
+    ) -> None:
+        """``channel``: the connection to the cell in which the actor lives now; None: it does not run. ``token``: of an
+        actor of this cell."""
         self.name = name
         self.on_lost = on_lost
         self._channel = channel
+        self._token = token
         self._moved: dict[ClientEnd, RelayedCall] = {}
         """Calls that gRPC carries already, until they arrive here over the in-memory connection, too."""
 
@@ -64,7 +72,9 @@ class Relay:
         if channel is None:
             RelayedCall(self, call, None, None).refuse(f"{self.name}: connection refused")
             return
-        metadata = [*((key, value) for key, value in call.metadata), (TO, self.name)]
+        metadata = [(key, value) for key, value in call.metadata]
+        caller = next((str(value) for key, value in metadata if key == CALLER), "")
+        metadata += [(TO, self.name), (TOKEN, self._token(caller))]
         timeout = None if call.deadline is None else max(0.0, call.deadline - call.loop.time())
         # Whatever the method is: on the wire every call is two streams of messages.
         far: Any = channel.stream_stream(call.method)(metadata=metadata, timeout=timeout)  # type: ignore[arg-type]

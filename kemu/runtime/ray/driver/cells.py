@@ -20,7 +20,7 @@ import msgpack
 from kemu.errors import SimulationError
 from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.ray.cell import channels, control, segments
+from kemu.runtime.ray.cell import channels, control, segments, tokens
 from kemu.runtime.ray.driver import clusters, merges
 from kemu.runtime.ray.driver.plans import CellPlan
 from kemu.v1 import cell_pb2, cell_pb2_grpc
@@ -47,8 +47,11 @@ class RemoteCell:
         plan: CellPlan,
         directory: Path,
         interface: str,
+        issuer: tokens.Issuer,
+        code: Sequence[str],
     ) -> None:
-        """Has Ray start the process; ``connect`` waits for it. ``number``: which cell of the run this is, from 0."""
+        """Has Ray start the process; ``connect`` waits for it. ``number``: which cell of the run this is, from 0.
+        ``code``: what its process may load by ``module:Class``."""
         self.number = number
         self.name = name
         self.endpoint: control.Endpoint | None = None
@@ -79,6 +82,7 @@ class RemoteCell:
         self._ray = cluster.ray
         self._connections = channels.Connections()
         """To the present process, and for a while to the one before: its pending calls must hear that it died."""
+        self._issuer = issuer
         self._resources = dict(plan.resources)
         if not plan.resources and cluster.offers(f"kemu-{plan.name}"):
             self._resources = {f"kemu-{plan.name}": _LITTLE}
@@ -92,7 +96,7 @@ class RemoteCell:
         self._handle = (
             self._ray.remote(_actor_class())
             .options(**options)
-            .remote(name, str(directory), interface, clusters.python_path())
+            .remote(name, str(directory), interface, issuer.public_key, list(code), clusters.python_path())
         )
 
     # The process
@@ -114,7 +118,8 @@ class RemoteCell:
         self.ends_by = ""
         # Another process may listen on the same port: it gets a connection of its own all the same.
         self._connections.retain(set())
-        channel = self._connections.to(endpoint.target)
+        self._connections.certificates = {endpoint.target: endpoint.certificate}
+        channel = tokens.Signed(self._connections.to(endpoint.target), tokens.DRIVER, self._issuer.token(tokens.DRIVER))
         self._stub = cell_pb2_grpc.CellStub(channel)  # type: ignore[no-untyped-call]
         # The stub's own is of one answer, and tells nothing before that has come.
         self._start = channel.unary_stream(
@@ -213,7 +218,7 @@ class RemoteCell:
 
     async def start(self, specs: Sequence[ActorSpec]) -> Coroutine[Any, Any, None]:
         """Returns when they have begun. The result waits until all are ready; it raises ActorFailed when one failed."""
-        call = self._start(cell_pb2.StartRequest(actors=[_message(spec) for spec in specs]))
+        call = self._start(cell_pb2.StartRequest(actors=[self._message(spec) for spec in specs]))
         await call.initial_metadata()
         return self._ready(call)
 
@@ -226,6 +231,14 @@ class RemoteCell:
             if error.code() is grpc.StatusCode.FAILED_PRECONDITION:
                 raise SimulationError(error.details()) from None
             raise
+
+    def _message(self, spec: ActorSpec) -> cell_pb2.ActorSpec:
+        return cell_pb2.ActorSpec(
+            name=spec.name,
+            factory=spec.factory,
+            config=msgpack.packb(spec.config),
+            token=self._issuer.token(spec.name),
+        )
 
     async def stop(self, names: Sequence[str], *, crash: bool = False) -> None:
         await self._stub.Stop(cell_pb2.StopRequest(actors=names, crash=crash))
@@ -265,10 +278,6 @@ class RemoteCell:
         return payloads, ""
 
 
-def _message(spec: ActorSpec) -> cell_pb2.ActorSpec:
-    return cell_pb2.ActorSpec(name=spec.name, factory=spec.factory, config=msgpack.packb(spec.config))
-
-
 def _text(resources: Mapping[str, float]) -> str:
     """Resources that a plan can ask for; Ray adds some of its own to each node."""
     ours = {name: amount for name, amount in resources.items() if ":" not in name and not name.endswith("memory")}
@@ -282,7 +291,9 @@ def _actor_class() -> type:
     """
 
     class KemuCell:
-        def __init__(self, name: str, directory: str, interface: str, path: list[str]) -> None:
+        def __init__(
+            self, name: str, directory: str, interface: str, public_key: bytes, code: list[str], path: list[str]
+        ) -> None:
             import sys
 
             sys.path.extend(entry for entry in path if entry not in sys.path)
@@ -292,10 +303,12 @@ def _actor_class() -> type:
                 import ray
 
                 interface = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
-            endpoint = control.CellProcess(name, directory, interface).endpoint
-            self._endpoint = (endpoint.target, endpoint.pid, endpoint.machine, endpoint.segment)
+            endpoint = control.CellProcess(name, directory, interface, public_key, code).endpoint
+            self._endpoint = (
+                endpoint.target, endpoint.pid, endpoint.machine, endpoint.segment, endpoint.certificate
+            )  # fmt: skip
 
-        def endpoint(self) -> tuple[str, int, str, str]:
+        def endpoint(self) -> tuple[str, int, str, str, bytes]:
             return self._endpoint
 
     return KemuCell

@@ -23,6 +23,8 @@ from kemu.errors import SimulationError
 _OBJECT_STORE_BYTES = 80 << 20
 """The least that Ray accepts; kemu puts no object there."""
 
+_LOOPBACK = "127.0.0.1"
+
 _LONGEST_TEMPORARY_PATH = 40
 """Unix sockets allow 107 bytes, of which Ray adds about 65."""
 
@@ -96,6 +98,8 @@ class RayCluster:
         try:
             ray.init(
                 address="local",
+                # Otherwise Ray's own ports listen on all interfaces.
+                _node_ip_address=_LOOPBACK,
                 num_cpus=workers,
                 num_gpus=0,
                 include_dashboard=False,

@@ -22,7 +22,7 @@ from kemu.errors import SimulationError
 from kemu.faults import kinds
 from kemu.runtime import skews, tasks
 from kemu.runtime.env import ActorSpec, LogSink
-from kemu.runtime.ray.cell import hosts
+from kemu.runtime.ray.cell import hosts, tokens
 from kemu.runtime.ray.driver import cells, clusters, events, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.v1 import cell_pb2
@@ -43,6 +43,7 @@ class Settings:
     epoch_unix_s: int
     ray_address: str | None
     interface: str | None
+    code: tuple[str, ...]
     start_timeout_s: float
     keepalive_time_s: float
     keepalive_timeout_s: float
@@ -69,6 +70,8 @@ class Fleet:
         """Wall time at which virtual time is 0; 0: not yet known."""
         self._settings = settings
         self._interface = settings.interface
+        self._issuer = tokens.Issuer()
+        host.token = self._issuer.token
         self._placement = placement
         self._host = host
         self._events = streams
@@ -94,6 +97,7 @@ class Fleet:
             seed=settings.seed,
             directory=settings.directory,
             addresses=self._addresses,
+            certificates=self._certificates(),
             keepalive_time_s=settings.keepalive_time_s,
             keepalive_timeout_s=settings.keepalive_timeout_s,
         )
@@ -125,7 +129,14 @@ class Fleet:
                 assert self.cluster is not None
                 assert self._interface is not None
                 remote = RemoteCell(
-                    self.cluster, len(self.cells), name, plan, self._settings.directory, self._interface
+                    self.cluster,
+                    len(self.cells),
+                    name,
+                    plan,
+                    self._settings.directory,
+                    self._interface,
+                    self._issuer,
+                    self._settings.code,
                 )
                 self.cells[name] = remote
                 new.append(remote)
@@ -261,12 +272,18 @@ class Fleet:
                     cell_pb2.Address(name=name, target=target, incarnation=incarnation)
                     for name, (target, incarnation) in self._addresses.items()
                 ],
+                certificates=self._certificates(),
                 directory=str(settings.directory),
                 seed=settings.seed,
                 keepalive_time_s=settings.keepalive_time_s,
                 keepalive_timeout_s=settings.keepalive_timeout_s,
             )
             await remote.configure(request)
+
+    def _certificates(self) -> dict[str, bytes]:
+        """Of the cells that use TLS, by target."""
+        endpoints = [remote.endpoint for remote in self.cells.values()]
+        return {one.target: one.certificate for one in endpoints if one is not None and one.certificate}
 
     async def configure_all(self) -> None:
         """Tell everybody who lives where. Whoever dies just now is told when it is back."""

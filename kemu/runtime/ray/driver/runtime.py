@@ -13,7 +13,7 @@ import contextlib
 import itertools
 import shutil
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -54,6 +54,7 @@ class RayRuntime:
         speed: float = 1.0,
         cells: Sequence[plans.CellPlan] = plans.DEFAULT_PLAN,
         expected: Sequence[str] = (),
+        code: Iterable[str] = (),
         ray_address: str | None = None,
         interface: str | None = None,
         epoch_unix_s: int | None = None,
@@ -64,11 +65,11 @@ class RayRuntime:
         """``directory``: for disks and, while it runs, event segments; the same path is used on every machine.
         ``speed``: virtual seconds in each real one. ``cells``: see ``plans``. ``expected``: names of actors that
         will be launched: their cells start together with the first one; empty: those cells whose plan is eager do.
-        ``ray_address``: a cluster to join,
-        see ``clusters``; None: mostly a local one of our own. ``interface``: where cells listen: an address, or
-        ``node`` for that of their Ray node; None: loopback, but ``node`` on a cluster of several machines. What is
-        served there is neither encrypted nor guarded by a password. ``epoch_unix_s``: what virtual time 0 is in
-        timestamps; None: now.
+        ``code``: what cells may load by ``module:Class``: factories of actors, plugins; nothing else is started there.
+        ``ray_address``: a cluster to join, see ``clusters``; None: mostly a local one of our own. ``interface``: where
+        cells listen: an address, or ``node`` for that of their Ray node; None: loopback, but ``node`` on a cluster of
+        several machines. Whoever calls there must show a token of this run, and unless it is loopback the connection is
+        encrypted (docs/security.md). ``epoch_unix_s``: what virtual time 0 is in timestamps; None: now.
         ``start_timeout_s``: real time for Ray to find a place for a cell. ``timing``: of the scenario; what counts here
         is ``keepaliveTime`` and ``keepaliveTimeout`` of the connections between actors, in virtual seconds.
         ``loop``: one that runs already; then :meth:`run` is not called, but :meth:`attach` and :meth:`detach`.
@@ -82,6 +83,7 @@ class RayRuntime:
         self._host = hosts.Host(self._loop, self._log, self._actor_failed)
         self.clock = wall_clocks.WallClock(self._host.clock, self._fail)
         self._events = events.EventStreams(sink, self.clock.now_ns, self._fail)
+        self._code = frozenset(code)
         self._placement = plans.Placement(cells)
         settings = fleets.Settings(
             seed=seed,
@@ -90,6 +92,7 @@ class RayRuntime:
             epoch_unix_s=epoch_unix_s,
             ray_address=ray_address,
             interface=interface,
+            code=tuple(sorted(self._code)),
             start_timeout_s=start_timeout_s,
             keepalive_time_s=float((timing or {}).get("keepaliveTime", 0.0)),
             keepalive_timeout_s=float((timing or {}).get("keepaliveTimeout", DEFAULT_KEEPALIVE_TIMEOUT_S)),
@@ -254,6 +257,8 @@ class RayRuntime:
         for spec in specs:
             if spec.name in self._specs and self._is_running(spec.name):
                 raise ValueError(f"an actor named {spec.name!r} is running")
+            if self._placement.place(spec.name)[0] != plans.DRIVER_CELL and spec.factory not in self._code:
+                raise SimulationError(f"{spec.name}: cells may not load {spec.factory}, which `code` does not name")
             self._specs[spec.name] = spec
         await fleet.provide(specs)
         mine = []
