@@ -23,7 +23,8 @@ from kemu.errors import SimulationError
 _OBJECT_STORE_BYTES = 80 << 20
 """The least that Ray accepts; kemu puts no object there."""
 
-_LOOPBACK = "127.0.0.1"
+_SEVERAL_MACHINES = "ENABLE_RAY_CLUSTER"
+"""Ray's constant: nodes of a cluster may be on several machines."""
 
 _LONGEST_TEMPORARY_PATH = 40
 """Unix sockets allow 107 bytes, of which Ray adds about 65."""
@@ -96,17 +97,16 @@ class RayCluster:
         self._temporary = tempfile.mkdtemp(prefix="kemu-ray-", dir=_temporary_root())
         before = {process.pid for process in _descendants()}
         try:
-            ray.init(
-                address="local",
-                # Otherwise Ray's own ports listen on all interfaces.
-                _node_ip_address=_LOOPBACK,
-                num_cpus=workers,
-                num_gpus=0,
-                include_dashboard=False,
-                object_store_memory=_OBJECT_STORE_BYTES,
-                _temp_dir=self._temporary,
-                **common,
-            )
+            with _on_loopback(ray):
+                ray.init(
+                    address="local",
+                    num_cpus=workers,
+                    num_gpus=0,
+                    include_dashboard=False,
+                    object_store_memory=_OBJECT_STORE_BYTES,
+                    _temp_dir=self._temporary,
+                    **common,
+                )
         finally:
             self._processes = [process for process in _descendants() if process.pid not in before]
 
@@ -207,6 +207,19 @@ def _descendants() -> list[Any]:
 
     found: list[Any] = psutil.Process().children(recursive=True)
     return found
+
+
+@contextlib.contextmanager
+def _on_loopback(ray: Any) -> Iterator[None]:
+    """Ray's ports listen on loopback. Elsewhere than on Linux they always do, as its clusters have one machine there;
+    here they would listen on all interfaces, and asked for 127.0.0.1, Ray looks for another address."""
+    constants = ray._private.ray_constants
+    before = getattr(constants, _SEVERAL_MACHINES, None)
+    setattr(constants, _SEVERAL_MACHINES, False)
+    try:
+        yield
+    finally:
+        setattr(constants, _SEVERAL_MACHINES, before)
 
 
 @contextlib.contextmanager
