@@ -44,7 +44,9 @@ class World:
 
     def __init__(self, directory: Path, *, speed: float = 10.0, cells: Sequence[CellPlan] = PLAN) -> None:
         self.events = Events()
-        self.runtime = RayRuntime(1, self.events, directory=directory, speed=speed, cells=cells, code=[*CODE, STEPPER.factory])
+        self.runtime = RayRuntime(
+            1, self.events, directory=directory, speed=speed, cells=cells, code=[*CODE, STEPPER.factory]
+        )
         self.pids: list[int] = []
 
     def note_pids(self) -> dict[str, int]:

@@ -16,13 +16,13 @@ from kemu.runtime.ray.cell.ticks import Account, judged
 from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.runtime.ray.driver.runtime import RayRuntime
 from kemu.scenario import headlines
-from tests.ray.world import PLAN, Events, spec, until
+from tests.ray.world import CODE, PLAN, Events, spec, until
 
 
 @pytest.mark.ray
 def test_deaths_and_stops_are_told_with_whose_doing_they_were(local_ray: RayCluster, tmp_path: Path) -> None:
     events = Events()
-    runtime = RayRuntime(1, events, directory=tmp_path, cells=PLAN)
+    runtime = RayRuntime(1, events, directory=tmp_path, cells=PLAN, code=CODE)
 
     async def main() -> None:
         await runtime.launch([spec("echo/0", "Echo"), spec("keeper/0", "Keeper"), spec("lonely/0", "Echo")])
