@@ -24,9 +24,10 @@ from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Scenario
 
 
-def scenario_text(nodes: int, pods: int, schedulers: int = 1, statuses: str = "exact") -> str:
-    """Nodes of 32 cpus, and pods of 100m that are created all at once and run for ever. ``statuses``: ``podStatuses``
-    of the scenario."""
+def scenario_text(nodes: int, pods: int, schedulers: int = 1, statuses: str = "exact", every: str = "") -> str:
+    """Nodes of 32 cpus, and pods of 100m that run for ever. ``statuses``: ``podStatuses`` of the scenario. ``every``:
+    from one pod to the next; empty: all are created at once."""
+    pace = {"every": every} if every else {}
     names = [f"scheduler-{n}" for n in range(schedulers)]
     per_scheduler, rest = divmod(pods, schedulers)
     document = {
@@ -47,7 +48,7 @@ def scenario_text(nodes: int, pods: int, schedulers: int = 1, statuses: str = "e
             "workloads": [
                 {
                     "name": f"pods-{n}",
-                    "arrivals": {"count": per_scheduler + (1 if n < rest else 0)},
+                    "arrivals": {**pace, "count": per_scheduler + (1 if n < rest else 0)},
                     "pods": {
                         "spec": {
                             "schedulerName": name,

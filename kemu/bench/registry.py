@@ -52,6 +52,12 @@ BENCHMARKS = {
             _LEFT_OUT,
         ),
         Benchmark(
+            "work",
+            "what a pod costs on its way to Running in sim, counted: messages parsed and serialised, futures, tasks, …",
+            "kemu.bench.counts:work",
+            tuple({"arrivals": arrivals, "nodes": 10, "pods": 200} for arrivals in ("burst", "apart")),
+        ),
+        Benchmark(
             "ray-pods",
             "the same over real gRPC between Ray processes, two schedulers",
             "kemu.bench.pods:ray_pods",
