@@ -13,6 +13,7 @@ import grpc
 
 from kemu.client import endpoints
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.rpc import pumps
 
 BACKOFF_INITIAL_S = 0.8
 BACKOFF_MAX_S = 30.0
@@ -70,7 +71,7 @@ class Owner(Protocol):
 class Stream:
     """One stream at a time of one method of the API."""
 
-    __slots__ = ("_backoff", "_endpoints", "_env", "_method", "_name", "_owner", "_task", "_waiter")
+    __slots__ = ("_backoff", "_endpoints", "_env", "_method", "_name", "_owner", "_pump", "_task", "_waiter")
 
     def __init__(self, env: Env, servers: endpoints.Endpoints, method: str, owner: Owner) -> None:
         self._env = env
@@ -81,9 +82,16 @@ class Stream:
         self._backoff = Backoff(env)
         self._task: asyncio.Task[None] | None = None
         self._waiter: asyncio.Future[None] | None = None
+        """While it is not open and nobody wants it."""
+        self._pump: pumps.Pump | None = None
+        """While it is open."""
 
     def wake(self) -> None:
         """There may be something to write; connects when the stream is not open. Cheap, never blocks."""
+        pump = self._pump
+        if pump is not None:
+            pump.wake()
+            return
         waiter = self._waiter
         if waiter is not None:
             if not waiter.done():
@@ -92,60 +100,44 @@ class Stream:
             self._task = self._env.spawn(self._run(), self._name)
 
     async def _run(self) -> None:
-        clock, owner, servers = self._env.clock, self._owner, self._endpoints
+        env, clock, owner, servers = self._env, self._env.clock, self._owner, self._endpoints
         not_before_ns = 0
         while True:
             if not owner.is_wanted():
-                await self._woken()
+                waiter = self._waiter = asyncio.get_running_loop().create_future()
+                await waiter
+                self._waiter = None
                 continue
             if clock.now_ns() < not_before_ns:
                 await clock.sleep_until_ns(not_before_ns)
             peer = servers.current
             call = servers.open(self._method)
             owner.on_open()
-            writer = self._env.spawn(self._write(call), f"{self._name} writer")
-            why, is_broken = await self._read(call, peer)
-            writer.cancel()
+            pump = self._pump = pumps.Pump(env.spawn, call, owner.take, f"{self._name} writer")
+            try:
+                why, is_broken = await self._read(call, peer)
+            finally:
+                pump.stop()
+                self._pump = None
             owner.on_lost(peer, why)
             if not (is_broken and servers.lost(peer)):
                 not_before_ns = clock.now_ns() + int(self._backoff.next_s() * SECOND_NS)
 
     async def _read(self, call: Any, peer: str) -> tuple[str, bool]:
         """Until the stream ends. Returns why it did, and whether the connection broke."""
-        read, on_message = call.read, self._owner.on_message
+        on_message = self._owner.on_message
         fresh = True
-        while True:
-            try:
-                message = await read()
-            except grpc.aio.AioRpcError as error:
-                return str(error.details() or error.code().name), error.code() is grpc.StatusCode.UNAVAILABLE
-            if message is grpc.aio.EOF:  # type: ignore[attr-defined]
-                return "the stream was closed by the other side", False
+
+        def handle(message: Any) -> None:
+            nonlocal fresh
             if fresh:
                 fresh = False
                 self._backoff.reset()
                 self._endpoints.answered(peer)
             on_message(message)
-            # While this waits for the next one, nobody needs the last: there are thousands of idle streams.
-            del message
 
-    async def _write(self, call: Any) -> None:
-        take = self._owner.take
         try:
-            while True:
-                message = take()
-                if message is None:
-                    await self._woken()
-                else:
-                    await call.write(message)
-                del message
-        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            # The call has ended; its reader learns why and takes care of it.
-            return
-
-    async def _woken(self) -> None:
-        # Only one of _run and _write waits at any time: the writer lives while _run reads.
-        waiter = self._waiter = asyncio.get_running_loop().create_future()
-        await waiter
-        if self._waiter is waiter:
-            self._waiter = None
+            await pumps.each(call, handle)
+        except grpc.aio.AioRpcError as error:
+            return str(error.details() or error.code().name), error.code() is grpc.StatusCode.UNAVAILABLE
+        return "the stream was closed by the other side", False

@@ -23,6 +23,7 @@ from kemu.runtime.rpc.ends import (
     ClientEnd,
     Link,
     Metadatum,
+    Pause,
     Status,
     identity,
 )
@@ -373,6 +374,16 @@ class _StreamResponse(Call):
             return EOF
         return self.deserialize(data)
 
+    async def each(self, handle: Callable[[Any], object], pause: Pause | None = None) -> None:
+        """:meth:`read` until the end, with a step of the loop for each response and no task that waits for it."""
+        self._iterates = False
+        try:
+            await self.listen(self.deserialize, handle, pause)
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        self._raise_for_status(await self._final_status())
+
     def __aiter__(self) -> AsyncIterator[Any]:
         if self._iterates is False:
             raise grpc.aio.UsageError(_MIXED_STYLES)
@@ -404,17 +415,25 @@ class _StreamRequest(Call):
             raise grpc.aio.UsageError(_MIXED_STYLES)
         await self._write(request)
 
-    async def _write(self, request: Any) -> None:
+    @property
+    def can_post(self) -> bool:
+        """Whether :meth:`post` may take the place of :meth:`write`."""
+        return self.link.connected
+
+    def post(self, request: Any) -> None:
+        """:meth:`write` without waiting, even if the window is full. Raises ``asyncio.InvalidStateError``."""
         if self.status is not None:
             raise asyncio.InvalidStateError(FINISHED)
         if self._half_closed:
             raise asyncio.InvalidStateError(_HALF_CLOSED)
-        link = self.link
-        if not link.connected:
-            await self._wait_for_link()
         data = self.serialize(request)
         self.unread += len(data)
-        link.send(self, self._forward, data)
+        self.link.send(self, self._forward, data)
+
+    async def _write(self, request: Any) -> None:
+        if self.status is None and not self._half_closed and not self.link.connected:
+            await self._wait_for_link()
+        self.post(request)
         if self.unread > WINDOW_BYTES:
             try:
                 await self.wait_for_window()

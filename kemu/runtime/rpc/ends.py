@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import contextvars
 from collections import deque
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -53,12 +54,80 @@ class Status(NamedTuple):
     """Of calls with a single response."""
 
 
+Pause = Callable[[], "asyncio.Future[None] | None"]
+"""Asked before the next message is taken: what to wait for first, if anything."""
+
+
+class Listener:
+    """The reader of an end whose messages are handed to it: a step of the event loop for each, and no task.
+
+    It runs where a task that awaits the next message would run, so nothing happens in another order.
+    """
+
+    __slots__ = ("busy", "context", "end", "handle", "over", "parse", "pause")
+
+    def __init__(
+        self, end: End, parse: Callable[[bytes], Any], handle: Callable[[Any], object], pause: Pause | None
+    ) -> None:
+        self.end = end
+        self.parse = parse
+        self.handle = handle
+        self.pause = pause
+        self.context = contextvars.copy_context()
+        """Of the actor: an actor that is dead or paused takes nothing."""
+        self.busy = False
+        """It has a message that it has not finished with, or waits before it takes the next one."""
+        self.over: asyncio.Future[None] = end.loop.create_future()
+        """Done at the end of the stream, or when ``handle`` raised; cancelled, the listener takes nothing more."""
+
+    def take(self, data: Any) -> None:
+        """A message, or EOF; then those that have arrived meanwhile."""
+        end, over = self.end, self.over
+        try:
+            while not over.done():
+                if data is EOF:
+                    over.set_result(None)
+                    return
+                end.taken += len(data)
+                if end.taken >= WINDOW_UPDATE_BYTES:
+                    end.update_window()
+                self.handle(self.parse(data))
+                if self.pause is not None and (wait := self.pause()) is not None:
+                    wait.add_done_callback(self._go_on, context=self.context)
+                    return
+                if end.inbox:
+                    data = end.inbox.popleft()
+                elif end.eof:
+                    data = EOF
+                else:
+                    self.busy = False
+                    return
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except asyncio.CancelledError:
+            over.cancel()
+        except BaseException as error:
+            if not over.done():
+                over.set_exception(error)
+
+    def _go_on(self, waited: asyncio.Future[None]) -> None:
+        end = self.end
+        if self.pause is not None and (wait := self.pause()) is not None:
+            wait.add_done_callback(self._go_on, context=self.context)
+        elif end.inbox:
+            self.take(end.inbox.popleft())
+        elif end.eof:
+            self.take(EOF)
+        else:
+            self.busy = False
+
+
 class End:
     """One end of a call: what it sends arrives in order; what it has received waits here until it is read."""
 
     is_client: ClassVar[bool] = False
 
-    __slots__ = ("eof", "inbox", "last_ns", "latency", "link", "loop", "method", "partner", "taken", "unread", "waiter",
+    __slots__ = ("eof", "inbox", "last_ns", "latency", "link", "listener", "loop", "method", "partner", "taken", "unread", "waiter",
                  "window_waiter")  # fmt: skip
 
     method: str
@@ -71,7 +140,9 @@ class End:
         """The other end, once it exists and as long as the call lasts."""
         self.inbox: deque[bytes] | None = None
         self.waiter: asyncio.Future[Any] | None = None
-        """Of the one reader."""
+        """Of the one reader, if that is a task."""
+        self.listener: Listener | None = None
+        """Of the one reader, if messages are handed to it."""
         self.eof = False
         """The other end has half-closed the stream: it writes no more."""
         self.unread = 0
@@ -86,6 +157,11 @@ class End:
 
     def receive(self, data: bytes) -> None:
         """A message has arrived."""
+        listener = self.listener
+        if listener is not None and not listener.busy:
+            listener.busy = True
+            self.loop.call_soon(listener.take, data, context=listener.context)
+            return
         waiter = self.waiter
         if waiter is not None and not waiter.done():
             self.waiter = None
@@ -98,6 +174,9 @@ class End:
     def receive_eof(self) -> None:
         """The other end has half-closed the stream."""
         self.eof = True
+        listener = self.listener
+        if listener is not None and not listener.busy and not listener.over.done():
+            listener.over.set_result(None)
         waiter = self.waiter
         if waiter is not None:
             self.waiter = None
@@ -129,10 +208,31 @@ class End:
                 return EOF
         self.taken += len(data)
         if self.taken >= WINDOW_UPDATE_BYTES:
-            self._update_window()
+            self.update_window()
         return data
 
-    def _update_window(self) -> None:
+    async def listen(
+        self, parse: Callable[[bytes], Any], handle: Callable[[Any], object], pause: Pause | None = None
+    ) -> None:
+        """Have every message handed to ``handle``, from now until the stream is over, however it ends.
+
+        Raises what ``handle`` raises. Nobody may read meanwhile.
+        """
+        if self.waiter is not None or self.listener is not None:
+            raise grpc.aio.UsageError("another task is reading this stream")
+        listener = self.listener = Listener(self, parse, handle, pause)
+        try:
+            if self.inbox:
+                listener.busy = True
+                listener.take(self.inbox.popleft())
+            elif self.eof:
+                return
+            await listener.over
+        finally:
+            listener.over.cancel()
+            self.listener = None
+
+    def update_window(self) -> None:
         """Tell the other end what has been read; that takes as long as any message."""
         partner = self.partner
         if partner is not None:
@@ -155,6 +255,16 @@ class End:
                 await waiter
             finally:
                 self.window_waiter = None
+
+    def call_when_open(self, callback: Callable[[Any], object], context: contextvars.Context) -> bool:
+        """Whether the window is full; then ``callback`` is called when that is over, or the call."""
+        if self.unread <= WINDOW_BYTES:
+            return False
+        if self.window_waiter is not None:
+            raise grpc.aio.UsageError("another task is writing to this stream")
+        self.window_waiter = self.loop.create_future()
+        self.window_waiter.add_done_callback(callback, context=context)
+        return True
 
     def open_window(self, *, over: bool = False) -> None:
         if over:

@@ -22,6 +22,7 @@ from kemu.runtime.rpc.ends import (
     WINDOW_BYTES,
     ClientEnd,
     Metadatum,
+    Pause,
     RequestIterator,
     ServerEnd,
     Status,
@@ -223,12 +224,26 @@ class Context(ServerEnd):
             return EOF
         return self._method.deserialize(data)  # type: ignore[union-attr]
 
-    async def write(self, message: Any) -> None:
-        """Send a response. Waits while the flow-control window is full."""
+    async def each(self, handle: Callable[[Any], object], pause: Pause | None = None) -> None:
+        """:meth:`read` until the client half-closes the call, with a step of the loop for each request and no task that
+        waits for it."""
         self._raise_if_over()
+        await self.listen(self._method.deserialize, handle, pause)  # type: ignore[union-attr]
+
+    can_post = True
+    """:meth:`post` may take the place of :meth:`write`."""
+
+    def post(self, message: Any) -> None:
+        """:meth:`write` without waiting, even if the window is full."""
+        if self._finished or self._abort_error is not None:
+            self._raise_if_over()
         data = self._method.serialize(message)  # type: ignore[union-attr]
         self.unread += len(data)
         self.link.send(self, self._call.receive, data)
+
+    async def write(self, message: Any) -> None:
+        """Send a response. Waits while the flow-control window is full."""
+        self.post(message)
         if self.unread > WINDOW_BYTES:
             await self.wait_for_window()
 
