@@ -18,9 +18,8 @@ from kemu.apiserver.watch.cache import WatchCache
 from kemu.apiserver.watch.fanout import BYTES_PER_MESSAGE, Fanout, Stream, Watcher
 from kemu.apiserver.watch.feed import Feed
 from kemu.runtime.env import Clock, Env
+from kemu.runtime.rpc import pumps
 from kemu.v1 import api_pb2, api_pb2_grpc
-
-EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
 
 ACTOR_KEY = "kemu-actor"
 """Metadata key under which a caller says its name."""
@@ -40,17 +39,19 @@ Delay = Callable[[str], float]
 class Replies:
     """What is on its way back on one Session: the replies of one tick of the event loop go in one message."""
 
-    __slots__ = ("_bytes", "_clock", "_current", "_full", "_reader", "_waiter", "in_flight")
+    __slots__ = ("_bytes", "_clock", "_current", "_drained", "_full", "_reader", "in_flight", "wake")
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
+        self.wake: Callable[[], None] = lambda: None
+        """There is something to :meth:`take`."""
         self.in_flight = 0
         """Calls that have no reply yet."""
         self._reader: asyncio.Future[None] | None = None
         self._bytes = 0
         self._current: Any = None
         self._full: deque[Any] = deque()
-        self._waiter: asyncio.Future[None] | None = None
+        self._drained: asyncio.Future[None] | None = None
 
     def add(self, call_id: int, answer: Answer) -> None:
         reply = self._next()
@@ -73,34 +74,37 @@ class Replies:
         """Whether so many calls are under way, or answers unread, that no more may be read."""
         return self.in_flight > flows.UNDER_WAY_LIMIT or len(self._full) > UNREAD_MESSAGES
 
-    async def room(self) -> None:
-        """Wait until it is not full."""
-        while self.is_full:
-            self._reader = asyncio.get_running_loop().create_future()
-            await self._reader
+    def pause(self) -> asyncio.Future[None] | None:
+        """What to wait for before more calls are read."""
+        if not self.is_full:
+            return None
+        self._reader = asyncio.get_running_loop().create_future()
+        return self._reader
 
-    def wake(self) -> None:
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
-            waiter.set_result(None)
+    def take(self) -> Any:
+        """The next message to write, or None."""
+        if self._full:
+            message = self._full.popleft()
+        elif self._current is not None:
+            message, self._current, self._bytes = self._current, None, 0
+        else:
+            if self._drained is not None and self.in_flight == 0:
+                self._drained.set_result(None)
+                self._drained = None
+            return None
+        message.sent_ns = self._clock.now_ns()
+        return message
 
-    async def write(self, write: Callable[[Any], Awaitable[None]]) -> None:
-        """Write messages as they come, until :attr:`in_flight` is below zero and nothing is left."""
-        while True:
-            if self._full:
-                message = self._full.popleft()
-            elif self._current is not None:
-                message, self._current, self._bytes = self._current, None, 0
-            elif self.in_flight < 0:
-                return
-            else:
-                self._waiter = asyncio.get_running_loop().create_future()
-                await self._waiter
-                continue
-            message.sent_ns = self._clock.now_ns()
-            await write(message)
-            if self._reader is not None:
-                self._wake_reader()
+    def written(self) -> None:
+        """What was taken is on its way."""
+        if self._reader is not None:
+            self._wake_reader()
+
+    async def drained(self) -> None:
+        """Wait until every call has its answer, and all answers are on their way."""
+        self._drained = asyncio.get_running_loop().create_future()
+        self.wake()
+        await self._drained
 
     def _wake_reader(self) -> None:
         reader = self._reader
@@ -214,27 +218,24 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         await self._is_open.wait()
         spawn, by = self._env.spawn, _caller(context)
         replies = Replies(self._env.clock)
-        writer = spawn(_until_gone(replies, context.write), f"replies to {by}")
+        pump = pumps.Pump(spawn, context, replies.take, f"replies to {by}", replies.written)
+        replies.wake = pump.wake
+
+        def handle(batch: Any) -> None:
+            for call in batch.calls[:]:
+                replies.in_flight += 1
+                try:
+                    if self._flows.enter(by, (call, by, replies)):
+                        spawn(self._serve(call, by, replies), "call")
+                except kemu_errors.TooManyRequests as error:
+                    self._refuse(call, by, replies, error)
+
         try:
-            while True:
-                if replies.is_full:
-                    await replies.room()
-                batch = await context.read()
-                if batch is EOF:
-                    break
-                for call in batch.calls[:]:
-                    replies.in_flight += 1
-                    try:
-                        if self._flows.enter(by, (call, by, replies)):
-                            spawn(self._serve(call, by, replies), "call")
-                    except kemu_errors.TooManyRequests as error:
-                        self._refuse(call, by, replies, error)
+            await pumps.each(context, handle, replies.pause)
             # The client will ask nothing more: answer what it has asked.
-            replies.in_flight -= 1
-            replies.wake()
-            await writer
+            await replies.drained()
         finally:
-            writer.cancel()
+            pump.stop()
             self._flows.forget(by, lambda work: isinstance(work, tuple) and work[2] is replies)
 
     async def _serve(self, call: api_pb2.Call, by: str, replies: Replies) -> None:
@@ -283,30 +284,28 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         task = asyncio.current_task()
         assert task is not None
         self.streams[stream] = task
-        writer = self._env.spawn(_until_gone(stream, context.write), f"events to {stream.by}")
+        stream.pump = pump = pumps.Pump(self._env.spawn, context, stream.take, f"events to {stream.by}")
+
+        def handle(request: Any) -> None:
+            which = request.WhichOneof("request")
+            if which == "create":
+                self._start_watch(stream, request.create)
+            elif which == "cancel":
+                watcher = stream.watchers.get(request.cancel.watch_id)
+                if watcher is not None:
+                    self._fanout.stop(watcher)
+
         try:
-            while True:
-                if stream.count > UNREAD_EVENTS:
-                    await stream.room(UNREAD_EVENTS)
-                request = await context.read()
-                if request is EOF:
-                    break
-                which = request.WhichOneof("request")
-                if which == "create":
-                    self._start_watch(stream, request.create)
-                elif which == "cancel":
-                    watcher = stream.watchers.get(request.cancel.watch_id)
-                    if watcher is not None:
-                        self._fanout.stop(watcher)
+            await pumps.each(context, handle, lambda: stream.pause(UNREAD_EVENTS))
             # The client will ask for no other watches, but still listens to those it has.
-            await writer
+            await asyncio.get_running_loop().create_future()
         except asyncio.CancelledError:
             if stream in self.streams:
                 raise
             task.uncancel()  # see cut
         finally:
             self.streams.pop(stream, None)
-            writer.cancel()
+            pump.stop()
             self._fanout.stop_all(stream)
 
     def cut(self, stream: Stream) -> None:
@@ -348,14 +347,6 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             return
         if watcher.stream.watchers.get(watcher.watch_id) is watcher:
             self._fanout.bookmark(watcher)
-
-
-async def _until_gone(waiting: Any, write: Callable[[Any], Awaitable[None]]) -> None:
-    """Write what waits as it comes. A client that goes away ends that; its reader cleans up."""
-    try:
-        await waiting.write(write)
-    except (grpc.aio.BaseError, grpc.aio.AioRpcError):
-        return
 
 
 def _caller(context: Any) -> str:

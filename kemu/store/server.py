@@ -35,7 +35,7 @@ from kemu import safeguards
 from kemu.errors import JournalCorrupt, StoreError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Env
-from kemu.runtime.rpc.ends import EOF
+from kemu.runtime.rpc import pumps
 from kemu.store import journal, mvcc, operations, watch_streams, watches
 
 VERSION = "3.6.0"
@@ -423,36 +423,10 @@ class _Watch(rpc_pb2_grpc.WatchServicer):  # type: ignore[misc]
         await store.check_intact(context)
         hub = store.hub
         stream = hub.open()
-        reader = store.env.spawn(self._read(stream, context), "watch requests")
-        try:
-            while True:
-                response = hub.next_response(stream)
-                if response is not None:
-                    await context.write(response)
-                elif not stream.broken:
-                    await stream.wait()
-                elif context.done():
-                    return
-                else:
-                    await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "that was no WatchRequest")
-        finally:
-            hub.close(stream)
-            reader.cancel()
+        pump = pumps.Pump(store.env.spawn, context, lambda: hub.next_response(stream), "watch responses")
+        stream.wake = pump.wake
 
-    async def _read(self, stream: watch_streams.WatchStream, context: Any) -> None:
-        """Reads the requests of the call. When the client half-closes it, the watches go on, as in etcd."""
-        hub = self._store.hub
-        while True:
-            await stream.wait_for_room()
-            try:
-                request = await context.read()
-            except Exception:
-                # The call is over, or the request cannot be parsed: the writer of the stream will notice.
-                stream.broken = True
-                stream.wake()
-                return
-            if request is EOF:
-                return
+        def handle(request: Any) -> None:
             kind = request.WhichOneof("request_union")
             if kind == "create_request":
                 hub.create(stream, request.create_request)
@@ -460,6 +434,22 @@ class _Watch(rpc_pb2_grpc.WatchServicer):  # type: ignore[misc]
                 hub.cancel(stream, request.cancel_request.watch_id)
             elif kind == "progress_request":
                 hub.report_progress(stream)
+
+        try:
+            try:
+                await pumps.each(context, handle, stream.pause)
+            except Exception:
+                if context.done():
+                    return
+                pump.stop()
+                while (response := hub.next_response(stream)) is not None:
+                    await context.write(response)
+                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "that was no WatchRequest")
+            # The client has half-closed the call: the watches go on, as in etcd.
+            await asyncio.get_running_loop().create_future()
+        finally:
+            pump.stop()
+            hub.close(stream)
 
 
 def _add_watch_to_server(servicer: _Watch, server: Any) -> None:

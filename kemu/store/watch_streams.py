@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 
 from kemu.etcd import rpc_pb2
+from kemu.runtime import tasks
 
 MAX_RESPONSE_BYTES = 1 << 20
 """Events of several revisions go into one response up to this size."""
@@ -57,10 +59,10 @@ class Watcher:
 
 
 class WatchStream:
-    """What one call of Watch has to send. Its writer takes :meth:`Hub.next_response` until there is none, and waits."""
+    """What one call of Watch has to send: :meth:`Hub.next_response`, until there is none."""
 
     __slots__ = (
-        "_next_id", "_reader", "_writer", "broken", "lagging", "progress_due", "queue", "queued_bytes", "watchers",
+        "_next_id", "_reader", "lagging", "progress_due", "queue", "queued_bytes", "wake", "watchers",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -72,12 +74,11 @@ class WatchStream:
         """They are served in turn, when the queue is empty."""
         self.progress_due = False
         """Asked for while somebody lagged."""
-        self.broken = False
-        """Nothing more can be read from its client."""
+        self.wake: Callable[[], None] = lambda: None
+        """There is something to send."""
         self._next_id = 0
-        self._writer: asyncio.Future[None] | None = None
         self._reader: asyncio.Future[None] | None = None
-        """The tasks of the call, when they wait."""
+        """Waits until the queue is short enough for more requests."""
 
     def free_id(self) -> int:
         """A watch id that no watcher of the stream has, and none had unless its client chose it."""
@@ -95,7 +96,7 @@ class WatchStream:
         item = self.queue.popleft()
         self.queued_bytes -= len(item[1])
         if self._reader is not None and len(self.queue) <= MAX_QUEUE_LENGTH:
-            _wake(self._reader)
+            tasks.wake(self._reader)
         return item
 
     def pop_merged(self) -> bytes:
@@ -121,29 +122,9 @@ class WatchStream:
         self.queue = deque(kept)
         self.queued_bytes = sum(len(response) for _, response in kept)
 
-    def wake(self) -> None:
-        """Let the writer look."""
-        if self._writer is not None:
-            _wake(self._writer)
-
-    async def wait(self) -> None:
-        """For the writer: until there is something to do."""
-        self._writer = asyncio.get_running_loop().create_future()
-        try:
-            await self._writer
-        finally:
-            self._writer = None
-
-    async def wait_for_room(self) -> None:
-        """For the reader: until the queue is short enough for more requests."""
-        while len(self.queue) > MAX_QUEUE_LENGTH:
-            self._reader = asyncio.get_running_loop().create_future()
-            try:
-                await self._reader
-            finally:
-                self._reader = None
-
-
-def _wake(waiter: asyncio.Future[None]) -> None:
-    if not waiter.done():
-        waiter.set_result(None)
+    def pause(self) -> asyncio.Future[None] | None:
+        """What to wait for before more requests are read."""
+        if len(self.queue) <= MAX_QUEUE_LENGTH:
+            return None
+        self._reader = asyncio.get_running_loop().create_future()
+        return self._reader

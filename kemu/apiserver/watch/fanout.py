@@ -17,6 +17,7 @@ from kemu.apiserver import errors
 from kemu.apiserver.selections import Selection
 from kemu.apiserver.watch.cache import Change, Collection, WatchCache
 from kemu.errors import ApiError
+from kemu.runtime.rpc import pumps
 from kemu.v1 import api_pb2
 
 EVENTS_PER_MESSAGE = 1_000
@@ -52,7 +53,7 @@ class Watcher:
 class Stream:
     """What is on its way to one client: messages that fill up while the client reads."""
 
-    __slots__ = ("_bytes", "_current", "_full", "_initial", "_reader", "_waiter", "_writing", "by", "count", "watchers")
+    __slots__ = ("_bytes", "_current", "_full", "_initial", "_reader", "by", "count", "pump", "watchers")
 
     def __init__(self, by: str) -> None:
         self.by = by
@@ -64,20 +65,19 @@ class Stream:
         self._initial = 0
         self._reader: asyncio.Future[None] | None = None
         """Waits until fewer events wait."""
-        self._writing = False
+        self.pump: pumps.Pump | None = None
+        """Writes what :meth:`take` gives."""
         self._bytes = 0
         self._current: Any = None
         self._full: deque[Any] = deque()
-        self._waiter: asyncio.Future[None] | None = None
 
     def add(self, watch_id: int, kind: int, revision: int, wire: bytes) -> None:
         """Append an event."""
         current = self._current
         if current is None:
             current = self._current = api_pb2.WatchResponse()
-            waiter = self._waiter
-            if waiter is not None and not waiter.done():
-                waiter.set_result(None)
+            if self.pump is not None:
+                self.pump.wake()
         event = current.events.add()
         event.watch_id = watch_id
         event.type = kind
@@ -101,7 +101,7 @@ class Stream:
     @property
     def backlog(self) -> int:
         """Events that wait because the client does not read; what the beginning of a watch put there does not count."""
-        return self.count - self._initial if self._writing else 0
+        return self.count - self._initial if self.pump is not None and self.pump.is_writing else 0
 
     def exempt(self) -> None:
         """What waits now is not the client's fault."""
@@ -128,24 +128,12 @@ class Stream:
         self._initial = min(self._initial, self.count)
         return response
 
-    async def room(self, limit: int) -> None:
-        """Wait until no more than so many events wait."""
-        while self.count > limit:
-            self._reader = asyncio.get_running_loop().create_future()
-            await self._reader
-        self._reader = None
-
-    async def write(self, write: Callable[[Any], Any]) -> None:
-        """Write messages as they come, for ever; all events of one tick of the event loop go together."""
-        while True:
-            response = self.take()
-            if response is None:
-                self._waiter = asyncio.get_running_loop().create_future()
-                await self._waiter
-                continue
-            self._writing = True
-            await write(response)
-            self._writing = False
+    def pause(self, limit: int) -> asyncio.Future[None] | None:
+        """What to wait for until no more than so many events wait."""
+        if self.count <= limit:
+            return None
+        self._reader = asyncio.get_running_loop().create_future()
+        return self._reader
 
 
 class _Group:

@@ -20,8 +20,7 @@ from kemu.errors import Compacted, ServiceUnavailable, StoreError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.objects import key_ranges, resources
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, Channel, Env, Timer
-
-EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
+from kemu.runtime.rpc import pumps
 
 PAGE = 5_000
 """Keys in one range request of the first list."""
@@ -142,18 +141,25 @@ class Feed:
         create.range_end = key_ranges.prefix_end(resources.REGISTRY)
         create.start_revision = self._start_revision()
         await call.write(request)
-        while True:
-            response = await call.read()
-            if response is EOF:
-                return True
+        complete = True
+
+        def handle(response: Any) -> bool:
+            """Whether the watch is over."""
+            nonlocal complete
             if response.canceled:
-                return not response.compact_revision
+                complete = not response.compact_revision
+                return True
             if response.created:
                 if response.header.revision < self._received:
                     call.cancel()
-                    return False  # The store lost writes that it had acknowledged (fsync: none), and so must we.
+                    complete = False  # The store lost writes that it had acknowledged (fsync: none), and so must we.
+                    return True
                 self._call = call
             self._receive(response)
+            return False
+
+        await pumps.each(call, handle)
+        return complete
 
     def _start_revision(self) -> int:
         """Where the next watch begins; 0: with what comes from now on."""
