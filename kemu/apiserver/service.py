@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
-
-import grpc
 
 from kemu import errors as kemu_errors
 from kemu.apiserver import errors, flows, selections

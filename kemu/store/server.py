@@ -36,7 +36,7 @@ from kemu.errors import JournalCorrupt, StoreError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Env
 from kemu.runtime.rpc import pumps
-from kemu.store import journal, mvcc, operations, watch_streams, watches
+from kemu.store import journal, mvcc, operations, watches
 
 VERSION = "3.6.0"
 """Of etcd, whose behaviour this is."""

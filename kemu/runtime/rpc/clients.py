@@ -378,7 +378,8 @@ class _StreamResponse(Call):
         """:meth:`read` until the end, with a step of the loop for each response and no task that waits for it."""
         self._iterates = False
         try:
-            await self.listen(self.deserialize, handle, pause)
+            if await self.listen(self.deserialize, handle, pause):
+                return
         except asyncio.CancelledError:
             self.cancel()
             raise

@@ -77,8 +77,9 @@ class Listener:
         """Of the actor: an actor that is dead or paused takes nothing."""
         self.busy = False
         """It has a message that it has not finished with, or waits before it takes the next one."""
-        self.over: asyncio.Future[None] = end.loop.create_future()
-        """Done at the end of the stream, or when ``handle`` raised; cancelled, the listener takes nothing more."""
+        self.over: asyncio.Future[bool] = end.loop.create_future()
+        """Done at the end of the stream, or when ``handle`` wants no more (then it is True) or raised; cancelled, the
+        listener takes nothing more."""
 
     def take(self, data: Any) -> None:
         """A message, or EOF; then those that have arrived meanwhile."""
@@ -86,12 +87,14 @@ class Listener:
         try:
             while not over.done():
                 if data is EOF:
-                    over.set_result(None)
+                    over.set_result(False)
                     return
                 end.taken += len(data)
                 if end.taken >= WINDOW_UPDATE_BYTES:
                     end.update_window()
-                self.handle(self.parse(data))
+                if self.handle(self.parse(data)):
+                    over.set_result(True)
+                    return
                 if self.pause is not None and (wait := self.pause()) is not None:
                     wait.add_done_callback(self._go_on, context=self.context)
                     return
@@ -127,8 +130,8 @@ class End:
 
     is_client: ClassVar[bool] = False
 
-    __slots__ = ("eof", "inbox", "last_ns", "latency", "link", "listener", "loop", "method", "partner", "taken", "unread", "waiter",
-                 "window_waiter")  # fmt: skip
+    __slots__ = ("eof", "inbox", "last_ns", "latency", "link", "listener", "loop", "method", "partner", "taken",
+                 "unread", "waiter", "window_waiter")  # fmt: skip
 
     method: str
     """``/kemu.v1.Api/Watch``, …"""
@@ -176,7 +179,7 @@ class End:
         self.eof = True
         listener = self.listener
         if listener is not None and not listener.busy and not listener.over.done():
-            listener.over.set_result(None)
+            listener.over.set_result(False)
         waiter = self.waiter
         if waiter is not None:
             self.waiter = None
@@ -213,10 +216,9 @@ class End:
 
     async def listen(
         self, parse: Callable[[bytes], Any], handle: Callable[[Any], object], pause: Pause | None = None
-    ) -> None:
-        """Have every message handed to ``handle``, from now until the stream is over, however it ends.
-
-        Raises what ``handle`` raises. Nobody may read meanwhile.
+    ) -> bool:
+        """Have every message handed to ``handle``, from now until the stream is over, however it ends, or ``handle``
+        returns something true. Returns whether it did; raises what it raises. Nobody may read meanwhile.
         """
         if self.waiter is not None or self.listener is not None:
             raise grpc.aio.UsageError("another task is reading this stream")
@@ -226,8 +228,8 @@ class End:
                 listener.busy = True
                 listener.take(self.inbox.popleft())
             elif self.eof:
-                return
-            await listener.over
+                return False
+            return await listener.over
         finally:
             listener.over.cancel()
             self.listener = None

@@ -1,0 +1,148 @@
+"""Reading and writing streams without a task that waits for each message, where a call is in memory.
+
+:func:`each` hands over what arrives; a :class:`Pump` writes what there is to write. In memory both are steps of the
+event loop, at the very place where a waiting task would have its own, so that the order of events is the same; over
+real gRPC a task reads or writes. Neighbours: ``ends`` has the listener of an end in memory.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import grpc
+
+from kemu.runtime.rpc.ends import EOF, End, Pause
+
+Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[Any]"]
+
+_OVER = (grpc.aio.BaseError, grpc.aio.AioRpcError, asyncio.InvalidStateError)
+"""What writing to a call raises when that is over: its reader learns why, and cleans up."""
+
+
+async def each(call: Any, handle: Callable[[Any], object], pause: Pause | None = None) -> None:
+    """Hand every message of a stream to ``handle``, until its end or until ``handle`` returns something true. ``call``:
+    a client's call, or a server's context.
+
+    ``pause`` is asked after each message: what to wait for before the next one is read. Raises what reading raises, and
+    what ``handle`` raises.
+    """
+    if isinstance(call, End):
+        in_memory: Any = call
+        await in_memory.each(handle, pause)
+        return
+    read = call.read
+    while True:
+        message = await read()
+        if message is EOF:
+            return
+        if handle(message):
+            return
+        # While this waits for the next one, nobody needs the last: there are thousands of idle streams.
+        del message
+        while pause is not None and (wait := pause()) is not None:
+            await wait
+
+
+class Pump:
+    """Writes messages to a stream as they come. What comes up in one tick of the loop may go in one message."""
+
+    __slots__ = ("_after", "_call", "_context", "_due", "_loop", "_stopped", "_take", "_task", "_waiter", "is_writing")
+
+    def __init__(
+        self,
+        spawn: Spawn,
+        call: Any,
+        take: Callable[[], Any],
+        name: str,
+        after: Callable[[], object] | None = None,
+    ) -> None:
+        """``take`` returns the next message, or None; it is called a tick after :meth:`wake`, and at once for what was
+        there before. ``after`` is called when a message has been written. ``name``: of the task, where there is one."""
+        self._call = call
+        self._take = take
+        self._after = after
+        self._due = False
+        """It will look what there is."""
+        self._stopped = False
+        self.is_writing = False
+        """A message does not fit into the window of the stream: its reader is slow."""
+        self._waiter: asyncio.Future[None] | None = None
+        self._task: asyncio.Task[Any] | None = None
+        if isinstance(call, End) and call.can_post:  # type: ignore[attr-defined]
+            self._loop = call.loop
+            self._context: contextvars.Context | None = contextvars.copy_context()
+            self.wake()
+        else:
+            self._context = None
+            self._task = spawn(self._run(), name)
+
+    def wake(self) -> None:
+        """There may be something to write. Cheap, never blocks."""
+        if self._context is not None:
+            if not self._due:
+                self._due = True
+                self._loop.call_soon(self._flush, context=self._context)
+        else:
+            waiter = self._waiter
+            if waiter is not None and not waiter.done():
+                waiter.set_result(None)
+
+    def stop(self) -> None:
+        """Write nothing more."""
+        self._stopped = True
+        if self._task is not None:
+            self._task.cancel()
+
+    def _flush(self, opened: object = None) -> None:
+        call, take, after = self._call, self._take, self._after
+        if self.is_writing:
+            # The window was full, and has been opened.
+            call.window_waiter = None
+            if self._stopped or self._is_full():
+                return
+            self.is_writing = False
+            if after is not None:
+                after()
+        if self._stopped:
+            return
+        while True:
+            message = take()
+            if message is None:
+                self._due = False
+                return
+            try:
+                call.post(message)
+            except _OVER:
+                self._stopped = True
+                return
+            if self._is_full():
+                self.is_writing = True
+                return
+            if after is not None:
+                after()
+
+    def _is_full(self) -> bool:
+        assert self._context is not None
+        full: bool = self._call.call_when_open(self._flush, self._context)
+        return full
+
+    async def _run(self) -> None:
+        call, take, after = self._call, self._take, self._after
+        try:
+            while True:
+                message = take()
+                if message is None:
+                    self._waiter = asyncio.get_running_loop().create_future()
+                    await self._waiter
+                    continue
+                self.is_writing = True
+                await call.write(message)
+                self.is_writing = False
+                del message
+                if after is not None:
+                    after()
+        except _OVER:
+            return
