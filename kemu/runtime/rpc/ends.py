@@ -54,6 +54,13 @@ class Status(NamedTuple):
     """Of calls with a single response."""
 
 
+class Hurrying(abc.ABC):
+    """An event loop that can run what was scheduled last before all else that is ready."""
+
+    @abc.abstractmethod
+    def hurry(self) -> None: ...
+
+
 Pause = Callable[[], "asyncio.Future[None] | None"]
 """Asked before the next message is taken: what to wait for first, if anything."""
 
@@ -81,30 +88,35 @@ class Listener:
         """Done at the end of the stream, or when ``handle`` wants no more (then it is True) or raised; cancelled, the
         listener takes nothing more."""
 
-    def take(self, data: Any) -> None:
-        """A message, or EOF; then those that have arrived meanwhile."""
+    def come(self, data: Any) -> None:
+        """A step of the loop: a message, or EOF, and those that have arrived meanwhile."""
+        if self.take(data) and isinstance(self.end.loop, Hurrying):
+            self.end.loop.hurry()
+
+    def take(self, data: Any) -> bool:
+        """Returns whether that was the end, so that somebody waits no more for :attr:`over`."""
         end, over = self.end, self.over
         try:
             while not over.done():
                 if data is EOF:
                     over.set_result(False)
-                    return
+                    return True
                 end.taken += len(data)
                 if end.taken >= WINDOW_UPDATE_BYTES:
                     end.update_window()
                 if self.handle(self.parse(data)):
                     over.set_result(True)
-                    return
+                    return True
                 if self.pause is not None and (wait := self.pause()) is not None:
                     wait.add_done_callback(self._go_on, context=self.context)
-                    return
+                    return False
                 if end.inbox:
                     data = end.inbox.popleft()
                 elif end.eof:
                     data = EOF
                 else:
                     self.busy = False
-                    return
+                    return False
         except (KeyboardInterrupt, SystemExit):
             raise
         except asyncio.CancelledError:
@@ -112,15 +124,17 @@ class Listener:
         except BaseException as error:
             if not over.done():
                 over.set_exception(error)
+                return True
+        return False
 
     def _go_on(self, waited: asyncio.Future[None]) -> None:
         end = self.end
         if self.pause is not None and (wait := self.pause()) is not None:
             wait.add_done_callback(self._go_on, context=self.context)
         elif end.inbox:
-            self.take(end.inbox.popleft())
+            self.come(end.inbox.popleft())
         elif end.eof:
-            self.take(EOF)
+            self.come(EOF)
         else:
             self.busy = False
 
@@ -163,7 +177,7 @@ class End:
         listener = self.listener
         if listener is not None and not listener.busy:
             listener.busy = True
-            self.loop.call_soon(listener.take, data, context=listener.context)
+            self.loop.call_soon(listener.come, data, context=listener.context)
             return
         waiter = self.waiter
         if waiter is not None and not waiter.done():
