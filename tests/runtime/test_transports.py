@@ -13,6 +13,7 @@ from grpc_status import rpc_status
 
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.random_streams import Streams
+from kemu.runtime.rpc import pumps
 from kemu.runtime.rpc.clients import MemoryChannel
 from kemu.runtime.rpc.networks import LoopWire, Network, Peer, Wire
 from kemu.runtime.rpc.servers import Server
@@ -501,5 +502,118 @@ def test_a_slow_reader_holds_up_the_writer(over: Over) -> None:
         call.cancel()
         with pytest.raises((asyncio.CancelledError, grpc.aio.AioRpcError)):
             await writer
+
+    over(expect)
+
+
+def test_what_arrives_is_handed_over_in_order_until_the_reader_wants_no_more(over: Over) -> None:
+    async def expect(world: World) -> None:
+        call = world.stub.Session()
+        taken: list[int] = []
+
+        def handle(response: api_pb2.SessionResponse) -> bool:
+            taken.extend(reply.id for reply in response.replies)
+            return taken[-1] == 4
+
+        await call.write(session(1, 2))
+        await call.write(session(3, 4, 5))
+        await pumps.each(call, handle)
+        assert taken == [1, 2, 3, 4]
+        call.cancel()
+
+    over(expect)
+
+
+def test_handing_over_ends_as_reading_does(over: Over) -> None:
+    async def expect(world: World) -> None:
+        taken: list[int] = []
+        call = world.stub.Session()
+        await call.write(session(7))
+        await call.done_writing()
+        await pumps.each(call, lambda response: taken.append(response.replies[0].id))
+        assert taken == [7, 1000]
+        call = world.stub.Session()
+        await call.write(session(404))
+        assert (await failure(pumps.each(call, taken.append))).code() is grpc.StatusCode.OUT_OF_RANGE
+
+    over(expect)
+
+
+def test_what_the_reader_raises_comes_out_and_nothing_more_is_handed_over(over: Over) -> None:
+    async def expect(world: World) -> None:
+        taken: list[int] = []
+
+        def handle(response: api_pb2.SessionResponse) -> None:
+            taken.append(response.replies[0].id)
+            raise KeyError("two")
+
+        call = world.stub.Session()
+        await call.write(session(1))
+        await call.write(session(2))
+        with pytest.raises(KeyError):
+            await pumps.each(call, handle)
+        assert taken == [1]
+        call.cancel()
+
+    over(expect)
+
+
+def test_a_reader_that_pauses_gets_nothing_meanwhile(over: Over) -> None:
+    async def expect(world: World) -> None:
+        taken: list[int] = []
+        pauses: list[asyncio.Future[None]] = []
+
+        def pause() -> asyncio.Future[None] | None:
+            if len(taken) == 1 and not pauses:
+                pauses.append(asyncio.get_running_loop().create_future())
+                return pauses[0]
+            return None
+
+        call = world.stub.Session()
+        await call.write(session(1))
+        await call.write(session(2))
+        await call.done_writing()
+        reading = asyncio.ensure_future(pumps.each(call, lambda one: taken.append(one.replies[0].id), pause))
+        await world.until(lambda: bool(pauses))
+        await asyncio.sleep(0.05)
+        assert taken == [1]
+        pauses[0].set_result(None)
+        await reading
+        assert taken == [1, 2, 1000]
+
+    over(expect)
+
+
+def test_a_pump_writes_what_comes_and_waits_while_its_reader_does_not_read(over: Over) -> None:
+    async def expect(world: World) -> None:
+        call = world.stub.Session()
+        waiting: list[Any] = [session(1)]
+        written: list[int] = []
+
+        def spawn(coroutine: Any, name: str) -> asyncio.Task[Any]:
+            return asyncio.ensure_future(coroutine)
+
+        def take() -> Any:
+            return waiting.pop(0) if waiting else None
+
+        pump = pumps.Pump(spawn, call, take, "writer", lambda: written.append(len(waiting)))
+        answers = []
+        answers.append((await call.read()).replies[0].id)
+        # One large message is more than the window holds; what comes behind it waits.
+        large = api_pb2.SessionRequest(
+            calls=[api_pb2.Call(id=2, create=api_pb2.CreateRequest(object=b"x" * (3 << 20)))]
+        )
+        waiting += [large, session(3)]
+        pump.wake()
+        answers += [(await call.read()).replies[0].id for _ in range(2)]
+        assert answers == [1, 2, 3]
+        await world.until(lambda: len(written) == 3)
+        assert not pump.is_writing
+        pump.stop()
+        waiting.append(session(4))
+        pump.wake()
+        await asyncio.sleep(0.05)
+        assert waiting
+        call.cancel()
 
     over(expect)
