@@ -1,4 +1,5 @@
-"""How far a run is: a line on a terminal, nothing elsewhere (the result is enough there).
+"""How far a run is: a line on a terminal, nothing elsewhere (the result is enough there). On Ray, below it, how busy
+the cells are.
 
 A thread draws it, so that it moves whatever the run is busy with. Neighbour: :mod:`kemu.scenario.playing.progress`,
 what the run says of itself.
@@ -11,9 +12,10 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TextIO
 
+from kemu.runtime import loads
 from kemu.scenario.playing import progress as states
 from kemu.scenario.playing.progress import Progress
 
@@ -28,7 +30,7 @@ LEAST_S = 2.0
 
 
 class Bar:
-    """One line that is rewritten, from :meth:`start` to :meth:`close`."""
+    """A line, or a few, that are rewritten, from :meth:`start` to :meth:`close`."""
 
     def __init__(self, stream: TextIO, text: Callable[[float], str]) -> None:
         """``text``: what it says so many seconds after its start."""
@@ -36,7 +38,8 @@ class Bar:
         self._text = text
         self._over = threading.Event()
         self._lock = threading.Lock()
-        self._drawn = False
+        self._drawn = 0
+        """Lines."""
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
@@ -64,17 +67,21 @@ class Bar:
         while not self._over.wait(wait_s):
             wait_s = EVERY_S
             columns = _columns(self._stream)
-            text = self._text(time.monotonic() - begun)
+            lines = [line[: columns - 1] for line in self._text(time.monotonic() - begun).split("\n")]
             with self._lock:
-                self._stream.write(f"\r\x1b[2K{text[: columns - 1]}")
+                self._stream.write(self._back() + "\n".join(lines))
                 self._stream.flush()
-                self._drawn = True
+                self._drawn = len(lines)
+
+    def _back(self) -> str:
+        """To the beginning of what is drawn, which goes away."""
+        return f"\x1b[{self._drawn - 1}A\r\x1b[J" if self._drawn > 1 else "\r\x1b[2K"
 
     def _clear(self) -> None:
         if self._drawn:
-            self._drawn = False
-            self._stream.write("\r\x1b[2K")
+            self._stream.write(self._back())
             self._stream.flush()
+            self._drawn = 0
 
 
 def _columns(stream: TextIO) -> int:
@@ -136,7 +143,8 @@ class Line:
             left = self._left(elapsed_s, share, progress.bound / pods if pods else 0.0)
         filled = round(min(share, 1.0) * WIDTH)
         bar = "━" * filled + "╌" * (WIDTH - filled)
-        return f"{title} {bar} {what}, {left or f'{elapsed_s - self._begun_s:.0f} s so far'}"
+        line = f"{title} {bar} {what}, {left or f'{elapsed_s - self._begun_s:.0f} s so far'}"
+        return "\n".join([line, *_cells(progress.loads)]) if progress.phase == states.RUNNING else line
 
     def _left(self, now_s: float, *shares: float) -> str:
         """At the pace of the last seconds. A run ends with its time, or sooner when nothing can happen any more: the
@@ -151,6 +159,27 @@ class Line:
         paces = [(share - was) / (now_s - before_s) for share, was in zip(shares, before, strict=True)]
         estimates = [(1 - share) / pace for share, pace in zip(shares, paces, strict=True) if pace > 0 and share < 1]
         return f"about {duration(min(estimates))} left" if estimates else ""
+
+
+CELLS = 6
+"""Of more cells the busiest are shown."""
+
+
+def _cells(found: Mapping[str, loads.Load]) -> list[str]:
+    """How busy they were in the last second."""
+    shown = [load for load in loads.by_pressure(found) if load.cpu or load.memory_bytes]
+    if not shown:
+        return []
+    size = max(len(load.name) for load in shown[:CELLS])
+    lines = [
+        f"  {load.name:{size}}  {load.cpu:>4.0%}  {load.calls_per_s:>7,.0f}  {load.late_s * 1000:>4,.0f} ms"
+        f"  {load.memory_bytes / 2**20:>3,.0f} MiB  {load.log_lag_s:>8.2f} s"
+        for load in shown[:CELLS]
+    ]
+    lines.insert(0, f"  {'cell':{size}}  core  calls/s    queue   memory  log behind")
+    if len(shown) > CELLS:
+        lines.append(f"  and {len(shown) - CELLS} more, less busy")
+    return lines
 
 
 def duration(seconds: float) -> str:

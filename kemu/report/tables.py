@@ -57,6 +57,33 @@ def disturbances(found: Iterable[Mapping[str, Any]], width: int) -> list[Text]:
     return layouts.table(titles, rows, width) + more if rows else []
 
 
+CELLS = 8
+"""Of more cells the busiest are shown."""
+
+
+def cells(found: Mapping[str, Mapping[str, Any]], width: int) -> list[Text]:
+    """How busy the cells of a run on Ray were."""
+    shown = sorted(found, key=lambda name: -found[name]["cpu"])[:CELLS]
+    rows = [
+        [
+            name,
+            _number(cell["actors"]),
+            f"{cell['cpu']:.0%}",
+            f"{cell['cpu_max']:.0%}",
+            f"{cell['waited_for_cpu']:.0%}",
+            f"{cell['calls_per_s']:,.0f}",
+            seconds(cell["late_max_s"]),
+            f"{cell['memory_mib']:,.0f} MiB",
+            seconds(cell["log_lag_max_s"]),
+        ]
+        for name, cell in found.items()
+        if name in shown
+    ]
+    titles = ["cell", "actors", "core", "at most", "waited for one", "calls/s", "queue", "memory", "log behind"]
+    more = len(found) - len(shown)
+    return layouts.table(titles, rows, width) + [Text(f"and {more} more, less busy", "dim")] * (more > 0)
+
+
 _FATES = ("preempted", "evicted", "rejected", "oomKilled")
 
 

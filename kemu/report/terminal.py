@@ -190,11 +190,20 @@ def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
         tables.schedulers(verdict["schedulers"], width),
         tables.budgets(verdict["budgets"], width),
         tables.disturbances(verdict.get("disturbances", ()), width),
+        _cells(verdict, width),
         _never_bound(verdict["unbound"], width),
     ):
         if lines:
             layouts.show(console, lines)
             console.print()
+
+
+def _cells(verdict: Mapping[str, Any], width: int) -> list[Text]:
+    """On Ray: how busy they were, and what held the run up."""
+    if not verdict.get("cells"):
+        return []
+    limit = layouts.flowing(layouts.text(("bottleneck: ", "bold"), verdict["bottleneck"]), width, 4)
+    return [*tables.cells(verdict["cells"], width), *limit]
 
 
 def _refused(refused: Mapping[str, int]) -> str:

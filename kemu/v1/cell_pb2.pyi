@@ -145,12 +145,36 @@ class LogRequest(_message.Message):
     follow: bool
     def __init__(self, offset: _Optional[int] = ..., follow: _Optional[bool] = ...) -> None: ...
 
+class Load(_message.Message):
+    __slots__ = ("real_ns", "cpu_ns", "loop_cpu_ns", "loop_queued_ns", "loop_late_ns", "memory_bytes", "calls", "open_calls", "unsent_events")
+    REAL_NS_FIELD_NUMBER: _ClassVar[int]
+    CPU_NS_FIELD_NUMBER: _ClassVar[int]
+    LOOP_CPU_NS_FIELD_NUMBER: _ClassVar[int]
+    LOOP_QUEUED_NS_FIELD_NUMBER: _ClassVar[int]
+    LOOP_LATE_NS_FIELD_NUMBER: _ClassVar[int]
+    MEMORY_BYTES_FIELD_NUMBER: _ClassVar[int]
+    CALLS_FIELD_NUMBER: _ClassVar[int]
+    OPEN_CALLS_FIELD_NUMBER: _ClassVar[int]
+    UNSENT_EVENTS_FIELD_NUMBER: _ClassVar[int]
+    real_ns: int
+    cpu_ns: int
+    loop_cpu_ns: int
+    loop_queued_ns: int
+    loop_late_ns: int
+    memory_bytes: int
+    calls: int
+    open_calls: int
+    unsent_events: int
+    def __init__(self, real_ns: _Optional[int] = ..., cpu_ns: _Optional[int] = ..., loop_cpu_ns: _Optional[int] = ..., loop_queued_ns: _Optional[int] = ..., loop_late_ns: _Optional[int] = ..., memory_bytes: _Optional[int] = ..., calls: _Optional[int] = ..., open_calls: _Optional[int] = ..., unsent_events: _Optional[int] = ...) -> None: ...
+
 class LogSegment(_message.Message):
-    __slots__ = ("events", "time_ns", "pending")
+    __slots__ = ("events", "time_ns", "pending", "load")
     EVENTS_FIELD_NUMBER: _ClassVar[int]
     TIME_NS_FIELD_NUMBER: _ClassVar[int]
     PENDING_FIELD_NUMBER: _ClassVar[int]
+    LOAD_FIELD_NUMBER: _ClassVar[int]
     events: _containers.RepeatedScalarFieldContainer[bytes]
     time_ns: int
     pending: int
-    def __init__(self, events: _Optional[_Iterable[bytes]] = ..., time_ns: _Optional[int] = ..., pending: _Optional[int] = ...) -> None: ...
+    load: Load
+    def __init__(self, events: _Optional[_Iterable[bytes]] = ..., time_ns: _Optional[int] = ..., pending: _Optional[int] = ..., load: _Optional[_Union[Load, _Mapping]] = ...) -> None: ...

@@ -112,6 +112,19 @@ def test_a_terminal_shows_it_within_the_first_second_and_is_left_clean() -> None
     assert stream.getvalue().endswith("\r\x1b[2K")
 
 
+def test_of_several_lines_none_is_left() -> None:
+    stream = Terminal()
+    texts = iter(["one\ntwo\nthree"])
+    bar = Bar(stream, lambda _: next(texts, "four"))
+    bar.start()
+    until = time.monotonic() + 30
+    while "four" not in stream.getvalue() and time.monotonic() < until:
+        time.sleep(0.01)
+    bar.close()
+    assert stream.getvalue().startswith("\r\x1b[2Kone\ntwo\nthree\x1b[2A\r\x1b[Jfour")
+    assert stream.getvalue().endswith("\r\x1b[2K")
+
+
 def test_it_is_no_wider_than_its_terminal_wherever_the_result_goes(tmp_path: Path) -> None:
     """``kemu run … > result.txt``: what the standard output is says nothing about the terminal."""
     master, slave = os.openpty()

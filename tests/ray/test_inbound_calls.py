@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import pytest
 
-from kemu.runtime.ray.cell.inbound import InboundCalls
+from kemu.runtime.ray.cell.inbound import InboundCalls, Traffic
 
 
 class Context:
@@ -49,7 +49,7 @@ def calls_of(behaviour: Any) -> tuple[Any, Any, InboundCalls]:
         offered=SimpleNamespace(handlers={"/echo": handler}),
         handler_failed=lambda method, error: None,
     )
-    calls = InboundCalls(actor)
+    calls = InboundCalls(actor, Traffic())
     wrapped = calls.handler("/echo")
     assert wrapped is not None
     return wrapped.stream_stream, actor, calls

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kemu.runlog.frames import Writer
+from kemu.runtime.loads import Load
 
 LOADING, STARTING, RUNNING, JUDGING = "loading", "starting", "running", "judging"
 
@@ -43,6 +44,8 @@ class Progress:
         """Of the log that is being written."""
         self.kinds: Mapping[str, int] = {}
         """How many events of each kind were logged."""
+        self.loads: Mapping[str, Load] = {}
+        """How busy the cells are, by name, on Ray."""
 
     def begin(self, duration_ns: int, pods_meant: int, writer: Writer) -> None:
         """The next run starts its actors."""
@@ -50,6 +53,7 @@ class Progress:
         self.duration_ns, self.pods_meant, self.writer = duration_ns, pods_meant, writer
         self.actors = self.now_ns = self.bound = 0
         self.kinds = {}
+        self.loads = {}
 
     def judge(self, log_bytes: int) -> None:
         """The log is written, and read."""

@@ -30,6 +30,7 @@ from kemu.runlog import folders
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime import garbage
 from kemu.runtime.env import EPOCH_UNIX_S, LogSink
+from kemu.runtime.loads import Loads
 from kemu.runtime.ray.driver import plans as cell_plans
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario import evidence, headlines, verdicts
@@ -118,6 +119,8 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     recorder = plays.Recorder(append, scenario, progress, options.most_events)
     try:
         runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
+        if progress is not None and isinstance(measured := getattr(runtime, "loads", None), Loads):
+            progress.loads = measured.by_cell
         end = plays.run(runtime, plays.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name)))
     finally:
         garbage.unfreeze()
@@ -126,9 +129,16 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     wall_s = time.perf_counter() - begun
     judged = judge(scenario, folder, end, progress)
     verdict = {**judged.data(runtime_name, digest), "wall_s": round(wall_s, 3), "run": str(options.out)}
+    verdict |= _loads(runtime)
     verdict |= _warnings(scenario)
     (folder / folders.VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
     return RunResult(scenario, {}, folder, verdict, judged.history, str(traces or ""))
+
+
+def _loads(runtime: Runtime | None) -> dict[str, Any]:
+    """How busy the cells were, where there were any."""
+    measured = getattr(runtime, "loads", None)
+    return measured.data() if isinstance(measured, Loads) else {}
 
 
 def _warnings(scenario: Scenario) -> dict[str, Any]:

@@ -31,7 +31,18 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 from kemu.errors import ActorFailed, SimulationError
 from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.ray.cell import certificates, channels, decoding, gates, hosts, inbound, segments, ticks, tokens
+from kemu.runtime.ray.cell import (
+    certificates,
+    channels,
+    decoding,
+    gates,
+    hosts,
+    inbound,
+    loads,
+    segments,
+    ticks,
+    tokens,
+)
 from kemu.v1 import cell_pb2, cell_pb2_grpc
 
 _LOG_INTERVAL_S = 0.02
@@ -80,6 +91,9 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         self.host.on_strike = self._crash
         self.ticks = ticks.Ticks(f"{CELL}{name}", self.host.clock, self.segment.append)
         self.host.token = lambda name: self._tokens.get(name, "")
+        self._sent = 0
+        """Events of the log that were sent."""
+        self._meter = loads.Meter(self.ticks, self.host.traffic, lambda: self.segment.events - self._sent)
         self._errors: dict[str, str] = {}
 
     def _failed(self, name: str, text: str) -> None:
@@ -172,10 +186,16 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
             now_ns = self.host.clock.now_ns()
             events = self.segment.read(offset, _LOG_BATCH_BYTES)
             offset += len(events)
+            self._sent = max(self._sent, offset)
             complete = offset == self.segment.events
             if events or time.monotonic() - silent_since >= _LOG_SIGN_OF_LIFE_S:
                 silent_since = time.monotonic()
-                yield cell_pb2.LogSegment(events=events, time_ns=now_ns if complete else 0, pending=self.host.pending)
+                yield cell_pb2.LogSegment(
+                    events=events,
+                    time_ns=now_ns if complete else 0,
+                    pending=self.host.pending,
+                    load=self._meter.sample_when_due() if request.follow else self._meter.sample(),
+                )
             if complete:
                 if not request.follow:
                     return

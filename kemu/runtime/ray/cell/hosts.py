@@ -53,6 +53,7 @@ class Host:
         wire = networks.LoopWire(loop, lambda: self.clock.speed)
         self.network = networks.Network(lambda target: wire, self._connection_lost)
         self.connections = channels.Connections()
+        self.traffic = inbound.Traffic()
         self.seed = 0
         self.directory = Path()
         self.target = ""
@@ -299,8 +300,9 @@ class Host:
 
     @property
     def pending(self) -> int:
-        """How many things keep the run alive: timers, and responses that actors wait for."""
-        return sum(resident.pending for resident in self.residents.values())
+        """How many things keep the run alive, of the first actor that has any: timers, and responses that it waits
+        for. With hundreds of actors, to count all of them many times a second would take a part of a core."""
+        return next((pending for resident in self.residents.values() if (pending := resident.pending)), 0)
 
     async def close(self) -> None:
         """Drop all actors without clean-up."""
@@ -327,7 +329,7 @@ class Resident:
         self.server = servers.Server(name, self.spawn, host.loop, self.handler_failed)
         self.peer = networks.Peer(name, self.server)
         self.offered = inbound.Offered()
-        self.calls = inbound.InboundCalls(self)
+        self.calls = inbound.InboundCalls(self, host.traffic)
         self.is_ready: asyncio.Future[None] = host.loop.create_future()
         # If nobody asks, asyncio must not complain.
         self.is_ready.add_done_callback(tasks.retrieve)

@@ -44,6 +44,18 @@ class Offered:
         return sorted({method.split("/")[1] for method in self.handlers})
 
 
+class Traffic:
+    """What comes in from other cells, for all actors of this one."""
+
+    __slots__ = ("open", "received")
+
+    def __init__(self) -> None:
+        self.received = 0
+        """Calls, and further messages of streams."""
+        self.open = 0
+        """Calls that are being served, streams too."""
+
+
 class Receiver(Protocol):
     """An actor as its callers from other cells meet it."""
 
@@ -66,8 +78,9 @@ class Receiver(Protocol):
 class InboundCalls:
     """The calls from other cells that one actor is serving."""
 
-    def __init__(self, actor: Receiver) -> None:
+    def __init__(self, actor: Receiver, traffic: Traffic) -> None:
         self._actor = actor
+        self._traffic = traffic
         self._running: dict[asyncio.Task[Any], None] = {}
         self._severed: dict[asyncio.Task[Any], str] = {}
         """With the reason."""
@@ -99,7 +112,7 @@ class InboundCalls:
     def _answerer(
         self, method: str, behaviour: Behaviour, *, request_streaming: bool
     ) -> Callable[[Any, Any], Awaitable[Any]]:
-        actor = self._actor
+        actor, traffic = self._actor, self._traffic
 
         async def answer(request: Any, context: Any) -> Any:
             if isinstance(request, decoding.Malformed):
@@ -110,7 +123,9 @@ class InboundCalls:
             task = asyncio.current_task()
             assert task is not None
             self._running[task] = None
-            guarded = GuardedContext(context, actor)
+            traffic.received += 1
+            traffic.open += 1
+            guarded = GuardedContext(context, actor, traffic)
             try:
                 result = behaviour(RequestIterator(guarded) if request_streaming else request, guarded)
                 if hasattr(result, "__aiter__"):
@@ -143,6 +158,7 @@ class InboundCalls:
                     actor.handler_failed(method, error)
                 raise
             finally:
+                traffic.open -= 1
                 del self._running[task]
                 self._severed.pop(task, None)
 
@@ -164,15 +180,17 @@ class InboundCalls:
 class GuardedContext:
     """The ``context`` of a call from another cell: gRPC's own, but an actor that is gone says nothing more."""
 
-    __slots__ = ("_actor", "_context", "_first_write")
+    __slots__ = ("_actor", "_context", "_first_write", "_traffic")
 
-    def __init__(self, context: Any, actor: Receiver) -> None:
+    def __init__(self, context: Any, actor: Receiver, traffic: Traffic) -> None:
+        self._traffic = traffic
         self._first_write: asyncio.Task[None] | None = None
         self._context = context
         self._actor = actor
 
     async def read(self) -> Any:
         message = await self._context.read()
+        self._traffic.received += 1
         if isinstance(message, decoding.Malformed):
             raise message
         if message is EOF:

@@ -61,12 +61,22 @@ class Ticks:
         self._account = -1
         self._last = Account(0, 0, 0)
         self._timer: asyncio.TimerHandle | None = None
+        self._longest_late_ns = 0
 
     def begin(self) -> None:
         with contextlib.suppress(OSError):  # not Linux: what is late counts as stopped unless it used a CPU
             self._account = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
         self._last = self._now()
         self._set()
+
+    def account(self) -> Account:
+        """So far. To be asked for in the thread that began."""
+        return self._now()
+
+    def take_longest_late_ns(self) -> int:
+        """How late the event loop was at most since this was last asked."""
+        longest, self._longest_late_ns = self._longest_late_ns, 0
+        return longest
 
     def _set(self) -> None:
         self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
@@ -75,6 +85,7 @@ class Ticks:
         last, self._last = self._last, self._now()
         self._set()
         passed = self._last.since(last)
+        self._longest_late_ns = max(self._longest_late_ns, passed.now_ns - round(TICK_S * SECOND_NS))
         what = judged(passed)
         if what and self._clock.begun:
             now_ns = self._clock.now_ns()

@@ -13,8 +13,8 @@ from typing import Any
 
 import grpc.aio
 
-from kemu.runtime import user_code
-from kemu.runtime.env import LogSink
+from kemu.runtime import loads, user_code
+from kemu.runtime.env import SECOND_NS, LogSink
 from kemu.runtime.ray.driver import merges
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.rpc import ends
@@ -35,8 +35,18 @@ _DRIVER: merges.Source = (1 << 30, 1)
 
 
 class EventStreams:
-    def __init__(self, sink: LogSink, now_ns: Callable[[], int], fail: Callable[[BaseException], None]) -> None:
-        """``now_ns``: virtual time of the driver. ``fail`` is called with ActorFailed."""
+    def __init__(
+        self,
+        sink: LogSink,
+        now_ns: Callable[[], int],
+        fail: Callable[[BaseException], None],
+        measured: loads.Loads,
+        speed: float,
+    ) -> None:
+        """``now_ns``: virtual time of the driver. ``fail`` is called with ActorFailed. ``measured``: where the loads of
+        the cells go."""
+        self._loads = measured
+        self._speed = speed
         self.on_strike: Callable[[str, str], None] = lambda actor, step: None
         """Told of an actor that has crashed at a step, as it was to."""
         self.busy_at = time.monotonic()
@@ -64,10 +74,17 @@ class EventStreams:
         self._merger.open(remote.source)
         self._names[remote.source] = remote.name
         self._alive[remote.source] = {}
+        self._loads.of(remote.name).begin_process()
+
+    @property
+    def waiting(self) -> int:
+        """How many events wait for cells that have not come as far."""
+        return self._merger.waiting
 
     async def follow(self, remote: RemoteCell) -> None:
         """Take a cell's events for as long as its process, or the connection to it, lives."""
         stream = remote.log(self._merger.received(remote.source), follow=True)
+        reached_ns = self._now_ns()
         while True:
             try:
                 segment = await stream.read()
@@ -80,7 +97,12 @@ class EventStreams:
                 self.busy_at = now  # it is only now going to do what it was asked meanwhile
             remote.reported_at = now
             # The merge hands events on only as far as all sources have come, the driver included.
-            self._merger.reach(_DRIVER, self._now_ns())
+            now_ns = self._now_ns()
+            self._merger.reach(_DRIVER, now_ns)
+            reached_ns = segment.time_ns or reached_ns
+            self._loads.lag(remote.name, max(0, now_ns - reached_ns) / SECOND_NS / self._speed)
+            if segment.HasField("load"):
+                self._loads.add(remote.name, segment.load, remote.actors)
             kinds = self._take(remote, segment.events, segment.time_ns)
             if segment.pending or not all(kind.startswith(_UNDECIDED) for kind in kinds):
                 self.busy_at = now

@@ -31,6 +31,11 @@ class LogMerger:
         """Of which sources events came after later ones had been handed on, as when the clocks of two machines
         disagree: how many, and by how many ns at most."""
 
+    @property
+    def waiting(self) -> int:
+        """How many events wait for slower cells."""
+        return len(self._waiting)
+
     def open(self, source: Source) -> None:
         self._reached_ns[source] = self._limit_ns
         self._received[source] = 0

@@ -19,9 +19,10 @@ from typing import Any, TypeVar
 
 from kemu.errors import SimulationError
 from kemu.faults import kinds
-from kemu.runtime import tasks, user_code
+from kemu.runtime import loads, tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray.cell import control, hosts, ticks, wall_clocks
+from kemu.runtime.ray.cell import loads as cell_loads
 from kemu.runtime.ray.driver import backups, events, fleets, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
@@ -82,7 +83,9 @@ class RayRuntime:
         self._loop = loop or asyncio.new_event_loop()
         self._host = hosts.Host(self._loop, self._log, self._actor_failed)
         self.clock = wall_clocks.WallClock(self._host.clock, self._fail)
-        self._events = events.EventStreams(sink, self.clock.now_ns, self._fail)
+        self.loads = loads.Loads()
+        """How busy the cells and the driver are."""
+        self._events = events.EventStreams(sink, self.clock.now_ns, self._fail, self.loads, speed)
         self._code = frozenset(code)
         self._placement = plans.Placement(cells)
         settings = fleets.Settings(
@@ -112,6 +115,7 @@ class RayRuntime:
         self._failure: asyncio.Future[None] = self._loop.create_future()
         self._failure.add_done_callback(tasks.retrieve)
         self._ticks = ticks.Ticks("driver", self._host.clock, self._log)
+        self._meter = cell_loads.Meter(self._ticks, self._host.traffic, lambda: self._events.waiting)
         self._backups = backups.Backups(self.directory)
         self._paused: dict[str, list[str]] = {}
         """By fault, the actors whose processes stand still."""
@@ -183,6 +187,7 @@ class RayRuntime:
         self._fleet.epoch_unix_ns = time.time_ns() + round(lead_s * SECOND_NS)
         await self._fleet.configure_all()
         self._ticks.begin()
+        self.loads.begin_run()
 
     async def run_until(
         self, deadline_ns: int, *, stop: asyncio.Event | None = None, until_idle: bool = False
@@ -199,6 +204,9 @@ class RayRuntime:
                 return "deadline"
             if until_idle and self._is_idle():
                 return "idle"
+            sample = self._meter.sample_when_due()
+            if sample is not None:
+                self.loads.add(loads.DRIVER, sample, self._host.residents)
             await asyncio.sleep(min(fleets.TICK_S, remaining_s))
 
     def _is_idle(self) -> bool:
@@ -211,6 +219,7 @@ class RayRuntime:
 
     async def shutdown(self) -> None:
         """Stop all actors, last launched first, those next to each other in one go; then end all processes."""
+        self.loads.end_run()
         running = [name for name in reversed(self._specs) if self._is_running(name)]
         for cell_name, names in itertools.groupby(running, self._placement.cell_of):
             await self._stop(self._fleet.cells.get(cell_name), list(names))
@@ -226,6 +235,7 @@ class RayRuntime:
         await asyncio.shield(self._closing)
 
     async def _close_once(self) -> None:
+        self.loads.end_run()
         self._ticks.end()
         await self._fleet.end_supervision()
         await self._host.close()
