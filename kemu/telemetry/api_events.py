@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.telemetry import drafts, spans
+from kemu.k8s import core_v1_pb2
+from kemu.telemetry import api_calls, drafts, spans
 from kemu.telemetry.spans import NODE, REASON, AttributeValue, Link
 
 _POD_PREFIX = "/registry/pods/"
@@ -17,12 +18,15 @@ MOST_NAMES = 1 << 16
 class ApiEvents:
     """Handlers of these events, by kind."""
 
-    def __init__(self, written: drafts.Drafts) -> None:
+    def __init__(self, written: drafts.Drafts, calls: api_calls.ApiCalls | None) -> None:
+        """``calls``: what makes spans of both sides of a request, if they are wanted."""
         self._drafts = written
+        self._calls = calls
         self._made: dict[str, str] = {}
         """UIDs of the latest pods that the user's workloads made and did not replace yet, by ``namespace/name``."""
         self.handlers: dict[str, drafts.Handler] = {
             "store.txn": self._on_txn,
+            "store.recovered": self._on_recovered,
             "api.request": self._on_request,
             "api.refused": self._on_refused,
             "user.pod": self._on_user_pod,
@@ -33,12 +37,24 @@ class ApiEvents:
 
     def _on_txn(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self._drafts.sees_store = True
-        for change in data["changes"]:
-            if change[0] == 1 and change[1].startswith(_POD_PREFIX):
-                uid = self._drafts.uids.get(change[1][len(_POD_PREFIX) :])
+        for op, key, value, _, version in data["changes"]:
+            if not key.startswith(_POD_PREFIX):
+                continue
+            name = key[len(_POD_PREFIX) :]
+            if op == 1:
+                uid = self._drafts.uids.get(name)
                 if uid is not None:
                     # The event of the request that removed it follows, and is part of its trace.
-                    self._drafts.pods[uid].gone_ns = time_ns
+                    pod = self._drafts.pods[uid]
+                    pod.gone_ns = time_ns
+                    self._drafts.doubt(pod)
+            elif version == 1:
+                written = core_v1_pb2.Pod.FromString(value)
+                spec = written.spec
+                self._drafts.stored(written.metadata.uid, name, time_ns, data["rev"], spec.priority, spec.nodeName)
+
+    def _on_recovered(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self._drafts.undone(time_ns, data["rev"])
 
     def _on_request(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if data["resource"] != "pods":
@@ -52,13 +68,15 @@ class ApiEvents:
                 pod = self._drafts.pods[uid] = drafts.Draft(uid, key)
             pod.created_ns, pod.creator = data["start"], by
             self._drafts.uids[key] = uid
-            self._drafts.emit(spans.ADMISSION, key, uid, actor, data["start"], time_ns, attributes, sequence="")
+            self._served(verb, spans.ADMISSION, key, uid, actor, data["start"], time_ns, attributes)
         elif verb == "bind":
-            # The scheduler emits the span; the losers of a conflict need to know who won.
+            # The scheduler has a span of its own; the losers of a conflict need to know who won.
             if pod is not None:
                 pod.bound_by = by
+            if self._calls is not None:
+                self._served(verb, "binding", key, uid, actor, data["start"], time_ns, attributes)
         elif verb in ("delete", "evict"):
-            self._drafts.emit(verb, key, uid, actor, data["start"], time_ns, attributes)
+            self._served(verb, verb, key, uid, actor, data["start"], time_ns, attributes)
             if pod is None or pod.created_ns is None:
                 return
             if pod.asked_to_go_ns is None:
@@ -72,6 +90,26 @@ class ApiEvents:
             else:
                 self._drafts.doubt(pod)
 
+    def _served(
+        self,
+        verb: str,
+        kind: str,
+        key: str,
+        uid: str,
+        actor: str,
+        start_ns: int,
+        end_ns: int,
+        attributes: dict[str, AttributeValue],
+    ) -> None:
+        """The server's span of a request; with the client's, once that has the answer."""
+        if self._calls is not None:
+            self._calls.served(verb, kind, key, uid, actor, start_ns, end_ns, attributes)
+            return
+        self._drafts.emit(
+            kind, key, uid, actor, start_ns, end_ns, attributes,
+            sequence="" if kind == spans.ADMISSION else None, side="server",
+        )  # fmt: skip
+
     def _on_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         verb, reason = data["verb"], data["reason"]
         if data["resource"] != "pods" or verb in ("create", "get", "list", "watch"):
@@ -83,11 +121,11 @@ class ApiEvents:
         attributes: dict[str, AttributeValue] = {"kemu.by": data["by"], REASON: reason, "kemu.message": data["message"]}
         links: list[Link] = []
         if verb == "bind" and reason == "Conflict":
-            pod = self._drafts.pods.get(uid)
-            links.append(drafts.lost_to(uid, key, pod.bound_by if pod is not None else "", attributes))
+            links.append(self._drafts.lost_to(uid, key, attributes))
         self._drafts.emit(
             spans.REFUSED, key, uid, actor, data["start"], time_ns, attributes,
-            name=f"{verb} refused", links=links, error=f"{reason}: {data['message']}",
+            name=f"{verb} refused", links=links, error=f"{reason}: {data['message']}", error_type=reason,
+            side="server", parent=self._drafts.attempt_of(uid, data["by"]),
         )  # fmt: skip
 
     def _on_user_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
@@ -121,11 +159,11 @@ class ApiEvents:
             attributes["kemu.replaces"] = old
             attributes[REASON] = f"replaces {old}"
             if old_uid is not None:
-                links.append(drafts.to_pod("replaces", old, old_uid))
+                links.append(self._drafts.to_pod("replaces", old, old_uid))
                 self._drafts.emit(
-                    "replaced", old, old_uid, actor, time_ns, time_ns,
+                    spans.REPLACED, old, old_uid, actor, time_ns, time_ns,
                     {"kemu.replaced_by": key, REASON: f"{key} takes its place"},
-                    name=f"replaced by {key}", links=(drafts.to_pod("replaced by", key, uid),), sequence="",
+                    links=(self._drafts.to_pod("replaced by", key, uid),), sequence="",
                 )  # fmt: skip
         self._drafts.emit("created", key, uid, actor, time_ns, time_ns, attributes, links=links, sequence="")
 
@@ -137,5 +175,5 @@ class ApiEvents:
             self._drafts.end_by(data, f"evicted from {data['node']}" if data["node"] else why)
         self._drafts.emit(
             "evicted", data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
-            name="evicted", error="" if data["ok"] else "it was gone",
+            error="" if data["ok"] else "it was gone", error_type="NotFound",
         )  # fmt: skip

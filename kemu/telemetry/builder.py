@@ -1,8 +1,7 @@
 """Spans from run-log events, one by one.
 
-A :class:`SpanBuilder` may see all events of a run, or only those of the actors of one cell. It makes the spans that it
-can, and the spans of several builders fit together because their ids are derived (``spans``). The builder that saw the
-API server create a pod emits its root span.
+A :class:`SpanBuilder` sees all events of a run, or all that bear on some of its pods (``indexes``). Of a log
+with gaps it makes the spans that it can.
 
 No event is kept. What is kept of a pod (``drafts``) is dropped when the pod is gone.
 """
@@ -15,9 +14,11 @@ from typing import Any
 import kemu
 from kemu.errors import RunLogError
 from kemu.runlog.frames import Event, Reader
+from kemu.telemetry.api_calls import ApiCalls
 from kemu.telemetry.api_events import ApiEvents
 from kemu.telemetry.drafts import Drafts, Handler
 from kemu.telemetry.kubelet_events import KubeletEvents
+from kemu.telemetry.runs import Run
 from kemu.telemetry.scheduler_events import SchedulerEvents
 from kemu.telemetry.spans import Span
 
@@ -32,14 +33,20 @@ def not_understood(reader: Reader, kind: str, error: Exception) -> RunLogError:
     return RunLogError(f"{reader.path}: {text}; the log is by kemu {writer}, this is kemu {kemu.__version__}")
 
 
+_NAMELESS = Run("")
+
+
 class SpanBuilder:
     """``feed`` it every event in order, then ``flush``."""
 
-    def __init__(self, epoch_unix_s: int = 0) -> None:
-        """``epoch_unix_s``: Unix time of virtual time 0, added to all times."""
-        self._drafts = Drafts(epoch_unix_s)
+    def __init__(self, run: Run = _NAMELESS, epoch_unix_ns: int = 0, *, api_calls: bool = False) -> None:
+        """``epoch_unix_ns``: Unix time of virtual time 0, added to all times. ``api_calls``: each call of the API that
+        is about a pod has a span of the client and, where the log tells of it, one of the server."""
+        self._drafts = Drafts(run, epoch_unix_ns)
+        self._calls = ApiCalls(self._drafts) if api_calls else None
         self._handlers: dict[str, Handler] = {
-            **ApiEvents(self._drafts).handlers,
+            **ApiEvents(self._drafts, self._calls).handlers,
+            **(self._calls.handlers if self._calls is not None else {}),
             **SchedulerEvents(self._drafts).handlers,
             **KubeletEvents(self._drafts).handlers,
             **self._drafts.faults.handlers,
@@ -76,5 +83,7 @@ class SpanBuilder:
 
     def flush(self) -> list[Span]:
         """The run is over: what is still open ends now, and says so (``kemu.open``)."""
+        if self._calls is not None:
+            self._calls.end_all()
         self._drafts.end_all()
         return self._drafts.take()

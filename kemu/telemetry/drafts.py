@@ -10,11 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kemu.telemetry import spans
+from kemu.telemetry import runs, spans
 from kemu.telemetry.fault_events import FaultEvents
-from kemu.telemetry.spans import NODE, OPEN, AttributeValue, Link, Span
+from kemu.telemetry.spans import NODE, OPEN, PRIORITY, AttributeValue, Link, Side, Span
 
 SECOND_NS = 1_000_000_000
+
+NEVER_BOUND = "never bound"
+"""The outcome of a pod that has had no node when it, or the run, ends."""
 
 MOST_LINKS = 128
 """Links and listed victims of one span; as many as the OpenTelemetry SDK keeps by default."""
@@ -31,11 +34,15 @@ class Draft:
 
     __slots__ = (
         "admitted_ns",
+        "asked_for_ns",
         "asked_to_go_ns",
+        "attempt_ids",
         "attempts",
         "back_off_until_ns",
         "bound_by",
+        "bound_ns",
         "created_ns",
+        "created_rev",
         "creator",
         "ended_ns",
         "gone_ns",
@@ -44,6 +51,7 @@ class Draft:
         "key",
         "node",
         "outcome",
+        "priority",
         "running_ns",
         "starting_ns",
         "stopping_ns",
@@ -54,11 +62,19 @@ class Draft:
         self.uid = uid
         self.key = key
         self.created_ns: int | None = None
-        """Set if this builder saw the creation: then it emits the root span."""
+        """Set if the log tells of the creation: then there is a root span."""
+        self.asked_for_ns: int | None = None
+        """When the client asked for its creation, where spans of clients are wanted."""
+        self.created_rev = 0
         self.creator = ""
+        self.priority: int | None = None
+        """As the store has it."""
         self.node = ""
         self.bound_by = ""
+        self.bound_ns: int | None = None
         self.attempts = 0
+        self.attempt_ids: dict[str, int] = {}
+        """Of the span of each scheduler's latest attempt: what the scheduler does next for the pod follows from it."""
         self.asked_to_go_ns: int | None = None
         self.gone_ns: int | None = None
         """The object was removed."""
@@ -80,9 +96,10 @@ class Draft:
 class Drafts:
     """The drafts of all pods, and the spans that are finished and not yet taken."""
 
-    def __init__(self, epoch_unix_s: int) -> None:
-        """``epoch_unix_s``: Unix time of virtual time 0, added to all times of spans."""
-        self._epoch_ns = epoch_unix_s * SECOND_NS
+    def __init__(self, run: runs.Run, epoch_unix_ns: int) -> None:
+        """``epoch_unix_ns``: Unix time of virtual time 0, added to all times of spans."""
+        self.run = run
+        self._epoch_ns = epoch_unix_ns
         self.now_ns = 0
         self._out: list[Span] = []
         self.pods: dict[str, Draft] = {}
@@ -135,26 +152,34 @@ class Drafts:
         sequence: str | None = None,
         links: Sequence[Link] = (),
         error: str = "",
-        service: str = "",
-    ) -> None:
-        """``sequence``: where it does not depend on when the span ends. ``error``: why it is not ok."""
+        error_type: str = "",
+        side: Side = "internal",
+        parent: int | None = None,
+    ) -> int:
+        """Returns the span's id. ``sequence``: where it does not depend on when the span ends. ``error``: why it is not
+        ok; ``error_type``: one of few words for that. ``parent``: if it is not the root."""
         if sequence is None:
             key = (uid, kind, actor)
             number = self._instant.get(key, 0)
             self._instant[key] = number + 1
             sequence = f"{actor} {end_ns} {number}"
-        root = spans.root_id(uid)
+        trace = self.run.trace_id(uid)
+        root = spans.root_id(trace)
+        made = root if kind == spans.ROOT else spans.span_id(trace, kind, sequence)
+        if error:
+            attributes["error.type"] = error_type or "Error"
+        self.describe(attributes, pod, uid)
         struck = self.faults.during(self._concerned(kind, uid, actor), start_ns, end_ns)
         self._out.append(
             Span(
-                trace_id=spans.trace_id(uid),
-                span_id=root if kind == spans.ROOT else spans.span_id(uid, kind, sequence),
-                parent_id=None if kind == spans.ROOT else root,
+                trace_id=trace,
+                span_id=made,
+                parent_id=None if kind == spans.ROOT else parent or root,
                 kind=kind,
                 name=name or kind,
                 pod=pod,
                 uid=uid,
-                service=service or spans.service_of(actor),
+                service=spans.service_of(actor),
                 instance=actor,
                 start_ns=self._epoch_ns + min(start_ns, end_ns),
                 end_ns=self._epoch_ns + end_ns,
@@ -163,8 +188,42 @@ class Drafts:
                 events=tuple(replace(event, time_ns=self._epoch_ns + event.time_ns) for event in struck),
                 ok=not error,
                 message=error,
+                side=side,
             )
         )
+        return made
+
+    def describe(self, attributes: dict[str, AttributeValue], key: str, uid: str) -> None:
+        """Say on a span which pod it is about: collectors search span by span."""
+        namespace, _, name = key.partition("/")
+        attributes["k8s.namespace.name"] = namespace
+        attributes["k8s.pod.name"] = name
+        attributes["k8s.pod.uid"] = uid
+        pod = self.pods.get(uid)
+        if pod is None:
+            return
+        if pod.node:
+            attributes.setdefault(NODE, pod.node)
+        if pod.priority is not None:
+            attributes[PRIORITY] = pod.priority
+
+    def attempt_of(self, uid: str, actor: str) -> int | None:
+        """The latest attempt of this scheduler at the pod; None: it is no scheduler, or has not tried yet."""
+        pod = self.pods.get(uid)
+        return None if pod is None else pod.attempt_ids.get(actor)
+
+    def to_pod(self, relation: str, key: str, uid: str) -> Link:
+        trace = self.run.trace_id(uid)
+        return Link(trace, spans.root_id(trace), relation, key, key)
+
+    def lost_to(self, uid: str, key: str, attributes: dict[str, AttributeValue]) -> Link:
+        """A pod is bound at most once, so the id of that span is known without knowing who bound it."""
+        pod = self.pods.get(uid)
+        winner = pod.bound_by if pod is not None else ""
+        if winner:
+            attributes["kemu.conflict.winner"] = winner
+        trace = self.run.trace_id(uid)
+        return Link(trace, spans.span_id(trace, spans.BIND), "lost to", winner or "whoever bound it first", key)
 
     def _concerned(self, kind: str, uid: str, actor: str) -> Sequence[str]:
         """Whose faults bear on a span: those of its actor; on a root, those of the pod's kubelet and scheduler too."""
@@ -184,7 +243,7 @@ class Drafts:
         """Something that the pod does on its node; identified by its start, as it may be open when the run ends."""
         attributes[NODE] = pod.node
         self.emit(
-            kind, pod.key, pod.uid, pod.instance, start_ns, end_ns, attributes, sequence=str(start_ns), error=error
+            kind, pod.key, pod.uid, pod.instance, start_ns, end_ns, attributes, sequence=str(start_ns), error=error,
         )  # fmt: skip
 
     def pod(self, data: Mapping[str, Any]) -> Draft:
@@ -194,6 +253,25 @@ class Drafts:
             pod = self.pods[uid] = Draft(uid, data["pod"])
             self.doubt(pod)
         return pod
+
+    def stored(self, uid: str, key: str, time_ns: int, revision: int, priority: int, node: str) -> None:
+        """The store has a new pod. Who created it, and since when, the API server tells next if it lives."""
+        pod = self.pods.get(uid)
+        if pod is None:
+            pod = self.pods[uid] = Draft(uid, key)
+        pod.priority, pod.created_rev = priority, revision
+        pod.node = pod.node or node
+        if pod.created_ns is None:
+            pod.created_ns = time_ns
+            self.uids[key] = uid
+            self._doubtful.pop(uid, None)
+
+    def undone(self, time_ns: int, revision: int) -> None:
+        """The store has lost what it had written later than this revision."""
+        for pod in [pod for pod in self.pods.values() if pod.created_rev > revision]:
+            pod.outcome = "lost by the store"
+            self.flush_life(pod)
+            self.finish(pod, (time_ns, False))
 
     def doubt(self, pod: Draft) -> None:
         """Its end may happen where this builder does not see it."""
@@ -216,23 +294,17 @@ class Drafts:
         """Emit the root span: ``end`` is when, and whether the pod lives on."""
         end_ns, is_open = end
         assert pod.created_ns is not None
-        namespace, _, name = pod.key.partition("/")
-        attributes: dict[str, AttributeValue] = {
-            "k8s.namespace.name": namespace,
-            "k8s.pod.name": name,
-            "k8s.pod.uid": pod.uid,
-        }
-        if pod.node:
-            attributes[NODE] = pod.node
-        if pod.attempts:
-            attributes["kemu.attempts"] = pod.attempts
-        if pod.outcome:
-            attributes["kemu.outcome"] = pod.outcome
+        attributes: dict[str, AttributeValue] = {"kemu.attempts": pod.attempts}
+        if pod.bound_ns is not None or not pod.node:
+            waited_ns = (end_ns if pod.bound_ns is None else pod.bound_ns) - pod.created_ns
+            attributes["kemu.wait_s"] = round(waited_ns / SECOND_NS, 6)
+        if pod.outcome or not pod.node:
+            attributes["kemu.outcome"] = pod.outcome or NEVER_BOUND
         if is_open:
             attributes[OPEN] = True
+        begun_ns = pod.created_ns if pod.asked_for_ns is None else min(pod.created_ns, pod.asked_for_ns)
         self.emit(
-            spans.ROOT, pod.key, pod.uid, pod.creator or "user", pod.created_ns, end_ns, attributes,
-            name=f"pod {pod.key}",
+            spans.ROOT, pod.key, pod.uid, pod.creator or "user", begun_ns, end_ns, attributes,
         )  # fmt: skip
         self.forget(pod)
         if self.uids.get(pod.key) == pod.uid:
@@ -291,14 +363,3 @@ class Drafts:
         pod = self.pods.get(data["uid"])
         if pod is not None:
             pod.outcome = outcome
-
-
-def to_pod(relation: str, key: str, uid: str) -> Link:
-    return Link(spans.trace_id(uid), spans.root_id(uid), relation, key, key)
-
-
-def lost_to(uid: str, key: str, winner: str, attributes: dict[str, AttributeValue]) -> Link:
-    """A pod is bound at most once, so the id of that span is known without knowing who bound it."""
-    if winner:
-        attributes["kemu.conflict.winner"] = winner
-    return Link(spans.trace_id(uid), spans.span_id(uid, spans.BIND), "lost to", winner or "whoever bound it first", key)

@@ -8,6 +8,29 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from kemu.telemetry.runs import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Unix time."""
+
+    unix_ns: int
+    is_end: bool
+    """Of the run's end; else, of its beginning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How the traces of a run are sent."""
+
+    at: Moment | None = None
+    """When it shall have taken place; None: at the run's own times."""
+    run_id: str = ""
+    """An id of its own for the run; empty: that of its log."""
+    api_calls: bool = False
+    """With a span of the client and one of the server for each call of the API that is about a pod."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
@@ -17,11 +40,14 @@ class ExportReport:
     dropped: int
     seconds: float
     """Real time."""
+    run: Run
+    """Whose they are, for the collector."""
     reason: str = ""
     """Why spans were dropped, or may be missing; empty when all arrived."""
 
     def __str__(self) -> str:
-        return f"{self.sent} spans sent, {self.dropped} dropped{f' ({self.reason})' if self.reason else ''}"
+        reason = f" ({self.reason})" if self.reason else ""
+        return f"{self.sent} spans sent, {self.dropped} dropped{reason}; kemu.run={self.run.name}"
 
 
 class Exporter(Protocol):

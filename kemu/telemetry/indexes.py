@@ -27,10 +27,11 @@ import msgpack
 
 from kemu.runlog.folders import INDEX_FILE
 from kemu.runlog.frames import FILE_NAME, Reader
+from kemu.telemetry import runs
 from kemu.telemetry.builder import NOT_UNDERSTOOD, SpanBuilder, not_understood
 from kemu.telemetry.spans import Span
 
-MAGIC = b"kemu-run-index/1\n"
+MAGIC = b"kemu-run-index/2\n"
 _CHECKSUM = struct.Struct("<I")
 _POD_PREFIX = "/registry/pods/"
 _KINDS = SpanBuilder().kinds
@@ -48,9 +49,9 @@ class Index:
         """Actors ``scheduler/<name>/<replica>`` that have tried a pod."""
         self._of_uid: dict[str, array[int]] = {}
         self._of_key: dict[str, array[int]] = {}
-        """Of events that name no UID: deletions in the store, and some refused requests."""
+        """Of events that name no UID: creations and deletions in the store, and some refused requests."""
         self._of_all: array[int] = array("Q")
-        """Of events that bear on every trace: faults, and the store's first one."""
+        """Of events that bear on every trace: faults, and of the store the first and its recoveries."""
         self._on_node: dict[str, dict[str, None]] = {}
         """UIDs of the pods that each kubelet has seen."""
         self._crowded: dict[str, None] = {}
@@ -69,7 +70,7 @@ class Index:
             return
         if kind == "store.txn":
             self._add_transaction(offset, data)
-        elif kind.startswith("chaos."):
+        elif kind.startswith("chaos.") or kind == "store.recovered":
             self._of_all.append(offset)
         elif data.get("resource", "pods") == "pods":
             key = data.get("pod") or f"{data.get('namespace')}/{data.get('name')}"
@@ -85,9 +86,9 @@ class Index:
         if not self._sees_store:
             self._sees_store = True
             self._of_all.append(offset)
-        for change in data["changes"]:
-            if change[0] == 1 and change[1].startswith(_POD_PREFIX):
-                _append(self._of_key, change[1][len(_POD_PREFIX) :], offset)
+        for op, key, _, _, version in data["changes"]:
+            if (op == 1 or version == 1) and key.startswith(_POD_PREFIX):
+                _append(self._of_key, key[len(_POD_PREFIX) :], offset)
 
     def _add_links(self, offset: int, actor: str, kind: str, uid: str, key: str, data: Mapping[str, Any]) -> None:
         """What the event says of further pods."""
@@ -115,7 +116,7 @@ class Index:
     def spans(self, reader: Reader, uids: Sequence[str]) -> list[Span]:
         """Those of the pods' traces, as a :class:`SpanBuilder` makes them that sees the whole log."""
         wanted = dict.fromkeys(uids)
-        builder = SpanBuilder()
+        builder = SpanBuilder(runs.of_header(reader.header))
         events = (reader.at(offset) for offset in self._offsets(reader, list(wanted)))
         found = builder.of_events(reader, events, self.end_ns)
         return [span for finished in found for span in finished if span.uid in wanted]

@@ -50,17 +50,18 @@ class KubeletEvents:
             pod.ended_ns, pod.outcome, pod.node = time_ns, f"rejected: {reason}", node
             winner = self._winner(node, pod) if reason.startswith("OutOf") else None
             if winner is not None:
-                links.append(drafts.to_pod("lost to", winner[1], winner[0]))
+                links.append(self._drafts.to_pod("lost to", winner[1], winner[0]))
                 attributes["kemu.conflict.winner"] = winner[1]
         self._drafts.emit(
-            "kubelet admission", key, uid, actor, data["start"], time_ns, attributes, links=links, error=error
-        )
+            "kubelet admission", key, uid, actor, data["start"], time_ns, attributes, links=links,
+            error=error, error_type=data["reason"],
+        )  # fmt: skip
         if links:
             winner_uid, winner_key = self._last_on(node)
             self._drafts.emit(
-                "won", winner_key, winner_uid, actor, time_ns, time_ns,
+                spans.WON, winner_key, winner_uid, actor, time_ns, time_ns,
                 {NODE: node, "kemu.conflict.loser": key, REASON: f"{key} came later and was rejected: {error}"},
-                name=f"won against {key}", links=(drafts.to_pod("won against", key, uid),),
+                links=(self._drafts.to_pod("won against", key, uid),),
             )  # fmt: skip
         if pod.created_ns is None and not data["ok"]:
             self._drafts.forget(pod)
@@ -90,8 +91,8 @@ class KubeletEvents:
         if pod is not None:
             pod.outcome = f"preempted by {by}"
         self._drafts.emit(
-            "preempted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes,
-            name=f"preempted by {by}", links=(drafts.to_pod("preempted by", by, data["by_uid"]),),
+            spans.PREEMPTED, data["pod"], data["uid"], actor, time_ns, time_ns, attributes,
+            links=(self._drafts.to_pod("preempted by", by, data["by_uid"]),),
         )  # fmt: skip
 
     def _on_evicting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
@@ -103,7 +104,7 @@ class KubeletEvents:
             REASON: data["message"].strip(),
         }
         self._drafts.end_by(data, f"evicted from {data['node']}")
-        self._drafts.emit("evicted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes, name="evicted")
+        self._drafts.emit("evicted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes)
 
     def _on_shutting_down(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         """The termination follows."""
@@ -113,7 +114,7 @@ class KubeletEvents:
             REASON: "the machine is being shut down",
         }
         self._drafts.end_by(data, f"evicted from {data['node']}")
-        self._drafts.emit("evicted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes, name="evicted")
+        self._drafts.emit("evicted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes)
 
     def _on_oom_killed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         limit = data.get("limit_bytes")
@@ -124,8 +125,8 @@ class KubeletEvents:
             REASON: why,
         }
         self._drafts.emit(
-            "oom", data["pod"], data["uid"], actor, time_ns, time_ns, attributes,
-            name=f"OOM kill of {data['container']}", error=why,
+            spans.OOM_KILL, data["pod"], data["uid"], actor, time_ns, time_ns, attributes,
+            error=why, error_type="OOMKilled",
         )  # fmt: skip
 
     def _on_pulled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
@@ -153,7 +154,7 @@ class KubeletEvents:
         start_ns = max(data["start"], pod.created_ns or 0)
         self._drafts.emit(
             spans.CONTAINER, pod.key, pod.uid, actor, start_ns, time_ns, attributes,
-            name=f"container {container}", error=f"exit code {code}" if code else "",
+            error=f"exit code {code}" if code else "",
         )  # fmt: skip
 
     def _on_restarting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:

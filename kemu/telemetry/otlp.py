@@ -8,6 +8,7 @@ defaults (ids, clock, resource from the environment) would make two exports of o
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 import time
 from collections import deque
@@ -22,14 +23,16 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import TraceS
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
-from opentelemetry.trace import Link, SpanContext, Status, StatusCode, TraceFlags
+from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
 import kemu
 from kemu.errors import KemuError
 from kemu.runlog.frames import FILE_NAME, Reader
+from kemu.telemetry import exports, indexes, runs
 from kemu.telemetry.builder import SpanBuilder
+from kemu.telemetry.drafts import SECOND_NS
 from kemu.telemetry.exports import ExportReport
-from kemu.telemetry.spans import Span
+from kemu.telemetry.spans import NODE, Side, Span
 
 DEFAULT_PORT = 4317
 BATCH_SPANS = 512
@@ -80,16 +83,27 @@ def check(endpoint: str) -> None:
     _Sender(endpoint).connect().close()
 
 
-def export_run(folder: Path, endpoint: str) -> ExportReport:
+_AS_IT_IS = exports.Manner()
+_NAMELESS = runs.Run("")
+
+
+def export_run(folder: Path, endpoint: str, manner: exports.Manner = _AS_IT_IS) -> ExportReport:
     """Send the traces of all pods of a run.
 
     Raises KemuError when the endpoint cannot be reached, RunLogError when the folder cannot be read.
     """
     begun = time.monotonic()
     with Reader(folder / FILE_NAME) as reader:
-        sender = _Sender(endpoint).connect()
+        run = runs.of_header(reader.header)
+        epoch_ns = int(reader.header.get("epoch_unix_s", 0)) * SECOND_NS
+        if manner.run_id:
+            run = run.renamed(manner.run_id)
+        if manner.at is not None:
+            epoch_ns = manner.at.unix_ns - (_end_ns(folder) if manner.at.is_end else 0)
+            run = run.moved(epoch_ns)
+        sender = _Sender(endpoint, run, epoch_ns).connect()
         try:
-            builder = SpanBuilder(int(reader.header.get("epoch_unix_s", 0)))
+            builder = SpanBuilder(run, epoch_ns, api_calls=manner.api_calls)
             batch: list[Span] = []
             for finished in builder.of_log(reader):
                 batch += finished
@@ -100,7 +114,12 @@ def export_run(folder: Path, endpoint: str) -> ExportReport:
                 _send_or_drop(sender, batch[first : first + BATCH_SPANS])
         finally:
             sender.close()
-    return ExportReport(sender.sent, sender.dropped, time.monotonic() - begun, sender.reason)
+    return ExportReport(sender.sent, sender.dropped, time.monotonic() - begun, run, sender.reason)
+
+
+def _end_ns(folder: Path) -> int:
+    with Reader(folder / FILE_NAME) as reader:
+        return indexes.of(folder, reader).end_ns
 
 
 def _send_or_drop(sender: _Sender, batch: Sequence[Span]) -> None:
@@ -117,11 +136,12 @@ class LiveExporter:
     A slow or dead collector never delays the run: spans that it does not take are counted as dropped.
     """
 
-    def __init__(self, endpoint: str, epoch_unix_s: int) -> None:
+    def __init__(self, endpoint: str, run: runs.Run, epoch_unix_s: int, *, api_calls: bool = False) -> None:
         """``epoch_unix_s``: Unix time of virtual time 0. Raises KemuError for what is no address."""
         self._begun = time.monotonic()
-        self._sender = _Sender(endpoint)
-        self._builder = SpanBuilder(epoch_unix_s)
+        self._its = run
+        self._sender = _Sender(endpoint, run, epoch_unix_s * SECOND_NS)
+        self._builder = SpanBuilder(run, epoch_unix_s * SECOND_NS, api_calls=api_calls)
         self._waiting: deque[Span] = deque()
         self._overflowed = 0
         self._wake = threading.Event()
@@ -155,7 +175,11 @@ class LiveExporter:
                     "the collector was too slow" if not late else f"not all was sent within {timeout_s:g} s"
                 )
             self._report = ExportReport(
-                sender.sent, sender.dropped + self._overflowed + left, time.monotonic() - self._begun, reason
+                sender.sent,
+                sender.dropped + self._overflowed + left,
+                time.monotonic() - self._begun,
+                self._its,
+                reason,
             )
         return self._report
 
@@ -186,8 +210,10 @@ class LiveExporter:
 class _Sender:
     """One connection to a collector, and the count of what it took. Used by one thread, closed by any."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, run: runs.Run = _NAMELESS, epoch_ns: int = 0) -> None:
+        """``run``: whose spans they are; ``epoch_ns``: Unix time of its virtual time 0."""
         self._target = target_of(endpoint)
+        self._of_run = _run_attributes(run, epoch_ns)
         self._channel = grpc.insecure_channel(self._target)
         self._stub = TraceServiceStub(self._channel)  # type: ignore[no-untyped-call]
         self._resources: dict[tuple[str, str], Resource] = {}
@@ -268,9 +294,7 @@ class _Sender:
         if resource is None:
             if len(self._resources) >= _MOST_RESOURCES:
                 self._resources.clear()  # most are of actors that are gone
-            resource = self._resources[key] = _Resource(
-                {"service.name": span.service, "service.instance.id": span.instance, "service.namespace": "kemu"}
-            )
+            resource = self._resources[key] = _Resource({**_service(span), **self._of_run})
         return ReadableSpan(
             span.name,
             context=_context(span.trace_id, span.span_id),
@@ -285,12 +309,35 @@ class _Sender:
                 for link in span.links
             ],
             events=[Event(event.name, {"kemu.fault": event.fault}, event.time_ns) for event in span.events],
-            status=_OK if span.ok else Status(StatusCode.ERROR, span.message),
+            kind=_KINDS[span.side],
+            status=_UNSET if span.ok else Status(StatusCode.ERROR, span.message),
             start_time=span.start_ns,
             # Jaeger takes a span without duration for a mistake.
             end_time=max(span.end_ns, span.start_ns + 1),
             instrumentation_scope=_SCOPE,
         )
+
+
+def _service(span: Span) -> dict[str, str]:
+    """Who made a span. A kubelet belongs to a node whatever it tells of."""
+    found = {"service.name": span.service, "service.instance.id": span.instance, "service.namespace": "kemu"}
+    family, _, name = span.instance.partition("/")
+    return {**found, NODE: name} if family == "kubelet" else found
+
+
+def _run_attributes(run: runs.Run, epoch_ns: int) -> dict[str, str | int]:
+    epoch = dt.datetime.fromtimestamp(epoch_ns / SECOND_NS, dt.UTC)
+    found: dict[str, str | int] = {
+        "kemu.run": run.name, "kemu.scenario": run.scenario, "kemu.seed": run.seed, "kemu.runtime": run.runtime,
+        "kemu.epoch": epoch.isoformat(timespec="milliseconds"),
+        # All events of a log are in one order: Jaeger need not look for clocks that disagree. Its storage API tells
+        # clocks apart by host.id, its HTTP API by ip.
+        "host.id": run.name,
+        "ip": run.name,
+    }  # fmt: skip
+    if run.variant:
+        found["kemu.variant"] = run.variant
+    return found
 
 
 class _Resource(Resource):
@@ -304,7 +351,10 @@ class _Resource(Resource):
 
 
 _SCOPE = InstrumentationScope("kemu", kemu.__version__)
-_OK = Status(StatusCode.OK)
+_UNSET = Status(StatusCode.UNSET)
+_KINDS: dict[Side, SpanKind] = {
+    "internal": SpanKind.INTERNAL, "client": SpanKind.CLIENT, "server": SpanKind.SERVER,
+}  # fmt: skip
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
 

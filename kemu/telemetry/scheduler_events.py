@@ -50,7 +50,12 @@ class SchedulerEvents:
         for plugin in sorted(plugins):
             attributes[f"kemu.rejected.{plugin}"] = plugins[plugin]
         error = (message or "internal error") if result == "error" else ""
-        self._drafts.emit(spans.ATTEMPT, data["pod"], uid, actor, data["start"], time_ns, attributes, error=error)
+        made = self._drafts.emit(
+            spans.ATTEMPT, data["pod"], uid, actor, data["start"], time_ns, attributes,
+            error=error, error_type="SchedulerError",
+        )  # fmt: skip
+        if pod is not None:
+            pod.attempt_ids[actor] = made
 
     def _on_preemption(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         victims = data["victims"]
@@ -74,10 +79,11 @@ class SchedulerEvents:
             attributes[REASON] = f"nobody has to go from {data['node']}"
         else:
             attributes[REASON] = "no preemption would help"
-        links = [drafts.to_pod("preempted", key, uid) for key, uid, _ in listed]
+        links = [self._drafts.to_pod("preempted", key, uid) for key, uid, _ in listed]
         self._drafts.emit(
-            "preemption", data["pod"], data["uid"], actor, data["start"], time_ns, attributes, links=links
-        )
+            "preemption", data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
+            links=links, parent=self._drafts.attempt_of(data["uid"], actor),
+        )  # fmt: skip
 
     def _on_victim(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         by = data["by"]
@@ -93,9 +99,9 @@ class SchedulerEvents:
         if pod is not None and data["ok"] and not rejected:
             pod.outcome = f"preempted by {by}"
         self._drafts.emit(
-            "preempted", data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
-            name=f"preempted by {by}", links=(drafts.to_pod("preempted by", by, data["by_uid"]),),
-            error="" if data["ok"] else "it could not be deleted",
+            spans.PREEMPTED, data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
+            links=(self._drafts.to_pod("preempted by", by, data["by_uid"]),),
+            error="" if data["ok"] else "it could not be deleted", error_type="NotDeleted",
         )  # fmt: skip
 
     def _on_nominated(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
@@ -105,31 +111,33 @@ class SchedulerEvents:
         elif data.get("why") == "binding":
             reason = f"it is to be bound to {node}, but has to wait"
         else:
-            reason = f"its place on {node} is being cleared"
+            reason = f"room is being made for it on {node}"
         attributes: dict[str, AttributeValue] = {REASON: reason}
         if node:
             attributes[NODE] = node
         self._drafts.emit(
-            "nomination", data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
-            name="nomination" if node else "nomination cleared",
+            spans.NOMINATION, data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
+            name="nomination" if node else "nomination cleared", parent=self._drafts.attempt_of(data["uid"], actor),
         )  # fmt: skip
 
     def _on_bind(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         key, uid, node, reason = data["pod"], data["uid"], data["node"], data["reason"]
         attributes: dict[str, AttributeValue] = {NODE: node}
-        pod = self._drafts.pods.get(uid)
+        pod, parent = self._drafts.pods.get(uid), self._drafts.attempt_of(uid, actor)
         if data["ok"]:
             if pod is not None:
-                pod.bound_by, pod.node = actor, node
-            self._drafts.emit(spans.BIND, key, uid, actor, data["start"], time_ns, attributes, sequence="")
+                pod.bound_by, pod.node, pod.bound_ns = actor, node, time_ns
+            self._drafts.emit(
+                spans.BIND, key, uid, actor, data["start"], time_ns, attributes, sequence="", parent=parent
+            )
             return
         attributes[REASON] = reason
         links: Sequence[Link] = ()
         if reason == "Conflict":
-            links = (drafts.lost_to(uid, key, pod.bound_by if pod is not None else "", attributes),)
+            links = (self._drafts.lost_to(uid, key, attributes),)
         self._drafts.emit(
             spans.BIND, key, uid, actor, data["start"], time_ns, attributes, links=links,
-            error=reason or "binding failed",
+            error=reason or "binding failed", error_type=reason or "SchedulerError", parent=parent,
         )  # fmt: skip
 
 

@@ -1,15 +1,15 @@
 """What a span is, and how its id follows from what it stands for.
 
-The trace of a pod has the pod's UID as its id, and ids of spans are hashes of what they stand for. So actors in
-different processes add to one trace, and link to spans that others emit, without passing any context, and a second
-export of a run gives the same spans again.
+Each pod of a run has a trace, whose id follows from the run and the pod's UID (``runs``); ids of spans are hashes of
+what they stand for. So a span can link to another that is not made yet, and a second export of a run gives the same
+spans again.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass, field
+from typing import Literal
 
 AttributeValue = str | int | float | bool | list[str]
 
@@ -17,6 +17,10 @@ OPEN = "kemu.open"
 """Attribute of a span whose end the run did not see."""
 REASON = "kemu.reason"
 NODE = "k8s.node.name"
+PRIORITY = "kemu.priority"
+
+Side = Literal["internal", "client", "server"]
+"""Where a span stands in a call, as OpenTelemetry's SpanKind has it."""
 
 ROOT = "pod"
 ADMISSION = "admission"
@@ -27,8 +31,11 @@ RUNNING = "running"
 CONTAINER = "container"
 BACK_OFF = "restart back-off"
 REFUSED = "refused"
-
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+NOMINATION = "nomination"
+PREEMPTED = "preempted"
+REPLACED = "replaced"
+WON = "won"
+OOM_KILL = "OOM kill"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,7 @@ class Span:
     kind: str
     """What sort of thing it stands for: one of the constants of this module, or the name itself."""
     name: str
+    """One of few: what differs from pod to pod stands in attributes."""
     pod: str
     """``namespace/name``."""
     uid: str
@@ -84,24 +92,16 @@ class Span:
     ok: bool = True
     message: str = ""
     """Why it is not ok."""
+    side: Side = "internal"
 
 
-def trace_id(uid: str) -> int:
-    """The UID's 128 bits; of a UID that is not a UUID, as people write them into manifests, 128 bits of its hash."""
-    if _UUID.fullmatch(uid):
-        number = int(uid.replace("-", ""), 16)
-        if number:
-            return number
-    return int.from_bytes(hashlib.sha256(uid.encode()).digest()[:16], "big") or 1
-
-
-def span_id(uid: str, kind: str, sequence: str = "") -> int:
+def span_id(trace_id: int, kind: str, sequence: str = "") -> int:
     """``sequence`` tells apart what can happen to a pod more than once."""
-    return int.from_bytes(hashlib.sha256(f"{uid}\0{kind}\0{sequence}".encode()).digest()[:8], "big") or 1
+    return int.from_bytes(hashlib.sha256(f"{trace_id:032x}\0{kind}\0{sequence}".encode()).digest()[:8], "big") or 1
 
 
-def root_id(uid: str) -> int:
-    return span_id(uid, ROOT)
+def root_id(trace_id: int) -> int:
+    return span_id(trace_id, ROOT)
 
 
 def service_of(actor: str) -> str:

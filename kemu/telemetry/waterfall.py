@@ -21,13 +21,23 @@ from rich.text import Text
 
 from kemu.errors import KemuError
 from kemu.runlog.frames import FILE_NAME, Reader
-from kemu.telemetry import indexes, spans
+from kemu.telemetry import drafts, indexes, spans
 from kemu.telemetry.spans import NODE, OPEN, REASON, Span
 
 FOLD_ABOVE = 3
 """Attempts (or restarts, or refusals) in a row with one result: more are folded, but for the first and the last."""
 _DEFAULT_NAMESPACE = re.compile(r"(?<![^ ])default/")
 _PLAIN_LETTERS = str.maketrans({"·": "-", "…": "~", "µ": "u"})
+_TOLD_OF = {
+    spans.BIND: ("to", NODE),
+    spans.NOMINATION: ("on", NODE),
+    spans.PREEMPTED: ("by", "kemu.preemptor"),
+    spans.REPLACED: ("by", "kemu.replaced_by"),
+    spans.WON: ("against", "kemu.conflict.loser"),
+    spans.CONTAINER: ("", "k8s.container.name"),
+    spans.OOM_KILL: ("of", "k8s.container.name"),
+}
+"""Where a span names somebody, for people: its name alone would not say much."""
 _LEAST_WIDTH = 60
 _MOST_WIDTH = 200
 _STYLES = {"user": "magenta", "apiserver": "blue", "kubelet": "green"}
@@ -55,7 +65,7 @@ class _Row:
     folded: tuple[Span, ...] = ()
 
 
-def show(console: Console, folder: Path, pod_name: str) -> None:
+def show(console: Console, folder: Path, pod_name: str) -> Trace:
     """Print the waterfall of a pod, given as ``name``, ``namespace/name`` or UID; of several, the latest.
 
     Raises KemuError for a pod that the run does not have, RunLogError for a folder that cannot be read.
@@ -64,6 +74,7 @@ def show(console: Console, folder: Path, pod_name: str) -> None:
     width = max(_LEAST_WIDTH, min(console.width, _MOST_WIDTH))
     for line in render(trace, str(folder), width, ascii_only=console.options.ascii_only):
         console.print(_ascii(line) if console.options.ascii_only else line, soft_wrap=True)
+    return trace
 
 
 def load(folder: Path, pod_name: str) -> Trace:
@@ -192,7 +203,7 @@ def _heading(trace: Trace, width: int) -> list[Text]:
             facts.append("never bound")
         if node is not None:
             facts.append(f"on {node}")
-        if outcome:
+        if outcome and outcome != drafts.NEVER_BOUND:
             facts.append(_plain(outcome))
         facts.append(
             "still there when the run ended" if root.attributes.get(OPEN) else f"over at {_seconds(root.end_ns)}"
@@ -262,17 +273,19 @@ def _label(row: _Row, replicated: frozenset[str]) -> str:
         same = len({str(each.attributes.get(REASON, "")) for each in row.folded if each.kind == spans.ATTEMPT}) <= 1
         return f"  … {count} more {noun}{', same result' if same and noun == 'attempts' else ''}"
     if span.parent_id is None:
-        return span.name
+        return f"{span.name} {span.pod}"
     label = span.name
     if span.kind == spans.ATTEMPT:
         label = f"attempt {attributes['kemu.attempt']} {attributes['kemu.result']}"
-    elif NODE in attributes and span.kind in (spans.BIND, "nomination"):
-        label = f"{span.name} {'to' if span.kind == spans.BIND else 'on'} {attributes[NODE]}"
-    elif "kemu.by" in attributes and span.kind in ("delete", "evict"):
+    elif span.kind in ("delete", "evict"):
         label = f"{span.name} by {_who(str(attributes['kemu.by']), replicated)}"
+    elif span.name in _TOLD_OF:
+        preposition, attribute = _TOLD_OF[span.name]
+        label = " ".join(filter(None, (span.name, preposition, str(attributes[attribute]))))
     if attributes.get(OPEN):
         label += " …"
-    return f"  {_plain(label)}"
+    indent = "  " if span.parent_id == spans.root_id(span.trace_id) else "    "
+    return f"{indent}{_plain(label)}"
 
 
 def _why(row: _Row) -> str:

@@ -18,6 +18,8 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
         """By trace and span id, in hexadecimal."""
         self.services: dict[str, set[str]] = {}
         """Instances by service."""
+        self.resources: dict[str, dict[str, Any]] = {}
+        """By service: what the latest resource says."""
         self.received = 0
         self.requests = 0
         self.failures: list[grpc.StatusCode] = []
@@ -35,6 +37,9 @@ class Collector(trace_service_pb2_grpc.TraceServiceServicer):
             context.abort(self.failures.pop(0), "as told")
         for resource_spans in request.resource_spans:
             values = {each.key: each.value.string_value for each in resource_spans.resource.attributes}
+            self.resources[values["service.name"]] = {
+                each.key: each.value.string_value or each.value.int_value for each in resource_spans.resource.attributes
+            }
             self.services.setdefault(values["service.name"], set()).add(values["service.instance.id"])
             for scope_spans in resource_spans.scope_spans:
                 for span in scope_spans.spans:

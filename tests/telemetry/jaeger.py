@@ -9,6 +9,7 @@ import socket
 import subprocess
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -82,22 +83,39 @@ def running() -> Iterator[None]:
         process.wait(20)
 
 
-def trace(uid: str, at_least: int) -> list[dict[str, Any]]:
-    """The spans of a pod's trace, when there are so many (or after a while), each with its ``service``."""
-    path = f"/api/traces/{uid.replace('-', '')}"
+def trace(trace_id: int, at_least: int) -> list[dict[str, Any]]:
+    """The spans of a trace, when there are so many (or after a while), each with its ``service``."""
     until = time.monotonic() + 15
     while True:
-        spans: list[dict[str, Any]] = []
-        try:
-            found = query(path)
-        except urllib.error.HTTPError as error:
-            if error.code != 404:
-                raise
-            found = []
-        for each in found:
-            for span in each["spans"]:
-                span["service"] = each["processes"][span["processID"]]["serviceName"]
-                spans.append(span)
-        if len(spans) >= at_least or time.monotonic() > until:
-            return spans
+        found = [span for each in _found(f"/api/traces/{trace_id:032x}") for span in _spans(each)]
+        if len(found) >= at_least or time.monotonic() > until:
+            return found
         time.sleep(0.25)
+
+
+def search(service: str, operation: str = "", least: str = "", **tags: str) -> dict[str, list[dict[str, Any]]]:
+    """The traces of the last two days in which a span has that service, name, duration and these tags (with ``__`` for
+    dots), by trace id."""
+    wanted = {"service": service, "operation": operation, "minDuration": least, "limit": "1500"}
+    wanted["tags"] = json.dumps({key.replace("__", "."): value for key, value in tags.items()})
+    asked = urllib.parse.urlencode({key: value for key, value in wanted.items() if value})
+    return {each["traceID"]: _spans(each) for each in _found(f"/api/traces?{asked}")}
+
+
+def _found(path: str) -> list[dict[str, Any]]:
+    try:
+        found: list[dict[str, Any]] = query(path)
+    except urllib.error.HTTPError as error:
+        if error.code != 404:
+            raise
+        return []
+    return found
+
+
+def _spans(found: dict[str, Any]) -> list[dict[str, Any]]:
+    for span in found["spans"]:
+        process = found["processes"][span["processID"]]
+        span["service"] = process["serviceName"]
+        span["resource"] = {tag["key"]: tag["value"] for tag in process["tags"]}
+        span["attributes"] = {tag["key"]: tag["value"] for tag in span["tags"]}
+    return list(found["spans"])

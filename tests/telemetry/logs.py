@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from kemu.runlog.frames import FILE_NAME, Event, Writer
+from kemu.telemetry import runs
 from kemu.telemetry.builder import SpanBuilder
+from kemu.telemetry.runs import Run
 from kemu.telemetry.spans import Span
 
 EPOCH_UNIX_S = 946_684_800
+HEADER = {"kemu": "0", "scenario": "by-hand", "seed": 1, "runtime": "sim", "epoch_unix_s": EPOCH_UNIX_S}
+RUN = runs.of_header(HEADER)
 MILLISECOND = 1_000_000
 
 SCHEDULER = "scheduler/default-scheduler/0"
@@ -94,16 +98,15 @@ class Log:
 
     def write(self, folder: Path) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
-        header = {"kemu": "0", "scenario": "by-hand", "seed": 1, "runtime": "sim", "epoch_unix_s": EPOCH_UNIX_S}
-        writer = Writer(folder / FILE_NAME, header)
+        writer = Writer(folder / FILE_NAME, HEADER)
         for event in self.events:
             writer.append(*event)
         writer.close()
         return folder
 
 
-def spans_of(events: Iterable[Event], epoch_unix_s: int = 0) -> list[Span]:
-    builder = SpanBuilder(epoch_unix_s)
+def spans_of(events: Iterable[Event], epoch_unix_s: int = 0, *, run: Run = RUN, api_calls: bool = False) -> list[Span]:
+    builder = SpanBuilder(run, epoch_unix_s * 10**9, api_calls=api_calls)
     found = [span for event in events for span in builder.feed(*event)]
     return found + builder.flush()
 

@@ -10,7 +10,7 @@ import pytest
 from kemu.cli.main import main
 from kemu.runlog.folders import INDEX_FILE
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
-from kemu.telemetry import indexes, waterfall
+from kemu.telemetry import indexes, runs, waterfall
 from kemu.telemetry.builder import SpanBuilder
 from kemu.telemetry.spans import Span
 
@@ -68,7 +68,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def by_reading_all(folder: Path) -> dict[str, list[Span]]:
     found: dict[str, list[Span]] = {}
     with Reader(folder / FILE_NAME) as reader:
-        for finished in SpanBuilder().of_log(reader):
+        for finished in SpanBuilder(runs.of_header(reader.header)).of_log(reader):
             for span in finished:
                 found.setdefault(span.uid, []).append(span)
     return found
@@ -113,7 +113,7 @@ def read_log(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         lambda data: b"",
         lambda data: data[:-1],
         lambda data: data[:100] + bytes([data[100] ^ 1]) + data[101:],
-        lambda data: data.replace(b"kemu-run-index/1", b"kemu-run-index/9"),
+        lambda data: data.replace(b"kemu-run-index/2", b"kemu-run-index/9"),
     ],
 )
 def test_a_damaged_index_is_made_again(damage: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

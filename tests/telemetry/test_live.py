@@ -33,7 +33,7 @@ def run(folder: Path, endpoint: str) -> runner.RunResult:
 def test_what_is_sent_live_is_what_the_run_log_tells(tmp_path: Path, here: Collector) -> None:
     result = run(tmp_path, here.endpoint)
     live = here.spans
-    assert result.traces == f"{len(live)} spans sent, 0 dropped"
+    assert result.traces.startswith(f"{len(live)} spans sent, 0 dropped; kemu.run=")
     assert {"user", "apiserver", "scheduler default-scheduler", "kubelet"} == set(here.services)
     here.spans = {}
     otlp.export_run(tmp_path, here.endpoint)
@@ -41,9 +41,11 @@ def test_what_is_sent_live_is_what_the_run_log_tells(tmp_path: Path, here: Colle
     roots = [span for span in live.values() if not span.parent_span_id]
     assert len(roots) == 4, "each pod has one"
     for root in roots:
-        known = {each.key for each in root.attributes}
-        assert {"k8s.pod.name", "k8s.pod.uid", "k8s.namespace.name"} <= known
-        assert ("k8s.node.name" in known) == (root.name != "pod default/d"), "all but d get a node"
+        known = {each.key: each.value.string_value for each in root.attributes}
+        assert {"k8s.pod.name", "k8s.pod.uid", "k8s.namespace.name", "kemu.priority"} <= set(known)
+        assert ("k8s.node.name" in known) == (known["k8s.pod.name"] != "d"), "all but d get a node"
+    parents = {(span.trace_id, span.span_id) for span in live.values()}
+    assert all((span.trace_id, span.parent_span_id) in parents for span in live.values() if span.parent_span_id)
 
 
 def test_no_run_begins_without_its_collector(tmp_path: Path) -> None:

@@ -11,9 +11,12 @@ import grpc
 import pytest
 
 from kemu.errors import KemuError
-from kemu.telemetry import otlp, spans
+from kemu.telemetry import exports, otlp, runs
 from tests.telemetry.collectors import Collector, collector
-from tests.telemetry.logs import EPOCH_UNIX_S, MILLISECOND, SCHEDULER, Log, preemption, spans_of, uid_of
+from tests.telemetry.logs import EPOCH_UNIX_S, HEADER, MILLISECOND, RUN, SCHEDULER, Log, preemption, spans_of, uid_of
+
+_INTERNAL, _SERVER = 1, 2
+_UNSET = 0
 
 
 @pytest.fixture
@@ -51,15 +54,17 @@ def test_a_run_arrives_whole(tmp_path: Path, here: Collector) -> None:
 
 def test_a_span_arrives_as_it_was(tmp_path: Path, here: Collector) -> None:
     otlp.export_run(preemption().write(tmp_path), here.endpoint)
-    trace = uid_of("c").replace("-", "")
-    sent = next(span for (trace_id, _), span in here.spans.items() if (trace_id, span.name) == (trace, "preemption"))
-    assert sent.parent_span_id.hex() == f"{spans.root_id(uid_of('c')):016x}"
+    sent = next(span for span in here.spans.values() if span.name == "preemption")
+    assert sent.trace_id.hex() == f"{RUN.trace_id(uid_of('c')):032x}"
+    parent = here.spans[sent.trace_id.hex(), sent.parent_span_id.hex()]
+    assert (parent.name, parent.start_time_unix_nano) == ("attempt", EPOCH_UNIX_S * 10**9 + 5004 * MILLISECOND)
+    assert (sent.kind, sent.status.code) == (_INTERNAL, _UNSET)
     assert sent.start_time_unix_nano == EPOCH_UNIX_S * 10**9 + 5005 * MILLISECOND
     assert sent.end_time_unix_nano - sent.start_time_unix_nano == MILLISECOND
     attributes = {each.key: each.value for each in sent.attributes}
     assert [each.string_value for each in attributes["kemu.victims"].array_value.values] == ["default/a", "default/b"]
     assert attributes["kemu.candidates"].int_value == 1
-    assert [link.trace_id.hex() for link in sent.links] == [uid_of(name).replace("-", "") for name in ("a", "b")]
+    assert [link.trace_id.hex() for link in sent.links] == [f"{RUN.trace_id(uid_of(name)):032x}" for name in ("a", "b")]
     assert {each.key: each.value.string_value for each in sent.links[0].attributes} == {
         "kemu.relation": "preempted",
         "kemu.target": "default/a",
@@ -73,6 +78,46 @@ def test_errors_bear_their_reason(tmp_path: Path, here: Collector) -> None:
     otlp.export_run(log.write(tmp_path), here.endpoint)
     (span,) = here.spans.values()
     assert (span.status.code, span.status.message) == (2, "OutOfcpu: no room for blue")
+
+
+def test_a_request_is_the_servers_side_of_a_call(tmp_path: Path, here: Collector) -> None:
+    otlp.export_run(preemption().write(tmp_path), here.endpoint)
+    kinds = {span.name: span.kind for span in here.spans.values()}
+    assert {name for name, kind in kinds.items() if kind == _SERVER} == {"admission", "delete"}
+    assert {span.status.code for span in here.spans.values()} == {_UNSET}
+
+
+def test_whose_spans_they_are(tmp_path: Path, here: Collector) -> None:
+    otlp.export_run(preemption().write(tmp_path), here.endpoint)
+    for service, told in here.resources.items():
+        assert {key: told[key] for key in ("kemu.run", "kemu.scenario", "kemu.seed", "kemu.runtime", "kemu.epoch")} == {
+            "kemu.run": RUN.name, "kemu.scenario": "by-hand", "kemu.seed": 1, "kemu.runtime": "sim",
+            "kemu.epoch": "2000-01-01T00:00:00.000+00:00",
+        }  # fmt: skip
+        assert told.get("k8s.node.name") == ("node-1" if service == "kubelet" else None)
+    sender = otlp._Sender("localhost:1", runs.of_header({**HEADER, "variant": "queue=fifo"}))
+    (span, *_) = spans_of(preemption().events)
+    assert sender._readable(span).resource.attributes["kemu.variant"] == "queue=fifo"
+    sender.close()
+
+
+def test_exports_at_other_times_and_of_other_ids_are_other_traces(tmp_path: Path, here: Collector) -> None:
+    folder = preemption().write(tmp_path)
+    ended_ns, begun_ns = 1_750_000_070 * 10**9, 1_750_000_000 * 10**9
+    for manner in (
+        exports.Manner(), exports.Manner(), exports.Manner(run_id="mine"),
+        exports.Manner(at=exports.Moment(ended_ns, is_end=True)),
+    ):  # fmt: skip
+        otlp.export_run(folder, here.endpoint, manner)
+    assert len({trace for trace, _ in here.spans}) == 3 * 3, "three pods; the second export is the first once more"
+    moved = exports.Manner(at=exports.Moment(begun_ns, is_end=False))
+    assert otlp.export_run(folder, here.endpoint, moved).run == RUN.moved(begun_ns)
+    assert len({trace for trace, _ in here.spans}) == 3 * 3, "a run of 70 s that ends then began at the same time"
+    found = [
+        span for (trace, _), span in here.spans.items() if trace == f"{RUN.moved(begun_ns).trace_id(uid_of('c')):032x}"
+    ]
+    assert max(span.end_time_unix_nano for span in found) == ended_ns
+    assert min(span.start_time_unix_nano for span in found) == begun_ns + 5_000 * 10**6
 
 
 def test_batches_are_bounded(tmp_path: Path, here: Collector) -> None:
@@ -133,7 +178,7 @@ def test_what_is_no_address(endpoint: str) -> None:
 
 def test_live_spans_are_those_of_the_log(here: Collector) -> None:
     log = preemption()
-    live = otlp.LiveExporter(here.endpoint, EPOCH_UNIX_S)
+    live = otlp.LiveExporter(here.endpoint, RUN, EPOCH_UNIX_S)
     for event in log.events:
         live.feed(*event)
     report = live.close()
@@ -144,7 +189,7 @@ def test_live_spans_are_those_of_the_log(here: Collector) -> None:
 
 
 def test_live_spans_come_before_the_end(here: Collector) -> None:
-    live = otlp.LiveExporter(here.endpoint, 0)
+    live = otlp.LiveExporter(here.endpoint, RUN, 0)
     for event in crowd(100).events:
         live.feed(*event)
     for _ in range(100):
@@ -157,7 +202,7 @@ def test_live_spans_come_before_the_end(here: Collector) -> None:
 
 def test_a_live_exporter_without_a_collector_counts_what_it_drops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(otlp, "_FIRST_RETRY_S", 0.01)
-    live = otlp.LiveExporter(closed_port(), 0)
+    live = otlp.LiveExporter(closed_port(), RUN, 0)
     for event in preemption().events:
         live.feed(*event)
     report = live.close()
@@ -170,7 +215,7 @@ def test_a_collector_that_is_too_slow_costs_spans_and_not_memory(
 ) -> None:
     monkeypatch.setattr(otlp, "MOST_WAITING_SPANS", 600)
     here.stalled.clear()
-    live = otlp.LiveExporter(here.endpoint, 0)
+    live = otlp.LiveExporter(here.endpoint, RUN, 0)
     log = crowd(400)
     for event in log.events:
         live.feed(*event)
@@ -184,7 +229,7 @@ def test_a_collector_that_is_too_slow_costs_spans_and_not_memory(
 
 def test_closing_does_not_wait_for_ever(here: Collector) -> None:
     here.stalled.clear()
-    live = otlp.LiveExporter(here.endpoint, 0)
+    live = otlp.LiveExporter(here.endpoint, RUN, 0)
     for event in preemption().events:
         live.feed(*event)
     report = live.close(timeout_s=0.2)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kemu.cli import exits, failures, parsers
+from kemu.cli import collectors, exits, failures, parsers
 from kemu.errors import KemuError
 from kemu.faults.kinds import KINDS
 
@@ -48,7 +48,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
     )
     parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd in the store's place")
-    parser.add_argument("--otlp", metavar="HOST:PORT", default="", help="send traces there (OTLP over gRPC)")
+    collectors.add_to(parser)
     parser.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
     parser.set_defaults(command=command)
 
@@ -83,6 +83,7 @@ def command(options: argparse.Namespace) -> int:
     from kemu.cli.progress import Bar, Line
     from kemu.scenario.playing.progress import Progress
 
+    collectors.check(options)
     progress = Progress()
     bar = Bar(sys.stderr, functools.partial(Line(Path(options.scenario).stem).text, progress))
     out = options.out or Path("runs")
@@ -103,6 +104,8 @@ def command(options: argparse.Namespace) -> int:
             runtime = options.runtime or scenario.runtime
             if options.cells and runtime != "ray":
                 raise KemuError(f"--cells places the processes of Ray: it cannot stand beside --runtime {runtime}")
+            if options.at and runtime == "ray":
+                raise KemuError("--at: on Ray traces are sent while the run lasts, at its own times")
             if options.is_program and runtime == "ray":
                 leave()  # its processes have to be stopped
             out = options.out or Path("runs") / folder_name(scenario.name, runtime, scenario.seed)
@@ -113,6 +116,8 @@ def command(options: argparse.Namespace) -> int:
                 speed=options.speed,
                 progress=progress,
                 otlp=options.otlp if runtime == "ray" else "",
+                api_calls=options.api_calls,
+                run_id=options.run_id,
                 force=options.force,
             )
             verdict, results = runner.run_all(scenario, run_options)
@@ -121,7 +126,10 @@ def command(options: argparse.Namespace) -> int:
     finally:
         bar.close()
     if options.otlp and runtime == "sim":
-        _export([result.folder for result in results], options.otlp)
+        for _, report in collectors.send(
+            [result.folder for result in results], options.otlp, collectors.manner(options)
+        ):
+            print(f"traces to {options.otlp}: {report}", file=sys.stderr)
     for result in results:
         if result.traces:
             print(f"traces to {options.otlp}: {result.traces}", file=sys.stderr)
@@ -134,14 +142,6 @@ def command(options: argparse.Namespace) -> int:
 
 def folder_name(name: str, runtime: str, seed: int) -> str:
     return f"{name}-{runtime}-{seed}"
-
-
-def _export(folders: list[Path], endpoint: str) -> None:
-    from kemu.telemetry import otlp
-
-    for folder in folders:
-        report = otlp.export_run(folder, endpoint)
-        print(f"traces to {endpoint}: {report}", file=sys.stderr)
 
 
 def _show(description: str, verdict: Mapping[str, Any], results: list[Any], options: argparse.Namespace) -> None:

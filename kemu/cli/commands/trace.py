@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kemu.cli import exits, run_folders
+from kemu.cli import collectors, exits, run_folders
 from kemu.errors import KemuError
+from kemu.telemetry import runs
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -18,21 +19,24 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("pod", nargs="?", help="name, or namespace/name")
     run_folders.add_variant(parser)
-    parser.add_argument("--otlp", metavar="HOST:PORT", default="", help="send the traces there (OTLP over gRPC)")
+    collectors.add_to(parser)
     parser.set_defaults(command=command)
 
 
 def command(options: argparse.Namespace) -> int:
     if not options.pod and not options.otlp:
         raise KemuError("name a pod to show, or --otlp HOST:PORT to send all traces to")
+    if options.run_id and not options.otlp:
+        raise KemuError("--run-id needs --otlp HOST:PORT: it is of the traces that are sent")
+    collectors.check(options)
     exit_code = exits.HOLDS
     chosen = run_folders.choose(options.run, options.variant)
+    sent: dict[Path, runs.Run] = {}
     if options.otlp:
-        from kemu.telemetry import otlp
-
-        for folder in run_folders.all_of(options.run) if options.variant is None else [chosen.folder]:
-            report = otlp.export_run(folder, options.otlp)
+        folders = run_folders.all_of(options.run) if options.variant is None else [chosen.folder]
+        for folder, report in collectors.send(folders, options.otlp, collectors.manner(options, options.run_id)):
             print(f"{folder} to {options.otlp}: {report}")
+            sent.setdefault(folder, report.run)
             if report.dropped:
                 exit_code = exits.FAILS
     if options.pod:
@@ -43,5 +47,7 @@ def command(options: argparse.Namespace) -> int:
         console = Console()
         if chosen.heading:
             console.print(chosen.heading, highlight=False)
-        waterfall.show(console, chosen.folder, options.pod)
+        trace = waterfall.show(console, chosen.folder, options.pod)
+        if chosen.folder in sent:
+            print(f"\nin the collector: trace {sent[chosen.folder].trace_id(trace.uid):032x}")
     return exit_code

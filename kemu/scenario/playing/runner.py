@@ -40,7 +40,7 @@ from kemu.scenario.playing import judging, plans, plays
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.playing.progress import Progress
 from kemu.scenario.scenarios import Scenario
-from kemu.telemetry import exports, indexes
+from kemu.telemetry import exports, indexes, runs
 
 _MADE = (*folders.RESULTS, folders.CELLS)
 """What stands in a run folder."""
@@ -63,6 +63,12 @@ class Options:
     """Stop soon after the run log has more events than this; 0: no limit. A replay need not outlive its record."""
     otlp: str = ""
     """Where to send traces while it runs, ``host:port``; only on Ray, as a run in sim is over sooner."""
+    api_calls: bool = False
+    """Those traces have spans of clients and servers for each call of the API."""
+    run_id: str = ""
+    """Tells its traces from those of other runs; empty: on Ray one is drawn, in sim the scenario and the seed do."""
+    variant: str = ""
+    """Of a matrix: which one, as ``variant_name`` says it."""
     force: bool = False
     """A result of another kind in the folder is replaced, too."""
 
@@ -95,22 +101,25 @@ def run(scenario: Scenario, options: Options) -> RunResult:
             raise KemuError(f"{fault.id}: {fault.what} needs --runtime sim: {reason}")
     if scenario.holds and runtime_name == "ray":
         raise KemuError("holds need --runtime sim: on Ray nobody decides when a message arrives")
+    _check_collector(options)
+    folder = _prepare(options, scenario, folders.Held("run", scenario.name))
+    document = (folder / folders.SCENARIO_FILE).read_text()
     # Runs in real time have real dates.
     epoch_unix_s = EPOCH_UNIX_S if runtime_name == "sim" else int(time.time())
-    exporter = _exporter(options, epoch_unix_s)
-    folder = _prepare(options, scenario, folders.Held("run", scenario.name))
-    header = {
+    header: dict[str, Any] = {
         "kemu": kemu.__version__,
         "scenario": scenario.name,
         "seed": scenario.seed,
         "runtime": runtime_name,
         "epoch_unix_s": epoch_unix_s,
+        **runs.header(document=document, variant=options.variant, runtime=runtime_name, run_id=options.run_id),
     }
     if runtime_name == "ray":
         header["speed"] = options.speed or scenario.speed
     garbage.collect_leavings()
     begun = time.perf_counter()
     writer = Writer(folder / FILE_NAME, header)
+    exporter = _exporter(options, header)
     append = writer.append if exporter is None else _to_both(writer.append, exporter.feed)
     progress = options.progress
     if progress is not None:
@@ -165,15 +174,22 @@ def _prepare(options: Options, scenario: Scenario, result: folders.Held) -> Path
     return out
 
 
-def _exporter(options: Options, epoch_unix_s: int) -> exports.Exporter | None:
+def _check_collector(options: Options) -> None:
     """Raises KemuError when nobody answers at the endpoint: before the run begins, not after it."""
+    if options.otlp:
+        # Imported on use: most runs do not need OpenTelemetry, which takes long to import.
+        from kemu.telemetry import otlp
+
+        otlp.check(options.otlp)
+
+
+def _exporter(options: Options, header: Mapping[str, Any]) -> exports.Exporter | None:
     if not options.otlp:
         return None
-    # Imported on use: most runs do not need OpenTelemetry, which takes long to import.
     from kemu.telemetry import otlp
 
-    otlp.check(options.otlp)
-    return otlp.LiveExporter(options.otlp, epoch_unix_s)
+    run, epoch_unix_s = runs.of_header(header), header["epoch_unix_s"]
+    return otlp.LiveExporter(options.otlp, run, epoch_unix_s, api_calls=options.api_calls)
 
 
 def _to_both(first: LogSink, second: LogSink) -> LogSink:
@@ -302,7 +318,7 @@ def run_all(
         if options.progress is not None:
             options.progress.variant, options.progress.variants = number + 1, len(made)
         folder = options.out / f"variant-{number}"
-        result = run(each, Options(**{**options.__dict__, "out": folder}))
+        result = run(each, dataclasses.replace(options, out=folder, variant=variant_name(variant)))
         result.variant = variant
         result.verdict = {"variant": dict(variant), **result.verdict}
         (folder / folders.VERDICT_FILE).write_text(json.dumps(result.verdict, indent=2) + "\n")
