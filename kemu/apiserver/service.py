@@ -29,6 +29,8 @@ UNREAD_EVENTS = 10_000
 """When so many events of a stream wait for its client, it begins no more watches."""
 MAX_WATCHES = 10_000
 """Of one Watch stream."""
+IDLE_TASKS = 100
+"""That wait for a call to serve."""
 
 Delay = Callable[[str], float]
 """From a client's name to seconds."""
@@ -127,6 +129,10 @@ class Replies:
             self._current, self._bytes = None, 0
 
 
+Work = tuple[api_pb2.Call, str, Replies]
+"""A call of a Session, its client, and where the reply goes."""
+
+
 class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
     """No call is served before :meth:`open`."""
 
@@ -153,6 +159,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         self._feed = feed
         self._fanout = fanout
         self._is_open = asyncio.Event()
+        self._idle: list[asyncio.Future[Work]] = []
+        """Of tasks that wait for a call to serve."""
         self._flows = flows.Flows(env, seats, queue_limit, self._expired)
         """What waits in it for a seat: calls of Sessions with their client and Replies."""
 
@@ -214,17 +222,18 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     async def Session(self, request_iterator: Any, context: Any) -> None:
         await self._is_open.wait()
-        spawn, by = self._env.spawn, _caller(context)
+        by = _caller(context)
         replies = Replies(self._env.clock)
-        pump = pumps.Pump(spawn, context, replies.take, f"replies to {by}", replies.written)
+        pump = pumps.Pump(self._env.spawn, context, replies.take, f"replies to {by}", replies.written)
         replies.wake = pump.wake
 
         def handle(batch: Any) -> None:
             for call in batch.calls[:]:
                 replies.in_flight += 1
                 try:
-                    if self._flows.enter(by, (call, by, replies)):
-                        spawn(self._serve(call, by, replies), "call")
+                    work = (call, by, replies)
+                    if self._flows.enter(by, work):
+                        self._begin(work)
                 except kemu_errors.TooManyRequests as error:
                     self._refuse(call, by, replies, error)
 
@@ -236,9 +245,19 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             pump.stop()
             self._flows.forget(by, lambda work: isinstance(work, tuple) and work[2] is replies)
 
-    async def _serve(self, call: api_pb2.Call, by: str, replies: Replies) -> None:
-        """Serve a call, then those that have queued up, as long as there are any."""
+    def _begin(self, work: Work) -> None:
+        """Serve a call that has a seat, in the next step of a task that waits for one, or of a new one."""
+        while self._idle:
+            waiting = self._idle.pop()
+            if not waiting.done():
+                waiting.set_result(work)
+                return
+        self._env.spawn(self._serve(work), "call")
+
+    async def _serve(self, work: Work) -> None:
+        """Serve one call after the other."""
         while True:
+            call, by, replies = work
             verb = call.WhichOneof("request")
             request = getattr(call, verb) if verb is not None else None
             try:
@@ -251,8 +270,15 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 replies.add(call.id, answer)
             following = self._flows.leave()
             if following is None:
-                return
-            call, by, replies = following
+                if len(self._idle) >= IDLE_TASKS:
+                    return
+                # While this waits, nobody needs the call.
+                del call, replies, request
+                answer = work = None  # type: ignore[assignment]
+                waiting: asyncio.Future[Work] = asyncio.get_running_loop().create_future()
+                self._idle.append(waiting)
+                following = await waiting
+            work = following
 
     async def _work(self, by: str) -> None:
         await self._env.clock.sleep(sum(delay(by) for delay in self.delays))
@@ -261,7 +287,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         """A unary call is over: its seat goes to the next one."""
         following = self._flows.leave()
         if following is not None:
-            self._env.spawn(self._serve(*following), "call")
+            self._begin(following)
 
     def _expired(self, waiting: flows.Waiting, error: kemu_errors.TooManyRequests) -> None:
         call, by, replies = waiting.work

@@ -25,7 +25,9 @@ from __future__ import annotations
 import asyncio
 import collections
 import contextlib
+import contextvars
 import errno
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -35,7 +37,7 @@ from kemu import safeguards
 from kemu.errors import JournalCorrupt, StoreError
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.runtime.env import Env
-from kemu.runtime.rpc import pumps
+from kemu.runtime.rpc import pumps, servers
 from kemu.store import journal, mvcc, operations, watches
 
 VERSION = "3.6.0"
@@ -58,6 +60,10 @@ class NoSpace(StoreError):
     """The disk is full: what the request did, or saw, was taken back."""
 
 
+Settle = Callable[[NoSpace | None], object]
+"""Told that a state is durable, or that it was taken back."""
+
+
 class Store:
     """Recovers when it is made. Raises ValueError for a setting that it does not know."""
 
@@ -75,7 +81,8 @@ class Store:
         self._progress_notify_s = float(settings.pop("progress_notify_s", PROGRESS_NOTIFY_S))
         if settings:
             raise ValueError(f"the store has no setting {', '.join(sorted(settings))}")
-        self.settled = self._not_settled if "journal-before-acknowledgement" in lacks else self._settled
+        self._waits = "journal-before-acknowledgement" not in lacks
+        self.settled = self._settled if self._waits else self._not_settled
         """Wait until everything done so far is durable. Raises :class:`NoSpace` if it was taken back instead."""
         self._sync = self._sync_later if "fsync-before-acknowledgement" in lacks else self._make_durable
         self._journal = journal.Journal(env.disk, self._fsync, self._segment_bytes)
@@ -99,12 +106,14 @@ class Store:
         self.hub = watches.Hub(self.space, header)
         self._compactions: list[tuple[int, asyncio.Future[None] | None]] = []
         """Revisions, not journaled yet, and who waits for that."""
-        self._unanswered: collections.deque[tuple[int, asyncio.Future[None]]] = collections.deque()
+        self._unanswered: collections.deque[tuple[int, Settle]] = collections.deque()
         """Requests whose response is based on a revision that is not durable yet, by revision."""
         self._has_work = False
         """Something is to be journaled, or to be published."""
         self._idle: asyncio.Future[None] | None = None
         """Waits for work."""
+        self._context = contextvars.copy_context()
+        """Of this actor."""
         env.serve(rpc_pb2_grpc.add_KVServicer_to_server, _KV(self))
         env.serve(_add_watch_to_server, _Watch(self))
         env.serve(rpc_pb2_grpc.add_MaintenanceServicer_to_server, _Maintenance(self))
@@ -180,17 +189,55 @@ class Store:
             await context.abort(*operations.corrupt(self.corrupt))
 
     async def _settled(self) -> None:
-        revision = self.space.revision
-        if self.hub.published == revision and not self._compactions:
+        if self._is_settled():
             return
-        self._work()
-        durable = asyncio.get_running_loop().create_future()
-        self._unanswered.append((revision, durable))
+        durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def settle(error: NoSpace | None) -> None:
+            if durable.done():
+                return
+            if error is None:
+                durable.set_result(None)
+            else:
+                durable.set_exception(error)
+
+        self._unanswered.append((self.space.revision, settle))
         await durable
 
     async def _not_settled(self) -> None:
         """Without ``journal-before-acknowledgement``."""
         self._work()
+
+    def _is_settled(self) -> bool:
+        if self.hub.published == self.space.revision and not self._compactions:
+            return True
+        self._work()
+        return False
+
+    def begin_txn(self, request: Any, context: Any) -> None:
+        """A transaction whose caller is in memory: it is answered in a step of its own when it is durable."""
+        if self.no_space:
+            context.refuse(*operations.NO_SPACE)
+            return
+        if self.corrupt is not None:
+            context.refuse(*operations.corrupt(self.corrupt))
+            return
+        try:
+            answer = functools.partial(context.answer, self.requests.txn(request))
+        except StoreError as error:
+            # A refusal is based on the state too.
+            answer = functools.partial(context.refuse, *operations.refusal(error))
+        if self._is_settled() or not self._waits:
+            answer()
+            return
+        call_soon = asyncio.get_running_loop().call_soon
+        no_space = functools.partial(context.refuse, *operations.NO_SPACE)
+        self._unanswered.append(
+            (
+                self.space.revision,
+                lambda error: call_soon(no_space if error is not None else answer, context=self._context),
+            )
+        )
 
     async def _flush(self) -> None:
         """Journal everything done since the last time (``always``: one transaction), then tell clients and watchers.
@@ -250,9 +297,7 @@ class Store:
             env.step("after-publish")
         unanswered = self._unanswered
         while unanswered and unanswered[0][0] <= last:
-            durable = unanswered.popleft()[1]
-            if not durable.done():
-                durable.set_result(None)
+            unanswered.popleft()[1](None)
         for _, waiter in compactions:
             if waiter is not None and not waiter.done():
                 waiter.set_result(None)
@@ -287,9 +332,8 @@ class Store:
         self._logged = revision
         self._log_recovered(0, 0)
         unanswered, self._unanswered = self._unanswered, collections.deque()
-        for _, durable in unanswered:
-            if not durable.done():
-                durable.set_exception(NoSpace())
+        for _, settle in unanswered:
+            settle(NoSpace())
         if not self.no_space:
             self.no_space = True
             self.env.log("store.alarm", {"alarm": "NOSPACE", "raised": True})
@@ -356,6 +400,7 @@ class _KV(rpc_pb2_grpc.KVServicer):  # type: ignore[misc]
     async def DeleteRange(self, request: Any, context: Any) -> Any:
         return await self._write(self._store.requests.delete_range, request, context)
 
+    @servers.begun_by(lambda kv, request, context: kv._store.begin_txn(request, context))
     async def Txn(self, request: Any, context: Any) -> Any:
         return await self._write(self._store.requests.txn, request, context)
 

@@ -8,9 +8,10 @@ against both), except that handlers which are not async are called directly and 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NoReturn
 
 import grpc
@@ -33,10 +34,25 @@ Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[None]"]
 OnError = Callable[[str, BaseException], None]
 
 
+Begin = Callable[[Any, Any, "Context"], None]
+"""Takes a servicer, a request and the context; has :meth:`Context.answer` or :meth:`Context.refuse` called, now or
+later."""
+
+
+def begun_by(begin: Begin) -> Callable[[Any], Any]:
+    """Of an asynchronous handler with one request and one response: in memory, ``begin`` takes its place."""
+
+    def mark(handler: Any) -> Any:
+        handler.begin = begin
+        return handler
+
+    return mark
+
+
 class _Method:
     """A registered handler, and what to know of it at each call."""
 
-    __slots__ = ("behavior", "deserialize", "generates", "is_async", "label", "serialize", "streams_in",
+    __slots__ = ("begin", "behavior", "deserialize", "generates", "is_async", "label", "serialize", "streams_in",
                  "streams_out")  # fmt: skip
 
     def __init__(self, label: str, handler: Any) -> None:
@@ -50,7 +66,10 @@ class _Method:
             self.behavior = handler.stream_stream if self.streams_out else handler.stream_unary
         else:
             self.behavior = handler.unary_stream if self.streams_out else handler.unary_unary
-        self.generates, self.is_async = _style(getattr(self.behavior, "__func__", self.behavior))
+        function = getattr(self.behavior, "__func__", self.behavior)
+        self.generates, self.is_async = _style(function)
+        begin = getattr(function, "begin", None)
+        self.begin = begin and partial(begin, self.behavior.__self__)
 
 
 @lru_cache(1024)
@@ -69,11 +88,14 @@ class Server:
         spawn: Spawn,
         loop: asyncio.AbstractEventLoop,
         on_error: OnError | None = None,
+        context: contextvars.Context | None = None,
     ) -> None:
-        """``spawn`` starts the task of a call, given its name. ``on_error`` hears what a handler raised by mistake."""
+        """``spawn`` starts the task of a call, given its name. ``on_error`` hears what a handler raised by mistake.
+        ``context``: in which handlers without a task run."""
         self.name = name
         self.loop = loop
         self.closed = False
+        self.context = context or contextvars.copy_context()
         self._spawn = spawn
         self._on_error = on_error
         self._methods: dict[str, _Method] = {}
@@ -113,11 +135,24 @@ class Server:
         if method is None:
             context._finish(Status(grpc.StatusCode.UNIMPLEMENTED, "Method not found!"))
             return
+        if method.begin is not None:
+            self.loop.call_soon(self._begin, context, method.begin, context=self.context)
+            return
         if method.streams_out:
             coroutine = self._serve_stream(context, method)
         else:
             coroutine = self._serve_unary(context, method)
         context._task = self._spawn(coroutine, method.label)
+
+    def _begin(self, context: Context, begin: Callable[[Any, Context], None]) -> None:
+        if context._finished or self.closed:
+            return
+        try:
+            begin(context._parse_request(), context)
+        except asyncio.CancelledError:
+            context._handler_cancelled()
+        except Exception as error:
+            self._handler_failed(context, error)
 
     async def _serve_unary(self, context: Context, method: _Method) -> None:
         try:
@@ -280,6 +315,16 @@ class Context(ServerEnd):
 
     def details(self) -> str:
         return self._details
+
+    def answer(self, response: Any) -> None:
+        """End the call well, where no handler waits."""
+        if not self._finished:
+            data = self._method.serialize(response)  # type: ignore[union-attr]
+            self._finish(Status(grpc.StatusCode.OK, self._details, self._trailing, data))
+
+    def refuse(self, code: grpc.StatusCode, details: str) -> None:
+        """End the call otherwise, where no handler waits."""
+        self._finish(Status(code, details, self._trailing))
 
     async def abort(
         self,

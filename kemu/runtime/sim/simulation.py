@@ -67,7 +67,7 @@ class SimEnv(Owner):
         self.disk = disk
         disk.sleep = self.clock.sleep
         disk.usual_s = runtime.fsync_time_of(name, incarnation)
-        self.server = Server(name, self._spawn_handler, runtime.loop, self._handler_failed)
+        self.server = Server(name, self._spawn_handler, runtime.loop, self._handler_failed, self.context)
         self.peer = Peer(name, self.server)
         self.main: asyncio.Task[Any] | None = None
         self.is_ready = False
