@@ -489,6 +489,7 @@ class _Watch(rpc_pb2_grpc.WatchServicer):  # type: ignore[misc]
                 pump.stop()
                 while (response := hub.next_response(stream)) is not None:
                     await context.write(response)
+                hub.close(stream)
                 await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "that was no WatchRequest")
             # The client has half-closed the call: the watches go on, as in etcd.
             await asyncio.get_running_loop().create_future()
