@@ -130,6 +130,18 @@ def happened(expectation: Expectation, history: History, meant: Mapping[str, int
     return judge(expectation, outcome).holds is True
 
 
+def speaks_against(pod: PodHistory, subject: PodsAre, history: History) -> bool:
+    """Whether, in a run that is still going on, what is said of ``all`` pods is not true of this one, or not yet."""
+    outcome = Outcome(history, (), history.now_ns, finished=False, idle=False, meant={})
+    return _statement(pod, subject.statement, outcome)[0] is not True
+
+
+def latest_against(subject: PodsAre, history: History) -> PodHistory | None:
+    """The one that was created last of those which :func:`speaks_against`. The last ones mostly come true last."""
+    pods = reversed(_select(subject.selection, history))
+    return next((pod for pod in pods if speaks_against(pod, subject, history)), None)
+
+
 def times_happened(expectation: Expectation, history: History) -> int:
     """How often what :func:`~kemu.scenario.expectations.can_be_counted` came true so far."""
     subject = expectation.subject

@@ -8,6 +8,8 @@ import pytest
 
 import kemu
 from kemu.exploration.executions import Execution, execute
+from kemu.scenario import verdicts
+from kemu.scenario.playing import triggers
 from tests.scenario.texts import load, problems
 
 BASE = """
@@ -63,6 +65,32 @@ def test_after_and_nth() -> None:
 def test_numbers_say_how_much() -> None:
     execution = run("{id: it, when: {counter: pods_bound, atLeast: 2}, for: 1s, pause: {actor: kubelet/node-2}}")
     assert times(execution, "chaos.begin", id="it") == [bindings(execution)[1]]
+
+
+CRASHES = "chaos: [{at: 1s, for: 500ms, tornWrite: {actor: store}}, {at: 2s, for: 500ms, crash: {actor: scheduler/*}}]"
+
+
+@pytest.mark.parametrize("until", ["bound: {}", "running: {}", "running: {node: node-1}", "waited: {atMost: 2s}"])
+@pytest.mark.parametrize("chaos", ["", CRASHES])
+def test_of_all_pods_it_comes_true_when_all_of_them_are_asked(
+    until: str, chaos: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Triggers ask one pod that speaks against it, and all only where none is known to."""
+    said = f"{BASE}until: {{pods: {{workload: w}}, all: {{{until}}}}}\n    {chaos}\n    "
+    quick = execute(load(said, nodes=""))
+    monkeypatch.setattr(triggers, "_is_settled_pod_by_pod", lambda subject: False)
+    thorough = execute(load(said, nodes=""))
+    assert quick.digest == thorough.digest
+
+
+def test_all_pods_are_rarely_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    happened = verdicts.happened
+    monkeypatch.setattr(verdicts, "happened", lambda *of: asked.append(of) or happened(*of))
+    said = BASE.replace("every: 1s, count: 4", "count: 40").replace('cpu: "1"', 'cpu: "100m"')
+    execution = execute(load(f"{said}until: {{pods: {{workload: w}}, all: {{running: {{}}}}}}\n    ", nodes=""))
+    assert execution.judged.end.reason == "stopped"
+    assert len(asked) < 10
 
 
 def test_one_fault_follows_another() -> None:
