@@ -9,7 +9,7 @@ KemuError
 ├── ScenarioError        a scenario with mistakes, all of them, each with its place
 ├── FieldError           one wrong field of a configuration, with its path and a suggestion
 ├── RunLogError          a run folder or run log that cannot be read
-└── SimulationError      Deadlock, Livelock, Nondeterminism, Divergence, ActorFailed (UserCodeFailed)
+└── SimulationError      Deadlock, Livelock, Nondeterminism, Divergence, ActorFailed (UserCodeFailed), InfrastructureError
 """
 
 from __future__ import annotations
@@ -241,6 +241,11 @@ class Divergence(SimulationError):
 
 class ActorFailed(SimulationError):
     """An actor ended with an exception that nobody handled."""
+
+
+class InfrastructureError(SimulationError):
+    """What a run on Ray needs cannot be had, or is gone: Ray itself, a machine, a place for a cell. Says nothing about the
+    cluster in the run."""
 
 
 class UserCodeFailed(ActorFailed):

@@ -6,62 +6,54 @@ its process or machine raises :class:`TaskLost`, and whoever made it decides whe
 
 from __future__ import annotations
 
-import importlib
+import concurrent.futures
 from collections.abc import Sequence
-from typing import Any
 
+from kemu.errors import InfrastructureError
 from kemu.runtime.ray.driver.clusters import RayCluster
+from kemu.runtime.ray.frames import ClusterLost, TaskLost
 
+__all__ = ["RayTasks", "TaskLost"]
 
-class TaskLost(Exception):
-    """The process or the machine that carried out the call is gone, or was ended."""
+Handle = concurrent.futures.Future[bytes]
 
 
 class RayTasks:
     """A Ray cluster that calls ``module:function``s, which take and return bytes."""
 
     def __init__(self, address: str | None = None, *, workers: int = 2) -> None:
-        """``address``: of a cluster to join; ``local`` or None: a new one with so many workers."""
+        """``address``: of a cluster to join; ``local``: a new one with so many workers; None: see ``RayCluster``."""
         self._cluster = RayCluster(address, workers=workers)
-        # Ray would run a call again by itself, and nobody would learn with which one its workers die.
-        self._remote: Any = self._cluster.ray.remote(num_cpus=1, max_retries=0)(_call)
+        self._cluster.wait()
+        self._numbers: dict[Handle, int] = {}
 
     def slots(self) -> int:
         """How many calls can be carried out at a time."""
-        return max(1, int(sum(node["Resources"].get("CPU", 0) for node in self._cluster.nodes())))
+        return self._cluster.slots()
 
-    def submit(self, function: str, argument: bytes) -> Any:
-        """Returns a handle."""
-        return self._remote.remote(function, argument)
+    def submit(self, function: str, argument: bytes) -> Handle:
+        number, handle = self._cluster.submit(function, argument)
+        self._numbers[handle] = number
+        return handle
 
-    def wait(self, handles: Sequence[Any], timeout_s: float) -> list[Any]:
+    def wait(self, handles: Sequence[Handle], timeout_s: float) -> list[Handle]:
         """Those that are over, at the latest after that time."""
-        done, _ = self._cluster.ray.wait(list(handles), num_returns=1, timeout=max(0.0, timeout_s))
-        if not done:
-            return []
-        done, _ = self._cluster.ray.wait(list(handles), num_returns=len(handles), timeout=0)
-        return list(done)
+        done, _ = concurrent.futures.wait(handles, max(0.0, timeout_s), return_when=concurrent.futures.FIRST_COMPLETED)
+        return [handle for handle in handles if handle in done]
 
-    def result(self, handle: Any) -> bytes:
-        """Raises TaskLost, or what the function raised."""
-        errors = self._cluster.ray.exceptions
+    def result(self, handle: Handle) -> bytes:
+        """Raises TaskLost, what the function raised as RayFailed, or InfrastructureError when Ray itself is lost."""
+        self._numbers.pop(handle, None)
         try:
-            found: bytes = self._cluster.ray.get(handle)
-        except errors.RayTaskError:
-            raise
-        except errors.RayError as error:
-            raise TaskLost(str(error)) from error
-        return found
+            return handle.result()
+        except ClusterLost as error:
+            raise InfrastructureError(f"the Ray cluster is lost: {error}") from error
 
-    def cancel(self, handle: Any) -> None:
+    def cancel(self, handle: Handle) -> None:
         """End it with its process."""
-        self._cluster.ray.cancel(handle, force=True)
+        number = self._numbers.pop(handle, None)
+        if number is not None:
+            self._cluster.cancel(number)
 
     def close(self) -> None:
         self._cluster.stop()
-
-
-def _call(function: str, argument: bytes) -> bytes:
-    module, _, name = function.partition(":")
-    found: bytes = getattr(importlib.import_module(module), name)(argument)
-    return found

@@ -17,22 +17,17 @@ import grpc
 import grpc.aio
 import msgpack
 
-from kemu.errors import SimulationError
+from kemu.errors import InfrastructureError, SimulationError
 from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
+from kemu.runtime.ray import frames
 from kemu.runtime.ray.cell import channels, control, segments, tokens
-from kemu.runtime.ray.driver import clusters, merges
-from kemu.runtime.ray.driver.plans import CellPlan
+from kemu.runtime.ray.driver import brokers, clusters, merges
 from kemu.v1 import cell_pb2, cell_pb2_grpc
 
 LOOPBACK = "127.0.0.1"
 NODE = "node"
 """Interface of a cell: the address of its Ray node."""
-
-_RETRY_S = 0.05
-
-_LITTLE = 0.001
-"""Amount of a resource that only says where a cell may live; Ray counts in ten-thousandths."""
 
 _STATEMENT_TIMEOUT_S = 30.0
 """For statements that a living cell carries out at once."""
@@ -44,7 +39,7 @@ class RemoteCell:
         cluster: clusters.RayCluster,
         number: int,
         name: str,
-        plan: CellPlan,
+        resources: Mapping[str, float],
         directory: Path,
         interface: str,
         issuer: tokens.Issuer,
@@ -79,24 +74,13 @@ class RemoteCell:
         self.reported_at = 0.0
         """Real (monotonic) time of its last sign of life."""
         self._cluster = cluster
-        self._ray = cluster.ray
         self._connections = channels.Connections()
         """To the present process, and for a while to the one before: its pending calls must hear that it died."""
         self._issuer = issuer
-        self._resources = dict(plan.resources)
-        if not plan.resources and cluster.offers(f"kemu-{plan.name}"):
-            self._resources = {f"kemu-{plan.name}": _LITTLE}
-        options = {
-            "num_cpus": 0,
-            "resources": self._resources,
-            "scheduling_strategy": "SPREAD",
-            "max_restarts": -1,
-            "max_task_retries": -1,
-        }
-        self._handle = (
-            self._ray.remote(_actor_class())
-            .options(**options)
-            .remote(name, str(directory), interface, issuer.public_key, list(code), clusters.python_path())
+        self._resources = resources
+        """That it takes."""
+        self._actor, self._placed = cluster.place(
+            resources, name, str(directory), interface, issuer.public_key, list(code), brokers.python_path()
         )
 
     # The process
@@ -104,7 +88,7 @@ class RemoteCell:
     async def connect(self, timeout_s: float) -> bool:
         """Find the process, now or once Ray has restarted it. Returns whether it is another one than before.
 
-        Raises SimulationError when there is none within the time, or will be none.
+        Raises InfrastructureError when there is none within the time, or will be none.
         """
         endpoint = await self._find_within(timeout_s)
         if endpoint == self.endpoint:
@@ -140,21 +124,20 @@ class RemoteCell:
                 return await self._find()
         except TimeoutError:
             takes = _text(self._resources)
-            offers = "; ".join(_text(node["Resources"]) for node in self._cluster.nodes())
-            raise SimulationError(
+            offers = "; ".join([_text(node["Resources"]) for node in await self._cluster.nodes()])
+            raise InfrastructureError(
                 f"cell {self.name} could not be started within {timeout_s:g} s: it takes {takes} and a place for"
                 f" another process; the nodes of the cluster offer {offers}"
             ) from None
 
     async def _find(self) -> control.Endpoint:
-        ray = self._ray
-        while True:
-            try:
-                return control.Endpoint(*await self._handle.endpoint.remote())
-            except ray.exceptions.ActorUnavailableError:
-                await asyncio.sleep(_RETRY_S)
-            except ray.exceptions.RayError as error:
-                raise SimulationError(f"cell {self.name} cannot run: {error}") from error
+        try:
+            await asyncio.wrap_future(self._placed)
+            return control.Endpoint(*await self._cluster.find(self._actor))
+        except frames.RayFailed as error:
+            raise InfrastructureError(f"cell {self.name} cannot run: {error}") from error
+        except frames.ClusterLost as error:
+            raise InfrastructureError(str(error)) from error
 
     async def disconnect(self) -> None:
         self.connected = False
@@ -206,10 +189,7 @@ class RemoteCell:
 
     def kill(self) -> None:
         """End the process for good. May be repeated."""
-        handle, self._handle = self._handle, None
-        # Once disconnected, Ray would start a cluster to answer this.
-        if handle is not None and self._ray.is_initialized():
-            self._ray.kill(handle, no_restart=True)
+        self._cluster.kill(self._actor)
 
     # What it is told. All raise grpc.aio.AioRpcError when the process dies.
 
@@ -282,33 +262,3 @@ def _text(resources: Mapping[str, float]) -> str:
     """Resources that a plan can ask for; Ray adds some of its own to each node."""
     ours = {name: amount for name, amount in resources.items() if ":" not in name and not name.endswith("memory")}
     return ", ".join(f"{name}: {amount:g}" for name, amount in sorted(ours.items())) or "nothing special"
-
-
-def _actor_class() -> type:
-    """Made in a function so that Ray sends the code of the class instead of the name of its module.
-
-    Its process can then import kemu from wherever the driver does.
-    """
-
-    class KemuCell:
-        def __init__(
-            self, name: str, directory: str, interface: str, public_key: bytes, code: list[str], path: list[str]
-        ) -> None:
-            import sys
-
-            sys.path.extend(entry for entry in path if entry not in sys.path)
-            from kemu.runtime.ray.cell import control
-
-            if interface == "node":
-                import ray
-
-                interface = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
-            endpoint = control.CellProcess(name, directory, interface, public_key, code).endpoint
-            self._endpoint = (
-                endpoint.target, endpoint.pid, endpoint.machine, endpoint.segment, endpoint.certificate
-            )  # fmt: skip
-
-        def endpoint(self) -> tuple[str, int, str, str, bytes]:
-            return self._endpoint
-
-    return KemuCell

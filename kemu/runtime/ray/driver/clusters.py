@@ -1,234 +1,183 @@
-"""Starts Ray for one run, or joins an existing cluster, and leaves no process behind.
+"""A Ray cluster as a driver sees it: started for one run, joined, or shared; and no process of it left behind.
 
-The only module that calls ``ray.init`` and ``ray.shutdown``. Ray is imported when a cluster is entered, because that
-takes half a second.
+Ray itself lives in another process, the broker. What a cluster is asked for comes back as a future, as ``brokers`` says.
 """
 
 from __future__ import annotations
 
-import contextlib
-import logging
+import asyncio
 import os
-import secrets
-import shutil
-import sys
-import tempfile
-import time
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any
 
-from kemu.errors import SimulationError
+from kemu.errors import InfrastructureError, KemuError
+from kemu.runtime.ray import frames, processes
+from kemu.runtime.ray.broker import pings
+from kemu.runtime.ray.driver import brokers, standing
 
-_OBJECT_STORE_BYTES = 80 << 20
-"""The least that Ray accepts; kemu puts no object there."""
-
-_SEVERAL_MACHINES = "ENABLE_RAY_CLUSTER"
-"""Ray's constant: nodes of a cluster may be on several machines."""
-
-_LONGEST_TEMPORARY_PATH = 40
-"""Unix sockets allow 107 bytes, of which Ray adds about 65."""
-
-_STARTS = 3
-"""How often a local Ray is started before giving up: it waits for its own processes for a fixed time, which on a busy
-machine may be too short."""
-
+_ANSWER_S = 1.5
+"""For a GCS to answer who wants to join: as often as it is asked, the user waits for less than 5 s."""
 _GRACE_S = 3.0
-_GRACE_OF_KILLED_S = 30.0
 
-_QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_memory_monitor_refresh_ms": "0",  # it would kill cells when *other* programs fill the machine
-    "RAY_enable_metrics_collection": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    # Ray writes about each death of a cell on the driver's standard output, where programs read ours.
-    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
-}
+_shared: list[brokers.Connection] = []
+"""Of this process, the last one last."""
 
 
 class RayCluster:
-    """Ray, connected; as a context manager it is left, or stopped, at the end.
+    """As a context manager it has started when it is entered, and is left, or stopped, at the end.
 
-    ``address``: a cluster to join (``auto``, ``host:port``). None: what this process is connected to already, or what
-    the environment says (``RAY_ADDRESS``), or a new local one. Only a local one that was started here is stopped.
+    ``address``: a cluster to join (``auto``, ``host:port``), or ``local``: a new one. None: the one that this process
+    has open already, or what the environment says (``RAY_ADDRESS``), or the one of ``kemu ray up``, or a new local one.
+    Only one that was started here is stopped.
     """
 
     def __init__(self, address: str | None = None, *, workers: int = 3) -> None:
-        """``workers``: processes that Ray starts at once and keeps ready for actors. Raises SimulationError."""
-        self._temporary: str | None = None
-        self._processes: list[Any] = []
-        # Ray reads these when it is imported or started, and hands them down to its processes.
-        with _environment(_QUIET):
-            import ray
+        """``workers``: processes that Ray starts at once and keeps ready for actors. Call ``start`` or ``wait`` next.
 
-            logging.getLogger("ray").setLevel(logging.ERROR)
-            self.ray: Any = ray
-            self.owned = not ray.is_initialized()
-            if self.owned:
-                address = address or os.environ.get("RAY_ADDRESS")
-                if address == "local":
-                    address = None
-                for attempt in range(_STARTS):
-                    self.owned = True
-                    try:
-                        self._connect(ray, address, workers)
-                        break
-                    except BaseException as error:
-                        self.stop()
-                        if not isinstance(error, Exception):
-                            raise
-                        if address or attempt == _STARTS - 1:
-                            where = f"cannot join the Ray cluster at {address}" if address else "cannot start Ray"
-                            raise SimulationError(f"{where}: {error}") from error
+        Raises KemuError when nobody answers at the address.
+        """
+        self.address = ""
+        self.left: list[str] = []
+        """What could not be removed; known when it has been stopped."""
+        self._processes: dict[int, Any] = {}
+        self._joined = ""
+        self.owned = address is not None or not _shared
+        if not self.owned:
+            self._connection = _shared[-1]
+        else:
+            self._connection = self._connect(address, workers)
+            _shared.append(self._connection)
+        self._ready = self._connection.call("start")
 
-    def _connect(self, ray: Any, address: str | None, workers: int) -> None:
-        common: dict[str, Any] = {
-            "configure_logging": False,
-            "log_to_driver": False,
-            # What is importable here must be so in the cells.
-            "job_config": ray.job_config.JobConfig(_py_driver_sys_path=python_path()),
-        }
+    def _connect(self, address: str | None, workers: int) -> brokers.Connection:
+        if address is None:
+            address = os.environ.get("RAY_ADDRESS") or None
+            found = standing.connect() if address is None else None
+            if found is not None:
+                return found
+        if address == "local":
+            address = None
         if address is not None:
-            ray.init(address=address, **common)
-            return
-        # Ray guards a cluster with a token, and would leave one in the home directory: ours lives as long as we do.
-        # It stays the same in one process, as Ray remembers the first.
-        os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        self._temporary = tempfile.mkdtemp(prefix="kemu-ray-", dir=_temporary_root())
-        before = {process.pid for process in _descendants()}
+            self._joined = address
+            refusal = pings.refusal(address, _ANSWER_S) if address != "auto" else ""
+            if refusal:
+                raise KemuError(f"cannot join the Ray cluster at {address}: {refusal}")
+        return brokers.start(brokers.temporary_folder(), address, workers)
+
+    async def start(self) -> None:
+        """Returns when Ray runs. Raises InfrastructureError."""
         try:
-            with _on_loopback(ray):
-                ray.init(
-                    address="local",
-                    num_cpus=workers,
-                    num_gpus=0,
-                    include_dashboard=False,
-                    object_store_memory=_OBJECT_STORE_BYTES,
-                    _temp_dir=self._temporary,
-                    **common,
-                )
-        finally:
-            self._processes = [process for process in _descendants() if process.pid not in before]
+            self._take(await asyncio.wrap_future(self._ready))
+        except (frames.ClusterLost, frames.RayFailed) as error:
+            raise self._not_started(error) from error
+
+    def wait(self) -> None:
+        """The same, without an event loop."""
+        try:
+            self._take(self._ready.result())
+        except (frames.ClusterLost, frames.RayFailed) as error:
+            self.stop()
+            raise self._not_started(error) from error
+        except BaseException:
+            self.stop()
+            raise
+
+    def _take(self, started: Mapping[str, Any]) -> None:
+        self.address = started["address"]
+
+    def _not_started(self, error: Exception) -> InfrastructureError:
+        where = f"cannot join the Ray cluster at {self._joined}" if self._joined else "cannot start Ray"
+        return InfrastructureError(f"{where}: {str(error).splitlines()[0]}")
+
+    def when_lost(self, callback: Callable[[str], None]) -> None:
+        """Have it called, in another thread, with what has happened to the cluster when it is gone."""
+        self._connection.on_lost[callback] = None
+        if self._connection.lost:
+            callback(self._connection.lost)
+
+    def forget(self, callback: Callable[[str], None]) -> None:
+        self._connection.on_lost.pop(callback, None)
+
+    # Processes
 
     def adopt(self, pid: int) -> None:
         """Add a process of this machine that Ray started for the run: ``stop`` ends it too."""
-        import psutil  # type: ignore[import-untyped]
-
-        with contextlib.suppress(psutil.NoSuchProcess):
-            self._processes.append(psutil.Process(pid))
+        process = processes.of(pid)
+        if process is not None:
+            self._processes[pid] = process
 
     def has_ended(self, pid: int) -> bool:
         """Whether an adopted process has ended."""
-        for process in self._processes:
-            if process.pid == pid:
-                return not _runs(process)
-        return True
+        process = self._processes.get(pid)
+        return process is None or not processes.runs(process)
 
     def pids(self) -> list[int]:
         """Of all processes that ``stop`` ends."""
-        self._refresh()
-        return [process.pid for process in self._processes]
+        found = dict(self._processes)
+        broker = self._connection.process
+        if self.owned and broker is not None:
+            found |= {process.pid: process for process in processes.descendants(broker.pid)}
+            found |= {broker.pid: processes.of(broker.pid)}
+        return [pid for pid, process in found.items() if process is not None and processes.runs(process)]
 
-    def _refresh(self) -> None:
-        import psutil  # type: ignore[import-untyped]
+    @property
+    def temporary(self) -> str:
+        """The folder of its files on this machine."""
+        return self._connection.temporary
 
-        known = {process.pid for process in self._processes}
-        for process in list(self._processes):
-            with contextlib.suppress(psutil.Error):
-                for child in process.children(recursive=True):
-                    if child.pid not in known:
-                        known.add(child.pid)
-                        self._processes.append(child)
-        self._processes = [process for process in self._processes if process.is_running()]
+    # What it is asked for
 
-    def nodes(self) -> list[dict[str, Any]]:
-        """Those that live, as ``ray.nodes()`` describes them."""
-        return [node for node in self.ray.nodes() if node["Alive"]]
+    async def nodes(self) -> list[dict[str, Any]]:
+        """Those that live: ``Resources``, ``NodeManagerAddress``, ``NodeID``, as ``ray.nodes()`` has them."""
+        found: list[dict[str, Any]] = await asyncio.wrap_future(self._connection.call("nodes"))
+        return found
 
-    def offers(self, resource: str) -> bool:
-        return any(resource in node["Resources"] for node in self.nodes())
+    def slots(self) -> int:
+        """How many calls can be carried out at a time."""
+        nodes = self._connection.call("nodes").result()
+        return max(1, int(sum(node["Resources"].get("CPU", 0) for node in nodes)))
 
-    def spans_machines(self) -> bool:
-        return len({node["NodeManagerAddress"] for node in self.nodes()}) > 1
+    def place(self, resources: Mapping[str, float], *arguments: Any) -> tuple[int, Future[None]]:
+        """Have Ray start the process of a cell, which gets the arguments. Returns the number of its actor."""
+        number = self._connection.number()
+        return number, self._connection.call("place", number, dict(resources), list(arguments))
+
+    async def find(self, actor: int) -> Sequence[Any]:
+        """The endpoint of a cell, once it has one. Raises RayFailed when it will have none, and ClusterLost."""
+        found: Sequence[Any] = await asyncio.wrap_future(self._connection.call("find", actor))
+        return found
+
+    def kill(self, actor: int) -> None:
+        """End the process of a cell for good, a little later."""
+        self._connection.call("kill", actor)
+
+    def submit(self, function: str, argument: bytes) -> tuple[int, Future[bytes]]:
+        """Call ``module:function`` in a worker. Returns the number of the call. Its future raises TaskLost or RayFailed:
+        it was lost, or it raised."""
+        number = self._connection.number()
+        return number, self._connection.call("submit", number, function, argument)
+
+    def cancel(self, number: int) -> None:
+        self._connection.call("cancel", number)
 
     def stop(self) -> None:
         """Leave Ray, and wait until every process that was started here is gone, by force if need be.
 
-        Actors must have been killed before (``ray.kill``), or a cluster that goes on would start them again.
+        Actors must have been killed before (``kill``), or a cluster that goes on would start them again.
         """
-        import psutil  # type: ignore[import-untyped]
-
-        self._refresh()
         if self.owned:
             self.owned = False
-            self.ray.shutdown()
-        # psutil knows a process by its pid and start time: a pid that was given anew is never hit.
-        _, alive = psutil.wait_procs(self._processes, timeout=_GRACE_S)
-        for process in alive:
-            with contextlib.suppress(psutil.NoSuchProcess):
-                process.kill()
-        deadline = time.monotonic() + _GRACE_OF_KILLED_S
-        while any(_runs(process) for process in alive) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        self._processes = []
-        if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
-            self._temporary = None
+            if self._connection in _shared:
+                _shared.remove(self._connection)
+            self.left += self._connection.close()
+        left = processes.end(self._processes.values(), grace_s=_GRACE_S)
+        self.left += [f"process {process.pid} ({processes.name(process)})" for process in left]
+        self._processes = {}
 
     def __enter__(self) -> RayCluster:
+        self.wait()
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.stop()
-
-
-def python_path() -> list[str]:
-    """Directories from which this process imports, in a form that another one can use."""
-    return [str(Path(entry or ".").resolve()) for entry in sys.path]
-
-
-def _temporary_root() -> str:
-    root = tempfile.gettempdir()
-    return root if len(root) + len("/kemu-ray-xxxxxxxx") <= _LONGEST_TEMPORARY_PATH else "/tmp"
-
-
-def _runs(process: Any) -> bool:
-    """Whether a process runs; a zombie does not."""
-    import psutil  # type: ignore[import-untyped]
-
-    try:
-        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
-
-
-def _descendants() -> list[Any]:
-    import psutil  # type: ignore[import-untyped]
-
-    found: list[Any] = psutil.Process().children(recursive=True)
-    return found
-
-
-@contextlib.contextmanager
-def _on_loopback(ray: Any) -> Iterator[None]:
-    """Ray's ports listen on loopback. Elsewhere than on Linux they always do, as its clusters have one machine there;
-    here they would listen on all interfaces, and asked for 127.0.0.1, Ray looks for another address."""
-    constants = ray._private.ray_constants
-    before = getattr(constants, _SEVERAL_MACHINES, None)
-    setattr(constants, _SEVERAL_MACHINES, False)
-    try:
-        yield
-    finally:
-        setattr(constants, _SEVERAL_MACHINES, before)
-
-
-@contextlib.contextmanager
-def _environment(settings: dict[str, str]) -> Iterator[None]:
-    """Set environment variables that are not set, and unset them at the end."""
-    added = {name: value for name, value in settings.items() if name not in os.environ}
-    os.environ.update(added)
-    try:
-        yield
-    finally:
-        for name in added:
-            os.environ.pop(name, None)

@@ -18,7 +18,7 @@ from typing import Any
 import grpc.aio
 import msgpack
 
-from kemu.errors import SimulationError
+from kemu.errors import InfrastructureError, SimulationError
 from kemu.faults import kinds
 from kemu.runtime import skews, tasks
 from kemu.runtime.env import ActorSpec, LogSink
@@ -28,6 +28,8 @@ from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.v1 import cell_pb2
 
 TICK_S = 0.02
+_LITTLE = 0.001
+"""Amount of a resource that only says where a cell may live; Ray counts in ten-thousandths."""
 _MOST_DEATHS = 5
 _DEATHS_WITHIN_S = 30.0
 """A cell that dies more often than that is beyond help."""
@@ -74,6 +76,7 @@ class Fleet:
         host.token = self._issuer.token
         self._placement = placement
         self._host = host
+        self._loop = host.loop
         self._events = streams
         self._on_crash = on_crash
         self._log = log
@@ -119,20 +122,34 @@ class Fleet:
             name, plan = self._placement.place(actor)
             if name != plans.DRIVER_CELL:
                 wanted[name] = plan
-        if self.cluster is None and wanted:
+        if wanted and self.cluster is None:
             self.cluster = clusters.RayCluster(self._settings.ray_address, workers=len(wanted))
-            if self._interface is None:
-                self._interface = cells.NODE if self.cluster.spans_machines() else cells.LOOPBACK
+        new = await self._place(wanted) if wanted else []
+        await all_of(self._connect(remote) for remote in new)
+        await all_of(self._brief(remote) for remote in new)
+        for remote in new:
+            self.spawn(self._supervise(remote), f"the supervision of cell {remote.name}")
+
+    async def _place(self, wanted: Mapping[str, plans.CellPlan]) -> list[RemoteCell]:
+        """Have Ray start those of the cells that are not there yet."""
+        assert self.cluster is not None
+        await self.cluster.start()
+        self.cluster.when_lost(self._tell_lost)
+        nodes = await self.cluster.nodes()
+        if self._interface is None:
+            machines = {node["NodeManagerAddress"] for node in nodes}
+            self._interface = cells.NODE if len(machines) > 1 else cells.LOOPBACK
         new = []
         for name, plan in wanted.items():
             if name not in self.cells:
-                assert self.cluster is not None
-                assert self._interface is not None
+                resources = plan.resources
+                if not resources and any(f"kemu-{plan.name}" in node["Resources"] for node in nodes):
+                    resources = {f"kemu-{plan.name}": _LITTLE}
                 remote = RemoteCell(
                     self.cluster,
                     len(self.cells),
                     name,
-                    plan,
+                    resources,
                     self._settings.directory,
                     self._interface,
                     self._issuer,
@@ -140,10 +157,16 @@ class Fleet:
                 )
                 self.cells[name] = remote
                 new.append(remote)
-        await all_of(self._connect(remote) for remote in new)
-        await all_of(self._brief(remote) for remote in new)
-        for remote in new:
-            self.spawn(self._supervise(remote), f"the supervision of cell {remote.name}")
+        return new
+
+    def _tell_lost(self, why: str) -> None:
+        """In another thread: the Ray cluster is gone."""
+        with contextlib.suppress(RuntimeError):  # the loop is over
+            self._loop.call_soon_threadsafe(self._lose, why)
+
+    def _lose(self, why: str) -> None:
+        if not self._is_ending:
+            self._fail(InfrastructureError(f"the Ray cluster is lost: {why}"))
 
     async def _connect(self, remote: RemoteCell) -> bool:
         """Returns whether there is a new process."""
@@ -181,7 +204,7 @@ class Fleet:
                     if remote.actors:  # otherwise it died as it was told
                         deaths = [*deaths, time.monotonic()][-_MOST_DEATHS:]
                         if len(deaths) == _MOST_DEATHS and deaths[-1] - deaths[0] < _DEATHS_WITHIN_S:
-                            raise SimulationError(
+                            raise InfrastructureError(
                                 f"cell {remote.name} died {_MOST_DEATHS} times in {_DEATHS_WITHIN_S:.0f} s"
                             )
                     await self._replace(remote)
@@ -464,15 +487,14 @@ class Fleet:
     async def end_processes(self) -> None:
         for remote in self.cells.values():
             await remote.disconnect()
-            remote.kill()
-        if self.cluster is not None:
-            self.cluster.stop()
+        self.kill()
 
     def kill(self) -> None:
         """End all processes without more ado. May be repeated."""
         for remote in self.cells.values():
             remote.kill()
         if self.cluster is not None:
+            self.cluster.forget(self._tell_lost)
             self.cluster.stop()
 
 

@@ -1,0 +1,138 @@
+"""A Ray node of our own, with as few processes as Ray runs with: a GCS, a raylet, and two stand-ins for its agents.
+
+``ray.init`` would also start an autoscaler, a dashboard server, a log monitor and two agents: 2.5 s of CPU time and
+400 MB that no run needs. Ray has no public option for any of them, so this module relies on ``ray._private.node``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kemu.runtime.ray.broker import standins
+
+OBJECT_STORE_BYTES = 80 << 20
+"""The least that Ray accepts; kemu puts no object there."""
+
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_memory_monitor_refresh_ms": "0",  # it would kill cells when *other* programs fill the machine
+    "RAY_enable_metrics_collection": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    # Ray writes about each death of a cell on standard output.
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
+}
+"""Environment of a process that speaks with Ray, and of those that it starts."""
+
+LOCAL = {
+    # Ray's name for: the address of a node is that of loopback, so that its ports are closed to other machines.
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    # A raylet that died is noticed after 5 s, not after 15: its cells have to come back elsewhere.
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_initial_delay_ms": "1000",
+    "RAY_health_check_timeout_ms": "3000",
+}
+"""The same, where all nodes are ours and on this machine."""
+
+_AGENTS = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
+_PORTS = ("DASHBOARD_AGENT_LISTEN", "METRICS_AGENT", "METRICS_EXPORT", "RUNTIME_ENV_AGENT")
+"""Which the agents would tell the raylet in files, and the raylet waits for."""
+_NO_PORT = -1
+
+
+class Node:
+    """A head node, or with ``head`` one more of that cluster. Its processes end with the *thread* that made it."""
+
+    def __init__(
+        self,
+        temporary: str,
+        *,
+        cpus: int,
+        resources: Mapping[str, float] | None = None,
+        head: str | None = None,
+        lean: bool = True,
+    ) -> None:
+        """``temporary``: a folder for Ray's files. ``lean``: without the processes that can be left out."""
+        from ray._private.node import Node as RayNode
+        from ray._private.parameter import RayParams
+
+        class LeanNode(RayNode):  # type: ignore[misc]
+            def start_api_server(self, *_: Any, **__: Any) -> None:
+                self._webui_url = ""
+
+            def start_monitor(self) -> None:
+                pass
+
+            def start_log_monitor(self) -> None:
+                pass
+
+        parameters = RayParams(
+            temp_dir=temporary,
+            num_cpus=cpus,
+            num_gpus=0,
+            resources=dict(resources or {}),
+            object_store_memory=OBJECT_STORE_BYTES,
+            include_dashboard=False,
+            gcs_address=head,
+        )
+        with _stand_ins() if lean else contextlib.nullcontext():
+            self._node: Any = (LeanNode if lean else RayNode)(parameters, head=head is None, shutdown_at_exit=False)
+        self.address: str = self._node.address
+
+    def dead(self) -> str:
+        """Which of its processes has died, in words; empty: none."""
+        for kind, process in self._node.dead_processes():
+            return f"the {_NAMES.get(kind, kind)} of Ray (process {process.pid}) {_ending(process.returncode)}"
+        return ""
+
+
+_NAMES = {"gcs_server": "GCS", "raylet": "raylet"}
+
+
+def _ending(code: int) -> str:
+    return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+
+
+_starting = threading.Lock()
+
+
+@contextlib.contextmanager
+def _stand_ins() -> Iterator[None]:
+    """Raylets that are started meanwhile get stand-ins for their agents."""
+    from ray import _raylet
+    from ray._private import services
+
+    start = services.start_ray_process
+
+    def start_with_stand_ins(command: list[str], *arguments: Any, **options: Any) -> Any:
+        given = dict(word.partition("=")[::2] for word in command if word.startswith("--"))
+        if any(word.startswith(_AGENTS) for word in command):
+            for name in _PORTS:
+                port = getattr(_raylet, f"{name}_PORT_NAME", None)  # not every Ray has these files
+                if port is not None:
+                    _raylet.persist_port(given["--session_dir"], given["--node_id"], port, _NO_PORT)
+        return start([_stood_in(word) for word in command], *arguments, **options)
+
+    with _starting:
+        services.start_ray_process = start_with_stand_ins
+        try:
+            yield
+        finally:
+            services.start_ray_process = start
+
+
+def _stood_in(word: str) -> str:
+    for agent in _AGENTS:
+        if word.startswith(agent):
+            return f"{agent}{sys.executable} -I -S {Path(standins.__file__).resolve()}"
+    return word
+
+
+def environment(*, local: bool) -> dict[str, str]:
+    """What to start a process with that speaks with Ray: what the user has set counts more."""
+    return {**QUIET, **(LOCAL if local else {}), **os.environ}

@@ -1,0 +1,115 @@
+"""Processes of this machine: which belong to others, and their end.
+
+A process is known by its pid and the time of its start: a pid that was given anew is never hit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+_GRACE_OF_KILLED_S = 30.0
+_POLL_S = 0.01
+_REMOVALS = 5
+
+
+@functools.cache
+def psutil() -> Any:
+    """Which comes with Ray, in a folder of Ray's that only ``import ray`` makes importable: that takes half a second."""
+    try:
+        import psutil as found  # type: ignore[import-untyped]
+    except ModuleNotFoundError:
+        spec = importlib.util.find_spec("ray")
+        if spec is None or spec.origin is None:
+            raise
+        sys.path.append(str(Path(spec.origin).parent / "thirdparty_files"))
+        import psutil as found
+    return found
+
+
+def of(pid: int) -> Any | None:
+    """None: there is none."""
+    with contextlib.suppress(psutil().NoSuchProcess):
+        return psutil().Process(pid)
+    return None
+
+
+def descendants(pid: int) -> list[Any]:
+    """All processes below this one."""
+    process = of(pid)
+    if process is None:
+        return []
+    with contextlib.suppress(psutil().NoSuchProcess):
+        return list(process.children(recursive=True))
+    return []
+
+
+def using(directory: str) -> list[Any]:
+    """Processes of this user that have a file below the directory open, or name it in their command."""
+    found = []
+    for process in psutil().process_iter():
+        if process.pid != os.getpid() and _uses(process, directory):
+            found.append(process)
+    return found
+
+
+def _uses(process: Any, directory: str) -> bool:
+    with contextlib.suppress(psutil().Error, OSError):
+        if process.uids().real != os.getuid():
+            return False
+        if any(directory in word for word in process.cmdline()):
+            return True
+        for link in os.scandir(f"/proc/{process.pid}/fd"):
+            with contextlib.suppress(OSError):
+                if os.readlink(link.path).startswith(f"{directory}/"):
+                    return True
+    return False
+
+
+def runs(process: Any) -> bool:
+    """A zombie does not."""
+    try:
+        return bool(process.is_running() and process.status() != psutil().STATUS_ZOMBIE)
+    except psutil().NoSuchProcess:
+        return False
+
+
+def end(processes: Iterable[Any], *, grace_s: float) -> list[Any]:
+    """Wait until they are gone, after the grace by SIGKILL. Returns those that are left all the same."""
+    alive = _left_after(grace_s, list(processes))
+    for process in alive:
+        with contextlib.suppress(psutil().Error):
+            process.kill()
+    return _left_after(_GRACE_OF_KILLED_S, alive)
+
+
+def _left_after(seconds: float, processes: list[Any]) -> list[Any]:
+    """Those that still run. Who waits for them to be reaped waits for whoever is process 1."""
+    deadline = time.monotonic() + seconds
+    while (processes := [each for each in processes if runs(each)]) and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    return processes
+
+
+def remove(directory: str) -> bool:
+    """Returns whether the directory is gone."""
+    for _ in range(_REMOVALS):
+        shutil.rmtree(directory, ignore_errors=True)
+        if not os.path.exists(directory):
+            return True
+        time.sleep(0.1)  # somebody was still writing
+    return False
+
+
+def name(process: Any) -> str:
+    with contextlib.suppress(psutil().Error):
+        return str(process.name())
+    return "?"
