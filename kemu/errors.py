@@ -9,7 +9,8 @@ KemuError
 ├── ScenarioError        a scenario with mistakes, all of them, each with its place
 ├── FieldError           one wrong field of a configuration, with its path and a suggestion
 ├── RunLogError          a run folder or run log that cannot be read
-└── SimulationError      Deadlock, Livelock, Nondeterminism, Divergence, ActorFailed (UserCodeFailed), InfrastructureError
+└── SimulationError      Deadlock, Livelock, Nondeterminism, Divergence, InfrastructureError,
+                         ActorFailed (UserCodeFailed)
 """
 
 from __future__ import annotations
@@ -244,8 +245,7 @@ class ActorFailed(SimulationError):
 
 
 class InfrastructureError(SimulationError):
-    """What a run on Ray needs cannot be had, or is gone: Ray itself, a machine, a place for a cell. Says nothing about the
-    cluster in the run."""
+    """What a run on Ray needs cannot be had, or is gone: Ray itself, a machine, a place for a cell."""
 
 
 class UserCodeFailed(ActorFailed):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -43,3 +44,12 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
             report.outcome = "failed"
             report.longrepr = f"{item.nodeid} skips, which KEMU_STRICT=1 does not allow: {reason}"
     return report
+
+
+@pytest.fixture(scope="session")
+def local_ray() -> Iterator[Any]:
+    """One Ray for all tests of this process that run actors in cells: each run has cells of its own."""
+    from kemu.runtime.ray.driver.clusters import RayCluster
+
+    with RayCluster("local", workers=3) as cluster:
+        yield cluster

@@ -1,60 +1,91 @@
-"""A Ray cluster of several raylets on this machine, for tests."""
+"""Ray clusters of several raylets on this machine, for tests. As a program: the process that starts one."""
 
 from __future__ import annotations
 
 import contextlib
-import logging
+import json
 import os
 import secrets
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from pathlib import Path
+
+from kemu.runtime.ray import processes
+from kemu.runtime.ray.broker import nodes
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Raylets:
+    address: str
+    """To give as ``ray_address``."""
+    pids: list[int]
+    """Of the raylets, in the order of their resources."""
+    gcs: int
+    """Its pid."""
+    directory: str
+    """With Ray's files."""
 
 
 @contextlib.contextmanager
-def raylets(resources: Sequence[Mapping[str, float]]) -> Iterator[str]:
-    """One raylet for each; yields the address to give as ``ray_address``. No process of them is left at the end."""
+def started(resources: Sequence[Mapping[str, float]]) -> Iterator[Raylets]:
+    """One raylet for each. No process and no folder of them is left at the end."""
     directory = tempfile.mkdtemp(prefix="kemu-", dir="/tmp")
-    os.mkdir(f"{directory}/ray")  # Ray notes the address there, and expects the folder
-    settings = {
-        "RAY_TMPDIR": directory,
-        "RAY_USAGE_STATS_ENABLED": "0",
-        "RAY_AUTH_TOKEN": os.environ.get("RAY_AUTH_TOKEN", secrets.token_hex(32)),
-        "RAY_DEDUP_LOGS_SKIP_REGEX": ".",
-    }
+    token = {"RAY_AUTH_TOKEN": os.environ.get("RAY_AUTH_TOKEN", secrets.token_hex(32))}
+    settings = {**nodes.LOCAL, **token}
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.ray.clusters", directory, json.dumps([dict(each) for each in resources])],
+        cwd=REPOSITORY,
+        env={**nodes.environment(local=True), "RAY_TMPDIR": directory},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    )
     try:
-        logging.getLogger("ray").setLevel(logging.ERROR)
-        cluster = _started(resources)
-        try:
-            yield cluster.address
-        finally:
-            cluster.shutdown()
+        assert process.stdout is not None
+        yield Raylets(**json.loads(process.stdout.readline()), directory=directory)
     finally:
+        running = processes.descendants(process.pid)
+        process.kill()
+        process.communicate()
+        left = processes.end([*running, *processes.using(directory)], grace_s=0.0)
+        shutil.rmtree(directory, ignore_errors=True)
         for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-        shutil.rmtree(directory, ignore_errors=True)
+        assert not left
 
 
-def _started(resources: Sequence[Mapping[str, float]]) -> Any:
-    """Ray waits for its own processes for a fixed time, which on a busy machine may be too short: then once more."""
-    from ray.cluster_utils import Cluster
+@contextlib.contextmanager
+def raylets(resources: Sequence[Mapping[str, float]]) -> Iterator[str]:
+    """The same; yields the address."""
+    with started(resources) as found:
+        yield found.address
 
-    for attempts_left in (2, 1, 0):
-        cluster = Cluster()
-        try:
-            for number, offered in enumerate(resources):
-                head = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
-                cluster.add_node(resources=dict(offered), num_cpus=1, wait=False, **({} if number else head))
-            cluster.wait_for_nodes(timeout=60)
-            return cluster
-        except Exception:
-            cluster.shutdown()
-            if not attempts_left:
-                raise
-    raise AssertionError
+
+def main(directory: str, resources: Sequence[Mapping[str, float]]) -> None:
+    head: str | None = None
+    pids = []
+    made = []
+    for number, offered in enumerate(resources):
+        folder = os.path.join(directory, str(number))
+        os.mkdir(folder)
+        made.append(nodes.Node(folder, cpus=1, resources=offered, head=head))
+        head = made[0].address
+        pids.append(made[-1].pid("raylet"))
+    print(json.dumps({"address": head, "pids": pids, "gcs": made[0].pid("gcs_server")}), flush=True)
+    # Its processes end with this one; this one ends with the test, or with whoever runs it.
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], json.loads(sys.argv[2]))

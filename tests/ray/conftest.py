@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import grpc
@@ -10,16 +10,8 @@ import pytest
 
 from kemu.runtime.ray.cell import control as cell
 from kemu.runtime.ray.cell import tokens
-from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.v1 import cell_pb2_grpc
 from tests.ray.pairs import Cells
-
-
-@pytest.fixture(scope="module")
-def local_ray() -> Iterator[RayCluster]:
-    """One Ray for all tests of a module; each of them has its own cells."""
-    with RayCluster(workers=3) as cluster:
-        yield cluster
 
 
 @pytest.fixture

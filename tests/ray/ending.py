@@ -38,7 +38,7 @@ def main(how: str, directory: Path) -> None:
         finally:
             # Without Ray there is nothing to report; why it did not start is on the way out.
             cluster = runtime._fleet.cluster
-            pids, temporary = (cluster.pids(), cluster._temporary) if cluster is not None else ([], None)
+            pids, temporary = (cluster.pids(), cluster.temporary) if cluster is not None else ([], None)
             report = {"pids": pids, "temporary": temporary, "driver": os.getpid()}
             print(json.dumps(report), flush=True)
         await runtime.begin()

@@ -1,50 +1,91 @@
-"""Starting Ray: once more where it took too long, with what went wrong where it does not help."""
+"""Starting and joining Ray: once more where it took too long, with what went wrong where it does not help."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-import ray
 
-from kemu.errors import SimulationError
+from kemu.errors import KemuError
+from kemu.runtime.ray.broker import nodes, server
 from kemu.runtime.ray.driver.clusters import RayCluster
 
 
-@pytest.fixture
-def starts(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
-    """The addresses that were tried. No Ray is started."""
-    monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    monkeypatch.setattr(ray, "shutdown", lambda: None)
-    return []
+class Starts:
+    """In place of Ray's own."""
 
+    def __init__(self, failures: int) -> None:
+        self.lean: list[bool] = []
+        self._failures = failures
 
-def failing(monkeypatch: pytest.MonkeyPatch, starts: list[str | None], failures: int) -> None:
-    def connect(self: RayCluster, module: Any, address: str | None, workers: int) -> None:
-        starts.append(address)
-        if len(starts) <= failures:
+    def __call__(self, temporary: str, *, cpus: int, lean: bool) -> Any:
+        assert os.listdir(temporary) == []
+        self.lean.append(lean)
+        if len(self.lean) <= self._failures:
             raise TimeoutError("the node timed out during startup")
-
-    monkeypatch.setattr(RayCluster, "_connect", connect)
-
-
-def test_a_slow_start_is_tried_again(monkeypatch: pytest.MonkeyPatch, starts: list[str | None]) -> None:
-    failing(monkeypatch, starts, 2)
-    with RayCluster() as cluster:
-        assert cluster.owned
-    assert starts == [None] * 3
+        return self
 
 
-def test_not_for_ever(monkeypatch: pytest.MonkeyPatch, starts: list[str | None]) -> None:
-    failing(monkeypatch, starts, 100)
-    with pytest.raises(SimulationError, match="cannot start Ray: the node timed out"):
-        RayCluster()
-    assert len(starts) == 3
+def test_a_slow_start_is_tried_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The last time with all of Ray's own processes."""
+    starts = Starts(2)
+    monkeypatch.setattr(nodes, "Node", starts)
+    assert server.start_node(str(tmp_path), 2) is starts
+    assert starts.lean == [True, True, False]
 
 
-def test_a_cluster_that_does_not_answer_is_not_there(monkeypatch: pytest.MonkeyPatch, starts: list[str | None]) -> None:
-    failing(monkeypatch, starts, 100)
-    with pytest.raises(SimulationError, match=r"cannot join the Ray cluster at 127\.0\.0\.1:9: the node"):
-        RayCluster("127.0.0.1:9")
-    assert starts == ["127.0.0.1:9"]
+def test_not_for_ever(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    starts = Starts(100)
+    monkeypatch.setattr(nodes, "Node", starts)
+    with pytest.raises(TimeoutError, match="the node timed out"):
+        server.start_node(str(tmp_path), 2)
+    assert len(starts.lean) == 3
+
+
+@contextlib.contextmanager
+def listener(*, accepts: bool) -> Iterator[str]:
+    """Somebody who is not Ray: lets connect, and reads, or does not even that."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        held = []
+
+        def accept() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    held.append(server.accept()[0])
+
+        if accepts:
+            threading.Thread(target=accept, daemon=True).start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+        for each in held:
+            each.close()
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("127.0.0.1:9", "Connection refused"),
+        ("nowhere.invalid:6379", "there is no host nowhere.invalid"),
+        ("localhost", "write it as HOST:PORT, or auto"),
+    ],
+)
+def test_a_wrong_address_is_told_at_once(address: str, why: str) -> None:
+    begun = time.monotonic()
+    with pytest.raises(KemuError, match=f"^cannot join the Ray cluster at {address}: {why}$"):
+        RayCluster(address)
+    assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("accepts", [True, False])
+def test_whoever_is_not_ray_does_not_hold_anybody_up(accepts: bool) -> None:
+    begun = time.monotonic()
+    with listener(accepts=accepts) as address, pytest.raises(KemuError, match="as Ray does"):
+        RayCluster(address)
+    assert time.monotonic() - begun < 5

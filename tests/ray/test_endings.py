@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -59,10 +58,6 @@ class Ending:
         return self.process.returncode, out, err
 
 
-def command(pid: int) -> str:
-    return Path(f"/proc/{pid}/cmdline").read_text().strip("\0 ")
-
-
 def has_events(out: str) -> bool:
     return bool(json.loads(out.splitlines()[-1])["events"])
 
@@ -115,10 +110,9 @@ def test_control_c(tmp_path: Path, how: str, press: Callable[[subprocess.Popen[A
 
 
 def test_even_a_kill_of_the_driver(tmp_path: Path) -> None:
-    """The kernel tells Ray's processes, and they tell the cells. Ray's two agents take a minute to understand."""
+    """The kernel tells the broker, which ends everything and clears up."""
     ending = Ending("wait", tmp_path)
-    ending.started["pids"] = [pid for pid in ending.started["pids"] if not command(pid).endswith("Agent")]
     ending.process.kill()
-    code, _, _ = ending.end(grace_s=60)
+    code, _, _ = ending.end(grace_s=20)
     assert code == -signal.SIGKILL
-    shutil.rmtree(ending.started["temporary"], ignore_errors=True)
+    assert not Path(ending.started["temporary"]).exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -42,22 +44,13 @@ def expected() -> list[Any]:
     return found(made)
 
 
-def raylets() -> list[Any]:
-    """Those that this process started, oldest first."""
-    import ray  # noqa: F401  psutil comes with it
-    import psutil  # type: ignore[import-untyped]  # isort: skip
-
-    found = [child for child in psutil.Process().children(recursive=True) if child.name() == "raylet"]
-    return sorted(found, key=lambda process: process.create_time())
-
-
 def test_three_raylets_find_the_same_and_one_may_die(expected: list[Any]) -> None:
-    with clusters.raylets([{}, {}, {}]) as address, RayWorkers(address) as executor:
+    with clusters.started([{}, {}, {}]) as raylets, RayWorkers(raylets.address) as executor:
         made = campaign(executor)
         for record in made.go():
             if record.number == 20:
-                # Not the first one: there the driver is connected.
-                raylets()[-1].kill()
+                # Not the first one: with it the broker ends.
+                os.kill(raylets.pids[-1], signal.SIGKILL)
         assert made.canary is True
         assert found(made) == expected
 

@@ -5,7 +5,7 @@ A kind that Ray cannot do is skipped there with the reason from the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -85,14 +85,6 @@ class World:
 
     def is_about(self, seconds: float, expected_s: float) -> bool:
         return expected_s - 0.01 - self.slack_s <= seconds <= expected_s + 0.05 + self.slack_s
-
-
-@pytest.fixture(scope="module")
-def local_ray() -> Iterator[Any]:
-    from kemu.runtime.ray.driver.clusters import RayCluster
-
-    with RayCluster(workers=3) as cluster:
-        yield cluster
 
 
 @pytest.fixture(params=["sim", pytest.param("ray", marks=pytest.mark.ray)])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kemu.faults.kinds import KINDS
 from kemu.runtime.ray.driver import plans
-from kemu.runtime.ray.driver.clusters import RayCluster
 from kemu.scenario import catalog, scenarios
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
@@ -71,11 +71,9 @@ CHAOS_SPEEDS = (10, 5, 2)
 """Where much happens all the time; and a process that is killed takes a real second to come back."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _one_ray_for_all() -> Iterator[None]:
+@pytest.fixture(autouse=True)
+def _one_ray_for_all(local_ray: Any) -> None:
     """Each run has cells of its own; only Ray itself is shared, as it takes seconds to start."""
-    with RayCluster(workers=3):
-        yield
 
 
 def _cells(name: str) -> tuple[plans.CellPlan, ...]:

@@ -9,6 +9,7 @@ import msgpack
 
 LENGTH = struct.Struct("<I")
 
+
 class RayFailed(Exception):
     """Ray refused; the text is Ray's."""
 

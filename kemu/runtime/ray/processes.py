@@ -23,7 +23,7 @@ _REMOVALS = 5
 
 @functools.cache
 def psutil() -> Any:
-    """Which comes with Ray, in a folder of Ray's that only ``import ray`` makes importable: that takes half a second."""
+    """It comes with Ray, in a folder that only ``import ray`` makes importable, which takes half a second."""
     try:
         import psutil as found  # type: ignore[import-untyped]
     except ModuleNotFoundError:
@@ -54,11 +54,8 @@ def descendants(pid: int) -> list[Any]:
 
 def using(directory: str) -> list[Any]:
     """Processes of this user that have a file below the directory open, or name it in their command."""
-    found = []
-    for process in psutil().process_iter():
-        if process.pid != os.getpid() and _uses(process, directory):
-            found.append(process)
-    return found
+    others = (process for process in psutil().process_iter() if process.pid != os.getpid())
+    return [process for process in others if _uses(process, directory)]
 
 
 def _uses(process: Any, directory: str) -> bool:
@@ -67,9 +64,9 @@ def _uses(process: Any, directory: str) -> bool:
             return False
         if any(directory in word for word in process.cmdline()):
             return True
-        for link in os.scandir(f"/proc/{process.pid}/fd"):
+        for link in os.listdir(f"/proc/{process.pid}/fd"):
             with contextlib.suppress(OSError):
-                if os.readlink(link.path).startswith(f"{directory}/"):
+                if os.readlink(f"/proc/{process.pid}/fd/{link}").startswith(f"{directory}/"):
                     return True
     return False
 

@@ -90,6 +90,10 @@ class Node:
             return f"the {_NAMES.get(kind, kind)} of Ray (process {process.pid}) {_ending(process.returncode)}"
         return ""
 
+    def pid(self, kind: str) -> int:
+        """Of its ``gcs_server`` or ``raylet``."""
+        return int(self._node.all_processes[kind][0].process.pid)
+
 
 _NAMES = {"gcs_server": "GCS", "raylet": "raylet"}
 
@@ -104,9 +108,10 @@ _starting = threading.Lock()
 @contextlib.contextmanager
 def _stand_ins() -> Iterator[None]:
     """Raylets that are started meanwhile get stand-ins for their agents."""
-    from ray import _raylet
+    from ray import _raylet as found
     from ray._private import services
 
+    _raylet: Any = found
     start = services.start_ray_process
 
     def start_with_stand_ins(command: list[str], *arguments: Any, **options: Any) -> Any:

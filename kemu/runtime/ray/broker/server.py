@@ -33,8 +33,8 @@ STARTS = 3
 """How often Ray is started before giving up: it waits for its own processes for a fixed time, which on a busy machine
 may be too short. The last time with all of its processes, should this Ray not like to be without."""
 
-PING_S = 1.0
-PINGS_LOST = 3
+_PING_S = 1.0
+_PINGS_LOST = 3
 """A GCS that did not answer so often in a row is lost."""
 _WATCH_S = 0.2
 _PING_TIMEOUT_S = 3.0
@@ -72,12 +72,12 @@ class Broker:
         misses = 0
         waiter = threading.Event()
         while not self.lost:
-            waiter.wait(_WATCH_S if self._node is not None else PING_S)
+            waiter.wait(_WATCH_S if self._node is not None else _PING_S)
             why = self._node.dead() if self._node is not None else ""
             if not why and self._node is None:
                 refusal = pings.refusal(self.address, _PING_TIMEOUT_S)
                 misses = misses + 1 if refusal else 0
-                if misses == PINGS_LOST:
+                if misses == _PINGS_LOST:
                     why = f"the GCS of Ray at {self.address} is gone: {refusal}"
             if why:
                 self._tell(self._lose, why)
@@ -91,7 +91,8 @@ class Broker:
 
     def _start(self) -> None:
         if self._options.address is None:
-            self._start_node()
+            self._node = start_node(self._options.temporary, self._options.workers)
+            self.address = self._node.address
         import ray
 
         ray.init(
@@ -104,20 +105,6 @@ class Broker:
         self.ray: Any = ray
         if self._node is None:
             self.address = ray.get_runtime_context().gcs_address
-
-    def _start_node(self) -> None:
-        temporary = self._options.temporary
-        for attempt in range(STARTS):
-            folder = os.path.join(temporary, str(attempt))
-            os.mkdir(folder)
-            try:
-                self._node = nodes.Node(folder, cpus=self._options.workers, lean=attempt < STARTS - 1)
-                self.address = self._node.address
-                return
-            except Exception:
-                end_children()
-                if attempt == STARTS - 1:
-                    raise
 
     def _set_started(self, error: BaseException | None) -> None:
         if error is None:
@@ -163,6 +150,21 @@ class Broker:
         if self._node is None and self.started.done() and not self.lost:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._loop.run_in_executor(self.calls, self.ray.shutdown), _LEAVING_S)
+
+
+def start_node(temporary: str, workers: int) -> nodes.Node:
+    """Raises what Ray raised the last time."""
+    attempt = 0
+    while True:
+        folder = os.path.join(temporary, str(attempt))
+        os.mkdir(folder)
+        attempt += 1
+        try:
+            return nodes.Node(folder, cpus=workers, lean=attempt < STARTS)
+        except Exception:
+            end_children()
+            if attempt == STARTS:
+                raise
 
 
 class Connection:

@@ -1,6 +1,6 @@
 """A Ray cluster as a driver sees it: started for one run, joined, or shared; and no process of it left behind.
 
-Ray itself lives in another process, the broker. What a cluster is asked for comes back as a future, as ``brokers`` says.
+Another process speaks with Ray: the broker. What a cluster is asked for comes back as a future, as ``brokers`` says.
 """
 
 from __future__ import annotations
@@ -153,8 +153,8 @@ class RayCluster:
         self._connection.call("kill", actor)
 
     def submit(self, function: str, argument: bytes) -> tuple[int, Future[bytes]]:
-        """Call ``module:function`` in a worker. Returns the number of the call. Its future raises TaskLost or RayFailed:
-        it was lost, or it raised."""
+        """Call ``module:function`` in a worker. Returns the number of the call; its future raises TaskLost when it was
+        lost, RayFailed when the function raised."""
         number = self._connection.number()
         return number, self._connection.call("submit", number, function, argument)
 
