@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu.runlog.frames import FILE_NAME, Writer
+from kemu.runtime import loads
 from kemu.runtime.ray.cell import segments
 from kemu.runtime.ray.driver import events as event_streams
 from kemu.runtime.ray.driver import merges
@@ -131,7 +132,7 @@ def test_events_wait_until_every_cell_has_come_as_far() -> None:
 
 def test_events_that_come_too_late_are_told_with_their_cell() -> None:
     events = Events()
-    streams = event_streams.EventStreams(events, lambda: 50, print)
+    streams = event_streams.EventStreams(events, lambda: 50, print, loads.Loads(), 1.0)
     for number in (0, 1):
         streams.open(remote_cell(number, Path("nowhere")))
     for number, stamps in ((0, (10, 20)), (1, (10, 20)), (0, (5, 7)), (0, (30,)), (1, (30,))):
@@ -145,7 +146,10 @@ def test_events_that_come_too_late_are_told_with_their_cell() -> None:
 
 def remote_cell(number: int, segment: Path) -> Any:
     cell: Any = SimpleNamespace(
-        source=(number, 1), name=f"cell-{number}", endpoint=SimpleNamespace(segment=str(segment))
+        source=(number, 1),
+        name=f"cell-{number}",
+        process=f"cell/cell-{number}",
+        endpoint=SimpleNamespace(segment=str(segment)),
     )
     cell.recover_log = lambda offset: RemoteCell.recover_log(cell, offset)
     return cell
@@ -185,7 +189,7 @@ def test_a_run_whose_log_is_not_whole_is_unknown(
         path.write_bytes(path.read_bytes()[:-1] + b"?")
     scenario = loader.loads(SCENARIO)
     writer = Writer(tmp_path / FILE_NAME, {})
-    streams = event_streams.EventStreams(writer.append, lambda: 50, print)
+    streams = event_streams.EventStreams(writer.append, lambda: 50, print, loads.Loads(), 1.0)
     cell = remote_cell(0, path)
     streams.open(cell)
     streams.recover(cell)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from kemu.errors import SimulationError
+from kemu.runtime import loads
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.ray.driver import events
 from kemu.runtime.ray.driver import runtime as ray
@@ -46,7 +47,7 @@ async def test_a_cell_that_was_held_up_is_only_now_going_to_do_what_it_was_asked
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr(events, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    streams = events.EventStreams(Events(), lambda: 0, lambda error: None)
+    streams = events.EventStreams(Events(), lambda: 0, lambda error: None, loads.Loads(), 1.0)
     remote: Any = SimpleNamespace(
         name="cell", source=(0, 1), reported_at=100.0, log=lambda offset, follow: Stream(clock, times)
     )
