@@ -51,7 +51,7 @@ class EventStreams:
         """Told of an actor that has crashed at a step, as it was to."""
         self.busy_at = time.monotonic()
         """When an actor last decided something, or had a timer that keeps the run alive; real (monotonic) time."""
-        self._merger = merges.LogMerger(sink)
+        self._merger = merges.LogMerger(sink, int(merges.PATIENCE_S * speed * SECOND_NS))
         self._merger.open(_DRIVER)
         self._alive: dict[merges.Source, dict[str, None]] = {}
         """Actors that run in a process, as its events tell."""

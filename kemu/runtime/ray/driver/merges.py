@@ -1,30 +1,62 @@
 """Brings the event streams of all cells into one order, as they come in.
 
-Each cell sends its events in order of time and regularly says how far it has come. Events before the time that *every*
-cell has reached are handed on: the sink sees all events ordered by time, then by cell, then by order within the cell.
+Each cell sends its events in the order in which they happened and regularly says how far it has come. Events before the
+time that *every* cell has reached are handed on. What decides their order is, first, what caused what:
+
+* the events of a cell keep their order, whatever its clock did;
+* an event that knows of a revision of the store comes after the event with which the store made it (``causes``).
+
+Then time, and among events of one instant the numbers of the cells. Where clocks disagree, an event that had to wait
+for its cause gets the time of that. A cause that does not come (an API server that records a real etcd may learn of a
+revision late, or never) is waited for ``patience_ns`` beyond what every cell has reached.
 """
 
 from __future__ import annotations
 
+import heapq
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
 import msgpack
 
-from kemu.runtime.env import LogSink
+from kemu.runtime.env import SECOND_NS, LogSink
+from kemu.runtime.ray.driver import causes
 
+PATIENCE_S = 5.0
+"""Of real time: more than the clocks of machines are apart."""
 _END_OF_TIME_NS = 1 << 62
 
 Source = tuple[int, int]
 """Number of a cell in the plan, and its incarnation."""
 
+Waiting = tuple[int, str, str, Any, int]
+"""Time, actor, kind, data, and the revision of which it knows."""
+
+
+class Stream:
+    """The events of one process that wait."""
+
+    __slots__ = ("queue", "reached_ns", "received", "told_ns")
+
+    def __init__(self, reached_ns: int) -> None:
+        self.queue: deque[Waiting] = deque()
+        self.reached_ns = reached_ns
+        """No event before that time is still to come."""
+        self.received = 0
+        self.told_ns = 0
+        """Time of the last event that was handed on."""
+
 
 class LogMerger:
-    def __init__(self, sink: LogSink) -> None:
+    def __init__(self, sink: LogSink, patience_ns: int = int(PATIENCE_S * SECOND_NS)) -> None:
         self._sink = sink
-        self._reached_ns: dict[Source, int] = {}
-        self._received: dict[Source, int] = {}
-        self._waiting: list[tuple[int, Source, int, str, str, Any]] = []
+        self._patience_ns = patience_ns
+        self._open: dict[Source, Stream] = {}
+        self._streams: dict[Source, Stream] = {}
+        """Also those that are closed and have events that wait."""
+        self._revision = 1
+        """The latest one that the store is known to have made; a new store begins with this one."""
         self._limit_ns = 0
         """Events before that time have been handed on."""
         self.late: dict[Source, tuple[int, int]] = {}
@@ -37,69 +69,94 @@ class LogMerger:
         return len(self._waiting)
 
     def open(self, source: Source) -> None:
-        self._reached_ns[source] = self._limit_ns
-        self._received[source] = 0
+        self._open[source] = self._streams[source] = Stream(self._limit_ns)
 
     def is_open(self, source: Source) -> bool:
-        return source in self._reached_ns
+        return source in self._open
 
     def received(self, source: Source) -> int:
         """Number of events received from it."""
-        return self._received[source]
+        return self._open[source].received
 
     def add(self, source: Source, payloads: Iterable[bytes], reached_ns: int) -> list[tuple[str, str, Any]]:
         """Returns actor, kind and data of the events added. ``reached_ns``: none before that time is still to come."""
-        sequence = self._received[source]
+        stream = self._open[source]
         added = []
         for payload in payloads:
             time_ns, actor, kind, data = msgpack.unpackb(payload, raw=False, strict_map_key=False)
-            self._waiting.append((time_ns, source, sequence, actor, kind, data))
+            self._wait(source, stream, time_ns, actor, kind, data)
             added.append((actor, kind, data))
-            sequence += 1
-        self._received[source] = sequence
-        if reached_ns > self._reached_ns[source]:
-            self._reached_ns[source] = reached_ns
+        if reached_ns > stream.reached_ns:
+            stream.reached_ns = reached_ns
             self._emit()
         return added
 
     def append(self, source: Source, time_ns: int, actor: str, kind: str, data: Any) -> None:
         """One event of this process."""
-        sequence = self._received[source]
-        self._waiting.append((time_ns, source, sequence, actor, kind, data))
-        self._received[source] = sequence + 1
+        self._wait(source, self._open[source], time_ns, actor, kind, data)
 
     def reach(self, source: Source, reached_ns: int) -> None:
         """No event of this source before that time is still to come."""
-        self._reached_ns[source] = reached_ns
+        self._open[source].reached_ns = reached_ns
 
     def close(self, source: Source) -> None:
         """No more events from it."""
-        self._received.pop(source, None)
-        if self._reached_ns.pop(source, None) is not None:
+        if self._open.pop(source, None) is not None:
             self._emit()
 
     def flush(self) -> None:
         """Hand on everything that waits."""
         self._emit(_END_OF_TIME_NS)
 
+    def _wait(self, source: Source, stream: Stream, time_ns: int, actor: str, kind: str, data: Any) -> None:
+        if time_ns < self._limit_ns:
+            count, most_ns = self.late.get(source, (0, 0))
+            self.late[source] = (count + 1, max(most_ns, self._limit_ns - time_ns))
+        stream.queue.append((time_ns, actor, kind, data, causes.known_revision(kind, data)))
+        stream.received += 1
+
     def _emit(self, limit_ns: int | None = None) -> None:
         if limit_ns is None:
-            limit_ns = min(self._reached_ns.values(), default=0)
+            limit_ns = min((stream.reached_ns for stream in self._open.values()), default=0)
         if limit_ns <= self._limit_ns:
             return
-        before_ns, self._limit_ns = self._limit_ns, limit_ns
-        self._waiting.sort(key=_order)
-        end = len(self._waiting)
-        while end and self._waiting[end - 1][0] >= limit_ns:
-            end -= 1
-        ready = self._waiting[:end]
-        del self._waiting[:end]
-        for time_ns, source, _, actor, kind, data in ready:
-            if time_ns < before_ns:
-                count, most_ns = self.late.get(source, (0, 0))
-                self.late[source] = (count + 1, max(most_ns, before_ns - time_ns))
-            self._sink(time_ns, actor, kind, data)
-
-
-def _order(item: tuple[int, Source, int, str, str, Any]) -> tuple[int, Source, int]:
-    return item[:3]
+        self._limit_ns = limit_ns
+        streams, is_last = self._streams, limit_ns == _END_OF_TIME_NS
+        patience_ns = _END_OF_TIME_NS if is_last else self._patience_ns
+        ready = [
+            (max(stream.queue[0][0], stream.told_ns), source) for source, stream in streams.items() if stream.queue
+        ]
+        heapq.heapify(ready)
+        held: list[tuple[int, int, Source]] = []
+        """Revision for which the first event of a source waits, its time, and the source."""
+        while True:
+            while ready and ready[0][0] < limit_ns:
+                time_ns, source = ready[0]
+                stream = streams[source]
+                _, actor, kind, data, revision = stream.queue[0]
+                if revision > self._revision and limit_ns - time_ns <= patience_ns:
+                    heapq.heappop(ready)
+                    heapq.heappush(held, (revision, time_ns, source))
+                    continue
+                stream.queue.popleft()
+                stream.told_ns = time_ns
+                if stream.queue:
+                    heapq.heapreplace(ready, (max(stream.queue[0][0], time_ns), source))
+                else:
+                    heapq.heappop(ready)
+                if kind == causes.WRITE and data["rev"] > self._revision:
+                    self._revision = data["rev"]
+                    while held and held[0][0] <= self._revision:
+                        _, waited_ns, released = heapq.heappop(held)
+                        heapq.heappush(ready, (max(waited_ns, time_ns), released))
+                self._sink(time_ns, actor, kind, data)
+            if not is_last or not held:
+                break
+            # Nobody is going to tell of these revisions any more.
+            self._revision = min(held, key=lambda one: one[1:])[0]
+            ready = [one[1:] for one in held if one[0] <= self._revision]
+            held = [one for one in held if one[0] > self._revision]
+            heapq.heapify(ready)
+            heapq.heapify(held)
+        for source in [source for source, stream in streams.items() if not stream.queue and source not in self._open]:
+            del streams[source]
