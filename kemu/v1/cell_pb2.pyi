@@ -128,14 +128,16 @@ class ActorState(_message.Message):
     def __init__(self, name: _Optional[str] = ..., running: _Optional[bool] = ..., error: _Optional[str] = ...) -> None: ...
 
 class StatisticsResponse(_message.Message):
-    __slots__ = ("actors", "max_rss_bytes", "log_events")
+    __slots__ = ("actors", "max_rss_bytes", "log_events", "wall_ns")
     ACTORS_FIELD_NUMBER: _ClassVar[int]
     MAX_RSS_BYTES_FIELD_NUMBER: _ClassVar[int]
     LOG_EVENTS_FIELD_NUMBER: _ClassVar[int]
+    WALL_NS_FIELD_NUMBER: _ClassVar[int]
     actors: _containers.RepeatedCompositeFieldContainer[ActorState]
     max_rss_bytes: int
     log_events: int
-    def __init__(self, actors: _Optional[_Iterable[_Union[ActorState, _Mapping]]] = ..., max_rss_bytes: _Optional[int] = ..., log_events: _Optional[int] = ...) -> None: ...
+    wall_ns: int
+    def __init__(self, actors: _Optional[_Iterable[_Union[ActorState, _Mapping]]] = ..., max_rss_bytes: _Optional[int] = ..., log_events: _Optional[int] = ..., wall_ns: _Optional[int] = ...) -> None: ...
 
 class LogRequest(_message.Message):
     __slots__ = ("offset", "follow")

@@ -157,15 +157,25 @@ class HistoryIsLinearizable(Check):
     """
 
     id: ClassVar[str] = "history-is-linearizable"
-    kinds: ClassVar[tuple[str, ...]] = ("client.acked", "client.got", "client.listed", "store.recovered")
+    kinds: ClassVar[tuple[str, ...]] = (
+        "client.acked",
+        "client.got",
+        "client.listed",
+        "store.recovered",
+        "process.clock",
+    )
 
     def __init__(self) -> None:
         self._operations: list[Operation] = []
         self._recoveries = 0
+        self._within_ns = 0
+        """The clocks of two actors may be that far apart."""
 
     def on_event(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         if kind == "store.recovered":
             self._recoveries += 1
+        elif kind == "process.clock":
+            self._within_ns = max(self._within_ns, 2 * data["within_ns"])
         elif kind == "client.acked":
             for took_ns, revision, key, _, digest in data["acks"]:
                 self._operations.append(
@@ -177,7 +187,13 @@ class HistoryIsLinearizable(Check):
 
     def result(self, history: History) -> Result:
         versions = history.derived(Versions)
-        findings, judged = order(versions, self._operations)
+        within_ns = self._within_ns
+        operations = self._operations
+        if within_ns:
+            operations = [
+                one._replace(start_ns=one.start_ns - within_ns, end_ns=one.end_ns + within_ns) for one in operations
+            ]
+        findings, judged = order(versions, operations)
         replaced, replacements = _replacements(versions)
         findings += replaced
         if findings:

@@ -112,6 +112,8 @@ class History:
         """Node and scheduler of bindings that succeeded before their write was seen, by the pod's UID."""
         self._replaced: dict[str, str] = {}
         """Of pods that the store has not told of yet: UID → the pod whose place it takes."""
+        self._early: dict[str, list[tuple[int, str, Mapping[str, Any]]]] = {}
+        """By UID, ``api.request`` of pods that the store has not told of yet."""
         self.never_created: dict[str, list[tuple[str, str]]] = {}
         """Pods of a workload that were refused: by workload, why, and whose place they would have taken."""
         self._mirrored: dict[str, str] = {}
@@ -340,6 +342,8 @@ class History:
             self._mirrored[metadata.annotations[MIRROR]] = metadata.uid
         self.names.setdefault(key, []).append(metadata.uid)
         self.counts["pods_created"] += 1
+        for early in self._early.pop(metadata.uid, ()):
+            self._on_request(*early)
         return history
 
     def _look_for_eviction(self, time_ns: int, history: PodHistory, status: core_v1_pb2.PodStatus) -> None:
@@ -569,6 +573,8 @@ class History:
             self.api_evictions[data["rev"]] = data
         history = self.pods.get(data["uid"])
         if history is None:
+            # An API server that records a real etcd may have answered before it hears of its own write.
+            self._early.setdefault(data["uid"], []).append((time_ns, actor, data))
             return
         if data["verb"] == "create":
             history.created_by = data["by"]

@@ -176,6 +176,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
             actors=states,
             max_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             log_events=self.segment.events,
+            wall_ns=time.time_ns(),
         )
 
     async def Log(self, request: cell_pb2.LogRequest, context: Any) -> AsyncIterator[cell_pb2.LogSegment]:

@@ -22,7 +22,7 @@ from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray import frames
 from kemu.runtime.ray.cell import channels, control, segments, tokens
-from kemu.runtime.ray.driver import brokers, clusters, merges
+from kemu.runtime.ray.driver import brokers, clusters, merges, wall_offsets
 from kemu.v1 import cell_pb2, cell_pb2_grpc
 
 LOOPBACK = "127.0.0.1"
@@ -65,6 +65,8 @@ class RemoteCell:
         self.faults: set[str] = set()
         """Partitions that this process knows of, or may know of."""
         self.paused = False
+        self.clock = wall_offsets.Offset(0, 0)
+        """Of its process."""
         self.ends_by = ""
         """What of the run ends its present process; empty: if it dies, somebody outside did it."""
         self.ordering = asyncio.Lock()
@@ -238,6 +240,14 @@ class RemoteCell:
             cell_pb2.Empty(), timeout=_STATEMENT_TIMEOUT_S
         )
         return response
+
+    async def measure_clock(self) -> None:
+        """How far its wall clock is ahead of this one."""
+
+        async def ask() -> int:
+            return int((await self.statistics()).wall_ns)
+
+        self.clock = await wall_offsets.measure(ask)
 
     def log(self, offset: int, *, follow: bool) -> Any:
         """A stream of LogSegment, to be read with ``read()``."""

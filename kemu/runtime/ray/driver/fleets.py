@@ -177,7 +177,17 @@ class Fleet:
         if remote.is_local:
             self.cluster.adopt(remote.endpoint.pid)
         self._events.open(remote)
+        await self._compare_clocks(remote)
         return True
+
+    async def _compare_clocks(self, remote: RemoteCell) -> None:
+        with contextlib.suppress(grpc.aio.AioRpcError):  # it has died already
+            await remote.measure_clock()
+        ahead_ns, within_ns = remote.clock
+        if ahead_ns:
+            speed = self._settings.speed
+            data = {"ahead_ns": ahead_ns, "within_ns": int(within_ns * speed)}
+            self._tell_of(remote, "process.clock", data)
 
     async def _brief(self, remote: RemoteCell) -> None:
         """Tell a process everything it should know; when it has heard, it is up."""
@@ -289,7 +299,10 @@ class Fleet:
         async with remote.configuring:
             request = cell_pb2.ConfigureRequest(
                 clock=cell_pb2.ClockSetting(
-                    epoch_unix_ns=self.epoch_unix_ns, speed=settings.speed, epoch_unix_s=settings.epoch_unix_s
+                    # By the clock of its machine.
+                    epoch_unix_ns=self.epoch_unix_ns + remote.clock.ahead_ns if self.epoch_unix_ns else 0,
+                    speed=settings.speed,
+                    epoch_unix_s=settings.epoch_unix_s,
                 ),
                 addresses=[
                     cell_pb2.Address(name=name, target=target, incarnation=incarnation)

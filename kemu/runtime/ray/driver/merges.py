@@ -37,7 +37,7 @@ Waiting = tuple[int, str, str, Any, int]
 class Stream:
     """The events of one process that wait."""
 
-    __slots__ = ("queue", "reached_ns", "received", "told_ns")
+    __slots__ = ("queue", "reached_ns", "received", "told_ns", "writes")
 
     def __init__(self, reached_ns: int) -> None:
         self.queue: deque[Waiting] = deque()
@@ -46,6 +46,9 @@ class Stream:
         self.received = 0
         self.told_ns = 0
         """Time of the last event that was handed on."""
+        self.writes = False
+        """It tells of the store's revisions itself: where it does so later than it knows of them, it is not to wait for
+        itself."""
 
 
 class LogMerger:
@@ -58,7 +61,9 @@ class LogMerger:
         self._revision = 1
         """The latest one that the store is known to have made; a new store begins with this one."""
         self._limit_ns = 0
-        """Events before that time have been handed on."""
+        """Events before that time have been handed on, but for those whose causes are missing."""
+        self._told_ns = 0
+        """Time of the last event that was handed on."""
         self.late: dict[Source, tuple[int, int]] = {}
         """Of which sources events came after later ones had been handed on, as when the clocks of two machines
         disagree: how many, and by how many ns at most."""
@@ -114,6 +119,8 @@ class LogMerger:
             self.late[source] = (count + 1, max(most_ns, self._limit_ns - time_ns))
         stream.queue.append((time_ns, actor, kind, data, causes.known_revision(kind, data)))
         stream.received += 1
+        if kind == causes.WRITE:
+            stream.writes = True
 
     def _emit(self, limit_ns: int | None = None) -> None:
         if limit_ns is None:
@@ -121,42 +128,49 @@ class LogMerger:
         if limit_ns <= self._limit_ns:
             return
         self._limit_ns = limit_ns
-        streams, is_last = self._streams, limit_ns == _END_OF_TIME_NS
-        patience_ns = _END_OF_TIME_NS if is_last else self._patience_ns
+        streams = self._streams
         ready = [
             (max(stream.queue[0][0], stream.told_ns), source) for source, stream in streams.items() if stream.queue
         ]
         heapq.heapify(ready)
         held: list[tuple[int, int, Source]] = []
         """Revision for which the first event of a source waits, its time, and the source."""
-        while True:
-            while ready and ready[0][0] < limit_ns:
-                time_ns, source = ready[0]
-                stream = streams[source]
-                _, actor, kind, data, revision = stream.queue[0]
-                if revision > self._revision and limit_ns - time_ns <= patience_ns:
-                    heapq.heappop(ready)
-                    heapq.heappush(held, (revision, time_ns, source))
-                    continue
-                stream.queue.popleft()
-                stream.told_ns = time_ns
-                if stream.queue:
-                    heapq.heapreplace(ready, (max(stream.queue[0][0], time_ns), source))
-                else:
-                    heapq.heappop(ready)
-                if kind == causes.WRITE and data["rev"] > self._revision:
-                    self._revision = data["rev"]
-                    while held and held[0][0] <= self._revision:
-                        _, waited_ns, released = heapq.heappop(held)
-                        heapq.heappush(ready, (max(waited_ns, time_ns), released))
-                self._sink(time_ns, actor, kind, data)
-            if not is_last or not held:
+        self._emit_ready(ready, held)
+        overdue_ns = limit_ns if limit_ns == _END_OF_TIME_NS else limit_ns - self._patience_ns
+        while held:
+            # The one that has waited longest, and those that are content with its revision.
+            revision, time_ns, _ = min(held, key=lambda one: one[1:])
+            if time_ns >= overdue_ns:
                 break
-            # Nobody is going to tell of these revisions any more.
-            self._revision = min(held, key=lambda one: one[1:])[0]
-            ready = [one[1:] for one in held if one[0] <= self._revision]
-            held = [one for one in held if one[0] > self._revision]
+            self._revision = revision
+            ready = [(max(one[1], self._told_ns), one[2]) for one in held if one[0] <= revision]
+            held = [one for one in held if one[0] > revision]
             heapq.heapify(ready)
             heapq.heapify(held)
+            self._emit_ready(ready, held)
         for source in [source for source, stream in streams.items() if not stream.queue and source not in self._open]:
             del streams[source]
+
+    def _emit_ready(self, ready: list[tuple[int, Source]], held: list[tuple[int, int, Source]]) -> None:
+        """Hand on events before the limit of the sources in ``ready``, a heap; those that wait go to ``held``."""
+        streams, limit_ns = self._streams, self._limit_ns
+        while ready and ready[0][0] < limit_ns:
+            time_ns, source = ready[0]
+            stream = streams[source]
+            _, actor, kind, data, revision = stream.queue[0]
+            if revision > self._revision and not stream.writes:
+                heapq.heappop(ready)
+                heapq.heappush(held, (revision, time_ns, source))
+                continue
+            stream.queue.popleft()
+            stream.told_ns = self._told_ns = time_ns
+            if stream.queue:
+                heapq.heapreplace(ready, (max(stream.queue[0][0], time_ns), source))
+            else:
+                heapq.heappop(ready)
+            if kind == causes.WRITE and data["rev"] > self._revision:
+                self._revision = data["rev"]
+                while held and held[0][0] <= self._revision:
+                    _, waited_ns, released = heapq.heappop(held)
+                    heapq.heappush(ready, (max(waited_ns, time_ns), released))
+            self._sink(time_ns, actor, kind, data)
