@@ -71,7 +71,7 @@ class LogMerger:
     @property
     def waiting(self) -> int:
         """How many events wait for slower cells."""
-        return len(self._waiting)
+        return sum(len(stream.queue) for stream in self._streams.values())
 
     def open(self, source: Source) -> None:
         self._open[source] = self._streams[source] = Stream(self._limit_ns)
