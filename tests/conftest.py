@@ -1,5 +1,6 @@
 """Settings of all tests.
 
+Whoever changes an object that others share fails its test (``kemu.objects.shared_objects``).
 Hypothesis draws the same examples every time, whatever the speed of the machine; ``pytest --hypothesis-profile search``
 draws new ones. With ``KEMU_STRICT=1`` (as in CI) a test that skips fails: nothing is left out unnoticed. Only what no
 script of this project can install may be missing (Jaeger, which is built from source by a tool beside the project).
@@ -15,11 +16,14 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from kemu.objects import shared_objects
 from kemu.runtime import garbage
 
 settings.register_profile("kemu", deadline=None, derandomize=True)
 settings.register_profile("search", deadline=None, print_blob=True)
 settings.load_profile("kemu")
+
+shared_objects.OBJECTS.checks = True
 
 STRICT = os.environ.get("KEMU_STRICT") == "1"
 ACCEPTED = "not beside the project: "
@@ -53,3 +57,12 @@ def local_ray() -> Iterator[Any]:
 
     with RayCluster("local", workers=3) as cluster:
         yield cluster
+
+
+@pytest.fixture(autouse=True)
+def _nobody_has_changed_a_shared_object() -> Iterator[None]:
+    yield
+    try:
+        shared_objects.OBJECTS.check()
+    finally:
+        shared_objects.OBJECTS.clear()

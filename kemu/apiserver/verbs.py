@@ -13,7 +13,7 @@ from kemu.apiserver.registry.evictions import Evictor
 from kemu.apiserver.registry.reads import Reader
 from kemu.apiserver.registry.registry import Registry
 from kemu.apiserver.storage import Entry
-from kemu.objects import resources
+from kemu.objects import resources, shared_objects
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2
 
@@ -152,8 +152,7 @@ _WITH_OBJECT = (api_pb2.CreateRequest, api_pb2.UpdateRequest, api_pb2.UpdateStat
 
 
 def _metadata(entry: Entry) -> Any:
-    pod: Any = PODS.message.FromString(entry.wire)
-    return pod.metadata
+    return shared_objects.OBJECTS.parse(PODS.message, entry.revision, entry.wire).metadata
 
 
 def _target(request: Any) -> tuple[str, str, str, str]:

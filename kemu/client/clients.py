@@ -6,8 +6,9 @@ informers (:mod:`kemu.client.informers`) over the one ``Watch`` stream of the cl
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
@@ -15,7 +16,7 @@ from google.protobuf.message import Message
 from kemu import safeguards
 from kemu.client import ablations, endpoints, sessions
 from kemu.k8s import core_v1_pb2
-from kemu.objects import resources
+from kemu.objects import resources, shared_objects
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2
 
@@ -36,21 +37,35 @@ class Client:
     :class:`kemu.errors.ApiError` subclasses. Connects at the first request.
     """
 
-    __slots__ = ("_session", "env", "lists_from_cache", "relists", "servers", "watches")
+    __slots__ = ("_session", "env", "lists_from_cache", "relists", "servers", "shares", "watches")
 
     def __init__(
-        self, env: Env, apiservers: str | Sequence[str] = "apiserver/0", ablated: Collection[str] = ()
+        self,
+        env: Env,
+        apiservers: str | Sequence[str] = "apiserver/0",
+        ablated: Collection[str] = (),
+        *,
+        shares: bool = False,
     ) -> None:
-        """``ablated``: the safeguards that the client lacks (:mod:`kemu.safeguards`)."""
+        """``ablated``: the safeguards that the client lacks (:mod:`kemu.safeguards`). ``shares``: whoever uses it never
+        changes what informers have, or writes return (:mod:`kemu.objects.shared_objects`)."""
         self.env = env
+        self.shares = shares
         self.servers = endpoints.Endpoints(env, apiservers)
-        self._session = sessions.Session(env, self.servers)
+        self._session = sessions.Session(env, self.servers, shares=shares)
         self.watches = ablations.watches_of(ablated)(env, self.servers)
         """The one Watch stream of this client, for informers."""
         self.relists = "relist-on-gap" not in ablated
         """Whether its informers list again when their watch cannot be resumed."""
         self.lists_from_cache = True
         """Whether the first list of an informer may show the past (``resourceVersion: "0"``)."""
+
+    def parser(self, message: type[Message]) -> Callable[[int, bytes], Any]:
+        """Makes objects of revisions and bytes, for informers."""
+        if self.shares:
+            return functools.partial(shared_objects.OBJECTS.parse, message)
+        parse = message.FromString
+        return lambda revision, wire: parse(wire)
 
     async def create(self, obj: M) -> M:
         resource, data = resources.BY_MESSAGE[type(obj)], obj.SerializeToString(deterministic=True)
@@ -224,8 +239,11 @@ class Client:
         return await self._session.send_list(call, message)
 
 
-def of_actor(env: Env, config: Mapping[str, Any]) -> Client:
-    """The client of an actor whose config names its ``apiserver``, or several, and perhaps what it lacks."""
-    client = Client(env, config.get("apiserver") or "apiserver/0", safeguards.ablated(config))
+def of_actor(env: Env, config: Mapping[str, Any], *, shares: bool = True) -> Client:
+    """The client of an actor whose config names its ``apiserver``, or several, and perhaps what it lacks.
+
+    ``shares``: the actor runs nobody's code but kemu's."""
+    apiservers = config.get("apiserver") or "apiserver/0"
+    client = Client(env, apiservers, safeguards.ablated(config), shares=shares)
     client.lists_from_cache = "k8s-59848" not in config.get("bugs", ())
     return client

@@ -113,7 +113,7 @@ class Informer:
         self._client = client
         self._handler = handler
         self._on_batch_end = getattr(handler, "on_batch_end", None)
-        self._parse = row.message.FromString
+        self._parse = client.parser(row.message)
         self._namespaced = row.namespaced
         self._version = "0" if from_cache and client.lists_from_cache else ""
         self._watch_id = 0
@@ -279,7 +279,7 @@ class Informer:
                 self._on_error(event.error)
             return False
         data = event.object
-        obj = self._parse(data)
+        obj = self._parse(event.resource_version, data)
         metadata = obj.metadata  # type: ignore[attr-defined]
         key = f"{metadata.namespace}/{metadata.name}" if self._namespaced else metadata.name
         store = self.store

@@ -18,7 +18,7 @@ from google.protobuf.message import Message
 from kemu import errors
 from kemu.client import endpoints, streams
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
-from kemu.objects import resources, wires
+from kemu.objects import resources, shared_objects, wires
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.v1 import api_pb2
 
@@ -113,11 +113,13 @@ class Session:
         "_retries",
         "_room",
         "_servers",
+        "_shares",
         "_stream",
     )
 
-    def __init__(self, env: Env, servers: endpoints.Endpoints) -> None:
+    def __init__(self, env: Env, servers: endpoints.Endpoints, *, shares: bool = False) -> None:
         self._env = env
+        self._shares = shares
         self._servers = servers
         self._peer = ""
         """The API server that the stream was last opened to."""
@@ -211,7 +213,10 @@ class Session:
             answer: Any
             if which == "object":
                 wire = reply.object.object
-                answer = message.FromString(wire)
+                if mutating and self._shares:
+                    answer = shared_objects.OBJECTS.parse(message, shared_objects.revision_of(wire), wire)
+                else:
+                    answer = message.FromString(wire)
                 metadata = answer.metadata
                 if not mutating:
                     self._log_get(pending, metadata.resourceVersion, _digest(message, [wire], [answer]))

@@ -125,6 +125,11 @@ def named_in(data: Any) -> Iterator[str]:
             yield from named_in(value)
 
 
+def is_in(config: Any) -> bool:
+    """Whether an actor with that config runs code that users have brought along."""
+    return not all(name.startswith("kemu.") for name in named_in(config))
+
+
 def admit_only(names: Iterable[str]) -> None:
     """From now on :func:`load` loads nothing else in this process. For processes that load what others name."""
     global _admitted

@@ -19,6 +19,7 @@ from typing import Any
 from kemu import safeguards
 from kemu.client import clients, informers, recorders
 from kemu.objects import pod_phases
+from kemu.runtime import user_code
 from kemu.runtime.env import Env
 from kemu.scheduler import feeds
 from kemu.scheduler.audits import Auditor
@@ -37,7 +38,7 @@ class Scheduler:
         """Raises ConfigurationError, PolicyError or DistributionError."""
         self._env = env
         name = config.get("name", configurations.DEFAULT_SCHEDULER)
-        client = clients.of_actor(env, config)
+        client = clients.of_actor(env, config, shares=not user_code.is_in(config))
         self.engine = Engine(
             env,
             client,

@@ -23,7 +23,7 @@ from kemu.apiserver.registry.turns import Turns
 from kemu.apiserver.storage import Entry, Storage
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.k8s import core_v1_pb2
-from kemu.objects import defaults, meta, resources
+from kemu.objects import defaults, meta, resources, shared_objects
 from kemu.objects.fields import refusals
 from kemu.objects.validation import causes, kinds
 from kemu.runtime.env import SECOND_NS, Env
@@ -176,7 +176,7 @@ class Registry:
     def _replaced(self, strategy: Strategy, entry: Entry, new: Any, status: bool) -> bytes | None:
         """What stands in the store after ``new`` was sent as an update. ``new`` is changed on the way."""
         resource = strategy.resource
-        old = parse(resource, entry)
+        old = shared_objects.OBJECTS.parse(resource.message, entry.revision, entry.wire)
         self._check_preconditions(strategy, entry, old, new.metadata)
         _keep_system_fields(new.metadata, old.metadata, strategy.has_generation)
         if status:

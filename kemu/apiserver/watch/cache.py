@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 from kemu.apiserver import selections
 from kemu.apiserver.selections import Selection
 from kemu.apiserver.storage import Entry
-from kemu.objects import resources
+from kemu.objects import resources, shared_objects
 from kemu.objects.resources import Resource
 
 
@@ -198,7 +198,7 @@ class Collection:
             name = parts[-1]
             namespace = parts[3] if len(parts) == 5 else ""
         if self._getters:
-            message = self.resource.message.FromString(entry.wire)
+            message = shared_objects.OBJECTS.parse(self.resource.message, entry.revision, entry.wire)
             entry.fields = (name, namespace, *[getter(message) for getter in self._getters])
             return message
         entry.fields = (name, namespace)

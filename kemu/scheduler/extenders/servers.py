@@ -125,7 +125,7 @@ class ExtenderActor:
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         self._env = env
-        client = clients.of_actor(env, config)
+        client = clients.of_actor(env, config, shares=not user_code.is_in(config))
         self.extender = load(config["plugin"])(env, client, config.get("args") or {})
         self._informers = [
             informers.Informer(client, "nodes", handler=_mirror(self.extender.nodes, lambda node: node.metadata.name)),
