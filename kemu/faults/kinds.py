@@ -40,10 +40,19 @@ class Form(enum.Enum):
     """A quantity of bytes; resolved, a float."""
     STEP = enum.auto()
     """A step of an actor's work: see STEPS."""
+    PROCESSES = enum.auto()
+    """Processes of a run on Ray or patterns of them, ``cell/store``; resolved, a list of names."""
+    RAYLETS = enum.auto()
+    """As PROCESSES, but each stands for all processes of its node of the Ray cluster."""
 
 
-OF_ACTORS = (Form.ACTORS, Form.SIDES, Form.NODES, Form.ZONE, Form.API_SERVERS)
+OF_PROCESSES = (Form.PROCESSES, Form.RAYLETS)
+OF_ACTORS = (Form.ACTORS, Form.SIDES, Form.NODES, Form.ZONE, Form.API_SERVERS, *OF_PROCESSES)
 """Forms that hold patterns."""
+
+CELL = "cell/"
+"""Prefix of the processes that hold actors. Virtual time has a counterpart of them, but not of other processes: what
+happens to a cell happens to its actors."""
 
 STEPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -177,6 +186,53 @@ _ALL = (
         ),
         begins="{actor} stands still",
         ends="{actor} goes on",
+    ),
+    Kind(
+        "kill",
+        "A process of the run dies by SIGKILL; its supervisor starts it again.",
+        (
+            Parameter(
+                "process",
+                Form.PROCESSES,
+                "A cell by its name (cell/store), raylet/0, gcs or etcd; or a pattern. In virtual time only cells.",
+                alternative=True,
+            ),
+            Parameter(
+                "clusterNode",
+                Form.RAYLETS,
+                "A node of the Ray cluster by its raylet (raylet/0), with all of its processes. Not in virtual time.",
+                alternative=True,
+            ),
+        ),
+        Effects(
+            requests="end with UNAVAILABLE; whether they were carried out is open",
+            streams="break",
+            keepalives="none needed: the connections are reset",
+            timers="of the actors in a cell never fire again",
+            disks="keep what was written, as the machine goes on; in virtual time, what was fsynced",
+        ),
+        lasts=False,
+        begins="{process}{clusterNode} is killed",
+    ),
+    Kind(
+        "stop",
+        "A process of the run stands still by SIGSTOP, and goes on by SIGCONT.",
+        (
+            Parameter(
+                "process",
+                Form.PROCESSES,
+                "A cell by its name (cell/store), raylet/0, gcs or etcd; or a pattern. In virtual time only cells.",
+                required=True,
+            ),
+        ),
+        Effects(
+            requests="to the actors in it wait; its own answers pile up in the kernel",
+            streams="take messages until the flow-control window is full; they go on, or break by keepalive",
+            keepalives="get no answer",
+            timers="that came due fire when it goes on",
+        ),
+        begins="{process} is stopped",
+        ends="{process} goes on",
     ),
     Kind(
         "delay",
@@ -435,6 +491,9 @@ _ALL = (
         ends="{apiServer} is fast again",
     ),
 )
+
+PROCESS_FAULTS = ("kill", "stop")
+"""Kinds that concern processes."""
 
 KINDS: Mapping[str, Kind] = MappingProxyType({kind.name: kind for kind in _ALL})
 """By name."""

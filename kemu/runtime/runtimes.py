@@ -94,6 +94,13 @@ class Runtime(Protocol):
 
     async def resume(self, name: str) -> None: ...
 
+    def processes(self, pattern: str = "*") -> Sequence[str]:
+        """Those of such names that the faults ``kill`` and ``stop`` can reach; in virtual time there are none.
+
+        Raises SimulationError where there should be some: it says why there are not.
+        """
+        ...
+
     async def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
         """Begin a fault of a kind in ``kemu.faults.kinds``; ``fault`` is its id, and actors stand by their names.
 

@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.checks.limits import DEFAULT, Limits
+from kemu.faults.kinds import PROCESS_FAULTS
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.holds import Hold
@@ -213,9 +214,13 @@ class Fault:
     choice: VictimCount = VictimCount()
     """How many of the actors that match each pattern."""
     when: Trigger | None = None
+    place: str = field(default="", compare=False)
+    """``file:line:column`` of the word that names its kind."""
 
     def patterns(self) -> list[str]:
         """Of all actors that it may concern."""
+        if self.what in PROCESS_FAULTS:
+            return ["*"]
         return [pattern for groups in self.actors.values() for group in groups for pattern in group]
 
 

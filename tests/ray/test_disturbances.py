@@ -11,6 +11,7 @@ import pytest
 
 from kemu.checks.history import History
 from kemu.checks.history.disturbances import Disturbance
+from kemu.errors import SimulationError
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.ray.cell.ticks import Account, judged
 from kemu.runtime.ray.driver.clusters import RayCluster
@@ -40,6 +41,17 @@ def test_deaths_and_stops_are_told_with_whose_doing_they_were(local_ray: RayClus
         await runtime.crash("lonely/0")
         await runtime.restart("lonely/0")
         await until(lambda: len(events.of("actor.started", "lonely/0")) == 2)
+        await runtime.inject("k", "kill", {"process": ["cell/one"], "wholeNodes": False})
+        await runtime.inject("s", "stop", {"process": ["cell/two"], "wholeNodes": False})
+        # As long as a process stands still, the order of what comes from the others is open.
+        await asyncio.sleep(1.0)
+        assert await runtime.heal("s") == 1
+        await until(lambda: len(events.of("actor.started", "echo/0")) == 3)
+        # This Ray was not started for the run.
+        for name in ("raylet/0", "gcs", "raylet/*"):
+            with pytest.raises(SimulationError, match="not started for this run"):
+                runtime.processes(name)
+        assert sorted(runtime.processes("cell/*")) == ["cell/alone", "cell/one", "cell/two"]
         await runtime.clock.sleep(0.5)
         await runtime.shutdown()
 
@@ -53,7 +65,9 @@ def test_deaths_and_stops_are_told_with_whose_doing_they_were(local_ray: RayClus
         ("cell/alone", "died", "crash of lonely/0"),
         ("cell/alone", "stopped", "pause of lonely/0"),
         ("cell/one", "died", ""),
+        ("cell/one", "died", "k"),
         ("cell/two", "stopped", ""),
+        ("cell/two", "stopped", "s"),
     ]
     assert all(one.end_ns is not None for one in told)
     stopped = next(one for one in told if one.process == "cell/two")

@@ -22,6 +22,8 @@ RIGHT = """
 pause: {actor: kubelet/node-1}
 delay: {from: apiserver/*, to: scheduler/*, by: {uniform: {min: 100ms, max: 2s}}}
 bandwidth: {from: store, to: [apiserver/0, apiserver/1], bytesPerSecond: 64Ki, all: true}
+kill: {clusterNode: raylet/0}
+stop: {process: [cell/store, gcs, etcd], all: true}
 drop: {from: kubelet/*, to: apiserver/*, probability: 20%}
 duplicate: {from: scheduler/*, to: apiserver/*, probability: 0.2}
 clockSkew: {actor: controller/node-lifecycle, by: -30s, drift: 0.01}

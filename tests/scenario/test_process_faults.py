@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kemu.errors import KemuError
 from kemu.runlog.frames import FILE_NAME, Reader
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
@@ -86,3 +87,41 @@ def test_a_zone_is_cut_off_from_everybody_else(tmp_path: Path) -> None:
         "kubelet/a-1",
         "kubelet/a-2",
     }
+
+
+class TestProcesses:
+    """In virtual time what happens to a cell of Ray happens to its actors."""
+
+    def test_what_is_killed_or_stopped_is_all_that_lives_in_the_cell(self, tmp_path: Path) -> None:
+        scenario = load(
+            "chaos:\n"
+            "  - {id: k, at: 2s, kill: {process: cell/kubelets}}\n"
+            "  - {id: s, at: 5s, for: 2s, stop: {process: cell/store}}\n"
+            "duration: 20s",
+            nodes="  nodes: [{namePrefix: node-, count: 2}]\n",
+        )
+        runner.run(scenario, runner.Options(out=tmp_path, runtime="sim"))
+        with Reader(tmp_path / FILE_NAME) as reader:
+            events = [(time_ns / 1e9, actor, kind, data) for time_ns, actor, kind, data in reader]
+        crashed = [(seconds, actor) for seconds, actor, kind, _ in events if kind == "actor.crashed"]
+        assert crashed == [(2.0, "kubelet/node-1"), (2.0, "kubelet/node-2")]
+        again = [(seconds, actor) for seconds, actor, kind, _ in events if kind == "actor.started" and seconds > 0]
+        assert again == [(3.0, "kubelet/node-1"), (3.0, "kubelet/node-2")]
+        hits = [(data["id"], data["actor"]) for _, _, kind, data in events if kind == "chaos.hit"]
+        assert hits == [("k", "cell/kubelets"), ("s", "store")]
+        ends = [(seconds, data["id"]) for seconds, _, kind, data in events if kind == "chaos.end"]
+        assert ends == [(3.0, "k"), (7.0, "s")]
+
+    def test_cells_follow_the_placement_of_the_scenario(self) -> None:
+        own = "runtime: {ray: {cells: {kubelets: 1}}}\n"
+        three = "  nodes: [{namePrefix: n, count: 3}]\n"
+        load(f"{own}chaos: [{{at: 1s, kill: {{process: cell/kubelets-2}}}}]", nodes=three)
+        (problem,) = problems("chaos: [{at: 1s, kill: {process: cell/kubelets-2}}]")
+        assert "no cell is called cell/kubelets-2; there are cell/store, cell/apiservers" in problem.message
+
+    @pytest.mark.parametrize("fault", ["stop: {process: raylet/0}", "kill: {process: gcs}", "kill: {process: etcd}",
+                                       "kill: {clusterNode: raylet/*}"])  # fmt: skip
+    def test_what_virtual_time_does_not_have_is_refused_with_its_line(self, fault: str, tmp_path: Path) -> None:
+        scenario = load(f"chaos:\n  - {{at: 1s, {fault}}}")
+        with pytest.raises(KemuError, match=r"^.+\.yaml:\d+:\d+: (kill|stop): .* has no counterpart in virtual time"):
+            runner.run(scenario, runner.Options(out=tmp_path, runtime="sim"))

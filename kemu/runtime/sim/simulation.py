@@ -508,6 +508,9 @@ class SimRuntime:
 
     # Faults
 
+    def processes(self, pattern: str = "*") -> Sequence[str]:
+        return ()
+
     async def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
         self.faults.begin(fault, what, parameters)
 

@@ -59,6 +59,8 @@ _SHAPES: Mapping[Form, Shape] = {
     Form.SHARE: SHARE,
     Form.SWITCH: Switch(),
     Form.BYTES: Reading(_bytes, {"anyOf": [{"type": "string"}, {"type": "number", "exclusiveMinimum": 0}]}),
+    Form.PROCESSES: ListOr(Text(r"(cell/|raylet/|gcs$|etcd$)[^\s]*", "a process: cell/<name>, raylet/0, gcs or etcd")),
+    Form.RAYLETS: ListOr(Text(r"raylet/[^\s]+", "a raylet such as raylet/0, or a pattern")),
     Form.STEP: Choice(tuple(step for steps in STEPS.values() for step in steps)),
 }
 

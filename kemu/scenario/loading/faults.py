@@ -9,7 +9,8 @@ import fnmatch
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kemu.faults.kinds import KINDS, OF_ACTORS, STEPS, Form, Kind
+from kemu.faults.kinds import CELL, KINDS, OF_ACTORS, OF_PROCESSES, PROCESS_FAULTS, STEPS, Form, Kind
+from kemu.runtime.ray.driver import plans
 from kemu.scenario import expectations, scenarios
 from kemu.scenario.arrivals import expected_repeats
 from kemu.scenario.format.documents import Path, nearest
@@ -27,14 +28,21 @@ class FaultReader:
     """Makes the faults of ``chaos``, and reports what is wrong with them."""
 
     def __init__(
-        self, report: Report, duration_ns: int, names: references.Names, zones: Mapping[str, Sequence[str]]
+        self,
+        report: Report,
+        duration_ns: int,
+        names: references.Names,
+        zones: Mapping[str, Sequence[str]],
+        cells: Mapping[str, plans.Share],
     ) -> None:
-        """``names``: of all that the scenario has or will have. ``zones``: the kubelets of each zone."""
+        """``names``: of all that the scenario has or will have. ``zones``: the kubelets of each zone. ``cells``: who
+        shares a process on Ray."""
         self.report = report
         self.duration_ns = duration_ns
         self.names = names
         self.actors = names.actors
         self.zones = zones
+        self.cells = cells
 
     def read_all(self, checked: Sequence[Any], raw: Any, path: Path) -> tuple[scenarios.Fault, ...]:
         """``raw``: as its author wrote it. Puts the ids of faults into ``names``."""
@@ -72,7 +80,13 @@ class FaultReader:
             _values(kind, detail),
             self._choice(detail, where),
             self._trigger(kind, item, raw, path),
+            self._place(where) if kind.name in PROCESS_FAULTS else "",
         )
+
+    def _place(self, path: Path) -> str:
+        """Of a key."""
+        problem = self.report.document.problem(path, "", key=True)
+        return f"{problem.file}:{problem.line}:{problem.column}"
 
     def _check_times(self, item: Mapping[str, Any], path: Path) -> None:
         for key in ("at", "from"):
@@ -162,7 +176,19 @@ class FaultReader:
                 self._match(form, patterns[-1], place)
         return tuple(patterns)
 
+    def _match_process(self, pattern: str, path: Path) -> None:
+        if not pattern.startswith(CELL):
+            return  # which raylets there are is known on Ray only
+        placement = plans.Placement(plans.of(self.cells))
+        cells = dict.fromkeys(CELL + placement.place(actor)[0] for actor in self.actors)
+        cells.pop(CELL + plans.DRIVER_CELL, None)
+        if not any(fnmatch.fnmatchcase(cell, pattern) for cell in cells):
+            self.report.add(path, f"no cell is called {pattern}; there are {', '.join(list(cells)[:10])}")
+
     def _match(self, form: Form, pattern: str, path: Path) -> None:
+        if form in OF_PROCESSES:
+            self._match_process(pattern, path)
+            return
         if any(fnmatch.fnmatchcase(actor, pattern) for actor in self.actors) or self.names.may_have_actor(pattern):
             return
         shown = self.actors[:200]

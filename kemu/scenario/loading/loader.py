@@ -271,7 +271,8 @@ class _Loading:
             excuses=mistakes.Excuses(report.problems, self.document.file, raw),
         )
         zones = _zones(nodes, timeline.events)
-        chaos = faults.FaultReader(report, last_ns, names, zones).read_all(
+        runtime, cells = spec.get("runtime", ("sim", {}))
+        chaos = faults.FaultReader(report, last_ns, names, zones, cells).read_all(
             spec.get("chaos", []), raw.get("chaos"), ("spec", "chaos")
         )
         kept_back = holds.read(spec.get("holds", []), report, names.actors, ("spec", "holds"))
@@ -280,7 +281,6 @@ class _Loading:
         until = self._until(spec, raw, names, last_ns)
         store = spec.get("store", {})
         metadata = checked.get("metadata", {})
-        runtime, cells = spec.get("runtime", ("sim", {}))
         return scenarios.Scenario(
             name=metadata.get("name") or self.file.stem,
             description=metadata.get("description", ""),

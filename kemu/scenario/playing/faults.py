@@ -14,10 +14,11 @@ from typing import Any
 
 from kemu.faults.disks import MID_WRITE
 from kemu.faults.hits import CHAOS
-from kemu.faults.kinds import KINDS, Form
+from kemu.faults.kinds import CELL, KINDS, PROCESS_FAULTS, Form
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.runtimes import Runtime
+from kemu.runtime.ray.driver import plans
+from kemu.runtime.runtimes import SUPERVISOR_DELAY_S, Runtime
 from kemu.scenario.playing.machines import PREFIX, Machines
 from kemu.scenario.playing.triggers import Triggers
 from kemu.scenario.scenarios import Fault, VictimCount
@@ -29,13 +30,22 @@ RESTART_AFTER_NS = 1 * SECOND_NS
 class Chaos:
     """Carries out faults on a runtime."""
 
-    def __init__(self, runtime: Runtime, roster: Sequence[str], machines: Machines, triggers: Triggers) -> None:
-        """``roster``: the names of all actors, in the order of their launch; it may grow and shrink."""
+    def __init__(
+        self,
+        runtime: Runtime,
+        roster: Sequence[str],
+        machines: Machines,
+        triggers: Triggers,
+        cells: plans.Placement,
+    ) -> None:
+        """``roster``: the names of all actors, in the order of their launch; it may grow and shrink. ``cells``: who
+        would share a process on Ray."""
         self._runtime = runtime
         self._env = runtime.env(CHAOS)
         self._roster = roster
         self._machines = machines
         self._triggers = triggers
+        self._cells = cells
 
     async def carry_out(self, fault: Fault) -> None:
         """Once, or again and again; returns when the last one is over. What lasts longer than the time until the next
@@ -83,6 +93,8 @@ class Chaos:
             await self._tear_write(fault, fault_id, stream)
         elif fault.what == "restore":
             await self._restore(fault, fault_id, stream)
+        elif fault.what in PROCESS_FAULTS:
+            await self._strike_processes(fault, fault_id, stream)
         else:
             await self._inject(fault, fault_id, stream)
 
@@ -180,6 +192,48 @@ class Chaos:
             await machines.switch_on(node)
             self._log("chaos.end", {"id": fault_id})
 
+    async def _strike_processes(self, fault: Fault, fault_id: str, stream: random.Random) -> None:
+        ((name, (patterns,)),) = fault.actors.items()
+        whole_nodes = KINDS[fault.what].parameter(name).form is Form.RAYLETS
+        known = self._runtime.processes()
+        housed: dict[str, list[str]] = {}
+        if not known:
+            for actor in self._roster:
+                housed.setdefault(CELL + self._cells.place(actor)[0], []).append(actor)
+            housed.pop(CELL + plans.DRIVER_CELL, None)
+        chosen = self._choose(patterns, fault.choice, stream, known or list(housed))
+        data: dict[str, Any] = {parameter.name: "" for parameter in KINDS[fault.what].parameters}
+        self._log("chaos.begin", {"id": fault_id, "what": fault.what, **data, name: list(chosen)})
+        if known:
+            await self._runtime.inject(fault_id, fault.what, {name: list(chosen), "wholeNodes": whole_nodes})
+        else:
+            concerned = [actor for process in chosen for actor in housed[process]]
+            if fault.what == "kill":
+                for process in chosen:
+                    self._log("chaos.hit", {"id": fault_id, "actor": process})
+                await self._kill_actors(fault_id, concerned)
+                return
+            await self._runtime.inject(fault_id, "pause", {"actor": concerned})
+        if fault.for_ns is not None and KINDS[fault.what].lasts:
+            await self._env.clock.sleep(fault.for_ns / SECOND_NS)
+            await self._runtime.heal(fault_id)
+        if fault.for_ns is not None or not KINDS[fault.what].lasts:
+            self._log("chaos.end", {"id": fault_id})
+
+    async def _kill_actors(self, fault_id: str, names: Sequence[str]) -> None:
+        """Those of a cell, in virtual time: a supervisor starts them again."""
+        down = self._machines.down
+        killed = [name for name in names if name not in down]
+        for name in killed:
+            down[name] = None
+            await self._runtime.crash(name)
+        await self._env.clock.sleep(SUPERVISOR_DELAY_S)
+        for name in killed:
+            if name in down and name in self._roster and not self._machines.is_off(name.removeprefix(PREFIX)):
+                del down[name]
+                await self._runtime.restart(name)
+        self._log("chaos.end", {"id": fault_id})
+
     def _apart(self, group: Sequence[str]) -> list[list[str]]:
         """These actors, and all others."""
         return [sorted(group), sorted(name for name in self._roster if name not in group)]
@@ -206,11 +260,14 @@ class Chaos:
             resolved[name] = chosen if two_sides else chosen[0]
         return resolved
 
-    def _choose(self, patterns: Sequence[str], choice: VictimCount, stream: random.Random) -> Sequence[str]:
-        """Of those that match each pattern, in the order of their launch and each once."""
+    def _choose(
+        self, patterns: Sequence[str], choice: VictimCount, stream: random.Random, among: Sequence[str] = ()
+    ) -> Sequence[str]:
+        """Of those that match each pattern, in the order of their launch and each once. ``among``: of what else than
+        all actors."""
         chosen: dict[str, None] = {}
         for pattern in patterns:
-            matching = [name for name in self._roster if fnmatch.fnmatchcase(name, pattern)]
+            matching = [name for name in among or self._roster if fnmatch.fnmatchcase(name, pattern)]
             count = choice.of(len(matching))
             if count < len(matching):
                 places = [stream.randrange(len(matching))] if count == 1 else stream.sample(range(len(matching)), count)

@@ -16,14 +16,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from typing import Any
 
 from kemu.checks.history import History
-from kemu.errors import ActorFailed, KemuError, ScenarioError
+from kemu.errors import ActorFailed, KemuError, ScenarioError, SimulationError
 from kemu.faults.hits import CHAOS
+from kemu.faults.kinds import CELL, PROCESS_FAULTS
 from kemu.runtime import garbage
 from kemu.runtime.env import LogSink
+from kemu.runtime.ray.driver import plans as cell_plans
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario.loading import clusters
 from kemu.scenario.playing import judging, plans
@@ -76,9 +78,29 @@ def refuse_what_sim_cannot(scenario: Scenario) -> None:
     """Raises KemuError for a scenario that needs something from outside of virtual time."""
     if scenario.store_etcd:
         raise KemuError("a real etcd is outside of virtual time: store.etcd needs --runtime ray")
+    for fault, pattern in _processes(scenario):
+        if not pattern.startswith(CELL):
+            text = f"{fault.what}: {pattern} has no counterpart in virtual time, which has only cells"
+            raise KemuError(f"{fault.place}: {text}: run it with --runtime ray")
     outside = clusters.outside_extenders(scenario)
     if outside:
         raise KemuError(f"{outside[0]} is outside of virtual time: an extender of that address needs --runtime ray")
+
+
+def _processes(scenario: Scenario) -> Iterator[tuple[Fault, str]]:
+    """The patterns of the processes that its faults concern."""
+    for fault in scenario.chaos:
+        if fault.what in PROCESS_FAULTS:
+            yield from ((fault, pattern) for groups in fault.actors.values() for group in groups for pattern in group)
+
+
+def _refuse_unreachable(runtime: Runtime, scenario: Scenario) -> None:
+    """Raises KemuError for faults of processes that are not the run's own, before anything has happened."""
+    for fault, pattern in _processes(scenario):
+        try:
+            runtime.processes(pattern)
+        except SimulationError as error:
+            raise KemuError(f"{fault.place}: {fault.what}: {error}") from None
 
 
 def run(runtime: Runtime, playing: Coroutine[Any, Any, judging.End]) -> judging.End:
@@ -134,6 +156,7 @@ async def play(
     runtime: Runtime, scenario: Scenario, recorder: Recorder, beats: Heartbeats, roster: list[str]
 ) -> judging.End:
     """From the time 0 to the end; the actors of ``roster`` stand ready."""
+    _refuse_unreachable(runtime, scenario)
     await runtime.begin()
     course = Course(runtime, scenario, beats, roster, recorder.triggers)
     try:
@@ -151,7 +174,8 @@ class Course:
     ) -> None:
         self._runtime = runtime
         operator = Operator(runtime, scenario, roster, beats)
-        self._chaos = Chaos(runtime, roster, operator.machines, triggers)
+        cells = cell_plans.Placement(cell_plans.of(scenario.cells))
+        self._chaos = Chaos(runtime, roster, operator.machines, triggers, cells)
         self._tasks: list[asyncio.Task[Any]] = []
         for fault in scenario.chaos:
             self.strike(fault)

@@ -226,6 +226,7 @@ def _runtime(
         speed=speed,
         epoch_unix_s=epoch_unix_s,
         timing=scenario.timing,
+        etcd=scenario.store_etcd,
         expected=plans.names(scenario, Heartbeats(scenario, name)),
         code=plans.code(scenario),
         **ray,

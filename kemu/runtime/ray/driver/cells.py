@@ -189,6 +189,11 @@ class RemoteCell:
                 os.kill(self.pid, signal.SIGCONT)
         return was_paused
 
+    def strike(self) -> None:
+        """End the process by SIGKILL; Ray starts another one."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
     def kill(self) -> None:
         """End the process for good. May be repeated."""
         self._cluster.kill(self._actor)

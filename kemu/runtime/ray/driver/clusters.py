@@ -101,6 +101,11 @@ class RayCluster:
 
     # Processes
 
+    def own_processes(self) -> list[Any]:
+        """psutil's, of a Ray that was started for this cluster alone; of one that others use, too, none."""
+        broker = self._connection.process
+        return processes.descendants(broker.pid) if self.owned and not self._joined and broker is not None else []
+
     def adopt(self, pid: int) -> None:
         """Add a process of this machine that Ray started for the run: ``stop`` ends it too."""
         process = processes.of(pid)

@@ -30,6 +30,8 @@ from kemu.v1 import cell_pb2
 TICK_S = 0.02
 _LITTLE = 0.001
 """Amount of a resource that only says where a cell may live; Ray counts in ten-thousandths."""
+_SILENT_S = 1.0
+"""Real time without a sign of life after which nobody waits for a cell to hear something."""
 _MOST_DEATHS = 5
 _DEATHS_WITHIN_S = 30.0
 """A cell that dies more often than that is beyond help."""
@@ -327,16 +329,40 @@ class Fleet:
         await self._tell_all(self._configure)
 
     async def _tell_all(self, what: Callable[[RemoteCell], Awaitable[None]]) -> None:
+        """Returns when all have heard that can: one that stands still hears it when it goes on, and nobody waits for
+        that."""
+
         async def tell(remote: RemoteCell) -> None:
-            with contextlib.suppress(grpc.aio.AioRpcError):
-                await what(remote)
+            process = remote.incarnation
+            while remote.connected and not remote.paused and remote.incarnation == process:
+                try:
+                    await what(remote)
+                    return
+                except grpc.aio.AioRpcError as error:
+                    if error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED:
+                        return  # the process died
 
-        await all_of(tell(remote) for remote in self.cells.values() if remote.connected and not remote.paused)
+        told = {
+            self.spawn(tell(remote), f"telling cell {remote.name}"): remote
+            for remote in self.cells.values()
+            if remote.connected and not remote.paused
+        }
+        while told:
+            done, _ = await asyncio.wait(told, timeout=events.STALL_S)
+            for task in done:
+                task.result()
+            now = time.monotonic()
+            told = {
+                task: remote
+                for task, remote in told.items()
+                if task not in done and now - (remote.reported_at or now) < _SILENT_S
+            }
 
-    def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
+    def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(coroutine, name=name)
         self._tasks[task] = None
         task.add_done_callback(self._task_done)
+        return task
 
     def _task_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.pop(task, None)
@@ -442,6 +468,11 @@ class Fleet:
     def _resume(self, remote: RemoteCell) -> None:
         if remote.resume():
             self._tell_of(remote, "process.continued", {"pid": remote.pid})
+
+    def kill_process(self, remote: RemoteCell, by: str) -> None:
+        """SIGKILL; Ray starts another one, with all actors of this one."""
+        remote.ends_by = by
+        remote.strike()
 
     async def resume(self, remote: RemoteCell) -> None:
         self._resume(remote)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fnmatch
 import itertools
 import shutil
 import time
@@ -23,10 +24,10 @@ from kemu.runtime import loads, tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray.cell import control, hosts, ticks, wall_clocks
 from kemu.runtime.ray.cell import loads as cell_loads
-from kemu.runtime.ray.driver import backups, events, fleets, plans
+from kemu.runtime.ray.driver import backups, events, fleets, infrastructure, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
-from kemu.runtime.runtimes import Ending
+from kemu.runtime.runtimes import SUPERVISOR_DELAY_S, Ending
 
 T = TypeVar("T")
 
@@ -61,6 +62,7 @@ class RayRuntime:
         epoch_unix_s: int | None = None,
         start_timeout_s: float = 120.0,
         timing: Mapping[str, Any] | None = None,
+        etcd: str = "",
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         """``directory``: for disks and, while it runs, event segments; the same path is used on every machine.
@@ -73,6 +75,7 @@ class RayRuntime:
         encrypted (docs/security.md). ``epoch_unix_s``: what virtual time 0 is in timestamps; None: now.
         ``start_timeout_s``: real time for Ray to find a place for a cell. ``timing``: of the scenario; what counts here
         is ``keepaliveTime`` and ``keepaliveTimeout`` of the connections between actors, in virtual seconds.
+        ``etcd``: ``host:port`` of one that takes the place of the store, for faults.
         ``loop``: one that runs already; then :meth:`run` is not called, but :meth:`attach` and :meth:`detach`.
         """
         if speed <= 0:
@@ -119,6 +122,10 @@ class RayRuntime:
         self._backups = backups.Backups(self.directory)
         self._paused: dict[str, list[str]] = {}
         """By fault, the actors whose processes stand still."""
+        self._stopped_processes: dict[str, list[str]] = {}
+        """By fault, the processes that stand still."""
+        self._infrastructure = infrastructure.Infrastructure(self._log_process, etcd)
+        self._is_watching = False
         self._closing: asyncio.Task[None] | None = None
         self._looked_at = 0.0
         """Real (monotonic) time at which it was last asked whether the run is idle."""
@@ -188,6 +195,7 @@ class RayRuntime:
         await self._fleet.configure_all()
         self._ticks.begin()
         self.loads.begin_run()
+        self._know_infrastructure()
 
     async def run_until(
         self, deadline_ns: int, *, stop: asyncio.Event | None = None, until_idle: bool = False
@@ -237,6 +245,8 @@ class RayRuntime:
     async def _close_once(self) -> None:
         self.loads.end_run()
         self._ticks.end()
+        for fault in list(self._stopped_processes):
+            await self._let_go(fault)
         await self._fleet.end_supervision()
         await self._host.close()
         self._events.flush()
@@ -249,6 +259,9 @@ class RayRuntime:
     def _log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """Of the driver's own actors, and what it finds out about others."""
         self._events.log(time_ns, actor, kind, data)
+
+    def _log_process(self, name: str, kind: str, data: Mapping[str, Any]) -> None:
+        self._log(self.clock.now_ns(), name, kind, data)
 
     def _fail(self, error: BaseException) -> None:
         if not self._failure.done():
@@ -350,7 +363,9 @@ class RayRuntime:
     async def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
         if kinds.KINDS[what].not_on_ray:
             raise ValueError(f"{what} is impossible on Ray: {kinds.KINDS[what].not_on_ray}")
-        if what == "pause":
+        if what in kinds.PROCESS_FAULTS:
+            await self._strike_processes(fault, what, parameters)
+        elif what == "pause":
             await self._pause_all(fault, parameters["actor"])
         elif what == "restore":
             self._take_backups(fault, parameters["actor"])
@@ -370,6 +385,62 @@ class RayRuntime:
         between = [paused, list(dict.fromkeys(others))]
         await self._fleet.inject(fault, "partition", {"between": between, "oneWay": False})
 
+    def processes(self, pattern: str = "*") -> Sequence[str]:
+        self._know_infrastructure()
+        cells = [remote.process for remote in self._fleet.cells.values()]
+        known = [*cells, *self._infrastructure.names()]
+        found = [name for name in known if fnmatch.fnmatchcase(name, pattern)]
+        if not found and not pattern.startswith(kinds.CELL):
+            raise self._infrastructure.refuse(pattern)
+        return found
+
+    def _know_infrastructure(self) -> None:
+        cluster = self._fleet.cluster
+        if cluster is not None and not self._is_watching:
+            self._is_watching = True
+            self._infrastructure.know(cluster.own_processes())
+            self._fleet.spawn(self._infrastructure.watch(), "the watch on Ray's processes")
+
+    async def _strike_processes(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
+        """``kill`` or ``stop`` processes of the run, by their names."""
+        whole_nodes = parameters["wholeNodes"]
+        stopped = self._stopped_processes[fault] = []
+        cells = {remote.process: remote for remote in self._fleet.cells.values()}
+        for name in parameters["clusterNode" if whole_nodes else "process"]:
+            self._host.hits.strike(fault, name)
+            remote = cells.get(name)
+            if what == "stop":
+                stopped.append(name)
+            if remote is None:
+                if whole_nodes:
+                    lost = self._infrastructure.children(name)
+                    for one in cells.values():
+                        if one.is_local and one.pid in lost:
+                            one.ends_by = fault
+                if what == "stop":
+                    self._infrastructure.stop(name, fault)
+                else:
+                    self._infrastructure.kill(name, fault, whole_node=whole_nodes)
+                    if name == infrastructure.ETCD:
+                        delay_s = SUPERVISOR_DELAY_S / self.speed
+                        self._loop.call_later(delay_s, self._infrastructure.start_etcd_again)
+            elif not remote.is_local or not remote.connected:
+                raise SimulationError(f"{name} cannot be reached: it is not on the driver's machine, or has just died")
+            elif what == "kill":
+                self._fleet.kill_process(remote, fault)
+            else:
+                self._fleet.pause(remote, fault)
+
+    async def _let_go(self, fault: str) -> int:
+        names = self._stopped_processes.pop(fault)
+        cells = {remote.process: remote for remote in self._fleet.cells.values()}
+        for name in names:
+            if name in cells:
+                await self._fleet.resume(cells[name])
+            else:
+                self._infrastructure.let_go(name)
+        return len(names)
+
     def _take_backups(self, fault: str, names: Sequence[str]) -> None:
         for name in names:
             remote = self._fleet.cell_of(name)
@@ -386,6 +457,8 @@ class RayRuntime:
             for name in restored:
                 self._host.hits.strike(fault, name)
             return len(restored)
+        if fault in self._stopped_processes:
+            return await self._let_go(fault)
         for name in self._paused.pop(fault, ()):
             await self.resume(name)
         return await self._fleet.heal(fault)
