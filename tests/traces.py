@@ -22,8 +22,12 @@ def is_whole() -> bool:
 @cache
 def folder() -> Path:
     """Where the two CSV files are."""
-    if is_whole():
-        return PUBLISHED
+    return PUBLISHED if is_whole() else sample()
+
+
+@cache
+def sample() -> Path:
+    """The small one, in any case."""
     made = Path(tempfile.mkdtemp(prefix="kemu-openb-sample-"))
     nodes = ["sn,cpu_milli,memory_mib,gpu,model"]
     for number in range(SAMPLE_NODES):

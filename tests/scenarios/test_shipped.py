@@ -22,7 +22,7 @@ from tests import traces
 SCENARIOS = {name: path for name, path in catalog.shipped().items() if not name.startswith("traces/")}
 
 LARGE = "chaos/thousand-nodes"
-"""Half a minute of computing."""
+"""Half a minute of computing: for CI, with other seeds."""
 
 
 def run(name: str, out: Path, seed: int | None = None) -> dict:
@@ -57,13 +57,6 @@ def test_repeats_in_fresh_processes_under_other_hash_seeds(name: str, tmp_path: 
         )
         digests.add(json.loads(done.stdout)["digest"])
     assert len(digests) == 1
-
-
-@pytest.mark.slow
-def test_a_thousand_nodes_hold(tmp_path: Path) -> None:
-    verdict = run(LARGE, tmp_path)
-    assert verdict["verdict"] == "holds", failures(verdict)
-    assert verdict["counts"]["pods_created"] > 2500
 
 
 def test_other_seeds_give_other_runs(tmp_path: Path) -> None:
@@ -119,26 +112,11 @@ class TestReplay:
         assert "ends within a frame" in replay.difference.recorded
 
 
-@pytest.mark.slow
-def test_the_production_trace_runs_within_its_limits(tmp_path: Path) -> None:
-    """In a process of its own for the sake of its memory. Of a sample not all that is expected holds."""
-    arguments = ["run", "traces/openb", "--data", str(traces.folder()), "--json", "--out", str(tmp_path / "run")]
-    program = (
-        "import sys\n"
-        "from pathlib import Path\n"
-        "from kemu.cli.main import main\n"
-        "code = main(sys.argv[1:])\n"
-        "status = dict(line.split(':', 1) for line in Path('/proc/self/status').read_text().splitlines())\n"
-        "print(int(status['VmHWM'].split()[0]) // 1024, file=sys.stderr)\n"  # ru_maxrss is the parent's, across exec
-        "sys.exit(code)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
-    verdict = json.loads(done.stdout)
-    if traces.is_whole():
-        assert done.returncode == 0, done.stderr + done.stdout[:2000]
-        assert verdict["verdict"] == "holds", failures(verdict)
-        assert verdict["counts"]["pods_created"] >= 8152
+def test_a_sample_of_the_production_trace_runs_to_its_end(tmp_path: Path) -> None:
+    """CI judges the whole one. Of a sample not all that is expected holds."""
+    scenario = loader.load(catalog.find("traces/openb"), traces.sample())
+    verdict, _ = runner.run_all(scenario, runner.Options(out=tmp_path / "run", runtime="sim"))
     broken = [check["id"] for check in verdict["checks"] if check["asked"] and check["holds"] is False]
     assert not broken, failures(verdict)
     assert verdict["counts"]["pods_created"] >= traces.SAMPLE_PODS
-    assert int(done.stderr.split()[-1]) < 2048
+    assert verdict["counts"]["pods_bound"] >= traces.SAMPLE_PODS // 2

@@ -12,6 +12,7 @@ from tests.screens import sessions
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is missing: apt-get install tmux")
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("size", sessions.SIZES)
 @pytest.mark.parametrize("session", sessions.SESSIONS)
