@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.bench import calibrations, cliffs, decisions, explorations, scheduling, workloads
+from kemu.bench import calibrations, cliffs, decisions, explorations, scales, scheduling, workloads
 from kemu.errors import KemuError
 
 
@@ -26,6 +26,8 @@ class Benchmark:
     """One run for each."""
     leaves_out: str = ""
     """What a real cluster does and this measurement does not: read the figures with it."""
+    sizes_are_apart: bool = False
+    """Its settings differ in more than the number of nodes: to choose a size is to choose among them."""
 
 
 _LEFT_OUT = "no routine Events (Scheduled, Pulled, Started), no TLS, authentication or conversion of versions"
@@ -63,6 +65,14 @@ BENCHMARKS = {
             "kemu.bench.pods:ray_pods",
             ({"nodes": 100, "pods": 2000},),
             _LEFT_OUT,
+        ),
+        Benchmark(
+            "ray-scale",
+            "nodes, cells and raylets on Ray: CPU of each process for a pod, memory of all, start-up; run and judged",
+            "kemu.bench.scales:ray_scale",
+            scales.settings(),
+            sizes_are_apart=True,
+            leaves_out=_LEFT_OUT,
         ),
         Benchmark(
             "idle",

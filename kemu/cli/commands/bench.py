@@ -20,7 +20,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "name",
         nargs="*",
-        help="first-pod, sim-pods, work, ray-pods, idle, store, decide, cliffs, changed-pod, schedule, trace, explore, "
+        help="first-pod, sim-pods, work, ray-pods, ray-scale, idle, store, decide, cliffs, changed-pod, schedule, trace, explore, "
         "long",
     )
     parser.add_argument("--workload", help="only this workload, of benchmarks that have several")

@@ -28,6 +28,7 @@ from kemu.runtime.ray.driver import backups, events, fleets, infrastructure, pla
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.runtimes import SUPERVISOR_DELAY_S, Ending
+from kemu.v1 import cell_pb2
 
 T = TypeVar("T")
 
@@ -212,10 +213,13 @@ class RayRuntime:
                 return "deadline"
             if until_idle and self._is_idle():
                 return "idle"
-            sample = self._meter.sample_when_due()
-            if sample is not None:
-                self.loads.add(loads.DRIVER, sample, self._host.residents)
+            self._measure(self._meter.sample_when_due())
             await asyncio.sleep(min(fleets.TICK_S, remaining_s))
+
+    def _measure(self, sample: cell_pb2.Load | None) -> None:
+        """Of the driver."""
+        if sample is not None:
+            self.loads.add(loads.DRIVER, sample, self._host.residents)
 
     def _is_idle(self) -> bool:
         now = time.monotonic()
@@ -227,6 +231,7 @@ class RayRuntime:
 
     async def shutdown(self) -> None:
         """Stop all actors, last launched first, those next to each other in one go; then end all processes."""
+        self._measure(self._meter.sample())
         self.loads.end_run()
         running = [name for name in reversed(self._specs) if self._is_running(name)]
         for cell_name, names in itertools.groupby(running, self._placement.cell_of):
