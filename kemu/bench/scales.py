@@ -1,4 +1,4 @@
-"""How large a cluster a machine holds on Ray: nodes, cells and raylets, with what each costs in CPU, memory and start-up.
+"""How large a cluster a machine holds on Ray: what nodes, cells and raylets cost in CPU, memory and start-up.
 
 Whole runs, judged as ``kemu run`` does it. :mod:`kemu.bench.scale_models` makes a model of several of them.
 """

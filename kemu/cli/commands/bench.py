@@ -20,8 +20,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "name",
         nargs="*",
-        help="first-pod, sim-pods, work, ray-pods, ray-scale, idle, store, decide, cliffs, changed-pod, schedule, trace, explore, "
-        "long",
+        help="first-pod, sim-pods, work, ray-pods, ray-scale, idle, store, decide, cliffs, changed-pod, schedule, "
+        "trace, explore, long",
     )
     parser.add_argument("--workload", help="only this workload, of benchmarks that have several")
     parser.add_argument("--nodes", type=_numbers, help="only these numbers of nodes, as 1000,5000,15000")
@@ -53,7 +53,7 @@ def command(options: argparse.Namespace) -> int:
             print(f"{name}: {benchmark.title}", flush=True)
             if benchmark.leaves_out:
                 print(f"  left out against a real cluster: {benchmark.leaves_out}", flush=True)
-        for settings in _settings(benchmark.settings, options):
+        for settings in _settings(benchmark, options):
             figures = registry.run(name, settings)
             found.setdefault(name, []).append(figures)
             if not options.json:
@@ -63,9 +63,9 @@ def command(options: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(settings: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
+def _settings(benchmark: Any, options: argparse.Namespace) -> list[dict[str, Any]]:
     """The benchmark's own, or those that the command line asks for."""
-    chosen = [dict(each) for each in settings]
+    chosen = [dict(each) for each in benchmark.settings]
     if options.workload is not None and any("workload" in each for each in chosen):
         names = dict.fromkeys(each["workload"] for each in chosen)
         if options.workload not in names:
@@ -73,10 +73,20 @@ def _settings(settings: Any, options: argparse.Namespace) -> list[dict[str, Any]
         chosen = [each for each in chosen if each["workload"] == options.workload]
     if options.nodes is not None and any("nodes" in each for each in chosen):
         chosen = [each for each in chosen if "nodes" in each]
+        if benchmark.sizes_are_apart:
+            chosen = [each for nodes in options.nodes for each in _nearest_size(chosen, nodes)]
+            return [{**each, "pods": options.pods or each["pods"]} for each in chosen]
         chosen = [each for nodes in options.nodes for each in _of_size(chosen, nodes)]
     if options.pods is not None:
         chosen = [{**each, "pods": options.pods} if "pods" in each else each for each in chosen]
     return chosen
+
+
+def _nearest_size(settings: list[dict[str, Any]], nodes: int) -> list[dict[str, Any]]:
+    """Those with that number of nodes; or those with the next larger one, or the largest, with that number."""
+    there = sorted({each["nodes"] for each in settings})
+    nearest = next((size for size in there if size >= nodes), there[-1])
+    return [{**each, "nodes": nodes} for each in settings if each["nodes"] == nearest]
 
 
 def _of_size(settings: list[dict[str, Any]], nodes: int) -> list[dict[str, Any]]:
