@@ -16,6 +16,7 @@ from kemu.apiserver.registry.capacity import CapacityCheck
 from kemu.apiserver.registry.reads import Reader
 from kemu.apiserver.service import Service
 from kemu.apiserver.verbs import Requests
+from kemu.apiserver.watch import buffers
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.apiserver.watch.fanout import Fanout, Stream
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
@@ -36,6 +37,7 @@ DEFAULTS: dict[str, Any] = {
     "event_ttl_s": 3600.0,  # how long Event objects are kept; 0: for ever
     "window_events": 10_000,  # past changes of each kind that a watch can resume from
     "backlog_events": 10_000,  # events that may wait for a watcher that does not read
+    "watch_bytes": {},  # other bounds than those of ``watch.buffers.Bounds``
     "seats": flows.SEATS,  # requests that are served at the same time
     "queue_limit": flows.QUEUE_LIMIT,  # requests of one client that may wait for a seat
     "service_time": None,  # how long a request keeps its seat: seconds or a distribution of them; None: no time
@@ -65,7 +67,8 @@ class ApiServer:
         self.feed = ablations.feed(lacks)(
             env, channel, self.storage, self.cache, settings["cache_lag_s"], settings["record_store"]
         )
-        self.fanout = Fanout(self.cache, settings["backlog_events"], self._log_cut)
+        bounds = buffers.Bounds(**settings["watch_bytes"])
+        self.fanout = Fanout(self.cache, settings["backlog_events"], self._log_cut, bounds, env.clock)
         chain = admission.Chain(settings["admission"], self.storage, self.cache)
         check = settings["bind_check"] == "capacity"
         capacity = CapacityCheck(self.storage, self.cache, self.feed) if check else None

@@ -11,7 +11,7 @@ from kemu import errors as kemu_errors
 from kemu.apiserver import errors, flows, selections
 from kemu.apiserver.registry import reads
 from kemu.apiserver.storage import Storage
-from kemu.apiserver.verbs import Answer, Requests
+from kemu.apiserver.verbs import MAX_BODY_BYTES, Answer, Requests
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.apiserver.watch.fanout import BYTES_PER_MESSAGE, Fanout, Stream, Watcher
 from kemu.apiserver.watch.feed import Feed
@@ -25,24 +25,51 @@ ACTOR_KEY = "kemu-actor"
 
 UNREAD_MESSAGES = 16
 """Of about a MiB each, with answers that a client does not read. Then nothing more is read from it."""
+UNREAD_BYTES = 64 << 20
+"""Of answers that a client does not read, on all of its Sessions. Then nothing more is read from those, and what it has
+asked already is refused."""
 UNREAD_EVENTS = 10_000
 """When so many events of a stream wait for its client, it begins no more watches."""
 MAX_WATCHES = 10_000
 """Of one Watch stream."""
 IDLE_TASKS = 100
 """That wait for a call to serve."""
+MAX_STREAMS = 1_000
+"""Of one client: Watch and Session."""
+
+_READS = ("get", "list")
 
 Delay = Callable[[str], float]
 """From a client's name to seconds."""
 
 
+class Client:
+    """What all calls of one client hold together."""
+
+    __slots__ = ("streams", "unread")
+
+    def __init__(self) -> None:
+        self.streams = 0
+        """Watch and Session calls that are open."""
+        self.unread = 0
+        """Bytes of answers on its Sessions."""
+
+
 class Replies:
     """What is on its way back on one Session: the replies of one tick of the event loop go in one message."""
 
-    __slots__ = ("_bytes", "_clock", "_current", "_drained", "_full", "_reader", "in_flight", "wake")
+    __slots__ = (
+        "_bytes", "_client", "_clock", "_current", "_drained", "_full", "_reader", "_taken", "_unread", "in_flight",
+        "wake",
+    )  # fmt: skip
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, client: Client) -> None:
         self._clock = clock
+        self._client = client
+        self._unread = 0
+        """Bytes of answers."""
+        self._taken = 0
+        """Of these, those that are being written."""
         self.wake: Callable[[], None] = lambda: None
         """There is something to :meth:`take`."""
         self.in_flight = 0
@@ -50,7 +77,8 @@ class Replies:
         self._reader: asyncio.Future[None] | None = None
         self._bytes = 0
         self._current: Any = None
-        self._full: deque[Any] = deque()
+        self._full: deque[tuple[Any, int]] = deque()
+        """Messages and their sizes."""
         self._drained: asyncio.Future[None] | None = None
 
     def add(self, call_id: int, answer: Answer) -> None:
@@ -72,7 +100,17 @@ class Replies:
     @property
     def is_full(self) -> bool:
         """Whether so many calls are under way, or answers unread, that no more may be read."""
-        return self.in_flight > flows.UNDER_WAY_LIMIT or len(self._full) > UNREAD_MESSAGES
+        return self.in_flight > flows.UNDER_WAY_LIMIT or len(self._full) > UNREAD_MESSAGES or self.is_unread
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether the client does not read its answers, here and elsewhere."""
+        return self._client.unread > UNREAD_BYTES and self._unread > 0
+
+    def check(self) -> None:
+        """Raises TooManyRequests where there are too many answers already that nobody reads."""
+        if self.is_unread:
+            raise kemu_errors.TooManyRequests("the client does not read its answers", retry_after_s=1)
 
     def pause(self) -> asyncio.Future[None] | None:
         """What to wait for before more calls are read."""
@@ -84,9 +122,10 @@ class Replies:
     def take(self) -> Any:
         """The next message to write, or None."""
         if self._full:
-            message = self._full.popleft()
+            message, self._taken = self._full.popleft()
         elif self._current is not None:
-            message, self._current, self._bytes = self._current, None, 0
+            message, self._current = self._current, None
+            self._taken, self._bytes = self._bytes, 0
         else:
             if self._drained is not None and self.in_flight == 0:
                 self._drained.set_result(None)
@@ -97,8 +136,16 @@ class Replies:
 
     def written(self) -> None:
         """What was taken is on its way."""
+        self._unread -= self._taken
+        self._client.unread -= self._taken
+        self._taken = 0
         if self._reader is not None:
             self._wake_reader()
+
+    def close(self) -> None:
+        """Nobody will read what is left."""
+        self._client.unread -= self._unread
+        self._unread = 0
 
     async def drained(self) -> None:
         """Wait until every call has its answer, and all answers are on their way."""
@@ -124,8 +171,10 @@ class Replies:
 
     def _sized(self, size: int) -> None:
         self._bytes += size
+        self._unread += size
+        self._client.unread += size
         if self._bytes >= BYTES_PER_MESSAGE:
-            self._full.append(self._current)
+            self._full.append((self._current, self._bytes))
             self._current, self._bytes = None, 0
 
 
@@ -152,6 +201,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         """Each says how many seconds a request of a client keeps its seat before it is carried out."""
         self.streams: dict[Stream, asyncio.Task[Any]] = {}
         """The Watch streams that are open, and who serves them."""
+        self._clients: dict[str, Client] = {}
+        """Those that have streams, by name."""
         self._env = env
         self._requests = requests
         self._storage = storage
@@ -161,6 +212,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         self._is_open = asyncio.Event()
         self._idle: list[asyncio.Future[Work]] = []
         """Of tasks that wait for a call to serve."""
+        fanout.on_stalled = self.cut
         self._flows = flows.Flows(env, seats, queue_limit, self._expired)
         """What waits in it for a seat: calls of Sessions with their client and Replies."""
 
@@ -218,12 +270,29 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         except kemu_errors.ApiError as error:
             await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
 
+    async def _enter(self, by: str, context: Any) -> Client:
+        """A client opens a stream."""
+        client = self._clients.get(by)
+        if client is None:
+            client = self._clients[by] = Client()
+        if client.streams >= MAX_STREAMS:
+            error = kemu_errors.TooManyRequests(f"a client may have {MAX_STREAMS} streams")
+            await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
+        client.streams += 1
+        return client
+
+    def _leave(self, by: str, client: Client) -> None:
+        client.streams -= 1
+        if not client.streams:
+            del self._clients[by]
+
     # --- Session -----------------------------------------------------------------------------------------------------
 
     async def Session(self, request_iterator: Any, context: Any) -> None:
         await self._is_open.wait()
         by = _caller(context)
-        replies = Replies(self._env.clock)
+        client = await self._enter(by, context)
+        replies = Replies(self._env.clock, client)
         pump = pumps.Pump(self._env.spawn, context, replies.take, f"replies to {by}", replies.written)
         replies.wake = pump.wake
 
@@ -243,6 +312,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             await replies.drained()
         finally:
             pump.stop()
+            replies.close()
+            self._leave(by, client)
             self._flows.forget(by, lambda work: isinstance(work, tuple) and work[2] is replies)
 
     def _begin(self, work: Work) -> None:
@@ -261,9 +332,13 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             verb = call.WhichOneof("request")
             request = getattr(call, verb) if verb is not None else None
             try:
+                replies.check()
                 if self.delays:
                     await self._work(by)
                 answer = await self._requests.answer(verb, request, by)
+                if verb in _READS:
+                    # Hundreds of them may have been under way; what has changed nothing can still be refused.
+                    replies.check()
             except kemu_errors.ApiError as error:
                 replies.add_error(call.id, error)
             else:
@@ -304,11 +379,13 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     async def Watch(self, request_iterator: Any, context: Any) -> None:
         await self._is_open.wait()
-        stream = Stream(_caller(context))
+        by = _caller(context)
+        client = await self._enter(by, context)
+        stream = self._fanout.open(by)
         task = asyncio.current_task()
         assert task is not None
         self.streams[stream] = task
-        stream.pump = pump = pumps.Pump(self._env.spawn, context, stream.take, f"events to {stream.by}")
+        stream.pump = pump = pumps.Pump(self._env.spawn, context, stream.take, f"events to {stream.by}", stream.written)
 
         def handle(request: Any) -> None:
             which = request.WhichOneof("request")
@@ -330,15 +407,20 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         finally:
             self.streams.pop(stream, None)
             pump.stop()
-            self._fanout.stop_all(stream)
+            self._leave(by, client)
+            self._fanout.close(stream)
 
     def cut(self, stream: Stream) -> None:
         """End a Watch stream, as kube-apiserver does from time to time; its client may come again."""
-        self.streams.pop(stream).cancel()
+        task = self.streams.pop(stream, None)
+        if task is not None:
+            task.cancel()
 
     def _start_watch(self, stream: Stream, create: api_pb2.WatchCreate) -> None:
         start_ns = self._env.clock.now_ns()
         try:
+            if create.ByteSize() > MAX_BODY_BYTES:
+                raise errors.entity_too_large(MAX_BODY_BYTES)
             if len(stream.watchers) >= MAX_WATCHES:
                 raise kemu_errors.TooManyRequests(f"a stream may have {MAX_WATCHES} watches")
             if create.watch_id in stream.watchers:

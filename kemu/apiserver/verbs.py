@@ -23,8 +23,11 @@ Answer = bytes | api_pb2.ListResponse
 PODS = resources.BY_PLURAL["pods"]
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
-"""Of an object or a patch that a client sends, as in kube-apiserver (``MaxRequestBodyBytes``). etcd's own limit, half
-as large, applies to what is written."""
+"""Of an object or a patch that a client sends, as in kube-apiserver (``MaxRequestBodyBytes``), and of all other fields
+of a request. etcd's own limit, half as large, applies to what is written."""
+
+_LONGEST_LOGGED = 20_000
+"""Characters of a refused request that the run log keeps of each field: names in Kubernetes have at most 253."""
 
 
 class Requests:
@@ -53,7 +56,8 @@ class Requests:
         try:
             if verb is None:
                 raise kemu_errors.BadRequest("the call holds no request that this server knows")
-            if _body_bytes(request) > MAX_BODY_BYTES:
+            body_bytes = _body_bytes(request)
+            if body_bytes > MAX_BODY_BYTES or request.ByteSize() - body_bytes > MAX_BODY_BYTES:
                 raise errors.entity_too_large(MAX_BODY_BYTES)
             try:
                 return await self._verbs[verb](request, by, start_ns)
@@ -72,14 +76,14 @@ class Requests:
             "api.refused",
             {
                 "verb": verb,
-                "resource": resource,
-                "namespace": namespace,
-                "name": name,
-                "uid": uid,
+                "resource": resource[:_LONGEST_LOGGED],
+                "namespace": namespace[:_LONGEST_LOGGED],
+                "name": name[:_LONGEST_LOGGED],
+                "uid": uid[:_LONGEST_LOGGED],
                 "by": by,
                 "start": start_ns,
                 "reason": error.reason,
-                "message": error.message,
+                "message": error.message[:_LONGEST_LOGGED],
             },
         )
 

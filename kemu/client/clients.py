@@ -74,7 +74,7 @@ class Client:
         request.resource.resource = resource.plural
         request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
         request.object = data
-        return await self._session.send(call, type(obj), True)
+        return await self._session.send(call, type(obj), True, len(data))
 
     async def update(self, obj: M) -> M:
         """Replaces the object; with a ``resourceVersion`` in it, only if it is still the current one (Conflict)."""
@@ -84,7 +84,7 @@ class Client:
         request.resource.resource = resource.plural
         request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
         request.object = data
-        return await self._session.send(call, type(obj), True)
+        return await self._session.send(call, type(obj), True, len(data))
 
     async def update_status(self, obj: M) -> M:
         """Like :meth:`update`, of the status subresource."""
@@ -94,7 +94,7 @@ class Client:
         request.resource.resource = resource.plural
         request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
         request.object = data
-        return await self._session.send(call, type(obj), True)
+        return await self._session.send(call, type(obj), True, len(data))
 
     async def patch(
         self,
@@ -112,7 +112,7 @@ class Client:
         call, request = self._patch_call(resource, name, namespace, subresource, uid)
         request.type = patch_type
         request.patch = data
-        return await self._session.send(call, message, True)
+        return await self._session.send(call, message, True, len(data))
 
     async def patch_message(
         self,
@@ -132,7 +132,7 @@ class Client:
         request.patch = patch
         if removed:
             request.removed = removed
-        return await self._session.send(call, message, True)
+        return await self._session.send(call, message, True, len(patch) + len(removed))
 
     def _patch_call(self, resource: str, name: str, namespace: str, subresource: str, uid: str) -> tuple[Any, Any]:
         """A call of the growing batch and its patch request, which says what is to be patched but not yet how."""

@@ -20,12 +20,16 @@ from kemu.client import endpoints, streams
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.objects import resources, shared_objects, wires
 from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.rpc import ends
 from kemu.v1 import api_pb2
 
 M = TypeVar("M", bound=Message)
 
 MAX_CALLS_PER_MESSAGE = 500
 """So that one message stays far below gRPC's limits however many pods are created in an instant."""
+
+MAX_BYTES_PER_MESSAGE = 16 << 20
+"""Of objects and patches in a message that holds more than one of them."""
 
 MAX_RETRIES = 10
 """How often a request is sent again because of Retry-After, as in client-go (``rest.NewRequest``)."""
@@ -114,6 +118,7 @@ class Session:
         "_room",
         "_servers",
         "_shares",
+        "_size",
         "_stream",
     )
 
@@ -133,6 +138,8 @@ class Session:
         self._batches: list[api_pb2.SessionRequest] = []
         """Not yet written, oldest first; the last one is still growing while it has ``_room``."""
         self._room = 0
+        self._size = 0
+        """Bytes of objects and patches in the growing batch."""
         self._stream = streams.Stream(env, servers, "Session", self)
         env.awaits(self._awaited)
 
@@ -141,14 +148,19 @@ class Session:
         if self._room == 0:
             self._batches.append(api_pb2.SessionRequest())
             self._room = MAX_CALLS_PER_MESSAGE
+            self._size = 0
         self._room -= 1
         self._last_id += 1
         call = self._batches[-1].calls.add()
         call.id = self._last_id
         return call
 
-    def send(self, call: api_pb2.Call, message: type[M], mutating: bool) -> asyncio.Future[M]:
-        """The answer to come: an object of class ``message``. ``mutating``: the request changes the cluster."""
+    def send(self, call: api_pb2.Call, message: type[M], mutating: bool, size: int = 0) -> asyncio.Future[M]:
+        """The answer to come: an object of class ``message``. ``mutating``: the request changes the cluster. ``size``:
+        of the object or patch in it."""
+        self._size += size
+        if self._size > MAX_BYTES_PER_MESSAGE:
+            self._room = 0
         future = asyncio.get_running_loop().create_future()
         self._in_flight[call.id] = _Pending(future, message, mutating, call, self._env.clock.now_ns())
         self._stream.wake()
@@ -284,9 +296,16 @@ class Session:
         self._env.log("client.listed", data)
 
     def on_lost(self, peer: str, why: str) -> None:
+        """A request that no server takes would break every connection: whoever made it is told so."""
         unsent = {call.id for batch in self._batches for call in batch.calls}
         for call_id in [call_id for call_id in self._in_flight if call_id not in unsent]:
-            future = self._in_flight.pop(call_id).future
+            future, _, _, call, _ = self._in_flight.pop(call_id)
             self._retries.pop(call_id, None)
-            if not future.done():
+            if future.done():
+                continue
+            if call.ByteSize() > ends.MAX_REQUEST_BYTES:
+                future.set_exception(
+                    errors.RequestEntityTooLarge(f"Request entity too large: limit is {ends.MAX_REQUEST_BYTES}")
+                )
+            else:
                 future.set_exception(errors.ConnectionLost(f"the connection to {peer} was lost: {why}"))

@@ -1,22 +1,25 @@
-"""Who is told of an event: watchers by index, and the bounded buffer of each watch stream.
+"""Who is told of an event: watchers by index, and what waits in each watch stream.
 
 A change finds its watchers by the values that it had and has now in the indexed fields; nobody scans all watchers. An
 object that begins or ceases to match is ADDED or DELETED for that watcher, as in Kubernetes
-(``cacher.convertToWatchEvent``). The bytes of an event are made once, however many watchers get it.
+(``cacher.convertToWatchEvent``). The bytes of an object are made once, however many watchers get it. Where more waits
+than ``buffers`` allows, watches end with ``Expired``: their clients list again.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 from kemu import errors as kemu_errors
 from kemu.apiserver import errors
 from kemu.apiserver.selections import Selection
+from kemu.apiserver.watch import buffers
 from kemu.apiserver.watch.cache import Change, Collection, WatchCache
 from kemu.errors import ApiError
+from kemu.runtime.env import Clock
 from kemu.runtime.rpc import pumps
 from kemu.v1 import api_pb2
 
@@ -29,6 +32,10 @@ _MODIFIED = api_pb2.WatchEvent.MODIFIED
 _DELETED = api_pb2.WatchEvent.DELETED
 _BOOKMARK = api_pb2.WatchEvent.BOOKMARK
 _ERROR = api_pb2.WatchEvent.ERROR
+
+
+Waiting = tuple[int, int, int, bytes]
+"""An event: watch id, type, resource version, object."""
 
 
 class Watcher:
@@ -51,82 +58,138 @@ class Watcher:
 
 
 class Stream:
-    """What is on its way to one client: messages that fill up while the client reads."""
+    """What is on its way to one client: batches of events that fill up while the client reads."""
 
-    __slots__ = ("_bytes", "_current", "_full", "_initial", "_reader", "by", "count", "pump", "watchers")
+    __slots__ = (
+        "_bytes", "_current", "_full", "_full_bytes", "_initial", "_initial_bytes", "_reader", "_writes", "by", "count",
+        "pump", "watchers",
+    )  # fmt: skip
 
-    def __init__(self, by: str) -> None:
+    def __init__(self, by: str, writes: buffers.Writes) -> None:
+        self._writes = writes
         self.by = by
         """Name of the client."""
         self.watchers: dict[int, Watcher] = {}
         """By watch id."""
         self.count = 0
         """Events that wait."""
-        self._initial = 0
+        self._initial = self._initial_bytes = 0
+        """Of what waits, what the beginning of a watch put there."""
         self._reader: asyncio.Future[None] | None = None
         """Waits until fewer events wait."""
         self.pump: pumps.Pump | None = None
         """Writes what :meth:`take` gives."""
         self._bytes = 0
-        self._current: Any = None
-        self._full: deque[Any] = deque()
+        """Of the objects in ``_current``; ``_full_bytes``: of those in ``_full``."""
+        self._current: list[Waiting] | None = None
+        self._full_bytes = 0
+        self._full: deque[tuple[list[Waiting], int]] = deque()
 
     def add(self, watch_id: int, kind: int, revision: int, wire: bytes) -> None:
-        """Append an event."""
+        """Append an event. Of kind ERROR, ``wire`` is the status."""
         current = self._current
         if current is None:
-            current = self._current = api_pb2.WatchResponse()
+            current = self._current = []
             if self.pump is not None:
                 self.pump.wake()
-        event = current.events.add()
-        event.watch_id = watch_id
-        event.type = kind
-        event.resource_version = revision
-        event.object = wire
-        self._bytes += len(wire)
+        current.append((watch_id, kind, revision, wire))
+        if kind != _ERROR:
+            self._bytes += len(wire)
         self.count += 1
-        if self._bytes >= BYTES_PER_MESSAGE or len(current.events) >= EVENTS_PER_MESSAGE:
-            self._full.append(current)
+        if self._bytes >= BYTES_PER_MESSAGE or len(current) >= EVENTS_PER_MESSAGE:
+            self._full.append((current, self._bytes))
+            self._full_bytes += self._bytes
             self._current = None
             self._bytes = 0
 
     def add_error(self, watch_id: int, error: ApiError) -> None:
         """Append the end of a watch."""
-        self.add(watch_id, _ERROR, 0, b"")
-        last = self._current if self._current is not None else self._full[-1]
-        event = last.events[-1]
-        event.ClearField("object")
-        event.error = errors.encode(error)
+        self.add(watch_id, _ERROR, 0, errors.encode(error))
+
+    def wake(self) -> None:
+        """See ``buffers.Writer``."""
+        if self.pump is not None:
+            self.pump.wake()
+
+    @property
+    def is_behind(self) -> bool:
+        """The client does not read what is being written, or waits until it may be."""
+        return (self.pump is not None and self.pump.is_writing) or self._writes.is_waiting(self)
 
     @property
     def backlog(self) -> int:
         """Events that wait because the client does not read; what the beginning of a watch put there does not count."""
-        return self.count - self._initial if self.pump is not None and self.pump.is_writing else 0
+        return self.count - self._initial if self.is_behind else 0
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Of all that waits, though others may wait for the same objects."""
+        return self._full_bytes + self._bytes + self.count * buffers.EVENT_BYTES
+
+    @property
+    def backlog_bytes(self) -> int:
+        """As :attr:`backlog`."""
+        return self.waiting_bytes - self._initial_bytes if self.is_behind else 0
 
     def exempt(self) -> None:
         """What waits now is not the client's fault."""
-        self._initial = self.count
+        self._initial, self._initial_bytes = self.count, self.waiting_bytes
+
+    def waiting(self) -> Iterator[tuple[Waiting, bool]]:
+        """What waits, oldest first, and whether the beginning of a watch put it there."""
+        exempt = self._initial
+        for batch in [*(batch for batch, _ in self._full), self._current or ()]:
+            for event in batch:
+                yield event, exempt > 0
+                exempt -= 1
 
     def clear(self) -> None:
         """Forget what waits."""
         self._current = None
         self._full.clear()
-        self._bytes = self.count = self._initial = 0
+        self._bytes = self._full_bytes = self.count = self._initial = self._initial_bytes = 0
+
+    def forget(self, watch_ids: Container[int]) -> None:
+        """Forget what waits for some of the watches."""
+        kept = [event for event, _ in self.waiting() if event[0] not in watch_ids]
+        self.clear()
+        for event in kept:
+            self.add(*event)
 
     def take(self) -> Any:
-        """The next message to write, or None."""
+        """The next message to write, or None if there is none, or if it may not be written now."""
         if self._full:
-            response = self._full.popleft()
-        else:
-            response, self._current = self._current, None
-            self._bytes = 0
-            if response is None:
+            batch, size = self._full[0]
+            if size > buffers.SMALL_BYTES and not self._writes.begin(self, size):
                 return None
-        self.count -= len(response.events)
+            self._full.popleft()
+            self._full_bytes -= size
+        else:
+            current, size = self._current, self._bytes
+            if current is None:
+                return None
+            if size > buffers.SMALL_BYTES and not self._writes.begin(self, size):
+                return None
+            batch = current
+            self._current = None
+            self._bytes = 0
+        self.count -= len(batch)
         if self._reader is not None and not self._reader.done():
             self._reader.set_result(None)
         self._initial = min(self._initial, self.count)
+        self._initial_bytes = min(self._initial_bytes, self.waiting_bytes)
+        response = api_pb2.WatchResponse()
+        add = response.events.add
+        for watch_id, kind, revision, wire in batch:
+            if kind == _ERROR:
+                add(watch_id=watch_id, type=kind, error=wire)
+            else:
+                add(watch_id=watch_id, type=kind, resource_version=revision, object=wire)
         return response
+
+    def written(self) -> None:
+        """What was taken has been written, or never will be."""
+        self._writes.end(self)
 
     def pause(self, limit: int) -> asyncio.Future[None] | None:
         """What to wait for until no more than so many events wait."""
@@ -150,8 +213,22 @@ class _Group:
 class Fanout:
     """Every watcher of this API server."""
 
-    def __init__(self, cache: WatchCache, backlog: int, on_cut: Callable[[Stream], None]) -> None:
+    def __init__(
+        self,
+        cache: WatchCache,
+        backlog: int,
+        on_cut: Callable[[Stream], None],
+        bounds: buffers.Bounds,
+        clock: Clock,
+    ) -> None:
         """``backlog``: events that may wait for a client that does not read. Then it is cut off and ``on_cut`` told."""
+        self.on_stalled: Callable[[Any], None] = lambda stream: None
+        """Ends a stream whose client does not read, so that others can be written to."""
+        self._writes = buffers.Writes(clock, bounds, lambda stream: self.on_stalled(stream))
+        self._bounds = bounds
+        self._streams: dict[Stream, None] = {}
+        self._news = 0
+        """By how many bytes what waits can have grown since it was last compared with its bounds."""
         self._cache = cache
         self._backlog = backlog
         self._on_cut = on_cut
@@ -160,6 +237,18 @@ class Fanout:
         """Streams that had too much waiting when an event was added."""
         cache.on_change = self.dispatch
         cache.on_reload = self.end_all
+
+    def open(self, by: str) -> Stream:
+        """A client opens a stream."""
+        stream = Stream(by, self._writes)
+        self._streams[stream] = None
+        return stream
+
+    def close(self, stream: Stream) -> None:
+        """The client is gone, or is to go."""
+        self.stop_all(stream)
+        del self._streams[stream]
+        self._writes.end(stream)
 
     def start(self, watcher: Watcher, since: int) -> None:
         """Tell of everything after ``since``, and go on. ``since`` 0: begin with the present state, as ADDED events.
@@ -178,6 +267,7 @@ class Fanout:
             watcher.revision = since
             for change in collection.changes_after(since, selection):
                 self._offer_one(watcher, change)
+        self._news += buffers.EVENT_BYTES * stream.count
         stream.exempt()
         stream.watchers[watcher.watch_id] = watcher
         group = self._groups.setdefault(collection.resource.plural, _Group())
@@ -256,6 +346,78 @@ class Fanout:
             for stream in slow:
                 if stream.backlog > self._backlog:
                     self._cut(stream)
+        if self._news >= self._bounds.review:
+            self._news = 0
+            self._review()
+
+    def _review(self) -> None:
+        """Compare what waits with its bounds."""
+        clients: dict[str, int] = {}
+        total = self._writes.total
+        for stream in list(self._streams):
+            behind = stream.backlog_bytes
+            if behind > self._bounds.watch:
+                self._cut_largest(stream)
+                behind = stream.backlog_bytes
+            if behind:
+                clients[stream.by] = clients.get(stream.by, 0) + behind
+            total += stream.waiting_bytes
+        for by, behind in clients.items():
+            if behind > self._bounds.client:
+                for stream in self._longest(stream for stream in self._streams if stream.by == by):
+                    clients[by] -= stream.backlog_bytes
+                    self._cut(stream)
+                    if clients[by] <= self._bounds.client:
+                        break
+        if total > self._bounds.server:
+            self._relieve()
+
+    def _longest(self, streams: Iterable[Stream]) -> list[Stream]:
+        """Those whose clients do not read, and for whom something waits; the one with the most first."""
+        return sorted((stream for stream in streams if stream.backlog_bytes), key=lambda stream: -stream.backlog_bytes)
+
+    def _cut_largest(self, stream: Stream) -> None:
+        """Let go of the watches of a stream for which too much waits."""
+        sizes: dict[int, int] = {}
+        for (watch_id, _, _, wire), exempt in stream.waiting():
+            if not exempt:
+                sizes[watch_id] = sizes.get(watch_id, 0) + len(wire) + buffers.EVENT_BYTES
+        over = [watch_id for watch_id, size in sizes.items() if size > self._bounds.watch]
+        for watch_id in over:
+            watcher = stream.watchers.get(watch_id)
+            if watcher is not None:
+                self.stop(watcher)
+        if over:
+            stream.forget(frozenset(over))
+            for watch_id in over:
+                stream.add_error(watch_id, _too_slow())
+            self._on_cut(stream)
+
+    def _relieve(self) -> None:
+        """Too much waits in all, unless much of it is the same: then let go of those for whom the most waits."""
+        # What the beginning of a watch put there is in the cache as well.
+        waits_for: dict[tuple[int, bool], int] = {}
+        """How many events have the object of a revision, or its last state."""
+        total = self._writes.total
+        for stream in self._streams:
+            for (_, kind, revision, wire), exempt in stream.waiting():
+                total += buffers.EVENT_BYTES
+                if not exempt:
+                    which = revision, kind == _DELETED
+                    waits_for[which] = waits_for.get(which, 0) + 1
+                    if waits_for[which] == 1:
+                        total += len(wire)
+        for stream in self._longest(self._streams):
+            if total <= self._bounds.server:
+                return
+            for (_, kind, revision, wire), exempt in stream.waiting():
+                total -= buffers.EVENT_BYTES
+                if not exempt:
+                    which = revision, kind == _DELETED
+                    waits_for[which] -= 1
+                    if not waits_for[which]:
+                        total -= len(wire)
+            self._cut(stream)
 
     def _offer(
         self,
@@ -280,6 +442,7 @@ class Fanout:
                 kind, wire = _DELETED, change.last_wire()
             else:
                 continue
+            self._news += len(wire) + buffers.EVENT_BYTES * len(watchers)
             for watcher in watchers:
                 if revision > watcher.revision:
                     watcher.revision = revision
@@ -294,7 +457,7 @@ class Fanout:
         ids = self.stop_all(stream)
         stream.clear()
         for watch_id in ids:
-            stream.add_error(watch_id, kemu_errors.Gone("the watch was ended: the client does not read fast enough"))
+            stream.add_error(watch_id, _too_slow())
         self._on_cut(stream)
 
     def _offer_one(self, watcher: Watcher, change: Change) -> None:
@@ -315,6 +478,10 @@ class Fanout:
             for watchers in bucket.values()
             for watcher in watchers
         ]
+
+
+def _too_slow() -> kemu_errors.Gone:
+    return kemu_errors.Gone("the watch was ended: the client does not read fast enough")
 
 
 class _Parsed:

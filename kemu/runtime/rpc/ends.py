@@ -22,6 +22,10 @@ WINDOW_BYTES = 1 << 20
 WINDOW_UPDATE_BYTES = WINDOW_BYTES // 2
 """A reader tells the writer after so many bytes, not after each message; HTTP/2 implementations do the same."""
 
+MAX_REQUEST_BYTES = 64 << 20
+"""Of one message to a server over a network, which may hold hundreds of requests; a larger one is refused before it is
+read."""
+
 NO_METADATA: tuple[tuple[str, str | bytes], ...] = ()
 EOF: Any = grpc.aio.EOF  # type: ignore[attr-defined]
 """What a reader gets after the last message of a half-closed stream."""

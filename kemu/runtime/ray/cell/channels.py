@@ -17,7 +17,7 @@ import grpc.aio
 from kemu.runtime.ray.cell import far_calls
 from kemu.runtime.ray.cell.relays import TO
 from kemu.runtime.ray.cell.tokens import CALLER, TOKEN
-from kemu.runtime.rpc import clients
+from kemu.runtime.rpc import clients, ends
 
 _KEEPALIVE_TIME_MS, _KEEPALIVE_TIMEOUT_MS = 10_000, 5_000
 
@@ -38,9 +38,6 @@ CHANNEL_OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),
 )
 
-MAX_REQUEST_BYTES = 64 << 20
-"""Of one message to a server, which may hold hundreds of requests; a larger one is refused before it is read."""
-
 MAX_PENDING_CALLS = 50_000
 """Calls, streams too, that may wait until the event loop takes them: thousands of kubelets open theirs at once."""
 
@@ -48,7 +45,7 @@ SERVER_OPTIONS = (
     # By default gRPC refuses calls at random beyond 1,000, and all beyond 3,000.
     ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
     ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
-    ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
+    ("grpc.max_receive_message_length", ends.MAX_REQUEST_BYTES),
     ("grpc.max_send_message_length", -1),
     ("grpc.so_reuseport", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
