@@ -23,7 +23,7 @@ SPECS = (
 async def test_a_request_that_no_server_takes_is_refused_for_good(cells: Cells) -> None:
     for spec in SPECS:
         await cells.start(0, spec)
-    await cells.configure(begun=True)
+    await cells.configure(begun=True, speed=1)
     env = cells.cells[1].host.env("test")
     client = clients.Client(env)
     huge = pod("huge")
@@ -40,7 +40,7 @@ async def test_many_large_objects_go_in_several_messages(cells: Cells) -> None:
     """Each is refused by itself; together they would break the connection each time they are sent."""
     for spec in SPECS:
         await cells.start(0, spec)
-    await cells.configure(begun=True)
+    await cells.configure(begun=True, speed=1)
     client = clients.Client(cells.cells[1].host.env("test"))
     large = [pod(f"p{number}") for number in range(30)]
     for one in large:
