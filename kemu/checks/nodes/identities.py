@@ -29,6 +29,8 @@ class NoNameRunsTwice(Check):
     def __init__(self) -> None:
         self._running: dict[str, dict[str, str]] = {}
         """By name: UID → node of the pods that run."""
+        self._on: dict[str, dict[str, str]] = {}
+        """The same by node: UID → name. A machine that goes does not look through all pods: all go at the end."""
         self._ended: set[str] = set()
         """UIDs: a status that still says Running is late."""
         self._exempt: set[str] = set()
@@ -100,25 +102,28 @@ class NoNameRunsTwice(Check):
             for other in running.values()
         )
         running[uid] = node
+        self._on.setdefault(node, {})[uid] = name
 
     def _end(self, name: str, uid: str) -> None:
         self._ended.add(uid)
         running = self._running.get(name)
-        if running is not None:
-            running.pop(uid, None)
+        if running is not None and uid in running:
+            del self._on[running.pop(uid)][uid]
             if not running:
                 del self._running[name]
 
     def _node_is_gone(self, node: str) -> None:
         """The machine is gone, with everything that ran on it."""
-        for name, running in list(self._running.items()):
-            for uid in [uid for uid, where in running.items() if where == node]:
-                self._end(name, uid)
+        self._ended.update(self._on.get(node, ()))
+        self._machine_is_off(node)
 
     def _machine_is_off(self, node: str) -> None:
         """Its pods may run again when it is back."""
-        for name, running in list(self._running.items()):
-            self._running[name] = {uid: where for uid, where in running.items() if where != node}
+        for uid, name in self._on.pop(node, {}).items():
+            running = self._running[name]
+            del running[uid]
+            if not running:
+                del self._running[name]
 
     def result(self, history: History) -> Result:
         if self._findings:

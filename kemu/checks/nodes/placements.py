@@ -64,6 +64,8 @@ class NoNodeOvercommitted(Check):
         self._used: dict[str, dict[str, int]] = {}
         self._running: dict[str, tuple[str, dict[str, int]]] = {}
         """UID → node and what the pod takes there."""
+        self._running_on: dict[str, dict[str, None]] = {}
+        """The UIDs of the same, by node."""
         self._ended: set[str] = set()
         self._off: set[str] = set()
         """Nodes whose machines are off, or gone."""
@@ -180,6 +182,7 @@ class NoNodeOvercommitted(Check):
         if pod is None or uid in self._running or uid in self._ended or node in self._off:
             return
         self._running[uid] = (node, pod.wanted)
+        self._running_on.setdefault(node, {})[uid] = None
         self._admitted += 1
         used = self._used.setdefault(node, {})
         for resource, amount in (*pod.wanted.items(), ("pods", 1)):
@@ -227,10 +230,11 @@ class NoNodeOvercommitted(Check):
             self._again.add(uid)
 
     def _on(self, node: str) -> list[str]:
-        return [uid for uid, (where, _) in self._running.items() if where == node]
+        return list(self._running_on.get(node, ()))
 
     def _forget(self, uid: str) -> None:
         node, wanted = self._running.pop(uid)
+        del self._running_on[node][uid]
         used = self._used[node]
         for resource, amount in (*wanted.items(), ("pods", 1)):
             used[resource] -= amount
