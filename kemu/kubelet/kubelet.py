@@ -20,19 +20,15 @@ their machine.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kemu import safeguards
 from kemu.client import clients, informers, recorders
-from kemu.kubelet import ablations
-from kemu.kubelet.admission import predicates
-from kemu.kubelet.node import boots, node_statuses, shutdowns
+from kemu.k8s import core_v1_pb2
+from kemu.kubelet import parts
+from kemu.kubelet.node import boots, node_statuses
 from kemu.kubelet.pods import critical
-from kemu.kubelet.pressure import eviction_loops
 from kemu.kubelet.settings import kubelet_configurations
-from kemu.kubelet.sync import static_pods, status_managers
 from kemu.objects import pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
@@ -42,33 +38,16 @@ class Kubelet:
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         self.env = env
+        self._config = config
         self._clock = env.clock
         self._heartbeats = bool(config.get("heartbeats", True))
         self.settings = kubelet_configurations.read(config.get("kubelet") or {}, config.get("timing") or {})
         self.client = clients.of_actor(env, config)
         boot = self._boot = boots.read(config)
         self.node = node_statuses.OwnNode(env, self.client, self.settings, config["node"], config.get("standing"), boot)
-        bugs, lacks = config.get("bugs", ()), safeguards.ablated(config)
-        self._is_hasty = "k8s-95822" in bugs
+        self._is_hasty = "k8s-95822" in config.get("bugs", ())
         """Pods are admitted before the Node is known."""
         self._knows_node = False
-        self.pods = ablations.pod_workers(lacks)(
-            env,
-            self.client,
-            self.settings,
-            self.node.name,
-            self._cached_node if self._is_hasty else self.node.read,
-            boot,
-            config.get("images") or {},
-            config.get("podStatuses") or status_managers.EXACT,
-            ablations.arrivals(lacks),
-        )
-        self.pods.tells_too_soon = "k8s-106884" in bugs
-        self.pressures = eviction_loops.EvictionLoop(
-            env, self.node.wanted(), config, self.pods, self.node.set_pressures, self.pods.images
-        )
-        self.pods.pressures = self.pressures
-        self.pods.arrivals.refuses = self.pressures.admit
         self._watch = informers.Informer(
             self.client, "pods", field_selector=f"spec.nodeName={self.node.name}", handler=self
         )
@@ -76,51 +55,70 @@ class Kubelet:
         """What the first list brings, until all of it is there."""
         self._acts_ns = 0
         """When the latest piece of news is acted upon: news stay in order however long each takes."""
-        self._unheard: deque[tuple[Callable[[Any, int], None], Any, int]] = deque()
+        self._unheard: list[tuple[Callable[[Any, int], None], Any, int]] = []
         """News that came while the kubelet was busy with killing pods for another."""
-        self.static_pods = static_pods.StaticPods(env, self.client, config.get("staticPods", ()), self.pods)
-        self.pods.arrivals.on_preempted = self._listen
         level = config.get("events", recorders.NOTABLE)
-        recorder = recorders.Recorder(env, self.client, "kubelet", self.node.name, level)
-        self.node.recorder = self.pods.arrivals.recorder = self.pressures.collector.recorder = recorder
-        self._shutdowns = shutdowns.Shutdowns(
-            env, self.settings.shutdown, self.node.wanted, recorder, self.pods, self._close
+        self._recorder = recorders.Recorder(env, self.client, "kubelet", self.node.name, level)
+        self.node.recorder = self._recorder
+        self._parts: parts.Parts | None = None
+        """None: there was nothing for them to do yet."""
+        self._began_ns: int | None = None
+        """When it had started."""
+
+    def demand(self) -> parts.Parts:
+        """What deals with pods; built when it is first asked for."""
+        return self._parts or self._build()
+
+    def _build(self) -> parts.Parts:
+        built = self._parts = parts.Parts(
+            self.env,
+            self._config,
+            self.settings,
+            self.client,
+            self.node,
+            self._boot,
+            self._recorder,
+            self._cached_node if self._is_hasty else self.node.read,
+            self._listen,
         )
-        self.pods.arrivals.preempts_for_all = bool(config.get("preemptsForAll", False))
+        if self._knows_node:
+            self._refresh_view()
+        if self._began_ns is not None:
+            built.pressures.start(self._began_ns)
+        return built
 
     async def run(self) -> None:
-        self.pods.images.start(self.node.wanted().status.images, is_new=self._boot.is_new)
-        self.node.watch_images(self.pods.images.told)
-        self.pods.images.on_changed = self._on_images
+        if parts.are_needed(self.env, self._config, self.node.given()):
+            self._build()
+        self.node.watch_images(self._images)
         if self._heartbeats:
             self.node.plan_heartbeats()
         if self._is_hasty:
             await self._watch.synced()
         await self.node.register()
         self._knows_node = True
-        self._refresh_view()
-        self.static_pods.read(self.node.get())
+        if self._parts is not None:
+            self._refresh_view()
+            self._parts.static_pods.read(self.node.get())
         self._watch.start()
         if self._heartbeats:
             await self.node.lease.renew()
             self.node.start_heartbeats()
         await self._watch.synced()
-        self._shutdowns.offer()
-        self.pressures.start()
+        self._began_ns = self._clock.now_ns()
+        if self._parts is not None:
+            self._parts.shutdowns.offer()
+            self._parts.pressures.start(self._began_ns)
         self.env.ready()
         await self._clock.started()
-        self._refresh_view()
-        self.static_pods.start()
+        if self._parts is not None:
+            self._refresh_view()
+            self._parts.static_pods.start()
         await asyncio.get_running_loop().create_future()
 
-    def _close(self) -> None:
-        """The machine is about to go off."""
-        self.pods.arrivals.closed = shutdowns.NOT_ADMITTED
-        self.node.set_not_ready(shutdowns.NOT_READY_MESSAGE)
-
-    def _on_images(self) -> None:
-        self.node.images_changed()
-        self.pressures.note()
+    def _images(self, most: int) -> list[core_v1_pb2.ContainerImage]:
+        """The images of the node, at most so many; -1: all."""
+        return self._parts.pods.images.told(most) if self._parts is not None else []
 
     # --- news of pods, from the informer -----------------------------------------------------------------------------
 
@@ -160,29 +158,31 @@ class Kubelet:
         self._clock.call_at_ns(self._acts_ns, action, pod, now_ns)
 
     def _observe(self, pod: Any, seen_ns: int) -> None:
-        if self.pods.arrivals.preempting:
+        here = self.demand()
+        if here.pods.arrivals.preempting:
             self._unheard.append((self._observe, pod, seen_ns))
             return
         if self.node.view_is_old:
             self._refresh_view()
         if critical.is_mirror(pod):
-            self.static_pods.observe(pod)
+            here.static_pods.observe(pod)
         else:
-            self.pods.observe(pod, seen_ns)
+            here.pods.observe(pod, seen_ns)
 
     def _forget(self, pod: Any, seen_ns: int) -> None:
-        if self.pods.arrivals.preempting:
+        here = self.demand()
+        if here.pods.arrivals.preempting:
             self._unheard.append((self._forget, pod, seen_ns))
             return
         if critical.is_mirror(pod):
-            self.static_pods.forget(pod)
+            here.static_pods.forget(pod)
         else:
-            self.pods.forget(pod)
+            here.pods.forget(pod)
 
     def _listen(self) -> None:
         """To what has happened meanwhile."""
-        while self._unheard and not self.pods.arrivals.preempting:
-            action, pod, seen_ns = self._unheard.popleft()
+        while self._unheard and not self.demand().pods.arrivals.preempting:
+            action, pod, seen_ns = self._unheard.pop(0)
             action(pod, seen_ns)
 
     async def _cached_node(self) -> Any:
@@ -190,6 +190,5 @@ class Kubelet:
         return self.node.get() if self._knows_node else self.node.wanted()
 
     def _refresh_view(self) -> None:
-        node = self.node.get() if self._knows_node else self.node.wanted()
-        self.pods.arrivals.node = predicates.NodeView(node)
+        self.demand().see_node(self.node.get() if self._knows_node else self.node.wanted())
         self.node.view_is_old = False

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
+from random import Random
+from typing import Any
 
 
 def random_stream(seed: int, *names: str | int) -> random.Random:
@@ -30,11 +33,57 @@ class Redraw:
     seed: int
 
 
+class EarlyStream:
+    """The stream of an actor that is not ready yet. Most draw a few numbers for good before they are, and then none:
+    the state of a stream takes 2.5 KiB, so it is put away then, and made anew if it is asked for again."""
+
+    __slots__ = ("_make", "_stream", "_words")
+
+    def __init__(self, make: Callable[[], Random]) -> None:
+        self._make = make
+        self._stream: Random | None = None
+        self._words = 0
+        """How many words of 32 bits were drawn; -1: nobody knows."""
+
+    def whole(self) -> Random:
+        """The stream itself, where it stands. From now on it is kept."""
+        stream = self._stream
+        if stream is None:
+            stream = self._stream = self._make()
+            if self._words > 0:
+                stream.getrandbits(32 * self._words)
+        self._words = -1
+        return stream
+
+    def put_away(self) -> None:
+        if self._words >= 0:
+            self._stream = None
+
+    def random(self) -> float:
+        return self._draws(2).random()
+
+    def getrandbits(self, k: int) -> int:
+        return self._draws((k + 31) // 32).getrandbits(k)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.whole(), name)
+
+    def _draws(self, words: int) -> Random:
+        known = self._words
+        if known < 0 or self._stream is None:
+            stream = self.whole()
+        else:
+            stream = self._stream
+        self._words = known + words if known >= 0 else -1
+        return stream
+
+
 class Streams:
     """The streams of one run."""
 
     def __init__(self, seed: int, *, may_change: bool = False) -> None:
         """``may_change``: there may be another seed later."""
+        self.may_change = may_change
         self._seed = seed
         self._made: list[tuple[random.Random, tuple[str | int, ...]]] | None = [] if may_change else None
 

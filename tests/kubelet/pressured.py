@@ -107,7 +107,7 @@ class Bench:
                     self.clock.call_at_ns(int(seconds * SECOND_NS), act)
                 else:
                     act()
-            self.pressures.start()
+            self.pressures.start(self.clock.now_ns())
             await self.clock.sleep_until_ns(int(until_s * SECOND_NS))
 
         self.runtime.run(main())

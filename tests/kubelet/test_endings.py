@@ -135,9 +135,9 @@ def test_a_pod_that_the_kubelet_kills_shows_why_when_its_containers_are_gone(
     async def main(cluster: Cluster) -> None:
         await cluster.create(pod("a", cpu="4", shutdown=20))
         await cluster.at(5)
-        (worker,) = kubelets[0].pods.active()
+        (worker,) = kubelets[0].demand().pods.active()
         failure = statuses.Failure("Evicted", "the node was low", "TerminationByKubelet", "the node was low, therefore")
-        kubelets[0].pods.kill(worker, failure, lambda: gone.append(cluster.clock.now_ns() / 1e9), 8)
+        kubelets[0].demand().pods.kill(worker, failure, lambda: gone.append(cluster.clock.now_ns() / 1e9), 8)
         await cluster.at(12)
         found = await cluster.get("a")
         assert found is not None
@@ -152,7 +152,7 @@ def test_a_pod_that_the_kubelet_kills_shows_why_when_its_containers_are_gone(
         assert target is not None
         assert (target.reason, target.message) == ("TerminationByKubelet", "the node was low, therefore")
         assert found.status.containerStatuses[0].state.terminated.exitCode == 137
-        kubelets[0].pods.kill(worker, failure, lambda: gone.append(-1))
+        kubelets[0].demand().pods.kill(worker, failure, lambda: gone.append(-1))
 
     cluster.play(main)
     assert gone == [13.0, -1]
@@ -165,12 +165,12 @@ def test_the_oom_killer_takes_one_container(cluster: Cluster, kubelets: list[Kub
         both.spec.containers.add(name="other", image="app")
         await cluster.create(both, once)
         await cluster.at(5)
-        workers = {one.key: one for one in kubelets[0].pods.active()}
+        workers = {one.key: one for one in kubelets[0].demand().pods.active()}
         for _ in range(2):
-            assert kubelets[0].pods.oom_kill(workers["default/both"], "main")
-        assert not kubelets[0].pods.oom_kill(workers["default/both"], "main")
-        assert not kubelets[0].pods.oom_kill(workers["default/both"], "nobody")
-        assert kubelets[0].pods.oom_kill(workers["default/once"], "main")
+            assert kubelets[0].demand().pods.oom_kill(workers["default/both"], "main")
+        assert not kubelets[0].demand().pods.oom_kill(workers["default/both"], "main")
+        assert not kubelets[0].demand().pods.oom_kill(workers["default/both"], "nobody")
+        assert kubelets[0].demand().pods.oom_kill(workers["default/once"], "main")
         await cluster.at(6)
         found = await cluster.get("both")
         assert found is not None

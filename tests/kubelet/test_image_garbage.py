@@ -364,7 +364,7 @@ def some_passes(story: Story, until_s: int) -> list[tuple[int, list[str]]]:
 
     async def main() -> None:
         await runtime.begin()
-        collector.start()
+        collector.start(env.clock.now_ns())
         collector.plan()
         for at, what, name in story.steps:
             clock.call_at_ns(at * SECOND_NS, act, what, name)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from kemu.exploration import executions
 from kemu.runlog.frames import Event
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.random_streams import Redraw, Streams, random_stream
+from kemu.runtime.random_streams import EarlyStream, Redraw, Streams, random_stream
 from kemu.scenario.loading import loader
 
 FAULTS = """
@@ -48,3 +52,18 @@ def test_a_redrawn_run_is_the_same_each_time() -> None:
 
 def _until(events: list[Event], seconds: int) -> list[Event]:
     return [event for event in events if event.time_ns <= seconds * SECOND_NS]
+
+
+@pytest.mark.parametrize("put_away_after", [0, 1, 3, 700])
+def test_an_early_stream_goes_on_where_it_was_put_away(put_away_after: int) -> None:
+    def numbers(stream: Any) -> list[float]:
+        return [stream.random(), stream.getrandbits(64), stream.random(), stream.getrandbits(7)]
+
+    whole, early = random_stream(1, "a"), EarlyStream(lambda: random_stream(1, "a"))
+    for _ in range(put_away_after):
+        assert numbers(early) == numbers(whole)
+    early.put_away()
+    assert numbers(early) == numbers(whole)
+    assert early.expovariate(1.0) == whole.expovariate(1.0)
+    early.put_away()  # too late: nobody has counted what expovariate took
+    assert numbers(early) == numbers(whole)

@@ -37,7 +37,7 @@ def answer(case: Json) -> Json:
         await runtime.begin()
         for data in sorted(case["pods"], key=lambda data: int(data.get("startMs", 0))):
             node.expect(data)
-        node.loop.start()
+        node.loop.start(runtime.clock.now_ns())
         await runtime.clock.sleep_until_ns(int(case["horizonSeconds"] * 1000) * _MS_NS - 1)
 
     runtime.run(play())

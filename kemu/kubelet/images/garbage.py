@@ -60,8 +60,9 @@ class Collector:
         self.waits: Callable[[], bool] = lambda: False
         """Whether something else is to be done first in this instant."""
 
-    def start(self) -> None:
-        self._began_ns = self._clock.now_ns()
+    def start(self, began_ns: int) -> None:
+        """The kubelet runs since then."""
+        self._began_ns = began_ns
 
     def container_gone(self, image_name: str, created_ns: int) -> bool:
         """A container that existed since then does not exist any more. Returns whether a pass may follow from that."""

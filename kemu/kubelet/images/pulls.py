@@ -6,7 +6,6 @@ Mirrors ``pkg/kubelet/images`` (the serial and the parallel puller). How long a 
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 from kemu.kubelet.images import stores
@@ -54,7 +53,7 @@ class Pulls:
         self._takes = takes
         self._at_once = at_once
         self._going_on = 0
-        self._queue: deque[Pull] = deque()
+        self._queue: list[Pull] = []
         self.on_pulled: Callable[[str], None] = lambda image: None
         """Told of every image that was not here before."""
 
@@ -85,7 +84,7 @@ class Pulls:
 
     def _next(self) -> None:
         while self._queue and self._has_room():
-            pull = self._queue.popleft()
+            pull = self._queue.pop(0)
             seconds = 0.0 if self._takes_no_time(pull.image) else self._takes.draw(self._env.random)
             self._going_on += 1
             when_ns = self._clock.now_ns() + int(seconds * SECOND_NS)

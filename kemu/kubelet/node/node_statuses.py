@@ -147,7 +147,7 @@ class OwnNode:
         given wins, labels and taints of an existing Node stay."""
         node = await self._create() or await self._take_over()
         self._informer = informers.Informer(
-            self._client, "nodes", field_selector=f"metadata.name={self.name}", handler=self
+            self._client, "nodes", field_selector=f"metadata.name={self.name}", handler=self, compact=True
         )
         self._informer.start_from([node], int(node.metadata.resourceVersion))
 
@@ -178,9 +178,13 @@ class OwnNode:
         self._set_boot(patch)
         return await retries.patiently(self._env, lambda: self._send(patch, removed))
 
+    def given(self) -> core_v1_pb2.Node:
+        """The Node that this kubelet was given, as it was."""
+        return core_v1_pb2.Node.FromString(self._given)
+
     def wanted(self) -> core_v1_pb2.Node:
         """The Node that this kubelet was given, complete."""
-        node = core_v1_pb2.Node.FromString(self._given)
+        node = self.given()
         labels = node.metadata.labels
         for label, value in (
             ("kubernetes.io/hostname", self.name), ("kubernetes.io/os", "linux"), ("kubernetes.io/arch", "amd64"),

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, Protocol
 
 import msgpack
 
+from kemu.k8s import core_v1_pb2
 from kemu.kubelet.admission import predicates
 from kemu.kubelet.images import garbage, stores
 from kemu.kubelet.pods import statuses
@@ -35,6 +36,9 @@ SEARCH_S = 3600
 """How far ahead the loop looks for the next crossing where curves never settle."""
 
 CONDITION_REASON = "TerminationByKubelet"
+
+_LIMITED = ("memory", "ephemeral-storage")
+"""Resources of a node with an eviction threshold by default."""
 
 
 class EvictionHost(Protocol):
@@ -129,13 +133,13 @@ class EvictionLoop:
         """The manager's refusal of a pod; None: it does not refuse it."""
         return refusal_of(self._manager, pod)
 
-    def start(self) -> None:
-        """The kubelet runs: the first look is at once."""
+    def start(self, began_ns: int) -> None:
+        """The kubelet runs since then: the first look is at once. One in the past did nothing."""
         self._started = True
         self._meter.start()
-        self.collector.start()
+        self.collector.start(began_ns)
         now_ns = self._clock.now_ns()
-        self._looks_ns = now_ns
+        self._looks_ns = began_ns
         if not self.leaves_out or self._may_matter(now_ns, now_ns):
             self._set_look(now_ns)
         else:
@@ -240,11 +244,8 @@ class EvictionLoop:
 
     def _may_matter(self, first_ns: int, last_ns: int) -> bool:
         """Whether a look between these times may find anything."""
-        signals = self._meter.signals(first_ns, last_ns)
-        for threshold in self._manager.thresholds:
-            used = signals[threshold.signal]
-            if threshold.active and threshold.value.of(used.capacity).nano > used.available * quantities.NANO:
-                return True
+        if _is_any_met(self._manager.thresholds, self._meter.signals(first_ns, last_ns)):
+            return True
         return any(self._may_exceed(gauge, first_ns, last_ns) for gauge in self._gauges.values())
 
     def _may_exceed(self, gauge: usages.Gauge, first_ns: int, last_ns: int) -> bool:
@@ -334,6 +335,34 @@ class EvictionLoop:
                 break
         self._evicting = False
         self._look()
+
+
+def is_short_of_something(node: Any) -> bool:
+    """Whether a threshold is met although nothing runs on this node, which is configured as kubelets are by default."""
+    capacity, allocatable = node.status.capacity, node.status.allocatable
+    given = (capacity if name in capacity else allocatable for name in _LIMITED)
+    return _is_short(
+        *(there[name].string if name in there else "" for there, name in zip(given, _LIMITED, strict=True))
+    )
+
+
+@lru_cache(256)
+def _is_short(*amounts: str) -> bool:
+    node = core_v1_pb2.Node()
+    for name, amount in zip(_LIMITED, amounts, strict=True):
+        if amount:
+            node.status.capacity[name].string = amount
+    meter = machines.Meter(machines.machine_of(node, {}, {}), {}, tuple, int)
+    _, configured, _ = _configured(msgpack.packb({}))
+    return _is_any_met(configured, meter.signals(0, 0))
+
+
+def _is_any_met(configured: Iterable[thresholds.Threshold], signals: Mapping[str, machines.Used]) -> bool:
+    for threshold in configured:
+        used = signals[threshold.signal]
+        if threshold.active and threshold.value.of(used.capacity).nano > used.available * quantities.NANO:
+            return True
+    return False
 
 
 @lru_cache(256)

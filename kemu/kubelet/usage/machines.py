@@ -119,9 +119,9 @@ class Meter:
         node: Mapping[str, Curve],
         gauges: Callable[[], Iterable[Gauge]],
         image_bytes: Callable[[], int],
-        disk: Disk,
+        disk: Disk | None = None,
     ) -> None:
-        """``disk``: remembers what has been freed when the kubelet starts again."""
+        """``disk``: remembers what has been freed when the kubelet starts again; None where nothing can be."""
         self.machine = machine
         self._node = node
         self._gauges = gauges
@@ -131,7 +131,7 @@ class Meter:
         """When garbage of a kind was last collected: what had come until then is gone."""
 
     def start(self) -> None:
-        if _FREED in self._disk.list():
+        if self._disk is not None and _FREED in self._disk.list():
             self._freed_ns = json.loads(self._disk.read(_FREED))
 
     @property
@@ -224,7 +224,7 @@ class Meter:
     def _free(self, kind: str, now_ns: int) -> int:
         """How many bytes that gives back."""
         amount = self._of_node(kind, now_ns, now_ns)
-        if kind in self._node:
+        if kind in self._node and self._disk is not None:
             self._freed_ns[kind] = now_ns
             self._disk.write(_FREED, json.dumps(self._freed_ns).encode())
         return amount

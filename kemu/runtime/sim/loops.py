@@ -82,6 +82,9 @@ class VirtualLoop(asyncio.AbstractEventLoop, Hurrying):
         self._task_count = 0
         self._running = False
         self._closed = False
+        self.grows = True
+        """Actors are being set up: nearly all that is made lives to the end of the run."""
+        self._freezes = False
         self._next_gc = _GC_YOUNG_STEPS
         self._gc_count = 0
 
@@ -244,6 +247,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Hurrying):
         hooks = sys.get_asyncgen_hooks()
         # Whoever makes many runs has disabled the collector, and collects between them.
         gc_was_enabled = gc.isenabled()
+        self._freezes = gc_was_enabled
         if gc_was_enabled:
             gc.disable()
             garbage.freeze()
@@ -302,7 +306,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Hurrying):
                             context.run(callback, *args)
                 self.steps += steps
                 if self.steps >= self._next_gc:
-                    self._collect_garbage()
+                    self.collect_garbage()
                 self._advance()
         except errors.SimulationError:
             raise
@@ -376,9 +380,14 @@ class VirtualLoop(asyncio.AbstractEventLoop, Hurrying):
             + "\n".join(f"  {count:5} x {label}" for label, count in busiest)
         )
 
-    def _collect_garbage(self) -> None:
-        self._gc_count += 1
+    def collect_garbage(self) -> None:
+        """As much as is worth it now."""
         self._next_gc = self.steps + _GC_YOUNG_STEPS
+        if self.grows and self._freezes:
+            # Nobody need look at it once, let alone again and again.
+            garbage.freeze()
+            return
+        self._gc_count += 1
         gc.collect(2 if self._gc_count % _GC_FULL_EVERY == 0 else 0)
 
     def _finalise_generator(self, generator: AsyncGenerator[Any, Any]) -> None:

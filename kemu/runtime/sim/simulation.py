@@ -11,8 +11,6 @@ import asyncio
 import contextlib
 import contextvars
 import functools
-import gc
-import random
 import traceback
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
@@ -74,18 +72,24 @@ class SimEnv(Owner):
         self.stopped: asyncio.Future[None] | None = None
         """Set while it stops; done when it has, or has crashed instead."""
         self._channels: dict[str, MemoryChannel] = {}
-        self._random: random.Random | None = None
+        self._random: Random | random_streams.EarlyStream | None = None
         self._armed = runtime.armed_steps(name)
         if (skew := runtime.skews.by_actor.get(name)) is not None:
             self.use_skew(skew)
 
     @property
-    def random(self) -> random.Random:
+    def random(self) -> Random:
         stream = self._random
         if stream is None:
-            names = ("actor", self.name) if self.incarnation == 1 else ("actor", self.name, self.incarnation)
-            stream = self._random = self._runtime.streams.stream(*names)
-        return stream
+            early = not self.is_ready and not self._runtime.streams.may_change
+            stream = self._random = random_streams.EarlyStream(self._own_stream) if early else self._own_stream()
+        elif self.is_ready and isinstance(stream, random_streams.EarlyStream):
+            stream = self._random = stream.whole()
+        return stream  # type: ignore[return-value]  # an early stream offers what a Random does
+
+    def _own_stream(self) -> Random:
+        names = ("actor", self.name) if self.incarnation == 1 else ("actor", self.name, self.incarnation)
+        return self._runtime.streams.stream(*names)
 
     def stream(self, *names: str | int) -> Random:
         return self._runtime.streams.stream(*names)
@@ -135,6 +139,8 @@ class SimEnv(Owner):
     def ready(self) -> None:
         if not self.is_ready and self.condition is not Condition.DEAD:
             self.is_ready = True
+            if isinstance(self._random, random_streams.EarlyStream):
+                self._random.put_away()
             self._runtime._actor_ready(self)
 
     def _spawn_handler(self, coroutine: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
@@ -273,7 +279,7 @@ class SimRuntime:
         self.loop.max_steps_per_instant = max(self.loop.max_steps_per_instant, STEPS_PER_ACTOR * len(self._specs))
         for number, spec in enumerate(specs, 1):
             if number % GC_ACTORS == 0:
-                gc.collect(0)
+                self.loop.collect_garbage()
             # One that was stopped leaves nothing but its name to the next.
             self._disks.pop(spec.name, None)
             before = self._envs.get(spec.name)
@@ -282,6 +288,7 @@ class SimRuntime:
             await self._wait_ready(spec.name)
 
     async def begin(self) -> None:
+        self.loop.grows = False
         if self._redrawing is not None:
             self._redrawing.begin()
         self.master.begin()
