@@ -75,6 +75,13 @@ BENCHMARKS = {
             leaves_out=_LEFT_OUT,
         ),
         Benchmark(
+            "ray-start",
+            "until a run on Ray has its cells: with all that ray.init starts, with what kemu starts, on a cluster that "
+            "stands (kemu ray up)",
+            "kemu.bench.ray_starts:ray_start",
+            tuple({"way": way, "cells": 4} for way in ("ray.init", "own", "standing")),
+        ),
+        Benchmark(
             "idle",
             "a cluster in which nothing happens; exact: with every heartbeat a message",
             "kemu.bench.idles:idle",

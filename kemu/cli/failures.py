@@ -28,7 +28,14 @@ MOST_MISTAKES = 100
 MOST_ALIKE, MOST_PLACES = 4, 10
 """How many lines mistakes of one sort take, and how many places the last of these lines names."""
 
-EXTRAS = {"ray": "ray", "cryptography": "ray", "grpc_health": "ray", "grpc_reflection": "ray", "opentelemetry": "otlp"}
+EXTRAS = {
+    "ray": "ray",
+    "cryptography": "ray",
+    "grpc_health": "ray",
+    "grpc_reflection": "ray",
+    "psutil": "ray",
+    "opentelemetry": "otlp",
+}
 """Packages that only an extra of kemu installs, and which."""
 
 _DISK = {

@@ -39,7 +39,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> Parser:
-    from kemu.cli.commands import bench, conformance, csv_files, explain, explore, replay, run, scenarios, story, trace
+    from kemu.cli.commands import (
+        bench,
+        conformance,
+        csv_files,
+        explain,
+        explore,
+        ray_clusters,
+        replay,
+        run,
+        scenarios,
+        story,
+        trace,
+    )
 
     parser = Parser(
         prog="kemu",
@@ -49,7 +61,7 @@ def _parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"kemu {kemu.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (run, explore, explain, replay, story, trace, csv_files, scenarios, bench, conformance):
+    for module in (run, explore, explain, replay, story, trace, csv_files, scenarios, bench, conformance, ray_clusters):
         module.add_to(commands)
     return parser
 

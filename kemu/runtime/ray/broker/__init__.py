@@ -6,5 +6,6 @@ So it is not the driver that speaks with Ray, but a child of its own, to be watc
 server      the process itself: requests of drivers, and what it watches
 nodes       a Ray node of our own, with as few processes as Ray runs with
 standins    stands in for two helper processes that Ray insists on
+workers     what Ray's workers run
 pings       whether a GCS answers
 """

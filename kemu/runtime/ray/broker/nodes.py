@@ -14,7 +14,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kemu.runtime.ray.broker import standins
+import grpc
+
+from kemu.runtime.ray import processes
+from kemu.runtime.ray.broker import standins, workers
 
 OBJECT_STORE_BYTES = 80 << 20
 """The least that Ray accepts; kemu puts no object there."""
@@ -39,7 +42,13 @@ LOCAL = {
 }
 """The same, where all nodes are ours and on this machine."""
 
+_KEEP_S = 24 * 3600
+_PRESTART_TIMEOUT_S = 5.0
+_IDLE = "ray::IDLE"
+"""Name of a worker that waits."""
+
 _AGENTS = ("--dashboard_agent_command=", "--runtime_env_agent_command=")
+_AT_ONCE = "--maximum_startup_concurrency="
 _PORTS = ("DASHBOARD_AGENT_LISTEN", "METRICS_AGENT", "METRICS_EXPORT", "RUNTIME_ENV_AGENT")
 """Which the agents would tell the raylet in files, and the raylet waits for."""
 _NO_PORT = -1
@@ -79,8 +88,9 @@ class Node:
             object_store_memory=OBJECT_STORE_BYTES,
             include_dashboard=False,
             gcs_address=head,
+            worker_path=str(Path(workers.__file__).resolve()) if lean else None,
         )
-        with _stand_ins() if lean else contextlib.nullcontext():
+        with _stand_ins(cpus) if lean else contextlib.nullcontext():
             self._node: Any = (LeanNode if lean else RayNode)(parameters, head=head is None, shutdown_at_exit=False)
         self.address: str = self._node.address
 
@@ -89,6 +99,24 @@ class Node:
         for kind, process in self._node.dead_processes():
             return f"the {_NAMES.get(kind, kind)} of Ray (process {process.pid}) {_ending(process.returncode)}"
         return ""
+
+    def prestart(self, workers: int, job: bytes) -> None:
+        """Have so many more processes ready that no task has run in: Ray makes actors of no others."""
+        from ray.core.generated import node_manager_pb2, node_manager_pb2_grpc
+
+        messages: Any = node_manager_pb2
+        request = messages.PrestartWorkersRequest(
+            language="PYTHON", job_id=job, num_workers=workers, keep_alive_duration_secs=_KEEP_S
+        )
+        token = os.environ.get("RAY_AUTH_TOKEN", "")
+        target = f"{self._node.node_ip_address}:{self._node.node_manager_port}"
+        with contextlib.closing(grpc.insecure_channel(target)) as channel:
+            stub: Any = node_manager_pb2_grpc.NodeManagerServiceStub(channel)  # type: ignore[no-untyped-call]
+            stub.PrestartWorkers(request, metadata=(("authorization", f"Bearer {token}"),), timeout=_PRESTART_TIMEOUT_S)
+
+    def idle(self) -> int:
+        """How many processes wait for work."""
+        return sum(processes.name(each) == _IDLE for each in processes.descendants(self.pid("raylet")))
 
     def pid(self, kind: str) -> int:
         """Of its ``gcs_server`` or ``raylet``."""
@@ -106,8 +134,8 @@ _starting = threading.Lock()
 
 
 @contextlib.contextmanager
-def _stand_ins() -> Iterator[None]:
-    """Raylets that are started meanwhile get stand-ins for their agents."""
+def _stand_ins(cpus: int) -> Iterator[None]:
+    """Raylets that are started meanwhile get stand-ins for their agents, and start as many workers at once."""
     from ray import _raylet as found
     from ray._private import services
 
@@ -121,7 +149,7 @@ def _stand_ins() -> Iterator[None]:
                 port = getattr(_raylet, f"{name}_PORT_NAME", None)  # not every Ray has these files
                 if port is not None:
                     _raylet.persist_port(given["--session_dir"], given["--node_id"], port, _NO_PORT)
-        return start([_stood_in(word) for word in command], *arguments, **options)
+        return start([_stood_in(word, cpus) for word in command], *arguments, **options)
 
     with _starting:
         services.start_ray_process = start_with_stand_ins
@@ -131,7 +159,9 @@ def _stand_ins() -> Iterator[None]:
             services.start_ray_process = start
 
 
-def _stood_in(word: str) -> str:
+def _stood_in(word: str, cpus: int) -> str:
+    if word.startswith(_AT_ONCE):  # Ray's number is that of the cores: it starts no more workers beforehand
+        return f"{_AT_ONCE}{cpus}"
     for agent in _AGENTS:
         if word.startswith(agent):
             return f"{agent}{sys.executable} -I -S {Path(standins.__file__).resolve()}"

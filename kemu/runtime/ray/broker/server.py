@@ -40,7 +40,6 @@ _WATCH_S = 0.2
 _PING_TIMEOUT_S = 3.0
 _RETRY_S = 0.05
 _LEAVING_S = 5.0
-_WARM_TIMEOUT_S = 60.0
 
 
 class Broker:
@@ -120,18 +119,18 @@ class Broker:
         for connection in list(self._connections):
             connection.send([0, None, why])
 
-    # Workers that wait, with everything imported that a cell needs
+    # Workers that wait
 
     def warm(self) -> None:
-        """Have as many processes ready as there are CPUs; of our own cluster only, and while nobody waits."""
+        """Have as many processes ready as there are CPUs; of our own cluster only."""
         if self._node is not None and not self.lost:
-            self.calls.submit(self._warm)
+            self.calls.submit(self._warm, self._node)
 
-    def _warm(self) -> None:
-        with contextlib.suppress(Exception):
-            import_all = self.ray.remote(num_cpus=1, max_retries=0)(_import_a_cell)
-            waiting = [import_all.remote() for _ in range(self._options.workers)]
-            self.ray.wait(waiting, num_returns=len(waiting), timeout=_WARM_TIMEOUT_S)
+    def _warm(self, node: nodes.Node) -> None:
+        missing = self._options.workers - node.idle()
+        if missing > 0:
+            with contextlib.suppress(Exception):  # without them the next run starts later, no more
+                node.prestart(missing, bytes.fromhex(self.ray.get_runtime_context().get_job_id()))
 
     # Connections
 
@@ -173,8 +172,10 @@ class Connection:
     def __init__(self, broker: Broker, writer: asyncio.StreamWriter) -> None:
         self._broker = broker
         self._writer = writer
-        self._actors: dict[int, Any] = {}
+        self._actors: dict[int, asyncio.Future[Any]] = {}
         self._calls: dict[int, Any] = {}
+        self._has_used = False
+        """Workers."""
         self._tasks: dict[asyncio.Task[None], None] = {}
         self._methods: Mapping[str, Callable[..., Any]] = {
             "start": self._start,
@@ -182,6 +183,7 @@ class Connection:
             "place": self._place,
             "find": self._find,
             "kill": self._kill,
+            "warm": self._warm,
             "submit": self._submit,
             "cancel": self._cancel,
             "end": self._end,
@@ -210,7 +212,7 @@ class Connection:
     async def close(self) -> None:
         for task in list(self._tasks):
             task.cancel()
-        if self._broker.goes_on and (self._actors or self._calls):
+        if self._broker.goes_on and self._has_used:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_LEAVING_S):
                     for actor in list(self._actors):
@@ -252,31 +254,39 @@ class Connection:
         }
 
         def place() -> Any:
-            made = self._broker.ray.remote(_actor_class()).options(**options)
+            made = self._broker.ray.remote(actor_class()).options(**options)
             return made.remote(*arguments)
 
-        self._actors[actor] = await self._in_turn(place)
+        self._has_used = True
+        self._actors[actor] = asyncio.ensure_future(self._in_turn(place))
+        await self._actors[actor]
 
     async def _find(self, actor: int) -> Any:
         """The endpoint of a cell, once it has one."""
         errors = self._broker.ray.exceptions
         while True:
-            handle = self._actors[actor]
+            handle = await asyncio.shield(self._actors[actor])
             try:
                 return await (await self._in_turn(handle.endpoint.remote))
             except errors.ActorUnavailableError:
                 await asyncio.sleep(_RETRY_S)
 
     async def _kill(self, actor: int) -> None:
-        handle = self._actors.pop(actor, None)
-        if handle is not None and not self._broker.lost:
+        placed = self._actors.pop(actor, None)
+        if placed is not None and not self._broker.lost:
             with contextlib.suppress(Exception):
+                handle = await asyncio.shield(placed)
                 await self._in_turn(lambda: self._broker.ray.kill(handle, no_restart=True))
+
+    async def _warm(self) -> None:
+        """There will be another run."""
+        self._broker.warm()
 
     async def _submit(self, call: int, function: str, argument: bytes) -> Any:
         ray = self._broker.ray
         # Ray would run a call again by itself, and nobody would learn with which one its workers die.
         remote = ray.remote(num_cpus=1, max_retries=0)(_call)
+        self._has_used = True
         self._calls[call] = await self._in_turn(remote.remote, function, argument)
         try:
             return await self._calls[call]
@@ -304,12 +314,7 @@ def _call(function: str, argument: bytes) -> bytes:
     return found
 
 
-def _import_a_cell() -> None:
-    importlib.import_module("kemu.runtime.ray.cell.control")
-    threading.Event().wait(0.2)  # so that each process gets one of these
-
-
-def _actor_class() -> type:
+def actor_class() -> type:
     """Made in a function so that Ray sends the code of the class instead of the name of its module.
 
     Its process can then import kemu from wherever the driver does.

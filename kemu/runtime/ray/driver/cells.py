@@ -81,7 +81,7 @@ class RemoteCell:
         self._issuer = issuer
         self._resources = resources
         """That it takes."""
-        self._actor, self._placed = cluster.place(
+        self._actor = cluster.place(
             resources, name, str(directory), interface, issuer.public_key, list(code), brokers.python_path()
         )
 
@@ -134,7 +134,6 @@ class RemoteCell:
 
     async def _find(self) -> control.Endpoint:
         try:
-            await asyncio.wrap_future(self._placed)
             return control.Endpoint(*await self._cluster.find(self._actor))
         except frames.RayFailed as error:
             raise InfrastructureError(f"cell {self.name} cannot run: {error}") from error

@@ -42,6 +42,7 @@ class RayCluster:
         """What could not be removed; known when it has been stopped."""
         self._processes: dict[int, Any] = {}
         self._joined = ""
+        self._is_stopped = False
         self.owned = address is not None or not _shared
         if not self.owned:
             self._connection = _shared[-1]
@@ -143,10 +144,11 @@ class RayCluster:
         nodes = self._connection.call("nodes").result()
         return max(1, int(sum(node["Resources"].get("CPU", 0) for node in nodes)))
 
-    def place(self, resources: Mapping[str, float], *arguments: Any) -> tuple[int, Future[None]]:
+    def place(self, resources: Mapping[str, float], *arguments: Any) -> int:
         """Have Ray start the process of a cell, which gets the arguments. Returns the number of its actor."""
         number = self._connection.number()
-        return number, self._connection.call("place", number, dict(resources), list(arguments))
+        self._connection.call("place", number, dict(resources), list(arguments))
+        return number
 
     async def find(self, actor: int) -> Sequence[Any]:
         """The endpoint of a cell, once it has one. Raises RayFailed when it will have none, and ClusterLost."""
@@ -176,6 +178,9 @@ class RayCluster:
             if self._connection in _shared:
                 _shared.remove(self._connection)
             self.left += self._connection.close()
+        elif not self._is_stopped:
+            self._connection.call("warm")  # there will be another run
+        self._is_stopped = True
         left = processes.end(self._processes.values(), grace_s=_GRACE_S)
         self.left += [f"process {process.pid} ({processes.name(process)})" for process in left]
         self._processes = {}
