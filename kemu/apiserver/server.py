@@ -96,6 +96,7 @@ class ApiServer:
     async def run(self) -> None:
         await self.feed.load()
         following = self._env.spawn(self.feed.run(), "feed")
+        await self.feed.caught_up()
         await self._create_what_every_cluster_has()
         self._service.open()
         self._env.ready()

@@ -252,6 +252,12 @@ class Session:
                     self._log_get(pending, "", 0)
             answers.append((future, answer))
         if acks:
+            # In real time the process may have been held up since the answers came. What counts is how long before the
+            # time of the event each request began.
+            held_up_ns = self._env.clock.now_ns() - now_ns
+            if held_up_ns:
+                for ack in acks:
+                    ack[0] += held_up_ns
             self._env.log("client.acked", {"server": self._peer, "sent": response.sent_ns, "acks": acks})
         for future, answer in answers:
             if future.done():  # its caller was cancelled
@@ -270,10 +276,11 @@ class Session:
             "namespace": request.resource.namespace,
             "name": request.name,
             "version": request.resource_version,
-            "took": self._env.clock.now_ns() - pending.start_ns,
+            "took": 0,
             "rev": int(version or 0),
             "digest": digest,
         }
+        data["took"] = self._env.clock.now_ns() - pending.start_ns
         self._env.log("client.got", data)
 
     def _log_list(self, pending: _Pending, answer: ListResult) -> None:

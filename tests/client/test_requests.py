@@ -180,3 +180,21 @@ async def _again(world: World, obj: Any) -> Any:
             return await world.client.create(obj)
         except errors.ServiceUnavailable:
             continue
+
+
+def test_a_client_that_was_held_up_did_not_ask_later(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log tells how long before its event a request began, though the process stood still after the answer came."""
+    held_up_ns = 0
+    true_ns, crc32 = type(world.clock).now_ns, sessions.zlib.crc32
+
+    def slow(data: bytes) -> int:
+        nonlocal held_up_ns
+        held_up_ns = 20_000_000
+        return crc32(data)
+
+    monkeypatch.setattr(type(world.clock), "now_ns", lambda clock: true_ns(clock) + held_up_ns)
+    monkeypatch.setattr(sessions.zlib, "crc32", slow)
+    world.play(lambda world: world.client.create(pod("a")))
+    (data,) = world.logged("client.acked")
+    ((took_ns, *_),) = data["acks"]
+    assert took_ns > held_up_ns

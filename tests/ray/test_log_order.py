@@ -245,3 +245,18 @@ def test_what_still_waits_at_the_end_is_handed_on_in_the_order_of_causes() -> No
         ("user", "client.got"),
         ("user", "user.pod"),
     ]
+
+
+def test_who_records_an_etcd_again_tells_the_log_nothing_twice() -> None:
+    """An API server that came back tells of all that the etcd remembers. kemu's own store never does that, but may give
+    a revision anew that it has lost."""
+    for who, told in (("apiserver/0", [1, 2, 3]), ("store", [1, 2, 1, 2, 3])):
+        events = Events()
+        merger = merges.LogMerger(events)
+        merger.open((0, 1))
+        merger.add((0, 1), [packed(rev, who, "store.txn", rev=rev, changes=[]) for rev in (1, 2)], 5)
+        merger.close((0, 1))
+        merger.open((0, 2))
+        merger.add((0, 2), [packed(5 + rev, who, "store.txn", rev=rev, changes=[]) for rev in (1, 2, 3)], 20)
+        merger.flush()
+        assert [data["rev"] for _, _, _, data in events] == told

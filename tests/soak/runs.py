@@ -34,8 +34,11 @@ class Plan:
     minutes: float
     nodes: int
     etcd: bool = False
-    growth_mib: float = 60.0
-    """Most MiB a minute by which the memory of a process may grow."""
+
+    @property
+    def growth_mib(self) -> float:
+        """Most MiB a minute by which the memory of a process may grow. Short lives are still filling their caches."""
+        return 10.0 + 60.0 / self.minutes
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import urllib.request
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kemu.runlog.frames import FILE_NAME, Reader
@@ -56,9 +57,13 @@ def lost_writes(folder: Path, held: Held) -> tuple[int, list[str]]:
                 for op, key, *_ in data["changes"]:
                     if op == 1:
                         deleted[key] = data["rev"]
-    lost = [
+    return len(acknowledged), lost_of(acknowledged, held, deleted)
+
+
+def lost_of(acknowledged: Iterable[tuple[int, str, str]], held: Held, deleted: Mapping[str, int]) -> list[str]:
+    """``acknowledged``: revision, key, and who was told. ``deleted``: by key, the revision of its last deletion."""
+    return [
         f"revision {revision} of {key}, of which {actor} was told"
         for revision, key, actor in acknowledged
         if held.get(key, 0) < revision and deleted.get(key, 0) < revision
     ]
-    return len(acknowledged), lost

@@ -22,6 +22,8 @@ from kemu.objects import key_ranges, resources
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS, Channel, Env, Timer
 from kemu.runtime.rpc import pumps
 
+_RECORDER = "recorder"
+"""File of an API server that records a real etcd: there once it has begun."""
 PAGE = 5_000
 """Keys in one range request of the first list."""
 RETRY_S = 0.25
@@ -47,6 +49,8 @@ class Feed:
         self._watch = rpc_pb2_grpc.WatchStub(channel).Watch  # type: ignore[no-untyped-call]
         self._storage = storage
         self._cache = cache
+        self._behind = 0
+        """Revision of the store when it was listed."""
         self._received = 0
         """Revision up to which everything has arrived, though perhaps not been applied."""
         self._held: deque[tuple[int, Any]] = deque()
@@ -72,15 +76,58 @@ class Feed:
         """List the whole store, once it can be reached."""
         while True:
             try:
-                entries, revision = await self._list()
+                oldest = await self._oldest() if self._records and self._is_back() else 0
+                entries, revision = await self._list(oldest)
                 break
             except (ServiceUnavailable, Compacted):
                 await self._pause()
-        if self._records and not self._received and entries:
-            raise StoreError(f"the etcd is not empty: it holds {entries[0].key.decode()}; a run needs one of its own")
+        if self._records and not self._received and not oldest:
+            if entries:
+                text = f"the etcd is not empty: it holds {entries[0].key.decode()}; a run needs one of its own"
+                raise StoreError(text)
+            self._env.disk.write(_RECORDER, b"")
         self._held.clear()
-        self._received = revision
-        self._cache.load(entries, revision)
+        self._behind = revision
+        self._received = oldest or revision
+        self._cache.load(entries, self._received)
+
+    def _is_back(self) -> bool:
+        """This process has begun to record in the place of one that died: what happened in between is in no log."""
+        return not self._received and _RECORDER in self._env.disk.list()
+
+    async def _oldest(self) -> int:
+        """The revision from which on the store can tell of every change. All of them are told once more; the log takes
+        each once."""
+        try:
+            await self._storage.range(resources.REGISTRY, revision=1)
+        except Compacted:
+            return await self._compacted()
+        return 1
+
+    async def _compacted(self) -> int:
+        """The revision to which the store was compacted: it says so to a watch that begins before."""
+        call = self._watch()
+        request = rpc_pb2.WatchRequest()
+        request.create_request.key = resources.REGISTRY
+        request.create_request.start_revision = 1
+        found = 0
+
+        def handle(response: Any) -> bool:
+            nonlocal found
+            found = response.compact_revision
+            return bool(response.canceled)
+
+        try:
+            await call.write(request)
+            await pumps.each(call, handle)
+        except grpc.aio.AioRpcError as error:
+            raise errors.of_store(error) from None
+        call.cancel()
+        return found
+
+    async def caught_up(self) -> None:
+        """Wait until the cache has what was there when :meth:`load` returned."""
+        await self.until(self._behind, patient=True)
 
     async def run(self) -> None:
         """Follow the store for ever. :meth:`load` comes first."""
@@ -120,13 +167,15 @@ class Feed:
                 # Perhaps nothing of what changed concerns us, and no news will come by itself.
                 self._ask_for_progress()
 
-    async def _list(self) -> tuple[list[Entry], int]:
+    async def _list(self, at: int = 0) -> tuple[list[Entry], int]:
+        """Everything, as it is now or was at a revision; and the revision of now."""
         start, end = resources.REGISTRY, key_ranges.prefix_end(resources.REGISTRY)
         entries: list[Entry] = []
         revision = 0
         while True:
-            response = await self._storage.range(start, end, limit=PAGE, revision=revision)
-            revision = revision or response.header.revision
+            response = await self._storage.range(start, end, limit=PAGE, revision=at)
+            revision = response.header.revision
+            at = at or revision
             entries += [Entry(pair.key, pair.mod_revision, pair.value) for pair in response.kvs]
             if not response.more:
                 return entries, revision

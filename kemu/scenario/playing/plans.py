@@ -88,6 +88,12 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
     return specs
 
 
+def apiserver_stages(scenario: Scenario) -> list[list[ActorSpec]]:
+    """The one that records a real etcd has to find it empty, before the others write to it."""
+    specs = apiservers(scenario)
+    return [specs[:1], specs[1:]] if scenario.store_etcd and len(specs) > 1 else [specs]
+
+
 def apiservers_of(scenario: Scenario, index: int) -> str | list[str]:
     """Clients are spread over the API servers in turn. The first one is where the client begins, the others are where
     it goes when that is lost; a plain name if there is only one."""

@@ -119,7 +119,7 @@ async def start(runtime: Runtime, scenario: Scenario, beats: Heartbeats, progres
     roster: list[str] = []
     for stage in (
         plans.store(scenario),
-        plans.apiservers(scenario),
+        *plans.apiserver_stages(scenario),
         plans.user(scenario),
         plans.kubelets(scenario, beats),
         plans.extenders(scenario),

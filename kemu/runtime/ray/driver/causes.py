@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 WRITE = "store.txn"
+RECORDER = "apiserver/"
+"""Prefix of who logs what a real etcd did."""
 _TOLD = ("client.got", "client.listed", "watch.listed", "api.request")
 
 

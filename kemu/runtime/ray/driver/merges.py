@@ -60,6 +60,9 @@ class LogMerger:
         """Also those that are closed and have events that wait."""
         self._revision = 1
         """The latest one that the store is known to have made; a new store begins with this one."""
+        self._recorded = 0
+        """Of a real etcd: the latest revision that was handed on. An API server that begins again to record it tells
+        once more of what it knows."""
         self._limit_ns = 0
         """Events before that time have been handed on, but for those whose causes are missing."""
         self._told_ns = 0
@@ -173,4 +176,11 @@ class LogMerger:
                 while held and held[0][0] <= self._revision:
                     _, waited_ns, released = heapq.heappop(held)
                     heapq.heappush(ready, (max(waited_ns, time_ns), released))
-            self._sink(time_ns, actor, kind, data)
+            if kind != causes.WRITE or self._is_new(actor, data["rev"]):
+                self._sink(time_ns, actor, kind, data)
+
+    def _is_new(self, actor: str, revision: int) -> bool:
+        if not actor.startswith(causes.RECORDER):
+            return True  # kemu's own store tells of each transaction once, though of some revisions twice
+        self._recorded, before = max(self._recorded, revision), self._recorded
+        return revision > before

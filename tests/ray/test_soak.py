@@ -1,0 +1,42 @@
+"""A short soak: cells are killed and stopped from outside, and the run comes to nothing bad."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.soak import attacks, witnesses
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.ray
+@pytest.mark.slow
+def test_twenty_seconds_under_attack() -> None:
+    command = [sys.executable, "-m", "tests.soak", "--minutes", "0.35", "--nodes", "30", "--etcd", "never"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "acknowledged writes" in done.stdout
+
+
+def test_attacks_are_those_of_the_seed_and_spare_who_was_just_killed() -> None:
+    def drawn(seed: int) -> list[attacks.Attack]:
+        attacker = attacks.Attacker(seed)
+        return [attacker.draw(["cell/a", "cell/b"], float(second)) for second in range(200)]
+
+    assert drawn(3) == drawn(3) != drawn(4)
+    killed = [second for second, one in enumerate(drawn(3)) if (one.target, one.how) == ("cell/a", "kill")]
+    assert all(after - before >= attacks.KILLED_AGAIN_S for before, after in itertools.pairwise(killed))
+    assert {one.how for one in drawn(3)} == {"kill", "stop"}
+
+
+def test_a_write_that_is_neither_there_nor_replaced_is_lost() -> None:
+    acknowledged = [(5, "/a", "user"), (6, "/b", "user"), (7, "/c", "user"), (8, "/d", "user")]
+    held = {"/a": 9, "/b": 4}  # overwritten; an older one came back
+    deleted = {"/c": 10}
+    found = witnesses.lost_of(acknowledged, held, deleted)
+    assert [text.split(",")[0] for text in found] == ["revision 6 of /b", "revision 8 of /d"]
