@@ -99,13 +99,14 @@ class Load:
         self.most_late_s = max(self.most_late_s, self.late_s)
 
     def begin_process(self) -> None:
-        """Another process takes its place, whose counts begin at 0."""
+        """The next sample is what others are compared with: another process counts from 0."""
         self._last = None
 
     def begin_run(self) -> None:
         """What was before, the set-up, does not count; but the memory does."""
         self._passed_ns = self._cpu_ns = self._loop_ns = self._queued_ns = self._calls = 0
         self.most_cpu = self.most_late_s = self.most_log_lag_s = 0.0
+        self.begin_process()
 
     def share(self, ns: int) -> float:
         return ns / self._passed_ns if self._passed_ns else 0.0

@@ -40,8 +40,9 @@ def measured(**shares: tuple[float, float]) -> list[loads.Load]:
 
 def test_rates_are_of_the_run_and_the_most_of_a_second() -> None:
     found = loads.Loads()
-    found.add("store", sample(1, cpu=5, loop=4, calls=100), ("store",))
+    found.add("store", sample(0, cpu=1, loop=1, calls=10), ("store",))
     found.begin_run()
+    found.add("store", sample(1, cpu=5, loop=4, calls=100), ("store",))
     found.add("store", sample(2, cpu=5.5, loop=4.4, calls=300, late=0.02, memory=120), ("store",))
     found.add("store", sample(4, cpu=5.5, loop=4.4, calls=300, memory=110), ("store",))
     found.lag("store", 0.5)

@@ -53,6 +53,10 @@ _LOG_SIGN_OF_LIFE_S = 0.1
 
 _LOG_BATCH_BYTES = 1 << 20
 
+_PENDING_S = 0.2
+"""How often all actors of an idle cell are asked whether they wait for something. Of hundreds that takes a millisecond;
+a run is called idle when nothing was heard of for longer than this."""
+
 _HEALTH_INTERVAL_S = 0.25
 
 CELL = "cell/"
@@ -94,6 +98,8 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
         self._sent = 0
         """Events of the log that were sent."""
         self._meter = loads.Meter(self.ticks, self.host.traffic, lambda: self.segment.events - self._sent)
+        self._pending = 0
+        self._pending_due_s = 0.0
         self._errors: dict[str, str] = {}
 
     def _failed(self, name: str, text: str) -> None:
@@ -117,6 +123,8 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
             keepalive_timeout_s=request.keepalive_timeout_s,
         )
         clock = request.clock
+        if clock.epoch_unix_ns and not self.host.clock.begun:
+            self._meter.make_due()
         self.host.clock.configure(epoch_unix_ns=clock.epoch_unix_ns, speed=clock.speed, epoch_unix_s=clock.epoch_unix_s)
         return cell_pb2.Empty()
 
@@ -179,6 +187,13 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
             wall_ns=time.time_ns(),
         )
 
+    def _pending_now(self) -> int:
+        now_s = time.monotonic()
+        if self._pending or now_s >= self._pending_due_s:
+            self._pending_due_s = now_s + _PENDING_S
+            self._pending = self.host.pending
+        return self._pending
+
     async def Log(self, request: cell_pb2.LogRequest, context: Any) -> AsyncIterator[cell_pb2.LogSegment]:
         offset = request.offset
         silent_since = 0.0
@@ -194,7 +209,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
                 yield cell_pb2.LogSegment(
                     events=events,
                     time_ns=now_ns if complete else 0,
-                    pending=self.host.pending,
+                    pending=self._pending_now(),
                     load=self._meter.sample_when_due() if request.follow else self._meter.sample(),
                 )
             if complete:

@@ -31,6 +31,10 @@ class Meter:
         self._unsent = unsent
         self._due_s = 0.0
 
+    def make_due(self) -> None:
+        """The next message has a sample: what was until now is not to be added to what comes."""
+        self._due_s = 0.0
+
     def sample_when_due(self) -> cell_pb2.Load | None:
         now_s = time.monotonic()
         if now_s < self._due_s:
