@@ -46,6 +46,7 @@ def _parser() -> Parser:
         explain,
         explore,
         ray_clusters,
+        recover,
         replay,
         run,
         scenarios,
@@ -61,7 +62,20 @@ def _parser() -> Parser:
     )
     parser.add_argument("--version", action="version", version=f"kemu {kemu.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for module in (run, explore, explain, replay, story, trace, csv_files, scenarios, bench, conformance, ray_clusters):
+    for module in (
+        run,
+        explore,
+        explain,
+        replay,
+        recover,
+        story,
+        trace,
+        csv_files,
+        scenarios,
+        bench,
+        conformance,
+        ray_clusters,
+    ):
         module.add_to(commands)
     return parser
 

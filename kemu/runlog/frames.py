@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+import time
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -47,6 +48,12 @@ def _place_of_kind(payload: bytes) -> int:
         return 0
     first = payload[actor]
     return actor + 1 + (first & 0x1F) if first >> 5 == 0b101 else actor + 2 + payload[actor + 1]
+
+
+def time_of(payload: bytes) -> int:
+    """The time of a packed event."""
+    size = _NUMBERS.get(payload[1], 0)
+    return int.from_bytes(payload[2 : 2 + size], "big") if size else payload[1]
 
 
 def unpack_event(payload: bytes) -> Event:
@@ -102,14 +109,29 @@ class Writer(Digester):
     Frames are gathered in memory and written in pieces of about ``buffer_bytes``.
     """
 
-    def __init__(self, path: Path, header: Mapping[str, Any], *, buffer_bytes: int = 1 << 20) -> None:
+    def __init__(
+        self, path: Path, header: Mapping[str, Any], *, buffer_bytes: int = 1 << 20, flush_every_s: float = 0.0
+    ) -> None:
+        """``flush_every_s``: real time for which events stay in memory at most, as long as others come; 0: as long as
+        there is room."""
         super().__init__(buffer_bytes=buffer_bytes)
+        self._flush_every_s = flush_every_s
+        self._flush_at = time.monotonic() + flush_every_s
+        if flush_every_s:
+            self.append = self._append_in_time  # type: ignore[method-assign]
         self._path = path
         self._file: BinaryIO = path.open("wb")
         self._file.write(MAGIC)
         payload = msgpack.packb(dict(header), use_bin_type=True)
         self._file.write(_FRAME.pack(len(payload), zlib.crc32(payload)) + payload)
         self._file.flush()  # so that even a run that is killed at once leaves a run log
+
+    def _append_in_time(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        super().append(time_ns, actor, kind, data)
+        now = time.monotonic()
+        if now >= self._flush_at:
+            self._flush_at = now + self._flush_every_s
+            self.flush()
 
     def _take(self, frames: bytes) -> None:
         try:

@@ -16,7 +16,7 @@ from kemu.checks.history import History
 from kemu.checks.history.facts import Fact, PodHistory
 from kemu.checks.results import Result, counted, seconds
 from kemu.k8s import meta_v1_pb2
-from kemu.objects import selectors
+from kemu.objects import pod_phases, selectors
 from kemu.objects.conversion import convert
 from kemu.scenario import evidence, sentences
 from kemu.scenario.evidence import Answer
@@ -268,7 +268,7 @@ def _phase(pod: PodHistory, statement: Statement, outcome: Outcome) -> Answer:
     if pod.gone_ns is not None:
         return False, f"it is gone since {seconds(pod.gone_ns)}"
     holds = pod.phase == statement.phase
-    if holds and not outcome.finished:
+    if not outcome.finished and (holds or pod.phase not in pod_phases.TERMINAL):
         return None, f"{pod.phase} at {seconds(outcome.end_ns)}, where the run ended too early"
     return holds, f"{pod.phase} at the end"
 

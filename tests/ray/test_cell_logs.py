@@ -130,9 +130,9 @@ def test_events_wait_until_every_cell_has_come_as_far() -> None:
     assert not merger.late
 
 
-def test_events_that_come_too_late_are_told_with_their_cell() -> None:
+def test_events_that_come_too_late_are_told_with_their_cell(tmp_path: Path) -> None:
     events = Events()
-    streams = event_streams.EventStreams(events, lambda: 50, print, loads.Loads(), 1.0)
+    streams = event_streams.EventStreams(events, lambda: 50, print, loads.Loads(), 1.0, tmp_path)
     for number in (0, 1):
         streams.open(remote_cell(number, Path("nowhere")))
     for number, stamps in ((0, (10, 20)), (1, (10, 20)), (0, (5, 7)), (0, (30,)), (1, (30,))):
@@ -189,7 +189,7 @@ def test_a_run_whose_log_is_not_whole_is_unknown(
         path.write_bytes(path.read_bytes()[:-1] + b"?")
     scenario = loader.loads(SCENARIO)
     writer = Writer(tmp_path / FILE_NAME, {})
-    streams = event_streams.EventStreams(writer.append, lambda: 50, print, loads.Loads(), 1.0)
+    streams = event_streams.EventStreams(writer.append, lambda: 50, print, loads.Loads(), 1.0, tmp_path)
     cell = remote_cell(0, path)
     streams.open(cell)
     streams.recover(cell)

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.ray.world import alive
+from kemu.runtime.ray.driver.recoveries import Recovery
+from tests.ray.world import Events, alive
 
 pytestmark = pytest.mark.ray
 
@@ -110,9 +111,15 @@ def test_control_c(tmp_path: Path, how: str, press: Callable[[subprocess.Popen[A
 
 
 def test_even_a_kill_of_the_driver(tmp_path: Path) -> None:
-    """The kernel tells the broker, which ends everything and clears up."""
+    """The kernel tells the broker, which ends everything and clears up; the log can be had from what was kept."""
     ending = Ending("wait", tmp_path)
+    assert ending.line() == "the clock runs\n"
     ending.process.kill()
     code, _, _ = ending.end(grace_s=20)
     assert code == -signal.SIGKILL
     assert not Path(ending.started["temporary"]).exists()
+    events = Events()
+    assert Recovery(tmp_path).hand_on(events) == []
+    answers = [data["number"] for data in events.of("talker.answer")]
+    assert answers == list(range(answers[0], answers[0] + len(answers)))
+    assert [actor for _, actor, kind, _ in events if kind == "actor.started"] == ["echo/0", "talker/0"]

@@ -43,13 +43,18 @@ class Stream:
     ("times", "busy_at"), [([100.1, 100.2, 100.3], 100.0), ([100.1, 101.0, 101.1], 101.0)], ids=["speaks", "held up"]
 )
 async def test_a_cell_that_was_held_up_is_only_now_going_to_do_what_it_was_asked(
-    times: list[float], busy_at: float, monkeypatch: pytest.MonkeyPatch
+    times: list[float], busy_at: float, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     clock = [100.0]
     monkeypatch.setattr(events, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    streams = events.EventStreams(Events(), lambda: 0, lambda error: None, loads.Loads(), 1.0)
+    streams = events.EventStreams(Events(), lambda: 0, lambda error: None, loads.Loads(), 1.0, tmp_path)
     remote: Any = SimpleNamespace(
-        name="cell", source=(0, 1), reported_at=100.0, log=lambda offset, follow: Stream(clock, times)
+        name="cell",
+        process="cell/cell",
+        endpoint=SimpleNamespace(segment="cell.segment"),
+        source=(0, 1),
+        reported_at=100.0,
+        log=lambda offset, follow: Stream(clock, times),
     )
     streams.open(remote)
     streams.busy_at = 100.0

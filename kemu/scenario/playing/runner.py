@@ -118,7 +118,8 @@ def run(scenario: Scenario, options: Options) -> RunResult:
         header["speed"] = options.speed or scenario.speed
     garbage.collect_leavings()
     begun = time.perf_counter()
-    writer = Writer(folder / FILE_NAME, header)
+    # Who kills the process finds what happened until then; in virtual time the run can be made again.
+    writer = Writer(folder / FILE_NAME, header, flush_every_s=1.0 if runtime_name == "ray" else 0.0)
     exporter = _exporter(options, header)
     append = writer.append if exporter is None else _to_both(writer.append, exporter.feed)
     progress = options.progress

@@ -80,6 +80,9 @@ class Endpoint:
     """What its server shows, in PEM; empty: it does not use TLS."""
 
 
+_FLUSH_EVERY_S = 1.0
+
+
 class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
     """The control service."""
 
@@ -320,7 +323,19 @@ class CellProcess:
         self._up.set_result(
             Endpoint(cell.host.target, os.getpid(), machine(), str(cell.segment.path), cell.certificate)
         )
+        flushing = asyncio.create_task(_flush(cell.segment))
         await server.wait_for_termination()
+        flushing.cancel()
+
+
+async def _flush(segment: segments.Segment) -> None:
+    """Every second, for a crash of the machine: what a process wrote outlives its own."""
+    known = 0
+    while True:
+        await asyncio.sleep(_FLUSH_EVERY_S)
+        if segment.events != known:
+            known = segment.events
+            await asyncio.to_thread(segment.sync)
 
 
 def machine() -> str:

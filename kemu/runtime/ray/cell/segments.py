@@ -10,6 +10,7 @@ msgpack ``[time_ns, actor, kind, data]`` as in the run log (docs/runs.md).
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import struct
@@ -84,6 +85,14 @@ class Segment:
             count += 1
         self._cursor = (count, position)
         return payloads
+
+    def fileno(self) -> int:
+        return self._fd
+
+    def sync(self) -> None:
+        """Have it on the disk, in case the machine crashes. May be called in another thread."""
+        with contextlib.suppress(OSError):  # closed meanwhile; or a disk fails, of which whoever depends on it tells
+            os.fdatasync(self._fd)
 
     def close(self) -> None:
         if self._map is not None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import grpc.aio
 
 from kemu.runtime import loads, user_code
 from kemu.runtime.env import SECOND_NS, LogSink
-from kemu.runtime.ray.driver import merges
+from kemu.runtime.ray.driver import ledgers, merges
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.rpc import ends
 
@@ -42,9 +43,10 @@ class EventStreams:
         fail: Callable[[BaseException], None],
         measured: loads.Loads,
         speed: float,
+        directory: Path,
     ) -> None:
         """``now_ns``: virtual time of the driver. ``fail`` is called with ActorFailed. ``measured``: where the loads of
-        the cells go."""
+        the cells go. ``directory``: of the run."""
         self._loads = measured
         self._speed = speed
         self.on_strike: Callable[[str, str], None] = lambda actor, step: None
@@ -53,6 +55,7 @@ class EventStreams:
         """When an actor last decided something, or had a timer that keeps the run alive; real (monotonic) time."""
         self._merger = merges.LogMerger(sink, int(merges.PATIENCE_S * speed * SECOND_NS))
         self._merger.open(_DRIVER)
+        self._ledger = ledgers.Ledger(directory, self._received)
         self._alive: dict[merges.Source, dict[str, None]] = {}
         """Actors that run in a process, as its events tell."""
         self._now_ns = now_ns
@@ -64,6 +67,7 @@ class EventStreams:
     def log(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
         """An event of the driver's own actors, or something that it found out about others."""
         self._merger.append(_DRIVER, time_ns, actor, kind, data)
+        self._ledger.keep(time_ns, actor, kind, data)
         if kind == _CRASHED and "step" in data:
             self.on_strike(actor, data["step"])
         if not kind.startswith(_UNDECIDED):
@@ -72,6 +76,8 @@ class EventStreams:
     def open(self, remote: RemoteCell) -> None:
         """A process has begun: hold back all events that are later than what it has sent."""
         self._merger.open(remote.source)
+        assert remote.endpoint is not None
+        self._ledger.open(remote.source, remote.process, remote.endpoint.segment)
         self._names[remote.source] = remote.name
         self._alive[remote.source] = {}
         self._loads.of(remote.name).begin_process()
@@ -104,6 +110,7 @@ class EventStreams:
             if segment.HasField("load"):
                 self._loads.add(remote.name, segment.load, remote.actors)
             kinds = self._take(remote, segment.events, segment.time_ns)
+            self._ledger.look()
             if segment.pending or not all(kind.startswith(_UNDECIDED) for kind in kinds):
                 self.busy_at = now
 
@@ -136,8 +143,18 @@ class EventStreams:
         except (grpc.aio.AioRpcError, TimeoutError):
             self.recover(remote)
         else:
-            self._merger.close(remote.source)
+            self._close(remote.source)
             del self._alive[remote.source]
+
+    def _close(self, source: merges.Source) -> None:
+        """Its events have all come."""
+        self._ledger.close_source(source, self._merger.received(source))
+        self._merger.close(source)
+
+    def _received(self) -> dict[merges.Source, int]:
+        counts = self._merger.counts()
+        del counts[_DRIVER]
+        return counts
 
     def recover(self, remote: RemoteCell) -> list[str]:
         """Take what events a dead process left behind. Returns the actors that died with it."""
@@ -147,7 +164,7 @@ class EventStreams:
         if missing:
             data = {"known": received + len(payloads), "what": missing}
             self.log(self._now_ns(), remote.process, "log.missing", data)
-        self._merger.close(remote.source)
+        self._close(remote.source)
         return list(self._alive.pop(remote.source, ()))
 
     def flush(self) -> None:
@@ -157,3 +174,4 @@ class EventStreams:
         for source, (count, most_ns) in sorted(self._merger.late.items()):
             self._sink(now_ns, f"cell/{self._names[source]}", "log.late", {"events": count, "by_ns": most_ns})
         self._merger.late.clear()
+        self._ledger.close()

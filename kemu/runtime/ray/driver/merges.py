@@ -86,6 +86,10 @@ class LogMerger:
         """Number of events received from it."""
         return self._open[source].received
 
+    def counts(self) -> dict[Source, int]:
+        """Number of events received from those that are open."""
+        return {source: stream.received for source, stream in self._open.items()}
+
     def add(self, source: Source, payloads: Iterable[bytes], reached_ns: int) -> list[tuple[str, str, Any]]:
         """Returns actor, kind and data of the events added. ``reached_ns``: none before that time is still to come."""
         stream = self._open[source]

@@ -24,7 +24,7 @@ from kemu.runtime import loads, tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray.cell import control, hosts, ticks, wall_clocks
 from kemu.runtime.ray.cell import loads as cell_loads
-from kemu.runtime.ray.driver import backups, events, fleets, infrastructure, plans
+from kemu.runtime.ray.driver import backups, events, fleets, infrastructure, ledgers, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.runtimes import SUPERVISOR_DELAY_S, Ending
@@ -89,7 +89,7 @@ class RayRuntime:
         self.clock = wall_clocks.WallClock(self._host.clock, self._fail)
         self.loads = loads.Loads()
         """How busy the cells and the driver are."""
-        self._events = events.EventStreams(sink, self.clock.now_ns, self._fail, self.loads, speed)
+        self._events = events.EventStreams(sink, self.clock.now_ns, self._fail, self.loads, speed, self.directory)
         self._code = frozenset(code)
         self._placement = plans.Placement(cells)
         settings = fleets.Settings(
@@ -257,7 +257,7 @@ class RayRuntime:
         self._events.flush()
         await self._fleet.end_processes()
         self._backups.end()
-        shutil.rmtree(self.directory / "logs", ignore_errors=True)
+        shutil.rmtree(self.directory / ledgers.FOLDER, ignore_errors=True)
 
     # Events and failures
 

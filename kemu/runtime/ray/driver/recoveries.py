@@ -1,0 +1,126 @@
+"""The run log of a driver that was killed, from the segments that it and its cells have left.
+
+    recovered = Recovery(folder / "cells")
+    recovered.hand_on(writer.append)
+
+What is missing is told by events ``log.missing``, behind all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import msgpack
+
+from kemu.errors import KemuError
+from kemu.runlog import frames
+from kemu.runtime.env import LogSink
+from kemu.runtime.ray.cell import segments
+from kemu.runtime.ray.driver import ledgers, merges
+
+PIECE = 1_000
+"""Events of one process that are read at a time."""
+_DRIVER: merges.Source = (1 << 30, 1)
+_NEVER_NOTED = 1 << 29
+"""Where the numbers of processes begin of which the driver has noted nothing."""
+
+
+class Process:
+    """The segment of one process, and what is known of it."""
+
+    def __init__(self, source: merges.Source, name: str, path: Path) -> None:
+        self.source = source
+        self.name = name
+        self.path = path
+        self.known = 0
+        """So many events it had at least."""
+        self.read = 0
+        self.reached_ns = 0
+        self.missing = ""
+
+    def payloads(self) -> Iterator[bytes]:
+        """Those that are there."""
+        try:
+            for payload in segments.read_segment(self.path):
+                self.read += 1
+                yield payload
+        except FileNotFoundError:
+            self.missing = (
+                f"there is no {self.path.name} in {self.path.parent}; copy it there if another machine has it"
+            )
+        except (OSError, segments.DamagedSegment) as error:
+            self.missing = f"{self.path.name} cannot be read to its end: {error}"
+        if not self.missing and self.read < self.known:
+            self.missing = f"{self.path.name} ends early: {self.known} events of it had come to the driver"
+
+
+class Recovery:
+    """Raises KemuError where there are no segments, and where the driver is alive."""
+
+    def __init__(self, directory: Path) -> None:
+        folder = directory / ledgers.FOLDER
+        found = {path.name: path for path in sorted(folder.glob("*.segment"))}
+        if not found:
+            raise KemuError(f"{folder}: no log segments")
+        self._folder = folder
+        self._processes: dict[merges.Source, Process] = {}
+        drivers = [path for name, path in found.items() if name.startswith(ledgers.PREFIX)]
+        path = drivers[-1] if drivers else folder / f"{ledgers.PREFIX}….segment"
+        if drivers and ledgers.is_in_use(path):
+            raise KemuError(f"{directory.parent}: the run is still going on")
+        self._driver = Process(_DRIVER, "driver", path)
+        for payload in self._driver.payloads():
+            _, actor, kind, data = msgpack.unpackb(payload, raw=False, strict_map_key=False)
+            if actor == ledgers.NOTES:
+                self._take_note(kind, data)
+        noted = {process.path.name for process in self._processes.values()} | {path.name for path in drivers}
+        for number, name in enumerate(name for name in found if name not in noted):
+            # It began just before the driver was killed, or nobody knows any more.
+            source = (_NEVER_NOTED + number, 1)
+            self._processes[source] = Process(source, f"cell/{name.rsplit('-', 2)[0]}", found[name])
+
+    def _take_note(self, kind: str, data: dict[str, object]) -> None:
+        match kind, data:
+            case ledgers.OPENED, {"source": [int(number), int(incarnation)], "process": str(name), "path": str(path)}:
+                source = number, incarnation
+                self._processes[source] = Process(source, name, self._folder / Path(path).name)
+            case ledgers.RECEIVED, {"events": list(counts)}:
+                for number, incarnation, count in counts:
+                    self._processes[number, incarnation].known = count
+            case ledgers.CLOSED, {"source": [int(number), int(incarnation)], "events": int(count)}:
+                self._processes[number, incarnation].known = count
+
+    def hand_on(self, sink: LogSink) -> list[str]:
+        """All events in the order in which they came about. Returns what is missing, as sentences."""
+        self._driver.read = 0
+        processes = [self._driver, *self._processes.values()]
+        merger = merges.LogMerger(sink)
+        left = {process.source: process.payloads() for process in processes}
+        for source in left:
+            merger.open(source)
+        end_ns = 0
+        while left:
+            process = min((each for each in processes if each.source in left), key=lambda each: each.reached_ns)
+            piece = list(islice(left[process.source], PIECE))
+            for payload in piece:
+                process.reached_ns = max(process.reached_ns, frames.time_of(payload))
+            end_ns = max(end_ns, process.reached_ns)
+            merger.add(process.source, [each for each in piece if not _is_note(each)], process.reached_ns)
+            if len(piece) < PIECE:
+                del left[process.source]
+                merger.close(process.source)
+        merger.flush()
+        missing = [process for process in processes if process.missing]
+        for process in missing:
+            sink(end_ns, process.name, "log.missing", {"known": process.read, "what": process.missing})
+        return [f"{process.name}: {process.missing}" for process in missing]
+
+
+def _is_note(payload: bytes) -> bool:
+    return payload.startswith(_NOTE)
+
+
+_NOTE = b"\x94\x00" + msgpack.packb(ledgers.NOTES)
+"""How an event of four parts begins that has the time 0 and that actor."""

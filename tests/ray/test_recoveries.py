@@ -1,0 +1,184 @@
+"""The log of a run whose driver was killed is made from what it and its cells have kept; what is missing is told.
+
+A run in virtual time stands in for the cells: its events are put into segments by actor.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgpack
+import pytest
+
+from kemu.cli import exits
+from kemu.cli.main import main
+from kemu.errors import KemuError
+from kemu.runlog import folders
+from kemu.runlog.frames import FILE_NAME, Reader, Writer
+from kemu.runtime.ray.cell import segments
+from kemu.runtime.ray.driver import ledgers
+from kemu.scenario import catalog
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import recoveries, runner
+from tests.ray.test_log_order import CELLS, cell_of
+
+STORE = CELLS.index("store")
+
+
+class Killed:
+    """The folder of a run whose driver was killed."""
+
+    def __init__(self, folder: Path, original: Path) -> None:
+        self.folder = folder
+        with Reader(original / FILE_NAME) as reader:
+            self.events = list(reader)
+            Writer(folder / FILE_NAME, {**reader.header, "runtime": "ray", "speed": 1.0}).close()
+        (folder / folders.SCENARIO_FILE).write_text((original / folders.SCENARIO_FILE).read_text())
+        directory = folder / folders.CELLS
+        self.paths = [directory / ledgers.FOLDER / f"{cell}-77-1.segment" for cell in CELLS[1:]]
+        written = [segments.Segment(path) for path in self.paths]
+        received: dict[tuple[int, int], int] = {}
+        self.ledger = ledgers.Ledger(directory, lambda: received)
+        for number, path in enumerate(self.paths):
+            # As the driver knew them, before the folder was moved.
+            self.ledger.open((number, 1), f"cell/{CELLS[number + 1]}", f"/before/{path.name}")
+        for time_ns, actor, kind, data in self.events:
+            cell = cell_of(actor)
+            if cell:
+                written[cell - 1].append(time_ns, actor, kind, data)
+                received[cell - 1, 1] = written[cell - 1].events
+            else:
+                self.ledger.keep(time_ns, actor, kind, data)
+        for segment in written[:-1]:
+            segment.close()
+        # The last process of a cell was killed, too: zeros follow.
+        self.counts = [segment.events for segment in written]
+        self.ledger._noted_at = -ledgers.NOTE_EVERY_S
+        self.ledger.look()
+
+    def die(self) -> None:
+        self.ledger.close()
+
+    @property
+    def driver(self) -> Path:
+        return next((self.folder / folders.CELLS / ledgers.FOLDER).glob("driver-*"))
+
+    def cut(self, cell: int, last_bytes: bytes = b"") -> int:
+        """Cut the segment of a cell before its last event, and put something else there. Returns what is left."""
+        payloads = list(segments.read_segment(self.paths[cell - 1]))
+        self.paths[cell - 1].write_bytes(self.paths[cell - 1].read_bytes()[: -8 - len(payloads[-1])] + last_bytes)
+        return len(payloads) - 1
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("original")
+    scenario = loader.load(catalog.shipped()["seeds/preemption-example-1"])
+    runner.run(loader.variants(scenario)[-1][1], runner.Options(out=folder, runtime="sim"))
+    return folder
+
+
+@pytest.fixture
+async def killed(original: Path, tmp_path: Path) -> Killed:
+    return Killed(tmp_path, original)
+
+
+async def test_a_log_is_made_whole_and_judged(killed: Killed, original: Path) -> None:
+    killed.die()
+    found = recoveries.recover(killed.folder)
+    with Reader(killed.folder / FILE_NAME) as reader:
+        events = list(reader)
+        assert reader.header["runtime"] == "ray"
+    assert sorted(events, key=repr) == sorted(killed.events, key=repr)
+    assert "incomplete" not in found.verdict
+    before = json.loads((original / folders.VERDICT_FILE).read_text())
+    for key in ("verdict", "expectations", "counts", "virtual_s", "ended"):
+        assert found.verdict[key] == before[key]
+    assert json.loads((killed.folder / folders.VERDICT_FILE).read_text()) == found.verdict
+    with pytest.raises(KemuError, match=r"came to its end, and has a verdict\.json: nothing to recover"):
+        recoveries.recover(killed.folder)
+
+
+def lose(killed: Killed) -> str:
+    killed.paths[STORE - 1].unlink()
+    return (
+        "cell/store: the log is missing from event 0 of its process on: there is no store-77-1.segment in "
+        f"{killed.paths[0].parent}; copy it there if another machine has it"
+    )
+
+
+def cut_short(killed: Killed) -> str:
+    left = killed.cut(STORE)
+    return (
+        f"cell/store: the log is missing from event {left} of its process on: store-77-1.segment ends early: "
+        f"{left + 1} events of it had come to the driver"
+    )
+
+
+def tear(killed: Killed) -> str:
+    left = killed.cut(STORE, b"\x10\x00\x00\x00\x00\x00\x00\x00torn")
+    return (
+        f"cell/store: the log is missing from event {left} of its process on: store-77-1.segment cannot be read to "
+        f"its end: event {left} is not what was written"
+    )
+
+
+def lose_the_drivers(killed: Killed) -> str:
+    killed.driver.unlink()
+    return (
+        "driver: the log is missing from event 0 of its process on: there is no driver-….segment in "
+        f"{killed.paths[0].parent}; copy it there if another machine has it"
+    )
+
+
+@pytest.mark.parametrize("harm", [lose, cut_short, tear, lose_the_drivers])
+async def test_what_is_missing_is_told_and_the_verdict_unknown(
+    killed: Killed, harm: Callable[[Killed], str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    killed.die()
+    missing = harm(killed)
+    assert main(["recover", str(killed.folder), "--json"]) == exits.UNKNOWN
+    verdict = json.loads(capsys.readouterr().out)
+    assert verdict["verdict"] == "unknown"
+    assert verdict["incomplete"] == [missing]
+
+
+async def test_a_segment_of_which_the_driver_had_not_heard_yet_is_read(killed: Killed) -> None:
+    killed.die()
+    late = segments.Segment(killed.paths[0].parent / "late-one-99-1.segment")
+    late.append(7, "kubelet/late", "actor.started", {"incarnation": 1})
+    late.close()
+    assert recoveries.recover(killed.folder).judged.history.kinds["actor.started"] == 1 + sum(
+        event.kind == "actor.started" for event in killed.events
+    )
+
+
+async def test_a_run_that_goes_on_is_left_alone(killed: Killed) -> None:
+    with pytest.raises(KemuError, match="the run is still going on"):
+        recoveries.recover(killed.folder)
+    killed.die()
+
+
+def test_a_log_without_segments_is_judged_as_it_was_left(
+    original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C, or a run in virtual time."""
+    (tmp_path / folders.SCENARIO_FILE).write_text((original / folders.SCENARIO_FILE).read_text())
+    with Reader(original / FILE_NAME) as reader:
+        writer = Writer(tmp_path / FILE_NAME, reader.header)
+        for event in list(reader)[:100]:
+            writer.append(*event)
+        writer.close()
+    assert main(["recover", str(tmp_path)]) == exits.UNKNOWN, "what has not come true may have been going to"
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith(f"{tmp_path}: the log, as it was left, goes to ")
+    assert said[0].endswith(" and has 100 events")
+
+
+def test_times_are_read_without_the_rest() -> None:
+    from kemu.runlog import frames
+
+    for time_ns in (0, 1, 127, 128, 255, 256, 65_535, 65_536, 1 << 32, 1 << 40):
+        assert frames.time_of(msgpack.packb((time_ns, "actor", "kind", {}))) == time_ns
