@@ -68,6 +68,8 @@ class Ledger:
     def close(self) -> None:
         self._is_closed = True
         if self._segment is not None:
+            # Closing it would not let go before a sync that is under way has ended.
+            fcntl.flock(self._segment.fileno(), fcntl.LOCK_UN)
             self._segment.close()
             self._segment = None
 
