@@ -13,12 +13,15 @@ from collections.abc import Callable, Sequence
 import kemu
 from kemu.cli import exits, failures, pipes
 from kemu.cli.parsers import Parser
+from kemu.runtime import threads
 
 Command = Callable[[argparse.Namespace], int]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit code."""
+    if arguments is None:
+        threads.one_by_default()
     words = sys.argv[1:] if arguments is None else list(arguments)
     options = argparse.Namespace()
     with pipes.outlived():

@@ -33,6 +33,7 @@ from kemu.exploration.processes.queues import LIMIT_S, START_LIMIT_S, RunQueue
 from kemu.exploration.results import DIED, SLOW, RunRecord
 from kemu.exploration.runs import Task
 from kemu.exploration.sources import Source
+from kemu.runtime import threads
 
 BATCH_S = 0.25
 MOST_IN_A_BATCH = 64
@@ -78,7 +79,7 @@ class _Process:
             [sys.executable, "-m", "kemu.exploration.processes.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
+            env={**threads.ONE, **os.environ, "PYTHONPATH": path},
         )
         self.pid = self._process.pid
         self.out: IO[bytes] = self._process.stdout  # type: ignore[assignment]

@@ -24,6 +24,8 @@ MAX_OPERATIONS = 128
 """In one transaction, nested ones counted with it: etcd's default."""
 MAX_REQUEST_BYTES = 1536 * 1024
 """Of a request that may change something: etcd's default."""
+SMALL_BYTES = MAX_REQUEST_BYTES // 2
+"""A request with so many bytes of keys and values is not too large."""
 
 _NOTHING = Entry(b"", b"", 0, 0, 0)
 """What comparisons see of a key that does not exist."""
@@ -132,6 +134,41 @@ class Requests:
         return self.put_header(response)
 
     def txn(self, request: Any) -> Any:
+        return self._swapped(request) or self._carried_out(request)
+
+    def _swapped(self, request: Any) -> Any:
+        """The response to a compare-and-swap that succeeds, as API servers send it: one comparison of a revision, one
+        put, and one look at the key otherwise. It is most of what a store is asked. None for everything else, and for
+        what is to be refused."""
+        compares, success, failure = request.compare, request.success, request.failure
+        if not len(compares) == len(success) == len(failure) == 1:
+            return None
+        compare, change, otherwise = compares[0], success[0], failure[0]
+        if change.WhichOneof("request") != _PUT or otherwise.WhichOneof("request") != _RANGE:
+            return None
+        put, look = change.request_put, otherwise.request_range
+        expected, key, value, looked = compare.key, put.key, put.value, look.key
+        # Other fields than these would be options.
+        if not (expected and key and value and looked and len(put.ListFields()) == 2 and len(look.ListFields()) == 1):
+            return None
+        if compare.target != _MOD or compare.result != _EQUAL or compare.range_end:
+            return None
+        entry = self._space.get(expected)
+        revision = compare.mod_revision
+        if (0 if entry is None else entry.mod_revision) != revision:
+            return None
+        size = len(expected) + len(key) + len(value) + len(looked)
+        if size > SMALL_BYTES and request.ByteSize() > MAX_REQUEST_BYTES:
+            return None
+        space = self._space
+        space.put(key, value)
+        space.commit()
+        self.bases[space.revision] = [revision if key == expected else None]
+        response = rpc_pb2.TxnResponse(succeeded=True)
+        response.responses.add().response_put.header.revision = space.revision
+        return self.put_header(response)
+
+    def _carried_out(self, request: Any) -> Any:
         plan = _plan(request, MAX_OPERATIONS)
         _check_size(request)
         _check_overlaps(plan.success)

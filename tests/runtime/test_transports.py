@@ -16,7 +16,7 @@ from kemu.runtime.random_streams import Streams
 from kemu.runtime.rpc import pumps
 from kemu.runtime.rpc.clients import MemoryChannel
 from kemu.runtime.rpc.networks import LoopWire, Network, Peer, Wire
-from kemu.runtime.rpc.servers import Server
+from kemu.runtime.rpc.servers import Context, Server, begun_by
 from kemu.runtime.sim.loops import VirtualLoop
 from kemu.runtime.sim.wires import SimWires
 from kemu.v1 import api_pb2, api_pb2_grpc
@@ -89,7 +89,29 @@ class Api(api_pb2_grpc.ApiServicer):
             self.seen.append("wait ended")
 
 
+def begin_txn(servicer: KV, request: rpc_pb2.TxnRequest, context: Context) -> None:
+    """The same as ``KV.Txn``, a step of the loop later."""
+    loop = asyncio.get_running_loop()
+    match len(request.compare):
+        case 0:
+            loop.call_soon(context.answer, rpc_pb2.TxnResponse(succeeded=True))
+        case 1:
+            context.refuse(grpc.StatusCode.OUT_OF_RANGE, "too old")
+        case 2:
+            raise ValueError("boom")
+
+
 class KV(rpc_pb2_grpc.KVServicer):
+    @begun_by(begin_txn)
+    async def Txn(self, request: rpc_pb2.TxnRequest, context: Any) -> rpc_pb2.TxnResponse:
+        if len(request.compare) == 1:
+            await context.abort(grpc.StatusCode.OUT_OF_RANGE, "too old")
+        if len(request.compare) == 2:
+            raise ValueError("boom")
+        if request.compare:
+            await asyncio.Event().wait()
+        return rpc_pb2.TxnResponse(succeeded=True)
+
     async def Put(self, request: rpc_pb2.PutRequest, context: Any) -> rpc_pb2.PutResponse:
         return rpc_pb2.PutResponse(header=rpc_pb2.ResponseHeader(revision=len(request.value)))
 
@@ -615,5 +637,21 @@ def test_a_pump_writes_what_comes_and_waits_while_its_reader_does_not_read(over:
         await asyncio.sleep(0.05)
         assert waiting
         call.cancel()
+
+    over(expect)
+
+
+def test_a_handler_that_is_begun_without_a_task_answers_as_one_with_a_task_does(over: Over) -> None:
+    def txn(compares: int) -> rpc_pb2.TxnRequest:
+        return rpc_pb2.TxnRequest(compare=[rpc_pb2.Compare(key=b"k")] * compares)
+
+    async def expect(world: World) -> None:
+        kv = world.kv
+        assert (await kv.Txn(txn(0))).succeeded
+        refused = await failure(kv.Txn(txn(1)))
+        assert (refused.code(), refused.details()) == (grpc.StatusCode.OUT_OF_RANGE, "too old")
+        assert (await failure(kv.Txn(txn(2)))).code() is grpc.StatusCode.UNKNOWN
+        late = await failure(kv.Txn(txn(3), timeout=0.05))
+        assert late.code() is grpc.StatusCode.DEADLINE_EXCEEDED
 
     over(expect)

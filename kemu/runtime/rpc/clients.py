@@ -137,6 +137,7 @@ class Call(ClientEnd):
         "_is_started",
         "_iterates",
         "_locally_cancelled",
+        "_request",
         "_start_awaited",
         "_status_waiters",
         "_timer",
@@ -145,7 +146,16 @@ class Call(ClientEnd):
         "serialize",
     )
 
-    def __init__(self, multi: MultiCallable, request: bytes, timeout: float | None, metadata: Metadata | None) -> None:
+    def __init__(
+        self,
+        multi: MultiCallable,
+        request: Any,
+        timeout: float | None,
+        metadata: Metadata | None,
+        *,
+        later: bool = False,
+    ) -> None:
+        """``later``: the request is serialised when somebody wants its bytes."""
         channel = multi.channel
         loop = channel.loop
         link = channel.link()
@@ -153,7 +163,8 @@ class Call(ClientEnd):
         self.method = multi.method
         self.serialize = multi.serialize
         self.deserialize = multi.deserialize
-        self.request = request
+        self.message = request
+        self._request: bytes | None = None if later else request
         self.metadata = channel.metadata
         if metadata:
             self.metadata += tuple(Metadatum(key, value) for key, value in metadata)
@@ -175,6 +186,13 @@ class Call(ClientEnd):
         link.start(self)
 
     # For links and servers
+
+    @property
+    def request(self) -> bytes:
+        data = self._request
+        if data is None:
+            data = self._request = self.serialize(self.message)
+        return data
 
     def started(self) -> None:
         self._is_started = True
@@ -345,6 +363,8 @@ class _UnaryResponse(Call):
                 self.cancel()
                 raise
         status = self.status
+        if status.message is not None:
+            return status.message
         if status.response is None:
             self._raise_for_status(status)
             raise grpc.aio.InternalError("the call ended well but without a response")
@@ -482,12 +502,14 @@ class _StreamRequest(Call):
 
 
 class UnaryUnaryCall(_UnaryResponse):
+    """As with ``grpc.aio``, a request must not be changed once it is on its way."""
+
     is_repeatable = True
 
     __slots__ = ()
 
     def __init__(self, multi: MultiCallable, request: Any, timeout: float | None, metadata: Metadata | None) -> None:
-        super().__init__(multi, multi.serialize(request), timeout, metadata)
+        super().__init__(multi, request, timeout, metadata, later=True)
 
 
 class UnaryStreamCall(_StreamResponse):

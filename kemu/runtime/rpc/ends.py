@@ -56,13 +56,20 @@ class Status(NamedTuple):
     trailing: tuple[tuple[str, str | bytes], ...] = NO_METADATA
     response: bytes | None = None
     """Of calls with a single response."""
+    message: Any = None
+    """The response itself, in the place of its bytes: nobody changes it."""
 
 
-class Hurrying(abc.ABC):
-    """An event loop that can run what was scheduled last before all else that is ready."""
+class Plain(abc.ABC):
+    """An event loop whose steps are plain data: it needs no call to schedule one, and the last may become the next."""
 
-    @abc.abstractmethod
-    def hurry(self) -> None: ...
+    ready: deque[tuple[Callable[..., object], tuple[Any, ...], contextvars.Context | None]]
+    """What ``call_soon`` schedules with a context."""
+
+
+def ready_of(loop: asyncio.AbstractEventLoop) -> deque[Any] | None:
+    """The steps of a loop, if they are plain data."""
+    return loop.ready if isinstance(loop, Plain) else None
 
 
 Pause = Callable[[], "asyncio.Future[None] | None"]
@@ -75,7 +82,7 @@ class Listener:
     It runs where a task that awaits the next message would run, so nothing happens in another order.
     """
 
-    __slots__ = ("busy", "context", "end", "handle", "over", "parse", "pause")
+    __slots__ = ("_ready", "busy", "context", "end", "handle", "over", "parse", "pause")
 
     def __init__(
         self, end: End, parse: Callable[[bytes], Any], handle: Callable[[Any], object], pause: Pause | None
@@ -91,11 +98,20 @@ class Listener:
         self.over: asyncio.Future[bool] = end.loop.create_future()
         """Done at the end of the stream, or when ``handle`` wants no more (then it is True) or raised; cancelled, the
         listener takes nothing more."""
+        self._ready = ready_of(end.loop)
+
+    def expect(self, data: bytes) -> None:
+        """A message has arrived, and nothing is before it."""
+        self.busy = True
+        if self._ready is not None:
+            self._ready.append((self.come, (data,), self.context))
+        else:
+            self.end.loop.call_soon(self.come, data, context=self.context)
 
     def come(self, data: Any) -> None:
         """A step of the loop: a message, or EOF, and those that have arrived meanwhile."""
-        if self.take(data) and isinstance(self.end.loop, Hurrying):
-            self.end.loop.hurry()
+        if self.take(data) and self._ready is not None:
+            self._ready.rotate(1)
 
     def take(self, data: Any) -> bool:
         """Returns whether that was the end, so that somebody waits no more for :attr:`over`."""
@@ -180,8 +196,7 @@ class End:
         """A message has arrived."""
         listener = self.listener
         if listener is not None and not listener.busy:
-            listener.busy = True
-            self.loop.call_soon(listener.come, data, context=listener.context)
+            listener.expect(data)
             return
         waiter = self.waiter
         if waiter is not None and not waiter.done():
@@ -301,14 +316,19 @@ class ClientEnd(End, abc.ABC):
     is_repeatable: ClassVar[bool] = False
     """One request and one response: a client library may send the request again when it does not know its outcome."""
 
-    __slots__ = ("deadline", "metadata", "request", "status")
+    __slots__ = ("deadline", "message", "metadata", "status")
 
+    message: Any
+    """The request of calls with a single one, as it was given; it may already be bytes."""
     metadata: tuple[Metadatum, ...]
-    request: bytes
-    """Of calls with a single request."""
     status: Status | None
     deadline: float | None
     """In the loop's time."""
+
+    @property
+    @abc.abstractmethod
+    def request(self) -> bytes:
+        """Of calls with a single request."""
 
     @abc.abstractmethod
     def cancel(self) -> bool:

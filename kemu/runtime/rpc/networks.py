@@ -484,8 +484,9 @@ def _size(payload: Any) -> int:
         return HEADER_BYTES + len(payload)
     if isinstance(payload, ClientEnd):
         return HEADER_BYTES + len(payload.request)
-    if isinstance(payload, Status) and payload.response is not None:
-        return HEADER_BYTES + len(payload.response)
+    if isinstance(payload, Status):
+        response = payload.message.SerializeToString() if payload.message is not None else payload.response or b""
+        return HEADER_BYTES + len(response)
     return HEADER_BYTES
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import grpc
 
-from kemu.runtime.rpc.ends import EOF, End, Pause
+from kemu.runtime.rpc.ends import EOF, WINDOW_BYTES, End, Pause, ready_of
 
 Spawn = Callable[[Coroutine[Any, Any, None], str], "asyncio.Task[Any]"]
 
@@ -49,7 +49,19 @@ async def each(call: Any, handle: Callable[[Any], object], pause: Pause | None =
 class Pump:
     """Writes messages to a stream as they come. What comes up in one tick of the loop may go in one message."""
 
-    __slots__ = ("_after", "_call", "_context", "_due", "_loop", "_stopped", "_take", "_task", "_waiter", "is_writing")
+    __slots__ = (
+        "_after",
+        "_call",
+        "_context",
+        "_due",
+        "_loop",
+        "_ready",
+        "_stopped",
+        "_take",
+        "_task",
+        "_waiter",
+        "is_writing",
+    )
 
     def __init__(
         self,
@@ -73,6 +85,7 @@ class Pump:
         self._task: asyncio.Task[Any] | None = None
         if isinstance(call, End) and call.can_post:  # type: ignore[attr-defined]
             self._loop = call.loop
+            self._ready = ready_of(call.loop)
             self._context: contextvars.Context | None = contextvars.copy_context()
             self.wake()
         else:
@@ -84,7 +97,10 @@ class Pump:
         if self._context is not None:
             if not self._due:
                 self._due = True
-                self._loop.call_soon(self._flush, context=self._context)
+                if self._ready is not None:
+                    self._ready.append((self._flush, (), self._context))
+                else:
+                    self._loop.call_soon(self._flush, context=self._context)
         else:
             waiter = self._waiter
             if waiter is not None and not waiter.done():
@@ -118,7 +134,7 @@ class Pump:
             except _OVER:
                 self._stopped = True
                 return
-            if self._is_full():
+            if call.unread > WINDOW_BYTES and self._is_full():
                 self.is_writing = True
                 return
             if after is not None:

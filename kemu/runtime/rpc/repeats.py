@@ -8,15 +8,20 @@ from kemu.runtime.rpc.ends import ClientEnd, Status
 class RepeatedCall(ClientEnd):
     """The client's end of the repetition. The answer of the first call counts, so this one's goes nowhere."""
 
-    __slots__ = ()
+    __slots__ = ("_first",)
 
     def __init__(self, first: ClientEnd) -> None:
         super().__init__(first.link, first.loop)
         self.method = first.method
         self.metadata = first.metadata
-        self.request = first.request
+        self.message = first.message
+        self._first = first
         self.status = None
         self.deadline = first.deadline
+
+    @property
+    def request(self) -> bytes:
+        return self._first.request
 
     def cancel(self) -> bool:
         return False

@@ -15,6 +15,7 @@ from functools import lru_cache, partial
 from typing import Any, NoReturn
 
 import grpc
+from google.protobuf.message import Message
 
 from kemu.runtime.rpc.ends import (
     EOF,
@@ -35,8 +36,8 @@ OnError = Callable[[str, BaseException], None]
 
 
 Begin = Callable[[Any, Any, "Context"], None]
-"""Takes a servicer, a request and the context; has :meth:`Context.answer` or :meth:`Context.refuse` called, now or
-later."""
+"""Takes a servicer, a request, which it only reads, and the context; has :meth:`Context.answer` or
+:meth:`Context.refuse` called, now or later."""
 
 
 def begun_by(begin: Begin) -> Callable[[Any], Any]:
@@ -148,7 +149,9 @@ class Server:
         if context._finished or self.closed:
             return
         try:
-            begin(context._parse_request(), context)
+            message = context._call.message
+            # Whoever begins a call without a task only reads: the message is the caller's own, unless that is a relay.
+            begin(message if isinstance(message, Message) else context._parse_request(), context)
         except asyncio.CancelledError:
             context._handler_cancelled()
         except Exception as error:
@@ -317,10 +320,9 @@ class Context(ServerEnd):
         return self._details
 
     def answer(self, response: Any) -> None:
-        """End the call well, where no handler waits."""
+        """End the call well, where no handler waits. The caller gets this very message: nobody may change it."""
         if not self._finished:
-            data = self._method.serialize(response)  # type: ignore[union-attr]
-            self._finish(Status(grpc.StatusCode.OK, self._details, self._trailing, data))
+            self._finish(Status(grpc.StatusCode.OK, self._details, self._trailing, message=response))
 
     def refuse(self, code: grpc.StatusCode, details: str) -> None:
         """End the call otherwise, where no handler waits."""

@@ -24,7 +24,7 @@ from typing import Any, NoReturn, TypeVar
 
 from kemu import errors
 from kemu.runtime import garbage, tasks
-from kemu.runtime.rpc.ends import Hurrying
+from kemu.runtime.rpc.ends import Plain
 from kemu.runtime.sim.agendas import Agenda, Callback, Entry, LoopTimer, fire
 from kemu.runtime.sim.owners import OWNER, Condition, Owner
 
@@ -58,7 +58,7 @@ class _MainDone(BaseException):
     """Leaves the loop when the main coroutine has ended."""
 
 
-class VirtualLoop(asyncio.AbstractEventLoop, Hurrying):
+class VirtualLoop(asyncio.AbstractEventLoop, Plain):
     """See the module. ``now_ns`` is the loop's own time; what actors see is in ``clocks``."""
 
     def __init__(self, *, max_steps_per_instant: int = 1_000_000) -> None:
@@ -129,10 +129,6 @@ class VirtualLoop(asyncio.AbstractEventLoop, Hurrying):
             self.ready.append((callback, args, context))
             return _FIXED
         return self.set_timer(self.now_ns, callback, args, contextvars.copy_context())
-
-    def hurry(self) -> None:
-        """For a step that ends what a task waits for, as if the task itself had taken that step."""
-        self.ready.rotate(1)
 
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callback, *args: Any, context: contextvars.Context | None = None

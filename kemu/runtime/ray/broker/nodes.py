@@ -16,6 +16,7 @@ from typing import Any
 
 import grpc
 
+from kemu.runtime import threads
 from kemu.runtime.ray import processes
 from kemu.runtime.ray.broker import standins, workers
 
@@ -170,4 +171,4 @@ def _stood_in(word: str, cpus: int) -> str:
 
 def environment(*, local: bool) -> dict[str, str]:
     """What to start a process with that speaks with Ray: what the user has set counts more."""
-    return {**QUIET, **(LOCAL if local else {}), **os.environ}
+    return {**QUIET, **(LOCAL if local else {}), **threads.ONE, **os.environ}
