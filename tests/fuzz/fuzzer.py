@@ -74,13 +74,14 @@ PATCHES = (
 class Target:
     """The process that is fuzzed."""
 
-    def __init__(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.fuzz.target"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+    def __init__(self, *, tls: bool = False) -> None:
+        command = [sys.executable, "-m", "tests.fuzz.target", *(["--tls"] if tls else [])]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self.process.stdout is not None
-        self.address, _, self.token = self.process.stdout.readline().strip().partition(" ")
-        assert self.address, "the target did not start"
+        answer = self.process.stdout.readline().split()
+        assert answer, "the target did not start"
+        self.address, self.token = answer[:2]
+        self.certificate = bytes.fromhex(answer[2]) if tls else b""
 
     def memory_mib(self) -> float:
         for line in Path(f"/proc/{self.process.pid}/status").read_text().splitlines():

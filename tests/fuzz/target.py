@@ -1,7 +1,7 @@
 """What is fuzzed: a cell in a process of its own, with a store, an API server and an extender behind real gRPC.
 
-Prints where it serves, and a token that it accepts; runs until its standard input is closed. Its memory is in
-``/proc``, as of any process.
+Prints where it serves, a token that it accepts and, with ``--tls``, its certificate; runs until its standard input is
+closed. Its memory is in ``/proc``, as of any process.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.ray.cell import tokens
+from kemu.runtime.ray.cell import certificates, tokens
 from kemu.runtime.ray.cell.control import Cell, start_server
 
 ACTORS = (
@@ -33,6 +33,8 @@ async def main() -> None:
         cell.host.token = issuer.token
         asyncio.get_running_loop().set_exception_handler(cell.unhandled)
         cell.host.on_failure = lambda name, text: print(text, file=sys.stderr, flush=True)
+        if "--tls" in sys.argv:
+            certificates.is_loopback = lambda address: False
         server = await start_server(cell, "127.0.0.1")
         cell.host.configure(
             seed=1, directory=Path(folder), addresses={spec.name: (cell.host.target, 1) for spec in ACTORS}
@@ -40,7 +42,7 @@ async def main() -> None:
         cell.host.clock.configure(epoch_unix_ns=1, speed=1.0, epoch_unix_s=946_684_800)
         for spec in ACTORS:
             await cell.host.start([spec])
-        print(cell.host.target, issuer.token(tokens.DRIVER), flush=True)
+        print(cell.host.target, issuer.token(tokens.DRIVER), cell.certificate.hex(), flush=True)
         await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
         await server.stop(0)
 

@@ -47,6 +47,12 @@ SERVER_OPTIONS = (
     ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
     ("grpc.max_receive_message_length", ends.MAX_REQUEST_BYTES),
     ("grpc.max_send_message_length", -1),
+    # No cell compresses, and a small message must not become a large one.
+    ("grpc.per_message_decompression", 0),
+    # A client that is none: it neither greets nor, once it has, makes any call.
+    ("grpc.server_handshake_timeout_ms", 10_000),
+    ("grpc.max_connection_idle_ms", 300_000),
+    ("grpc.max_allowed_incoming_connections", 5_000),
     ("grpc.so_reuseport", 0),
     ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
     ("grpc.keepalive_permit_without_calls", 1),
