@@ -8,6 +8,7 @@ memory stays bounded.
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import subprocess
 import sys
@@ -76,7 +77,11 @@ class Target:
 
     def __init__(self, *, tls: bool = False) -> None:
         command = [sys.executable, "-m", "tests.fuzz.target", *(["--tls"] if tls else [])]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # Each failed handshake would be a line.
+        environment = {**os.environ, "GRPC_VERBOSITY": "NONE"}
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
         assert self.process.stdout is not None
         answer = self.process.stdout.readline().split()
         assert answer, "the target did not start"
