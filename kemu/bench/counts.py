@@ -82,12 +82,13 @@ async def _drive(runtime: SimRuntime, text: str, counts: _Counts) -> None:
     await plays.launch(runtime, scenario, Heartbeats(scenario, "sim"))
     steps = runtime.loop.steps
     counts.kinds.clear()
+    before = sys.getprofile()
     sys.setprofile(counts.profile)
     try:
         await runtime.begin()
         await runtime.run_until(3600 * SECOND_NS, stop=counts.stop)
     finally:
-        sys.setprofile(None)
+        sys.setprofile(before)
     counts.counts["steps"] = runtime.loop.steps - steps
     counts.counts["transactions"] = counts.kinds["store.txn"]
     counts.counts["frames"] = counts.kinds.total()

@@ -1,0 +1,31 @@
+"""What a pod costs, counted: it must not grow unnoticed."""
+
+from __future__ import annotations
+
+import pytest
+
+from kemu.bench import counts
+from kemu.objects import shared_objects
+
+LIMITS = {
+    "parses": 34,
+    "serialisations": 36,
+    "futures": 21,
+    "tasks": 4,
+    "steps": 102,
+    "messages": 28,
+    "calls": 4.1,
+    "transactions": 4.1,
+    "frames": 24,
+}
+"""Of pods that come one by one."""
+
+
+def test_a_pod_takes_no_more_than_it_did_and_less_in_a_burst(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_objects.OBJECTS, "checks", False)  # they serialise
+    apart = counts.work("apart", nodes=3, pods=40)
+    assert set(apart) == set(LIMITS)
+    assert {figure: count for figure, count in apart.items() if count > LIMITS[figure]} == {}
+    assert apart["transactions"] >= 3.9, "created, bound, and two statuses"
+    burst = counts.work("burst", nodes=3, pods=40)
+    assert all(burst[figure] < apart[figure] for figure in ("parses", "serialisations", "messages", "futures"))
