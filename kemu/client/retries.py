@@ -31,4 +31,4 @@ async def patiently(env: Env, request: Callable[[], Awaitable[T]]) -> T:
             continue  # the client waits before it connects again
         except PASSING:
             backoff = backoff or streams.Backoff(env)
-            await env.clock.sleep(backoff.next_s())
+            await env.clock.pause(backoff.next_s())

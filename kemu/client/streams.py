@@ -109,7 +109,7 @@ class Stream:
                 self._waiter = None
                 continue
             if clock.now_ns() < not_before_ns:
-                await clock.sleep_until_ns(not_before_ns)
+                await clock.pause((not_before_ns - clock.now_ns()) / SECOND_NS)
             peer = servers.current
             call = servers.open(self._method)
             owner.on_open()
@@ -121,6 +121,7 @@ class Stream:
                 self._pump = None
             owner.on_lost(peer, why)
             if not (is_broken and servers.lost(peer)):
+                # In set-up too: see Clock.pause.
                 not_before_ns = clock.now_ns() + int(self._backoff.next_s() * SECOND_NS)
 
     async def _read(self, call: Any, peer: str) -> tuple[str, bool]:

@@ -78,6 +78,11 @@ class Clock(Protocol):
 
     async def sleep_until_ns(self, when_ns: int, *, background: bool = False) -> None: ...
 
+    async def pause(self, seconds: float) -> None:
+        """Sleep before another attempt at what has failed. In the set-up of a run on Ray, in which this clock stands
+        and processes may die all the same, real time passes instead."""
+        ...
+
     def call_at_ns(
         self, when_ns: int, callback: Callable[..., object], *args: object, background: bool = False
     ) -> Timer: ...

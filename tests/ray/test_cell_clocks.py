@@ -142,3 +142,18 @@ async def test_what_is_due_already_happens_in_set_up_too() -> None:
         while not seen:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert seen == ["due"]
+
+
+async def test_a_pause_before_another_attempt_passes_in_set_up_too_and_ends_with_it() -> None:
+    shared, clock = clocks(speed=1.0)
+    async with asyncio.timeout(10):
+        await clock.pause(0.01)
+    assert clock.now_ns() == 0
+    pausing = asyncio.create_task(clock.pause(1000))
+    await asyncio.sleep(0)
+    begin(shared)
+    async with asyncio.timeout(10):
+        await pausing
+    begun_ns = clock.now_ns()
+    await clock.pause(0.02)
+    assert clock.now_ns() - begun_ns >= 20_000_000

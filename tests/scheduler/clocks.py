@@ -48,6 +48,9 @@ class HandClock:
     async def sleep(self, seconds: float, *, background: bool = False) -> None:
         raise AssertionError("nobody sleeps here")
 
+    async def pause(self, seconds: float) -> None:
+        raise AssertionError("nobody sleeps here")
+
     async def sleep_until_ns(self, when_ns: int, *, background: bool = False) -> None:
         raise AssertionError("nobody sleeps here")
 

@@ -141,6 +141,9 @@ class VirtualClock:
             timer.cancel()
             raise
 
+    async def pause(self, seconds: float) -> None:
+        await self.sleep(seconds)
+
     def call_at_ns(
         self, when_ns: int, callback: Callable[..., object], *args: object, background: bool = False
     ) -> LoopTimer | EarlyTimer:

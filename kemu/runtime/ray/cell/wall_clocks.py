@@ -8,6 +8,7 @@ well as the wall clocks of their machines do (on one machine: exactly). :class:`
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import Callable
 
@@ -53,6 +54,11 @@ class DilatedClock:
             return 0
         passed_ns = time.monotonic_ns() - self._origin_ns
         return int(passed_ns * self.speed) if passed_ns > 0 else 0
+
+    @property
+    def stands(self) -> bool:
+        """In set-up, as long as nobody knows when it ends."""
+        return self._origin_ns is None
 
     @property
     def begun(self) -> bool:
@@ -195,6 +201,14 @@ class WallClock:
 
     async def sleep(self, seconds: float, *, background: bool = False) -> None:
         await self.sleep_until_ns(self.now_ns() + round(seconds * SECOND_NS), background=background)
+
+    async def pause(self, seconds: float) -> None:
+        if not self.shared.stands:
+            await self.sleep(seconds)
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.started()
 
     async def sleep_until_ns(self, when_ns: int, *, background: bool = False) -> None:
         if when_ns <= self.now_ns():
