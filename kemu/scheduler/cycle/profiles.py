@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from importlib import metadata
 from typing import Any, TypeGuard, TypeVar
 
 from kemu.runtime import user_code
@@ -321,7 +320,11 @@ def _merged(default: PluginSet, custom: PluginSet) -> list[PluginRef]:
     return [*merged, *by_name.values()]
 
 
-def _offered() -> dict[str, metadata.EntryPoint]:
+def _offered() -> dict[str, Any]:
+    """Entry points by name."""
+    # Imported on use: it takes a tenth of the time that a command needs to start.
+    from importlib import metadata
+
     return {entry.name: entry for entry in metadata.entry_points(group=ENTRY_POINTS)}
 
 
