@@ -247,6 +247,9 @@ class ActorFailed(SimulationError):
 class InfrastructureError(SimulationError):
     """What a run on Ray needs cannot be had, or is gone: Ray itself, a machine, a place for a cell."""
 
+    lost_at_ns: int | None = None
+    """Virtual time at which a run that was under way could not go on."""
+
 
 class UserCodeFailed(ActorFailed):
     """Code that the user brought along (a plugin, an extender, a scheduler) raised, when it was loaded or when it ran.

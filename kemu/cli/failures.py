@@ -19,7 +19,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TextIO
 
 from kemu.cli import exits
-from kemu.errors import KemuError, Problem, ScenarioError, SimulationError, UsageError, UserCodeFailed
+from kemu.errors import (
+    InfrastructureError,
+    KemuError,
+    Problem,
+    ScenarioError,
+    SimulationError,
+    UsageError,
+    UserCodeFailed,
+)
 from kemu.runlog import folders
 from kemu.runtime import user_code
 
@@ -48,7 +56,7 @@ _DISK = {
 @dataclass(frozen=True)
 class Failure:
     kind: str
-    """``usage``, ``input``, ``system``, ``simulation``, ``user-code`` or ``interrupted``."""
+    """``usage``, ``input``, ``system``, ``infrastructure``, ``simulation``, ``user-code`` or ``interrupted``."""
     message: str
     exit_code: int
     problems: Sequence[Problem] = ()
@@ -101,6 +109,8 @@ def of(error: BaseException, options: argparse.Namespace) -> Failure | None:
         return Failure(
             "user-code", str(error), exits.USER_CODE, more={**more, **_run(options)}, text=_of_run(error, options)
         )
+    if isinstance(error, InfrastructureError):
+        return Failure("infrastructure", str(error), exits.UNKNOWN, more=_run(options))
     if isinstance(error, SimulationError):
         text = f"the run broke: {type(error).__name__}: {error}"
         return Failure("simulation", text, exits.FAILS, more=_run(options))

@@ -7,6 +7,7 @@ Exit codes: 0 holds, 1 a check or an expectation failed, 2 the input is wrong, 3
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable, Sequence
 
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         threads.one_by_default()
     words = sys.argv[1:] if arguments is None else list(arguments)
     options = argparse.Namespace()
+    if arguments is None:
+        _answer_sigterm()
     with pipes.outlived():
         try:
             parser = _parser()
@@ -39,6 +42,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if failure is None:
                 raise
             return failures.tell(failure, as_json="--json" in words)
+
+
+def _answer_sigterm() -> None:
+    """From now on SIGTERM is like Ctrl-C, whatever that does at the time."""
+
+    def interrupt(*_: object) -> None:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.raise_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGTERM, interrupt)
 
 
 def _parser() -> Parser:

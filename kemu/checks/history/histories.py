@@ -98,6 +98,8 @@ class History:
         """The recoveries that lost revisions."""
         self.txns_by = ""
         """The actor that logs the store's transactions: the store, or an API server in place of a real etcd."""
+        self.lost = ""
+        """Why the run could not go on, where it could not."""
         self.gaps: list[str] = []
         """What of the run log is missing or out of order, as far as its writer knows: nothing can be judged then."""
         self._sessions = sessions.Sessions()
@@ -154,6 +156,7 @@ class History:
             "chaos.begin": self._on_fault,
             "chaos.hit": self._on_hit,
             "chaos.end": self._on_fault_ended,
+            "run.lost": self._on_run_lost,
             "log.missing": self._on_log_missing,
             "log.late": self._on_log_late,
             **self._disturbances.handlers,
@@ -207,6 +210,10 @@ class History:
                 self._pod_changed(time_ns, key, value)
             elif key.startswith(NODE_PREFIX):
                 self._node_changed(time_ns, key, value)
+
+    def _on_run_lost(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.lost = data["why"]
+        self.gaps.append(f"the run was cut short: {data['why']}")
 
     def _on_log_missing(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.gaps.append(f"{actor}: the log is missing from event {data['known']} of its process on: {data['what']}")

@@ -133,6 +133,8 @@ def command(options: argparse.Namespace) -> int:
     for result in results:
         if result.traces:
             print(f"traces to {options.otlp}: {result.traces}", file=sys.stderr)
+        for left in result.left:
+            print(f"left behind: {left}", file=sys.stderr)
     if options.json:
         print(json.dumps(verdict))
     else:

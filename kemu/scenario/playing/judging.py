@@ -33,13 +33,16 @@ from kemu.scenario.scenarios import Scenario
 BUSY_S = 10.0
 """Of real time, in which a machine that is busy with a run on Ray may deliver nothing."""
 
+LOST = "lost"
+"""What the run needed was gone before its time: Ray, a machine, the place of a cell."""
+
 
 @dataclass
 class End:
     """How a run ended."""
 
     reason: str
-    """``idle deadline stopped interrupted``."""
+    """``idle deadline stopped interrupted lost``."""
     now_ns: int
 
 
@@ -64,7 +67,7 @@ class Judge:
             history,
             checks,
             end.now_ns,
-            finished=end.reason != "interrupted",
+            finished=end.reason not in ("interrupted", LOST),
             idle=end.reason == "idle",
             meant=meant(scenario, end.now_ns),
         )
@@ -109,6 +112,7 @@ class Judged:
         never_bound = unbound.data(unbound.of(history))
         empty = headlines.empty(history, [workload.name for workload in self.scenario.workloads])
         rest = [
+            *([history.lost] if history.lost else []),
             *empty,
             *headlines.disturbed(history.disturbances),
             *headlines.never_came(self.faults_never_came),

@@ -24,7 +24,7 @@ import kemu
 from kemu.checks.counters import COUNTERS
 from kemu.checks.history import History
 from kemu.checks.scheduling import waiting
-from kemu.errors import KemuError, SimulationError
+from kemu.errors import InfrastructureError, KemuError, SimulationError
 from kemu.faults.kinds import KINDS
 from kemu.runlog import folders
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
@@ -85,6 +85,8 @@ class RunResult:
     history: History
     traces: str = ""
     """What became of the traces that were sent while it ran."""
+    left: Sequence[str] = ()
+    """Processes and folders that could not be removed."""
 
 
 def run(scenario: Scenario, options: Options) -> RunResult:
@@ -132,6 +134,10 @@ def run(scenario: Scenario, options: Options) -> RunResult:
         if progress is not None and isinstance(measured := getattr(runtime, "loads", None), Loads):
             progress.loads = measured.by_cell
         end = plays.run(runtime, plays.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name)))
+    except InfrastructureError as error:
+        if error.lost_at_ns is None:
+            raise
+        end = judging.End(judging.LOST, error.lost_at_ns)
     finally:
         garbage.unfreeze()
         digest = writer.close()
@@ -142,7 +148,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     verdict |= _loads(runtime)
     verdict |= _warnings(scenario)
     (folder / folders.VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
-    return RunResult(scenario, {}, folder, verdict, judged.history, str(traces or ""))
+    return RunResult(scenario, {}, folder, verdict, judged.history, str(traces or ""), getattr(runtime, "left", ()))
 
 
 def _loads(runtime: Runtime | None) -> dict[str, Any]:
@@ -381,7 +387,7 @@ def _compare(scenario: Scenario, expectation: Expectation, results: Sequence[Run
         (index,) = loader.select(scenario, condition)
         result = results[index]
         value = evidence.metric(result.history, subject.metric, subject.priority)
-        return variant_name(condition), value, result.verdict["ended"] != "interrupted"
+        return variant_name(condition), value, result.verdict["ended"] not in ("interrupted", judging.LOST)
 
     return verdicts.compare(expectation, side(subject.of), side(subject.times_that_of))
 

@@ -8,6 +8,7 @@ import socket
 
 import grpc
 
+_CONNECT_S = 3.0
 _OPTIONS = (
     # A connection of its own each time, and no second attempt.
     ("grpc.use_local_subchannel_pool", 1),
@@ -15,8 +16,20 @@ _OPTIONS = (
 )
 
 
+def is_gone(address: str) -> bool:
+    """Whether nobody listens at ``host:port``. A process that was stopped does."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def refusal(address: str, timeout_s: float) -> str:
-    """Why no GCS can be reached at ``host:port``; empty: one answers. A process that was stopped does not."""
+    """Why no GCS can be reached at ``host:port``; empty: one answers."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         return "write it as HOST:PORT, or auto"

@@ -35,9 +35,8 @@ may be too short. The last time with all of its processes, should this Ray not l
 
 _PING_S = 1.0
 _PINGS_LOST = 3
-"""A GCS that did not answer so often in a row is lost."""
+"""A GCS that has gone so often in a row is lost. One that is silent may have been stopped: Ray gives it a minute."""
 _WATCH_S = 0.2
-_PING_TIMEOUT_S = 3.0
 _RETRY_S = 0.05
 _LEAVING_S = 5.0
 
@@ -74,10 +73,9 @@ class Broker:
             waiter.wait(_WATCH_S if self._node is not None else _PING_S)
             why = self._node.dead() if self._node is not None else ""
             if not why and self._node is None:
-                refusal = pings.refusal(self.address, _PING_TIMEOUT_S)
-                misses = misses + 1 if refusal else 0
+                misses = misses + 1 if pings.is_gone(self.address) else 0
                 if misses == _PINGS_LOST:
-                    why = f"the GCS of Ray at {self.address} is gone: {refusal}"
+                    why = f"the GCS of Ray at {self.address} is gone"
             if why:
                 self._tell(self._lose, why)
                 break

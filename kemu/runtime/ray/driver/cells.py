@@ -138,7 +138,7 @@ class RemoteCell:
         except frames.RayFailed as error:
             raise InfrastructureError(f"cell {self.name} cannot run: {error}") from error
         except frames.ClusterLost as error:
-            raise InfrastructureError(str(error)) from error
+            raise InfrastructureError(f"the Ray cluster is lost: {error}") from error
 
     async def disconnect(self) -> None:
         self.connected = False

@@ -43,9 +43,10 @@ class RayCluster:
         self._processes: dict[int, Any] = {}
         self._joined = ""
         self._is_stopped = False
-        self.owned = address is not None or not _shared
+        shared = [connection for connection in _shared if not connection.lost]
+        self.owned = address is not None or not shared
         if not self.owned:
-            self._connection = _shared[-1]
+            self._connection = shared[-1]
         else:
             self._connection = self._connect(address, workers)
             _shared.append(self._connection)
@@ -136,7 +137,10 @@ class RayCluster:
 
     async def nodes(self) -> list[dict[str, Any]]:
         """Those that live: ``Resources``, ``NodeManagerAddress``, ``NodeID``, as ``ray.nodes()`` has them."""
-        found: list[dict[str, Any]] = await asyncio.wrap_future(self._connection.call("nodes"))
+        try:
+            found: list[dict[str, Any]] = await asyncio.wrap_future(self._connection.call("nodes"))
+        except (frames.ClusterLost, frames.RayFailed) as error:
+            raise InfrastructureError(f"the Ray cluster is lost: {error}") from error
         return found
 
     def slots(self) -> int:

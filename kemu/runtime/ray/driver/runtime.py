@@ -18,7 +18,7 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kemu.errors import SimulationError
+from kemu.errors import InfrastructureError, SimulationError
 from kemu.faults import kinds
 from kemu.runtime import loads, tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
@@ -178,6 +178,11 @@ class RayRuntime:
         if self._failure.done():
             self._failure.result()
 
+    @property
+    def left(self) -> Sequence[str]:
+        """What could not be removed, once the run is over: processes, folders."""
+        return self._fleet.cluster.left if self._fleet.cluster is not None else ()
+
     def env(self, name: str) -> hosts.Resident:
         return self._host.env(name)
 
@@ -270,6 +275,9 @@ class RayRuntime:
 
     def _fail(self, error: BaseException) -> None:
         if not self._failure.done():
+            if isinstance(error, InfrastructureError) and self._host.clock.begun:
+                error.lost_at_ns = self.clock.now_ns()
+                self._log(error.lost_at_ns, "runtime", "run.lost", {"why": str(error)})
             self._failure.set_exception(error)
 
     def _actor_died(self, name: str) -> None:
