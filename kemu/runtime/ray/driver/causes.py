@@ -12,13 +12,26 @@ from typing import Any
 WRITE = "store.txn"
 RECORDER = "apiserver/"
 """Prefix of who logs what a real etcd did."""
-_TOLD = ("client.got", "client.listed", "watch.listed", "api.request")
 
 
-def known_revision(kind: str, data: Mapping[str, Any]) -> int:
-    """0: the event says nothing of it."""
-    if kind == "watch.events":
-        return max(data["revs"], default=0)
-    if kind == "client.acked":
-        return max((ack[1] for ack in data["acks"]), default=0)
-    return data["rev"] or 0 if kind in _TOLD else 0
+def _told(data: Mapping[str, Any]) -> int:
+    return data["rev"] or 0
+
+
+def _watched(data: Mapping[str, Any]) -> int:
+    return max(data["revs"], default=0)
+
+
+def _acknowledged(data: Mapping[str, Any]) -> int:
+    return max((ack[1] for ack in data["acks"]), default=0)
+
+
+KNOWING = {
+    "api.request": _told,
+    "client.acked": _acknowledged,
+    "client.got": _told,
+    "client.listed": _told,
+    "watch.events": _watched,
+    "watch.listed": _told,
+}
+"""By kind of event: the revision that it knows of; 0: none. Other kinds say nothing of it."""

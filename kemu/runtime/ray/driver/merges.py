@@ -124,7 +124,8 @@ class LogMerger:
         if time_ns < self._limit_ns:
             count, most_ns = self.late.get(source, (0, 0))
             self.late[source] = (count + 1, max(most_ns, self._limit_ns - time_ns))
-        stream.queue.append((time_ns, actor, kind, data, causes.known_revision(kind, data)))
+        known = causes.KNOWING.get(kind)
+        stream.queue.append((time_ns, actor, kind, data, known(data) if known is not None else 0))
         stream.received += 1
         if kind == causes.WRITE:
             stream.writes = True
@@ -137,7 +138,9 @@ class LogMerger:
         self._limit_ns = limit_ns
         streams = self._streams
         ready = [
-            (max(stream.queue[0][0], stream.told_ns), source) for source, stream in streams.items() if stream.queue
+            (max(stream.queue[0][0], stream.told_ns), source)
+            for source, stream in streams.items()
+            if stream.queue and stream.queue[0][0] < limit_ns
         ]
         heapq.heapify(ready)
         held: list[tuple[int, int, Source]] = []
@@ -155,12 +158,14 @@ class LogMerger:
             heapq.heapify(ready)
             heapq.heapify(held)
             self._emit_ready(ready, held)
-        for source in [source for source, stream in streams.items() if not stream.queue and source not in self._open]:
-            del streams[source]
+        if len(streams) > len(self._open):
+            for source in [source for source, stream in streams.items() if not stream.queue]:
+                if source not in self._open:
+                    del streams[source]
 
     def _emit_ready(self, ready: list[tuple[int, Source]], held: list[tuple[int, int, Source]]) -> None:
         """Hand on events before the limit of the sources in ``ready``, a heap; those that wait go to ``held``."""
-        streams, limit_ns = self._streams, self._limit_ns
+        streams, limit_ns, sink = self._streams, self._limit_ns, self._sink
         while ready and ready[0][0] < limit_ns:
             time_ns, source = ready[0]
             stream = streams[source]
@@ -181,7 +186,7 @@ class LogMerger:
                     _, waited_ns, released = heapq.heappop(held)
                     heapq.heappush(ready, (max(waited_ns, time_ns), released))
             if kind != causes.WRITE or self._is_new(actor, data["rev"]):
-                self._sink(time_ns, actor, kind, data)
+                sink(time_ns, actor, kind, data)
 
     def _is_new(self, actor: str, revision: int) -> bool:
         if not actor.startswith(causes.RECORDER):
