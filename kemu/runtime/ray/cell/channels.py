@@ -41,10 +41,14 @@ CHANNEL_OPTIONS = (
 MAX_PENDING_CALLS = 50_000
 """Calls, streams too, that may wait until the event loop takes them: thousands of kubelets open theirs at once."""
 
+MAX_UNREQUESTED_S = 600
+
 SERVER_OPTIONS = (
     # By default gRPC refuses calls at random beyond 1,000, and all beyond 3,000.
     ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
     ("grpc.server.max_pending_requests_hard_limit", MAX_PENDING_CALLS),
+    # Nor does it end those that wait for longer than 30 s, as they do on a machine that is busy with other things.
+    ("grpc.server_max_unrequested_time_in_server", MAX_UNREQUESTED_S),
     ("grpc.max_receive_message_length", ends.MAX_REQUEST_BYTES),
     ("grpc.max_send_message_length", -1),
     # No cell compresses, and a small message must not become a large one.
