@@ -1,8 +1,9 @@
 """What a run on Ray takes on a machine that nobody has at hand: a model of several measured runs, with its error.
 
-Each figure is a sum of parts in proportion to raylets, cells, nodes or pods, fitted by least squares to the relative
-errors. Its error is that of predicting each run from the others: the typical and the largest one. Pods for each second
-follow from the CPU time: a cell can use one core, and all cells together those that there are.
+Each figure is a sum of parts in proportion to raylets, cells, nodes, or renewals of leases, fitted by least squares to
+the relative errors. Its error is that of predicting each run from the others: the typical and the largest one. Pods for
+each second follow from the CPU time: a cell can use one core, and all cells together those that there are; the
+heartbeats of the nodes come first.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ Row = Mapping[str, Any]
 PARTS: dict[str, tuple[str, ...]] = {
     "memory_mib": ("run", "raylets", "cells", "nodes"),
     "start_cpu_s": ("run", "cells", "nodes"),
-    "api_us": ("run", "nodes"),
-    "store_us": ("run", "nodes"),
-    "scheduler_us": ("run", "nodes"),
-    "kubelets_us": ("run", "nodes"),
-    "driver_us": ("run", "nodes"),
+    "api_us": ("run", "renewals"),
+    "store_us": ("run", "renewals"),
+    "scheduler_us": ("run", "renewals"),
+    "kubelets_us": ("run", "cells", "renewals"),
+    "driver_us": ("run", "renewals"),
 }
-"""The figures that are modelled, and what each is in proportion to; ``run``: what every run takes."""
+"""The figures that are modelled, and what each is in proportion to; ``run``: what every run takes, of CPU time what
+every pod does; ``renewals``: of leases, while one pod comes to run."""
 
-ALONE = ("api_us", "store_us", "scheduler_us", "driver_us")
-"""CPU time of one process each, for a pod."""
+RENEWAL_S = 10.0
+"""How often a kubelet renews its lease."""
 
 
 @dataclass(frozen=True)
@@ -75,20 +77,32 @@ def _amounts(figure: str, parts: Sequence[str], rows: Sequence[Row]) -> dict[str
 
 
 def _size(row: Row, part: str) -> float:
-    return 1.0 if part == "run" else float(row[part])
+    if part == "run":
+        return 1.0
+    if part == "renewals":
+        return float(row["nodes"] / RENEWAL_S * row["speed"] / row["pods_per_s"])
+    return float(row[part])
 
 
 def prediction(models: Mapping[str, Model], row: Row, cores: int) -> dict[str, Any]:
-    """Of a run with such ``nodes``, ``cells``, ``raylets`` and ``api_servers`` on so many free cores."""
-    for_pod = {figure: model.of(row) for figure, model in models.items() if figure.endswith("_us")}
-    shared = {**for_pod, "api_us": for_pod["api_us"] / row.get("api_servers", 1)}
-    kubelet_cells = max(1, -(-row["nodes"] // row.get("kubelets_per_cell", 500)))
-    shared["kubelets_us"] /= kubelet_cells
-    busiest = max(shared, key=lambda figure: shared[figure])
-    by_cell, by_cores = 1e6 / shared[busiest], cores * 1e6 / sum(for_pod.values())
-    limit = busiest.removesuffix("_us") if by_cell < by_cores else "cores"
+    """Of a run with such ``nodes``, ``cells``, ``kubelets_per_cell``, ``raylets`` and ``api_servers`` on so many free
+    cores. ``pods_per_s`` 0: the heartbeats alone are too much for what ``limit`` names."""
+    sharing = {"api_us": row["api_servers"], "kubelets_us": -(-row["nodes"] // row["kubelets_per_cell"])}
+    renewals_per_s = row["nodes"] / RENEWAL_S
+    pods_per_s = {}
+    all_for_pod = all_for_renewal = 0.0
+    for figure, model in models.items():
+        if figure.endswith("_us"):
+            for_pod = sum(each * _size(row, part) for part, each in model.amounts.items() if part != "renewals")
+            for_renewal = model.amounts["renewals"]
+            left_us = sharing.get(figure, 1) * 1e6 - renewals_per_s * for_renewal
+            pods_per_s[figure.removesuffix("_us")] = left_us / for_pod
+            all_for_pod += for_pod
+            all_for_renewal += for_renewal
+    pods_per_s["cores"] = (cores * 1e6 - renewals_per_s * all_for_renewal) / all_for_pod
+    limit = min(pods_per_s, key=lambda name: pods_per_s[name])
     return {
-        "pods_per_s": min(by_cell, by_cores),
+        "pods_per_s": max(0.0, pods_per_s[limit]),
         "limit": limit,
         "memory_mib": models["memory_mib"].of(row),
         "start_s": models["start_cpu_s"].of(row) / cores,
