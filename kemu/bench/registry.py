@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.bench import calibrations, cliffs, decisions, explorations, scales, scheduling, workloads
+from kemu.bench import calibrations, cliffs, decisions, explorations, large_clusters, scales, scheduling, workloads
 from kemu.errors import KemuError
 
 
@@ -80,6 +80,13 @@ BENCHMARKS = {
             "stands (kemu ray up)",
             "kemu.bench.ray_starts:ray_start",
             tuple({"way": way, "cells": 4} for way in ("ray.init", "own", "standing")),
+        ),
+        Benchmark(
+            "sim-scale",
+            "the scenarios of scenarios/scale in sim, judged: the largest clusters that were announced",
+            "kemu.bench.large_clusters:sim_scale",
+            large_clusters.settings(),
+            _LEFT_OUT,
         ),
         Benchmark(
             "idle",

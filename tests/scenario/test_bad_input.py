@@ -58,7 +58,7 @@ def test_what_would_break_the_reader_is_refused(text: str, what: str) -> None:
 @pytest.mark.parametrize(
     ("node", "path", "what"),
     [
-        ("{namePrefix: a-, count: 1000000000000}", "spec.nodes[0].count", "at most 100000 nodes"),
+        ("{namePrefix: a-, count: 1000000000000}", "spec.nodes[0].count", "at most 200000 nodes"),
         (f"{{name: {'a' * 253}}}", "spec.nodes[0].name", "kubernetes.io/hostname"),
         (f"{{namePrefix: {'a' * 62}, count: 100}}", "spec.nodes[0].namePrefix", "has 65 characters"),
         ('{name: a, capacity: {"a[0": 1}}', "spec.nodes[0].capacity[a[0]", "name part must consist of"),
@@ -147,7 +147,7 @@ def change(data: Any, draw: random.Random) -> None:
             holder[key] = copy.deepcopy(draw.choice(ODD))
 
 
-@pytest.mark.parametrize("name", [name for name in catalog.shipped() if "openb" not in name])
+@pytest.mark.parametrize("name", [name for name in catalog.shipped() if not name.startswith(("traces/", "scale/"))])
 def test_whatever_is_changed_in_a_scenario_it_loads_or_says_what_is_wrong(name: str, tmp_path: Path) -> None:
     data = yaml.safe_load(catalog.find(name).read_text())
     draw = random.Random(name)

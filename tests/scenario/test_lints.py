@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kemu.bench import large_clusters
 from kemu.cli.main import main
 from kemu.errors import ScenarioError
 from kemu.scenario import catalog
@@ -79,9 +80,10 @@ def test_amounts_that_are_meant(spec: str) -> None:
 
 
 def test_the_shipped_scenarios_have_none() -> None:
-    for path in catalog.shipped().values():
-        if "traces/" not in str(path):
-            assert loader.load(path).warnings == (), path
+    for name, path in catalog.shipped().items():
+        if not name.startswith("traces/"):
+            few = large_clusters.scaled(path, 100) if name.startswith("scale/") else None
+            assert loader.load(path, None, few).warnings == (), path
 
 
 @pytest.mark.parametrize(

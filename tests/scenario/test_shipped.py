@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kemu.bench import large_clusters
 from kemu.scenario.loading import loader
 from kemu.scenario.scenarios import Scenario
 from tests import traces
@@ -27,7 +28,8 @@ SEEDS = {
 
 
 def load(file: Path) -> Scenario:
-    return loader.load(file, data_dir=traces.folder())
+    few = large_clusters.scaled(file, 100) if file.parent.name == large_clusters.FOLDER else None
+    return loader.load(file, traces.folder(), few)
 
 
 def test_every_worked_example_of_the_source_documents_is_there() -> None:

@@ -19,7 +19,7 @@ from kemu.scenario.loading import loader
 from kemu.scenario.playing import replays, runner
 from tests import traces
 
-SCENARIOS = {name: path for name, path in catalog.shipped().items() if not name.startswith("traces/")}
+SCENARIOS = {name: path for name, path in catalog.shipped().items() if not name.startswith(("traces/", "scale/"))}
 
 LARGE = "chaos/thousand-nodes"
 """Half a minute of computing: for CI, with other seeds."""

@@ -20,8 +20,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "name",
         nargs="*",
-        help="first-pod, sim-pods, work, ray-pods, ray-scale, idle, store, decide, cliffs, changed-pod, schedule, "
-        "trace, explore, long",
+        help="first-pod, sim-pods, work, ray-pods, ray-scale, sim-scale, idle, store, decide, cliffs, changed-pod, "
+        "schedule, trace, explore, long",
     )
     parser.add_argument("--workload", help="only this workload, of benchmarks that have several")
     parser.add_argument("--nodes", type=_numbers, help="only these numbers of nodes, as 1000,5000,15000")

@@ -35,7 +35,7 @@ SYSTEM_PRIORITY_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-nod
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
 """Every cluster has them."""
 
-MAX_NODES = 100_000
+MAX_NODES = 200_000
 """Of a scenario; Kubernetes itself promises to work with 5,000."""
 _LONGEST_HOSTNAME = 63
 
