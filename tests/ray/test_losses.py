@@ -15,7 +15,10 @@ from typing import Any
 import pytest
 
 from kemu.runtime.ray import processes
-from tests.ray.world import alive, until_true
+from kemu.runtime.ray.driver.plans import DRIVER_CELL, CellPlan
+from kemu.runtime.ray.driver.runtime import RayRuntime
+from tests.ray import clusters
+from tests.ray.world import CODE, Events, alive, spec, until, until_true
 
 pytestmark = pytest.mark.ray
 
@@ -164,3 +167,35 @@ def test_a_wrong_address_is_one_sentence(start: Callable[..., Run]) -> None:
     assert time.monotonic() - begun < 5 + 5, "and Python has to start"
     assert (code, told["error"]) == (2, "input")
     assert told["message"] == "cannot join the Ray cluster at 127.0.0.1:9: Connection refused"
+
+
+PLAN = (CellPlan("one", ("echo/*",), resources={"place": 1}), CellPlan(DRIVER_CELL, ("*",)))
+
+
+def test_the_cells_of_a_lost_raylet_come_back_elsewhere(tmp_path: Path) -> None:
+    """As if their machine had crashed; what they had logged is there."""
+    events = Events()
+    with clusters.started([{}, {"place": 1}, {"place": 1}]) as raylets:
+        runtime = RayRuntime(1, events, directory=tmp_path, cells=PLAN, ray_address=raylets.address, code=CODE)
+
+        def raylet() -> int:
+            """That of the cell."""
+            process = processes.of(runtime.cells["one"].pid)
+            assert process is not None
+            return int(process.ppid())
+
+        async def main() -> None:
+            await runtime.launch([spec("echo/0", "Echo")])
+            await runtime.begin()
+            await runtime.clock.started()
+            lost = raylet()
+            assert lost in raylets.pids[1:]
+            os.kill(lost, signal.SIGKILL)
+            await until(lambda: len(events.of("actor.started", "echo/0")) == 2, timeout_s=100)
+            assert {lost, raylet()} == {*raylets.pids[1:]}
+            await runtime.shutdown()
+
+        runtime.run(main())
+    assert len(events.of("actor.crashed", "echo/0")) == 1
+    assert len(events.of("actor.stopped", "echo/0")) == 1
+    assert not [pid for pid in [*raylets.pids, raylets.gcs] if alive(pid)]
