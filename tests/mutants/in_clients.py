@@ -36,7 +36,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
 
     def hoarding(self: informers.Informer, event: api_pb2.WatchEvent) -> bool:
         if event.type == 2 and self.resource == "pods":
-            key = "/".join(self._parse(event.object).metadata.name)
+            key = "/".join(self._parse(event.resource_version, event.object).metadata.name)
             self.store.pop(key, None)
             handler, self._handler = self._handler, None
             try:

@@ -104,10 +104,11 @@ def _(patch: pytest.MonkeyPatch) -> None:
     decides=Decides("a-crash-before-it-is-durable", "acknowledged-writes-survive", "stored", pod="web"),
 )
 def _(patch: pytest.MonkeyPatch) -> None:
-    async def at_once(self: server.Store) -> None:
+    def at_once(self: server.Store) -> bool:
         self._work()
+        return True
 
-    patch.setattr(server.Store, "_settled", at_once)
+    patch.setattr(server.Store, "_is_settled", at_once)
 
 
 @mutant(
