@@ -1,6 +1,6 @@
 """``python -m tests.soak --minutes 3 --runs 10 --nodes 100``: exit 0 if all runs came to nothing bad, else 1.
 
-A run with a real etcd follows each two with the store of kemu, where etcd is installed.
+Of each three runs one is on a cluster of three raylets, and one on a real etcd where that is installed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from pathlib import Path
 from tests.soak import processes, runs
 
 
+RAYLETS = 3
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak")
     parser.add_argument("--minutes", type=float, default=3.0, help="of each run")
@@ -22,6 +25,9 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=100)
     parser.add_argument("--seed", type=int, help="of the first run; the next ones count up from it")
     parser.add_argument("--etcd", choices=("never", "sometimes", "always"), default="sometimes")
+    parser.add_argument(
+        "--raylets", type=int, help="a Ray cluster of so many, which are attacked, too; 0: a Ray of its own"
+    )
     parser.add_argument("--out", type=Path, help="a file that gets a JSON object for each run")
     options = parser.parse_args()
     first = random.SystemRandom().randrange(1_000_000) if options.seed is None else options.seed
@@ -31,7 +37,8 @@ def main() -> int:
     bad = 0
     for number in range(options.runs):
         etcd = has_etcd and (options.etcd == "always" or (options.etcd == "sometimes" and number % 3 == 2))
-        outcome = runs.Run(runs.Plan(first + number, options.minutes, options.nodes, etcd)).carry_out()
+        raylets = options.raylets if options.raylets is not None else RAYLETS * (number % 3 == 1)
+        outcome = runs.Run(runs.Plan(first + number, options.minutes, options.nodes, etcd, raylets)).carry_out()
         bad += bool(outcome.faults)
         _tell(outcome)
         if options.out is not None:
