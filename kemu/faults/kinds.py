@@ -121,6 +121,11 @@ class Kind:
 _FROM = Parameter("from", Form.ACTORS, "Who sends.", required=True)
 _TO = Parameter("to", Form.ACTORS, "Who receives.", required=True)
 _BETWEEN = Parameter("between", Form.SIDES, "Two sides, each an actor, a pattern or a list.", required=True)
+_BELOW = Parameter(
+    "belowGrpc",
+    Form.SWITCH,
+    "On Ray: done to the bytes between the cells of these actors, so that gRPC itself has to deal with it.",
+)
 _ACTOR = Parameter("actor", Form.ACTORS, "Who; a pattern such as kubelet/* picks one by the seed.", required=True)
 
 _ALL = (
@@ -164,6 +169,7 @@ _ALL = (
             Parameter(
                 "oneWay", Form.SWITCH, "Only messages from the first side to the second are held back.", default=False
             ),
+            _BELOW,
         ),
         Effects(
             requests="wait; they go on when it heals, or end with UNAVAILABLE when the connection breaks",
@@ -237,7 +243,7 @@ _ALL = (
     Kind(
         "delay",
         "Messages take longer, each by a time of its own; those of one stream stay in order.",
-        (_FROM, _TO, Parameter("by", Form.TIME, "How much longer.", required=True)),
+        (_FROM, _TO, Parameter("by", Form.TIME, "How much longer.", required=True), _BELOW),
         Effects(
             requests="arrive later, or their answers do",
             streams="stay in order: a message waits for the one before it",
@@ -249,7 +255,7 @@ _ALL = (
     Kind(
         "bandwidth",
         "A connection carries no more than so many bytes a second.",
-        (_FROM, _TO, Parameter("bytesPerSecond", Form.BYTES, "Of each connection.", required=True)),
+        (_FROM, _TO, Parameter("bytesPerSecond", Form.BYTES, "Of each connection.", required=True), _BELOW),
         Effects(
             requests="queue behind what the connection has to carry before them",
             streams="queue, too; writers stop when the flow-control window is full",
@@ -289,7 +295,7 @@ _ALL = (
     Kind(
         "reset",
         "The connections between two sides are reset; nobody crashes.",
-        (_BETWEEN,),
+        (_BETWEEN, _BELOW),
         Effects(
             requests="end with UNAVAILABLE; whether they were carried out is open",
             streams="break at both ends",
@@ -301,7 +307,7 @@ _ALL = (
     Kind(
         "halfOpen",
         "The connections between two sides go silent for good, without a reset; new ones work.",
-        (_BETWEEN,),
+        (_BETWEEN, _BELOW),
         Effects(
             requests="wait, and end with UNAVAILABLE when keepalive gives up",
             streams="take messages that nobody receives, until the window is full or keepalive gives up",

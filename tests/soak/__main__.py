@@ -14,7 +14,6 @@ from pathlib import Path
 
 from tests.soak import processes, runs
 
-
 RAYLETS = 3
 
 

@@ -234,6 +234,7 @@ def _runtime(
         epoch_unix_s=epoch_unix_s,
         timing=scenario.timing,
         etcd=scenario.store_etcd,
+        below_grpc=any(fault.parameters.get("belowGrpc") for fault in scenario.chaos),
         expected=plans.names(scenario, Heartbeats(scenario, name)),
         code=plans.code(scenario),
         **ray,

@@ -23,7 +23,7 @@ from kemu.faults import kinds
 from kemu.runtime import skews, tasks
 from kemu.runtime.env import ActorSpec, LogSink
 from kemu.runtime.ray.cell import hosts, tokens
-from kemu.runtime.ray.driver import cells, clusters, events, plans
+from kemu.runtime.ray.driver import cells, clusters, events, links, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.v1 import cell_pb2
 
@@ -87,6 +87,10 @@ class Fleet:
         self._incarnations: dict[str, int] = {}
         self._addresses: dict[str, tuple[str, int]] = {}
         """Target and incarnation of the actors that are up."""
+        self._host_addresses: dict[str, tuple[str, int]] = {}
+        """As the driver's own actors see them."""
+        self.links: links.Links | None = None
+        """None: cells call each other directly."""
         self._faults: dict[str, cell_pb2.Fault] = {}
         self._tasks: dict[asyncio.Task[Any], None] = {}
         self._is_ending = False
@@ -101,7 +105,7 @@ class Fleet:
         self._host.configure(
             seed=settings.seed,
             directory=settings.directory,
-            addresses=self._addresses,
+            addresses=self._host_addresses,
             certificates=self._certificates(),
             keepalive_time_s=settings.keepalive_time_s,
             keepalive_timeout_s=settings.keepalive_timeout_s,
@@ -141,6 +145,8 @@ class Fleet:
         if self._interface is None:
             machines = {node["NodeManagerAddress"] for node in nodes}
             self._interface = cells.NODE if len(machines) > 1 else cells.LOOPBACK
+        if self.links is not None and self._interface not in (None, cells.LOOPBACK):
+            raise SimulationError("belowGrpc needs cells that listen on loopback, on the driver's machine")
         new = []
         for name, plan in wanted.items():
             if name not in self.cells:
@@ -308,7 +314,7 @@ class Fleet:
                 ),
                 addresses=[
                     cell_pb2.Address(name=name, target=target, incarnation=incarnation)
-                    for name, (target, incarnation) in self._addresses.items()
+                    for name, (target, incarnation) in (await self._addresses_for(remote.name)).items()
                 ],
                 certificates=self._certificates(),
                 directory=str(settings.directory),
@@ -318,6 +324,17 @@ class Fleet:
             )
             await remote.configure(request)
 
+    async def _addresses_for(self, cell: str) -> dict[str, tuple[str, int]]:
+        """Where a cell finds each actor: at the proxy of the link to another cell, if there are such."""
+        if self.links is None:
+            return dict(self._addresses)
+        found = {}
+        for name, (target, incarnation) in list(self._addresses.items()):
+            other = self._placement.cell_of(name)
+            is_far = bool(target) and other != cell
+            found[name] = (await self.links.address(cell, other, target) if is_far else target, incarnation)
+        return found
+
     def _certificates(self) -> dict[str, bytes]:
         """Of the cells that use TLS, by target."""
         endpoints = [remote.endpoint for remote in self.cells.values()]
@@ -325,6 +342,7 @@ class Fleet:
 
     async def configure_all(self) -> None:
         """Tell everybody who lives where. Whoever dies just now is told when it is back."""
+        self._host_addresses = await self._addresses_for(plans.DRIVER_CELL)
         self.configure_host()
         await self._tell_all(self._configure)
 

@@ -24,7 +24,7 @@ from kemu.runtime import loads, tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray.cell import control, hosts, ticks, wall_clocks
 from kemu.runtime.ray.cell import loads as cell_loads
-from kemu.runtime.ray.driver import backups, events, fleets, infrastructure, ledgers, plans
+from kemu.runtime.ray.driver import backups, events, fleets, infrastructure, ledgers, links, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.runtimes import SUPERVISOR_DELAY_S, Ending
@@ -64,6 +64,7 @@ class RayRuntime:
         start_timeout_s: float = 120.0,
         timing: Mapping[str, Any] | None = None,
         etcd: str = "",
+        below_grpc: bool = False,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         """``directory``: for disks and, while it runs, event segments; the same path is used on every machine.
@@ -77,6 +78,7 @@ class RayRuntime:
         ``start_timeout_s``: real time for Ray to find a place for a cell. ``timing``: of the scenario; what counts here
         is ``keepaliveTime`` and ``keepaliveTimeout`` of the connections between actors, in virtual seconds.
         ``etcd``: ``host:port`` of one that takes the place of the store, for faults.
+        ``below_grpc``: cells call each other through proxies, so that faults can be below gRPC; on loopback only.
         ``loop``: one that runs already; then :meth:`run` is not called, but :meth:`attach` and :meth:`detach`.
         """
         if speed <= 0:
@@ -114,6 +116,8 @@ class RayRuntime:
             log=self._log,
             fail=self._fail,
         )
+        if below_grpc:
+            self._fleet.links = links.Links(speed, self._host.hits.strike, self._host.stream)
         self._specs: dict[str, ActorSpec] = {}
         """Of all actors ever launched, in that order."""
         self._failure: asyncio.Future[None] = self._loop.create_future()
@@ -261,6 +265,8 @@ class RayRuntime:
         await self._host.close()
         self._events.flush()
         await self._fleet.end_processes()
+        if self._fleet.links is not None:
+            await self._fleet.links.close()
         self._backups.end()
         shutil.rmtree(self.directory / ledgers.FOLDER, ignore_errors=True)
 
@@ -376,7 +382,9 @@ class RayRuntime:
     async def inject(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
         if kinds.KINDS[what].not_on_ray:
             raise ValueError(f"{what} is impossible on Ray: {kinds.KINDS[what].not_on_ray}")
-        if what in kinds.PROCESS_FAULTS:
+        if parameters.get("belowGrpc"):
+            self._begin_below_grpc(fault, what, parameters)
+        elif what in kinds.PROCESS_FAULTS:
             await self._strike_processes(fault, what, parameters)
         elif what == "pause":
             await self._pause_all(fault, parameters["actor"])
@@ -384,6 +392,11 @@ class RayRuntime:
             self._take_backups(fault, parameters["actor"])
         else:
             await self._fleet.inject(fault, what, parameters)
+
+    def _begin_below_grpc(self, fault: str, what: str, parameters: Mapping[str, Any]) -> None:
+        if self._fleet.links is None:
+            raise SimulationError(f"{fault}: belowGrpc was not asked for when the run began")
+        self._fleet.links.begin(fault, what, parameters, self._placement.cell_of)
 
     async def _pause_all(self, fault: str, names: Sequence[str]) -> None:
         """Stop the processes of these actors. Nobody else can talk to them meanwhile, and finds out by keepalive, which
@@ -470,6 +483,9 @@ class RayRuntime:
             for name in restored:
                 self._host.hits.strike(fault, name)
             return len(restored)
+        if self._fleet.links is not None and self._fleet.links.are_of(fault):
+            self._fleet.links.end(fault)
+            return self._host.hits.of(fault)
         if fault in self._stopped_processes:
             return await self._let_go(fault)
         for name in self._paused.pop(fault, ()):
