@@ -7,5 +7,6 @@ server      the process itself: requests of drivers, and what it watches
 nodes       a Ray node of our own, with as few processes as Ray runs with
 standins    stands in for two helper processes that Ray insists on
 workers     what Ray's workers run
+raylets     several raylets on one machine, for tests and measurements
 pings       whether a GCS answers
 """
