@@ -59,6 +59,8 @@ class Hostile:
         self.random = random.Random(seed)
         self.counts: Counter[str] = Counter()
         self.most_mib = 0.0
+        self.memory_mib: list[int] = []
+        """What it had grown by after each round of attacks."""
         self.slowest_s = 0.0
         """Of the good client's requests."""
         self.attack = ""
@@ -95,6 +97,7 @@ class Hostile:
                         raise Finding("strangers have changed something")
                     for attack in insiders:
                         await self._play(attack, end, looking, working)
+                    self.memory_mib.append(round(self.target.memory_mib() - self._start_mib))
             finally:
                 for task in (looking, working):
                     task.cancel()

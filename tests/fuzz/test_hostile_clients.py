@@ -27,6 +27,6 @@ async def test_no_client_hurts_a_cell(tls: bool) -> None:
     finally:
         target.close()
     print(f"memory +{hostile.most_mib:.0f} MiB, slowest {hostile.slowest_s:.1f} s, {dict(hostile.counts)}")
-    print(dict(hostile.seconds))
+    print(dict(hostile.seconds), hostile.memory_mib)
     assert hostile.counts["UNAUTHENTICATED"] > 400
     assert hostile.counts["never_reading"] > 0

@@ -42,6 +42,7 @@ from kemu.runtime.ray.cell import (
     segments,
     ticks,
     tokens,
+    wall_clocks,
 )
 from kemu.v1 import cell_pb2, cell_pb2_grpc
 
@@ -187,7 +188,7 @@ class Cell(cell_pb2_grpc.CellServicer):  # type: ignore[misc]
             actors=states,
             max_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             log_events=self.segment.events,
-            wall_ns=time.time_ns(),
+            wall_ns=wall_clocks.wall_ns(),
         )
 
     def _pending_now(self) -> int:
