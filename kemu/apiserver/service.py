@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -77,7 +76,7 @@ class Replies:
         self._reader: asyncio.Future[None] | None = None
         self._bytes = 0
         self._current: Any = None
-        self._full: deque[tuple[Any, int]] = deque()
+        self._full: list[tuple[Any, int]] = []  # hardly ever more than one; an empty deque takes ten times the memory
         """Messages and their sizes."""
         self._drained: asyncio.Future[None] | None = None
 
@@ -122,7 +121,7 @@ class Replies:
     def take(self) -> Any:
         """The next message to write, or None."""
         if self._full:
-            message, self._taken = self._full.popleft()
+            message, self._taken = self._full.pop(0)
         elif self._current is not None:
             message, self._current = self._current, None
             self._taken, self._bytes = self._bytes, 0

@@ -15,11 +15,13 @@ from typing import Any
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2_grpc
 
+_STREAMS = ("Session", "Watch")
+
 
 class Endpoints:
     """Shared by the streams of one client, so that they move together."""
 
-    __slots__ = ("_env", "_failing", "_names", "_stubs", "_untried", "current")
+    __slots__ = ("_env", "_failing", "_methods", "_names", "_untried", "current")
 
     def __init__(self, env: Env, apiservers: str | Sequence[str]) -> None:
         """``apiservers``: names of actors; the first one is where the client begins."""
@@ -30,15 +32,16 @@ class Endpoints:
         """Those to try before the client backs off."""
         self._failing = False
         """All have been tried, and none has answered since."""
-        self._stubs: dict[str, Any] = {}
+        self._methods: dict[str, dict[str, Any]] = {}
+        """By API server: how its streams are opened. Stubs have more methods, and there are many clients."""
 
     def open(self, method: str) -> Any:
         """A new call of a method of the current API server."""
-        stub = self._stubs.get(self.current)
-        if stub is None:
-            channel = self._env.dial(self.current)
-            stub = self._stubs[self.current] = api_pb2_grpc.ApiStub(channel)  # type: ignore[no-untyped-call]
-        return getattr(stub, method)()
+        methods = self._methods.get(self.current)
+        if methods is None:
+            stub: Any = api_pb2_grpc.ApiStub(self._env.dial(self.current))  # type: ignore[no-untyped-call]
+            methods = self._methods[self.current] = {name: getattr(stub, name) for name in _STREAMS}
+        return methods[method]()
 
     def answered(self, name: str) -> None:
         """That API server has sent something."""

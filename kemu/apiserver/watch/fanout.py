@@ -9,7 +9,6 @@ than ``buffers`` allows, watches end with ``Expired``: their clients list again.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
@@ -83,7 +82,7 @@ class Stream:
         """Of the objects in ``_current``; ``_full_bytes``: of those in ``_full``."""
         self._current: list[Waiting] | None = None
         self._full_bytes = 0
-        self._full: deque[tuple[list[Waiting], int]] = deque()
+        self._full: list[tuple[list[Waiting], int]] = []  # hardly ever more than one, and there are many streams
 
     def add(self, watch_id: int, kind: int, revision: int, wire: bytes) -> None:
         """Append an event. Of kind ERROR, ``wire`` is the status."""
@@ -162,7 +161,7 @@ class Stream:
             batch, size = self._full[0]
             if size > buffers.SMALL_BYTES and not self._writes.begin(self, size):
                 return None
-            self._full.popleft()
+            self._full.pop(0)
             self._full_bytes -= size
         else:
             current, size = self._current, self._bytes
