@@ -192,7 +192,7 @@ class Loads:
 def bottleneck(loads: Iterable[Load], machine_busy: float, cores: int) -> str:
     """What held the run up, as a sentence. ``machine_busy``: share of the cores of the driver's machine."""
     found = sorted(loads, key=lambda load: -load.mean_loop)
-    if not found or not any(load.mean_cpu for load in found):
+    if not any(load.mean_cpu for load in found if load.name != DRIVER):
         return "not known: the run was over before anything was measured"
     busiest = found[0]
     used = sum(load.mean_cpu for load in found)

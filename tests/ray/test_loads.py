@@ -85,6 +85,8 @@ def test_the_bottleneck_is_said_in_words() -> None:
     assert "waited for a core for 50% of it" in text
     assert said(0.3, kubelets=(0.4, 0)).startswith("none: the busiest, the cell kubelets, used 40% of a core")
     assert loads.bottleneck([], 0, 2).startswith("not known")
+    # Of a run of less than a second, cells have told nothing.
+    assert said(1.0, driver=(0.1, 0.1), kubelets=(0.0, 0.0)).startswith("not known")
     slow = measured(kubelets=(0.4, 0))
     slow[0].lag(7.0)
     assert loads.bottleneck(slow, 0.3, 2) == "the log: that of the cell kubelets was 7.0 s behind"
