@@ -15,6 +15,7 @@ import pytest
 
 from kemu.errors import KemuError
 from kemu.runtime.ray.broker import nodes, server
+from kemu.runtime.ray.driver import clusters
 from kemu.runtime.ray.driver.clusters import RayCluster
 
 
@@ -47,6 +48,27 @@ def test_not_for_ever(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with pytest.raises(TimeoutError, match="the node timed out"):
         server.start_node(str(tmp_path), 2)
     assert len(starts.lean) == 3
+
+
+@pytest.mark.parametrize(("named", "shared"), [("", True), ("10.0.0.1:6379", False), ("10.0.0.2:6379", True)])
+def test_an_open_cluster_is_shared_unless_the_environment_names_another(
+    monkeypatch: pytest.MonkeyPatch, named: str, shared: bool
+) -> None:
+    class Open:
+        lost = ""
+        joined = "10.0.0.2:6379"
+
+        def call(self, method: str) -> None:
+            assert method == "start"
+
+    mine = Open()
+    monkeypatch.setattr(clusters, "_shared", [mine])
+    monkeypatch.setattr(RayCluster, "_connect", lambda *_: Open())
+    monkeypatch.setenv("RAY_ADDRESS", named)
+    cluster = RayCluster()
+    assert (cluster._connection is mine, cluster.owned) == (shared, not shared)
+    mine.lost = "gone"
+    assert RayCluster().owned
 
 
 @contextlib.contextmanager

@@ -44,6 +44,8 @@ class Connection:
         self.on_lost: dict[Callable[[str], None], None] = {}
         """Called, in another thread, with what has happened to the cluster."""
         self.lost = ""
+        self.joined = ""
+        """The address as it was given, of a cluster that was there before."""
         self._is_closed = False
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Future[Any]] = {}

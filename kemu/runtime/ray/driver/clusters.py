@@ -27,8 +27,8 @@ _shared: list[brokers.Connection] = []
 class RayCluster:
     """As a context manager it has started when it is entered, and is left, or stopped, at the end.
 
-    ``address``: a cluster to join (``auto``, ``host:port``), or ``local``: a new one. None: the one that this process
-    has open already, or what the environment says (``RAY_ADDRESS``), or the one of ``kemu ray up``, or a new local one.
+    ``address``: a cluster to join (``auto``, ``host:port``), or ``local``: a new one. None: what the environment says
+    (``RAY_ADDRESS``), or the one that this process has open already, or that of ``kemu ray up``, or a new local one.
     Only one that was started here is stopped.
     """
 
@@ -43,7 +43,8 @@ class RayCluster:
         self._processes: dict[int, Any] = {}
         self._joined = ""
         self._is_stopped = False
-        shared = [connection for connection in _shared if not connection.lost]
+        named = os.environ.get("RAY_ADDRESS") or None
+        shared = [each for each in _shared if not each.lost and named in (None, each.joined)]
         self.owned = address is not None or not shared
         if not self.owned:
             self._connection = shared[-1]
@@ -65,7 +66,9 @@ class RayCluster:
             refusal = pings.refusal(address, _ANSWER_S) if address != "auto" else ""
             if refusal:
                 raise KemuError(f"cannot join the Ray cluster at {address}: {refusal}")
-        return brokers.start(brokers.temporary_folder(), address, workers)
+        connection = brokers.start(brokers.temporary_folder(), address, workers)
+        connection.joined = self._joined
+        return connection
 
     async def start(self) -> None:
         """Returns when Ray runs. Raises InfrastructureError."""
