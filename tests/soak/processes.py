@@ -12,6 +12,8 @@ from typing import Any
 from kemu.runtime.ray.processes import psutil as find_psutil
 
 psutil = find_psutil()
+DRIVER = "driver"
+"""It keeps its events in a file, too, and is not attacked."""
 SHARED_MEMORY = "/dev/shm/"
 _PR_SET_CHILD_SUBREAPER = 36
 
@@ -36,8 +38,11 @@ def cells(folder: Path) -> dict[str, int]:
     latest: dict[str, tuple[int, int]] = {}
     for path in (folder / "cells" / "logs").glob("*.segment"):
         name, pid, began = path.stem.rsplit("-", 2)
-        latest[name] = max(latest.get(name, (0, 0)), (int(began), int(pid)))
-    return {name: pid for name, (_, pid) in sorted(latest.items()) if psutil.pid_exists(pid)}
+        if name != DRIVER:
+            latest[name] = max(latest.get(name, (0, 0)), (int(began), int(pid)))
+    # A pid of one that died may be somebody else's by now.
+    mine = {process.pid for process in below(())}
+    return {name: pid for name, (_, pid) in sorted(latest.items()) if pid in mine}
 
 
 def own_memory_bytes(pid: int) -> int | None:

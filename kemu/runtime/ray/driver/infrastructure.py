@@ -87,7 +87,10 @@ class Infrastructure:
         """``whole_node``: with all processes that it has started, cells too."""
         psutil = processes.psutil()
         process = self._processes[name]
-        self._ends_by[name] = by
+        # With its raylet or GCS the run may end before the next look.
+        self._dead[name] = None
+        self._stopped.pop(name, None)
+        self._log(name, "process.died", {"pid": process.pid, "by": by})
         with contextlib.suppress(psutil.NoSuchProcess):
             command, folder, environment = process.cmdline(), process.cwd(), process.environ()
             victims = [process, *(process.children(recursive=True) if whole_node else ())]
