@@ -31,9 +31,8 @@ class SortedNodes:
     def __init__(
         self, nodes: list[NodeInfo], rows: IntArray, totals: IntArray, chosen: int, lots: Random | None
     ) -> None:
-        """``nodes`` by row, ``chosen``: a row. ``lots`` decide between equal scores; None: the order of the search."""
+        """``nodes``: of ``rows``; ``chosen``: a row. ``lots`` decide between equal scores, or else the order."""
         self._nodes = nodes
-        self._rows = rows
         self._totals = totals.copy()
         self._chosen = int((rows == chosen).argmax())
         self._lots = lots
@@ -54,7 +53,7 @@ class SortedNodes:
             best = (self._totals == self._totals.max()).nonzero()[0]
             place = int(best[0] if len(best) == 1 else best[self._lots.randrange(len(best))])
             self._totals[place] = _TAKEN
-        return self._nodes[int(self._rows[place])].name
+        return self._nodes[place].name
 
     def _next_of_heap(self) -> int:
         if self._heap is None:
@@ -115,7 +114,9 @@ class Batches:
         if self._signature is not None and rows is not None and totals is not None:
             cluster = handle.cluster
             lots = handle.random if handle.draws_lots else None
-            self._kept = SortedNodes(cluster.rows.copy(), rows, totals, cluster.nodes[chosen].row, lots)
+            # Not all rows: a search may end after a hundredth of them.
+            nodes = [cluster.rows[row] for row in rows.tolist()]
+            self._kept = SortedNodes(nodes, rows, totals, cluster.nodes[chosen].row, lots)
             self._since_ns = self._now_ns()
             self._is_new = True
 
