@@ -255,7 +255,7 @@ class Expectation:
 
 
 def read(checked: Mapping[str, Any], raw: Any, line: int) -> Expectation | None:
-    """An expectation from what :mod:`kemu.scenario.format.expectation_keys` made of it; None: a mistake."""
+    """An expectation from what :mod:`kemu.scenario.format.keys.expectation_keys` made of it; None: a mistake."""
     subject = _subject(checked)
     if subject is None:
         return None

@@ -11,7 +11,8 @@ import yaml
 from kemu.errors import KemuError, Problem
 from kemu.faults.kinds import KINDS, Kind
 from kemu.report import stories
-from kemu.scenario.format import documents, fault_keys, shapes
+from kemu.scenario.format import documents, shapes
+from kemu.scenario.format.keys import fault_keys
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 from tests.scenario.texts import load, problems

@@ -9,7 +9,7 @@ import pytest
 from kemu.errors import ScenarioError
 from kemu.objects.conversion import convert
 from kemu.runtime.env import SECOND_NS
-from kemu.scenario.format import timing_keys
+from kemu.scenario.format.keys import timing_keys
 from kemu.scenario.loading import loader
 from kemu.scenario.scenarios import Arrivals, Scenario, VictimCount
 from tests.scenario.texts import HEAD, NODES, load, pod

@@ -9,7 +9,7 @@ import yaml
 
 from kemu.objects.fields import kubelet_configuration
 from kemu.objects.fields.sorts import Acts, Refused
-from kemu.scenario.format import kubelet_keys
+from kemu.scenario.format.keys import kubelet_keys
 from tests.scenario.texts import problems
 
 REFUSED = {name: sort for name, sort in kubelet_configuration.SORTS.items() if isinstance(sort, Refused)}

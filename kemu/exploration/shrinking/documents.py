@@ -14,7 +14,7 @@ from kemu.exploration.shrinking.candidates import Data, copied
 from kemu.objects import quantities
 from kemu.objects.conversion import convert
 from kemu.runtime.random_streams import random_stream
-from kemu.scenario.format import timing_keys
+from kemu.scenario.format.keys import timing_keys
 from kemu.scenario.format.values import duration_ns, duration_text
 from kemu.scenario.playing import workloads
 from kemu.scenario.scenarios import Scenario, Workload

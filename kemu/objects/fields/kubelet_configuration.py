@@ -1,6 +1,7 @@
 """The fields of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1).
 
-What those that act may hold is checked in :mod:`kemu.scenario.format.kubelet_keys` and :mod:`kemu.kubelet.settings`.
+What those that act may hold is checked in :mod:`kemu.scenario.format.keys.kubelet_keys` and
+:mod:`kemu.kubelet.settings`.
 """
 
 from __future__ import annotations

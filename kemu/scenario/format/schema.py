@@ -11,7 +11,7 @@ from typing import Any
 
 from kemu import bugs, safeguards
 from kemu.apiserver import admission
-from kemu.scenario.format import (
+from kemu.scenario.format.keys import (
     cluster_keys,
     controller_keys,
     expectation_keys,

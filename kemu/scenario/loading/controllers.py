@@ -1,6 +1,6 @@
 """Which controllers a scenario runs, and with what settings.
 
-Role: one step of :mod:`kemu.scenario.loading.loader`; :mod:`kemu.scenario.format.controller_keys` lists the
+Role: one step of :mod:`kemu.scenario.loading.loader`; :mod:`kemu.scenario.format.keys.controller_keys` lists the
 controllers. A scenario that does not choose gets the controllers that its content needs: one without anything to do
 still costs time.
 """
@@ -15,7 +15,7 @@ from kemu.k8s import policy_v1_pb2
 from kemu.objects import resources
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import scenarios
-from kemu.scenario.format import controller_keys
+from kemu.scenario.format.keys import controller_keys
 from kemu.scenario.loading import manifests
 
 SETTLES_AFTER_NS = 120 * SECOND_NS

@@ -13,8 +13,9 @@ import yaml
 from kemu.errors import ScenarioError
 from kemu.runtime import holds
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
-from kemu.scenario.format import documents, hold_keys, values
+from kemu.scenario.format import documents, values
 from kemu.scenario.format.documents import Path, nearest
+from kemu.scenario.format.keys import hold_keys
 from kemu.scenario.format.shapes import ListOf, Report
 
 USER = "user"

@@ -14,8 +14,8 @@ from typing import Any
 from kemu.errors import Problem
 from kemu.objects import quantities
 from kemu.runtime.ray.driver import plans
-from kemu.scenario.format import runtime_keys
 from kemu.scenario.format.documents import Document, Path
+from kemu.scenario.format.keys import runtime_keys
 
 _OF_CONTAINERS = ("requests", "limits", "overhead", "podFixed")
 _AMOUNTS = (

@@ -23,8 +23,9 @@ from kemu.k8s import core_v1_pb2
 from kemu.runtime import user_code
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import expectations, scenarios
-from kemu.scenario.format import documents, kubelet_keys, schema, values
+from kemu.scenario.format import documents, schema, values
 from kemu.scenario.format.documents import Document, Path
+from kemu.scenario.format.keys import kubelet_keys
 from kemu.scenario.format.shapes import INVALID, Report
 from kemu.scenario.loading import (
     clusters,

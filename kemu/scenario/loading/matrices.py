@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.scenario.format import matrix_keys
 from kemu.scenario.format.documents import Document, Path, Place, copy, nearest, path_text
-from kemu.scenario.format.matrix_keys import PARAMETERS
+from kemu.scenario.format.keys import matrix_keys
+from kemu.scenario.format.keys.matrix_keys import PARAMETERS
 from kemu.scenario.format.paths import get, parse
 from kemu.scenario.format.shapes import Report
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.scenario.format import matrix_keys, runtime_keys, timing_keys
 from kemu.scenario.format.documents import Document, Path
+from kemu.scenario.format.keys import matrix_keys, runtime_keys, timing_keys
 from kemu.scenario.loading import matrices, mistakes
 
 

@@ -14,7 +14,7 @@ from kemu.apiserver import admission
 from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
 from kemu.scenario import expectations
-from kemu.scenario.format import controller_keys
+from kemu.scenario.format.keys import controller_keys
 from kemu.scenario.loading.controllers import settles_ns
 from kemu.scenario.playing import machines
 from kemu.scenario.playing import user as users

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from kemu.scenario.format import kubelet_keys
+from kemu.scenario.format.keys import kubelet_keys
 from kemu.scenario.format.shapes import (
     NAME,
     POSITIVE_SECONDS,

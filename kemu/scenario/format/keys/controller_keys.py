@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kemu.controllers import node_lifecycle, pod_gc
-from kemu.scenario.format.distribution_keys import TIME
+from kemu.scenario.format.keys.distribution_keys import TIME
 from kemu.scenario.format.shapes import DURATION, PERIOD, Choice, Key, ListOf, Number, Record, ScalarOr, Shape, Whole
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kemu.scenario.format.distribution_keys import TIME, Cost
 from kemu.scenario.format.documents import Path
+from kemu.scenario.format.keys.distribution_keys import TIME, Cost
 from kemu.scenario.format.shapes import INVALID, POSITIVE_SECONDS, SECONDS, Choice, Key, Record, Report
 
 PRESET = "preset"

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from kemu.scenario.format import kubelet_keys, values
-from kemu.scenario.format.distribution_keys import TIME, Distribution
+from kemu.scenario.format import values
 from kemu.scenario.format.documents import Path
+from kemu.scenario.format.keys import kubelet_keys
+from kemu.scenario.format.keys.distribution_keys import TIME, Distribution
 from kemu.scenario.format.shapes import (
     DURATION,
     INVALID,

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from kemu.faults.kinds import KINDS, STEPS, Form, Kind, Parameter
 from kemu.objects import quantities
 from kemu.scenario.format import values
-from kemu.scenario.format.distribution_keys import TIME
-from kemu.scenario.format.expectation_keys import EXPECTATION
+from kemu.scenario.format.keys.distribution_keys import TIME
+from kemu.scenario.format.keys.expectation_keys import EXPECTATION
 from kemu.scenario.format.shapes import (
     DURATION,
     POSITIVE_DURATION,

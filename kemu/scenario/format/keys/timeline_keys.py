@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from kemu.objects.validation import placement
-from kemu.scenario.format.cluster_keys import NODE
+from kemu.scenario.format.keys.cluster_keys import NODE
 from kemu.scenario.format.shapes import (
     DURATION,
     NAME,
