@@ -17,7 +17,8 @@ from typing import Any
 
 from kemu import errors
 from kemu.client import clients, informers, retries, workqueues
-from kemu.objects import pod_phases, requests
+from kemu.objects import pod_phases
+from kemu.objects.amounts import requests
 from kemu.runtime.env import Env
 
 LEDGER = "example.com/first-fit"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from kemu.controllers import taint_queues
-from kemu.objects import floats
+from kemu.objects.amounts import floats
 
 READY = "Ready"
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"

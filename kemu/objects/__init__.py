@@ -4,11 +4,11 @@
     conversion                      JSON and YAML to messages and back
     defaults, validation            what the API server fills in, and what it refuses
     fields                          how kemu treats each field: acts, cannot matter, refused
-    quantities, requests, qos       amounts, the requests of pods, QoS classes
+    amounts                         quantities, the requests of pods, QoS classes, 32-bit floats
     selectors, names, host_ports    what selects what, the syntax of names, conflicts of ports
     meta, pod_phases, times         metadata and conditions, phases, timestamps and durations
     heartbeats                      heartbeats that a kubelet states instead of sending them
-    fingerprints, floats            four-byte digests of nodes and their pods; 32-bit floats
+    fingerprints                    four-byte digests of nodes and their pods
     key_ranges                      ranges of keys in the store
 
 Objects are protobuf messages (``kemu.k8s``). Nothing here does input or output, or knows of actors. Begin at

@@ -14,7 +14,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.k8s import apps_v1_pb2, batch_v1_pb2, core_v1_pb2, meta_v1_pb2, policy_v1_pb2, scheduling_v1_pb2
-from kemu.objects import qos, quantities, requests
+from kemu.objects.amounts import qos, quantities, requests
 
 DEFAULT_SCHEDULER = "default-scheduler"
 DEFAULT_GRACE_PERIOD_S = 30

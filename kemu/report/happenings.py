@@ -16,7 +16,7 @@ from kemu.checks.history.facts import Fact, Fault, NodeHistory, PodHistory
 from kemu.checks.scheduling import ledgers
 from kemu.checks.scheduling.ledgers import Disruption
 from kemu.faults.kinds import KINDS as FAULTS
-from kemu.objects import quantities
+from kemu.objects.amounts import quantities
 
 KINDS = {
     "created": 1, "bound": 1, "running": 1, "finished": 1,

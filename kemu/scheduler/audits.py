@@ -8,7 +8,8 @@ and of the pods counted on it, read from the columns that decisions read. The ch
 from __future__ import annotations
 
 from kemu.client.informers import Informer
-from kemu.objects import fingerprints, requests
+from kemu.objects import fingerprints
+from kemu.objects.amounts import requests
 from kemu.runtime.env import SECOND_NS, Env
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.nodes import NodeInfo

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.objects import quantities
+from kemu.objects.amounts import quantities
 from kemu.telemetry import drafts, spans
 from kemu.telemetry.spans import NODE, REASON, AttributeValue, Link
 

@@ -13,7 +13,8 @@ from kemu.k8s import core_v1_pb2
 from kemu.kubelet.pressure import eviction_messages
 from kemu.kubelet.settings import thresholds
 from kemu.kubelet.usage import stats
-from kemu.objects import quantities, times
+from kemu.objects import times
+from kemu.objects.amounts import quantities
 from tests.conformance import reference
 from tests.conformance.generators import kubelet as generated
 

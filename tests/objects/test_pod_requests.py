@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import qos, requests
+from kemu.objects.amounts import qos, requests
 from kemu.objects.conversion import convert
 
 

@@ -16,7 +16,8 @@ from kemu.apiserver.admission.base import Derived, Plugin
 from kemu.apiserver.storage import Storage
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.k8s import core_v1_pb2
-from kemu.objects import qos, resources
+from kemu.objects import resources
+from kemu.objects.amounts import qos
 from kemu.objects.conversion import convert
 from kemu.objects.resources import Resource
 

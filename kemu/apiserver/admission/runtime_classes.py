@@ -10,7 +10,8 @@ from kemu.apiserver.admission import toleration_sets
 from kemu.apiserver.admission.base import Derived, Plugin
 from kemu.apiserver.storage import Storage
 from kemu.apiserver.watch.cache import WatchCache
-from kemu.objects import quantities, resources
+from kemu.objects import resources
+from kemu.objects.amounts import quantities
 from kemu.objects.resources import Resource
 
 PODS = resources.BY_PLURAL["pods"]

@@ -14,7 +14,8 @@ from kemu.apiserver.selections import indexed_fields
 from kemu.apiserver.storage import Storage
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.apiserver.watch.feed import Feed
-from kemu.objects import pod_phases, requests, resources
+from kemu.objects import pod_phases, resources
+from kemu.objects.amounts import requests
 
 GUARDS = b"/kemu/bind-guards/"
 """Prefix of the guard keys, by node. They are not objects."""

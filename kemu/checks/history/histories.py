@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from kemu.checks.history import disturbances, parsed, sessions
 from kemu.checks.history.facts import ANY, Change, Fact, Fault, NodeHistory, PodHistory, Refusal, Return, Rollback
 from kemu.k8s import core_v1_pb2
-from kemu.objects import meta, pod_phases, quantities, requests
+from kemu.objects import meta, pod_phases
+from kemu.objects.amounts import quantities, requests
 
 T = TypeVar("T")
 

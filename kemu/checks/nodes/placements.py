@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 from kemu.checks.history import MIRROR, NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.checks.history.facts import Fact
 from kemu.checks.results import Check, Result, counted, seconds, several
-from kemu.objects import pod_phases, requests
+from kemu.objects import pod_phases
+from kemu.objects.amounts import requests
 
 KUBELET = "kubelet/"
 """Kubelets are named so, with their nodes."""

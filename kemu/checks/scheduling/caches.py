@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.checks.results import Check, Result, counted, seconds, several
-from kemu.objects import fingerprints, pod_phases, requests
+from kemu.objects import fingerprints, pod_phases
+from kemu.objects.amounts import requests
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from kemu.checks.history import NODE_PREFIX, POD_PREFIX, History, parsed
 from kemu.checks.history.facts import PodHistory
 from kemu.checks.limits import DEFAULT, Limits
 from kemu.checks.results import Check, Result, counted, seconds, several
-from kemu.objects import requests
+from kemu.objects.amounts import requests
 
 SYSTEM_CRITICAL = 2_000_000_000
 """A pod of this priority or a higher one is critical (``SystemCriticalPriority`` in pkg/apis/scheduling)."""

@@ -14,7 +14,7 @@ from kemu.conformance.kubelet import admissions, eviction_loops, eviction_passes
 from kemu.kubelet.pods import critical
 from kemu.kubelet.pressure import oom_scores
 from kemu.kubelet.settings import evictions, thresholds
-from kemu.objects import qos, requests
+from kemu.objects.amounts import qos, requests
 
 Json = dict[str, Any]
 

@@ -15,7 +15,7 @@ from kemu.k8s import core_v1_pb2
 from kemu.kubelet.pressure import eviction, eviction_loops, ranking
 from kemu.kubelet.settings import thresholds
 from kemu.kubelet.usage import stats
-from kemu.objects import requests
+from kemu.objects.amounts import requests
 
 Json = dict[str, Any]
 _SECOND_NS = readings.SECOND_NS

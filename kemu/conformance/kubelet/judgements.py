@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.conformance import comparisons
-from kemu.objects import floats
+from kemu.objects.amounts import floats
 
 Json = dict[str, Any]
 

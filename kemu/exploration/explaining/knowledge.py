@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import pod_phases, requests
+from kemu.objects import pod_phases
+from kemu.objects.amounts import requests
 from kemu.runlog.frames import Event
 from kemu.runtime.holds import short_name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kemu.objects import quantities
+from kemu.objects.amounts import quantities
 from kemu.runlog.frames import Event
 from kemu.runtime.holds import short_name
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kemu.exploration.shrinking.candidates import Data, copied
-from kemu.objects import quantities
+from kemu.objects.amounts import quantities
 from kemu.objects.conversion import convert
 from kemu.runtime.random_streams import random_stream
 from kemu.scenario.format.keys import timing_keys

@@ -13,7 +13,8 @@ from typing import Any
 
 from kemu.kubelet.pods import critical
 from kemu.kubelet.pods.claims import Claim
-from kemu.objects import host_ports, quantities, requests, selectors
+from kemu.objects import host_ports, selectors
+from kemu.objects.amounts import quantities, requests
 
 OS = "linux"
 OS_LABEL = "kubernetes.io/os"

@@ -11,7 +11,7 @@ from typing import Any
 
 from kemu.kubelet.admission import predicates
 from kemu.kubelet.pods import critical
-from kemu.objects import qos, requests
+from kemu.objects.amounts import qos, requests
 
 REASON = "Preempting"
 MESSAGE = "Preempted in order to admit critical pod"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from kemu.objects import host_ports, requests
+from kemu.objects import host_ports
+from kemu.objects.amounts import requests
 
 
 class Claim:

@@ -19,7 +19,8 @@ from kemu.kubelet.pressure import eviction_messages, local_storage, ranking
 from kemu.kubelet.settings import thresholds
 from kemu.kubelet.settings.thresholds import Layout, Threshold
 from kemu.kubelet.usage import stats
-from kemu.objects import qos, quantities, selectors
+from kemu.objects import selectors
+from kemu.objects.amounts import qos, quantities
 
 REASON = "Evicted"
 IMMEDIATE_GRACE_S = 1

@@ -26,7 +26,7 @@ from kemu.kubelet.pods.workers import ACTIVE, STOPPING, Worker
 from kemu.kubelet.pressure import eviction, oom_kills
 from kemu.kubelet.settings import evictions, image_policies, thresholds
 from kemu.kubelet.usage import curves, machines, usages
-from kemu.objects import quantities
+from kemu.objects.amounts import quantities
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
 INTERVAL_NS = eviction.PASS_INTERVAL_S * SECOND_NS

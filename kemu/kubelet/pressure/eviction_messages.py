@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kemu.kubelet.usage import stats
-from kemu.objects import quantities, requests
+from kemu.objects.amounts import quantities, requests
 
 
 def node_condition(conditions: Sequence[str]) -> str:

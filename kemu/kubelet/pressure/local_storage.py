@@ -11,7 +11,7 @@ from typing import Any
 from kemu.kubelet.pressure import eviction_messages
 from kemu.kubelet.settings import thresholds
 from kemu.kubelet.usage import stats, storage_limits
-from kemu.objects import quantities
+from kemu.objects.amounts import quantities
 
 EMPTY_DIR_LIMIT = "emptydirfs.limit"
 POD_LIMIT = "ephemeralpodfs.limit"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.kubelet.pods import critical
-from kemu.objects import qos, quantities, requests
+from kemu.objects.amounts import qos, quantities, requests
 
 GUARANTEED = -997
 BEST_EFFORT = 1000

@@ -10,7 +10,7 @@ from typing import Any
 
 from kemu.kubelet.settings import thresholds
 from kemu.kubelet.usage import stats
-from kemu.objects import quantities, requests
+from kemu.objects.amounts import quantities, requests
 
 MEMORY, EPHEMERAL_STORAGE, INODES, PIDS = "memory", "ephemeral-storage", "inodes", "pids"
 

@@ -22,7 +22,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from kemu.objects import quantities, times
+from kemu.objects import times
+from kemu.objects.amounts import quantities
 
 SECOND_NS = 1_000_000_000
 _PART = 1024

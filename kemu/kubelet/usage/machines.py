@@ -18,7 +18,7 @@ from kemu.kubelet.settings.thresholds import Layout
 from kemu.kubelet.usage import stats
 from kemu.kubelet.usage.curves import Curve
 from kemu.kubelet.usage.usages import Gauge
-from kemu.objects import quantities
+from kemu.objects.amounts import quantities
 from kemu.runtime.env import SECOND_NS, Disk
 
 BYTES_PER_INODE = 16_384

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.kubelet.settings import thresholds
-from kemu.objects import quantities, times
+from kemu.objects import times
+from kemu.objects.amounts import quantities
 
 _BYTES = quantities.Format.BINARY_SI
 _COUNT = quantities.Format.DECIMAL_SI

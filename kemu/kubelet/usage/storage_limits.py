@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.objects import quantities, requests
+from kemu.objects.amounts import quantities, requests
 
 
 def least_limit(pod: Any) -> int | None:

@@ -23,7 +23,7 @@ from kemu.kubelet.pods import containers
 from kemu.kubelet.pods.workers import Worker
 from kemu.kubelet.usage import curves, stats, storage_limits
 from kemu.kubelet.usage.curves import Curve, CurveError
-from kemu.objects import quantities, requests
+from kemu.objects.amounts import quantities, requests
 from kemu.runtime.env import SECOND_NS
 
 USAGE = "kemu.dev/usage"

@@ -19,7 +19,8 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from kemu.errors import KemuError
 from kemu.k8s import meta_v1_pb2
-from kemu.objects import quantities, times
+from kemu.objects import times
+from kemu.objects.amounts import quantities
 from kemu.objects.conversion import descriptors
 
 Step = str | int | tuple[str]

@@ -8,8 +8,9 @@ from typing import Any
 
 from kemu.errors import Cause
 from kemu.k8s import core_v1_pb2
-from kemu.objects import names, quantities, requests
-from kemu.objects.requests import HUGE_PAGES_PREFIX
+from kemu.objects import names
+from kemu.objects.amounts import quantities, requests
+from kemu.objects.amounts.requests import HUGE_PAGES_PREFIX
 from kemu.objects.validation.causes import forbidden, invalid, not_supported, required
 from kemu.objects.validation.metadata import NOT_NEGATIVE
 

@@ -13,7 +13,8 @@ from typing import Any
 
 from kemu.errors import Cause
 from kemu.k8s import core_v1_pb2
-from kemu.objects import names, quantities, requests
+from kemu.objects import names
+from kemu.objects.amounts import quantities, requests
 from kemu.objects.validation.amounts import (
     check_overhead,
     check_pod_level_names,

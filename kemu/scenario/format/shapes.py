@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kemu import errors
-from kemu.objects import quantities
+from kemu.objects.amounts import quantities
 from kemu.scenario.format import values
 from kemu.scenario.format.documents import Document, Path, nearest, nearest_word
 

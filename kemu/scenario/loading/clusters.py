@@ -13,7 +13,8 @@ from typing import Any
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
 from kemu.kubelet.settings import evictions, image_policies, kubelet_configurations, thresholds
 from kemu.kubelet.usage import curves, usages
-from kemu.objects import names, quantities
+from kemu.objects import names
+from kemu.objects.amounts import quantities
 from kemu.objects.fields import refusals, scheduler_configuration
 from kemu.objects.validation import kinds, placement
 from kemu.runtime import user_code

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kemu.errors import Problem
-from kemu.objects import quantities
+from kemu.objects.amounts import quantities
 from kemu.runtime.ray.driver import plans
 from kemu.scenario.format.documents import Document, Path
 from kemu.scenario.format.keys import runtime_keys

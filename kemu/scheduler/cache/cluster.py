@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from kemu.objects import meta, requests, selectors
+from kemu.objects import meta, selectors
+from kemu.objects.amounts import requests
 from kemu.objects.selectors import LabelSelector
 from kemu.scheduler.cache import columns, pods
 from kemu.scheduler.cache.columns import BoolArray, ChangeLog, IntArray, LabelColumn, ResourceColumns

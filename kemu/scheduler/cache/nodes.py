@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kemu.objects import requests
+from kemu.objects.amounts import requests
 from kemu.scheduler.cache.pods import PodInfo, ResourceNames
 
 _ZONE_LABELS = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")

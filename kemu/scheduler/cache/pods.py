@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import host_ports, meta, names, qos, requests, selectors
+from kemu.objects import host_ports, meta, names, selectors
+from kemu.objects.amounts import qos, requests
 from kemu.scheduler.cache import terms
 
 CPU = 0

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.objects import names, requests
+from kemu.objects import names
+from kemu.objects.amounts import requests
 from kemu.scheduler.configuration import arguments, fields
 from kemu.scheduler.configuration.fields import API_VERSION as API_VERSION
 from kemu.scheduler.configuration.fields import ConfigurationError as ConfigurationError

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kemu.client import clients
-from kemu.objects import requests
+from kemu.objects.amounts import requests
 from kemu.runtime.env import Env
 from kemu.scheduler.extenders.servers import Extender, Refusal
 from kemu.scheduler.framework.statuses import Status, unresolvable, unschedulable

@@ -11,7 +11,8 @@ import enum
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from kemu.objects import meta, requests
+from kemu.objects import meta
+from kemu.objects.amounts import requests
 from kemu.scheduler.cache.pods import PodInfo
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
-from kemu.objects import names, requests
+from kemu.objects import names
+from kemu.objects.amounts import requests
 from kemu.scheduler.cache import pods
 
 Fragments = Mapping[str, Hashable]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kemu.objects import requests
+from kemu.objects.amounts import requests
 from kemu.scheduler.cache import columns
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.columns import IntArray

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kemu.faults.kinds import KINDS, STEPS, Form, Kind, Parameter
-from kemu.objects import quantities
+from kemu.objects.amounts import quantities
 from kemu.scenario.format import values
 from kemu.scenario.format.keys.distribution_keys import TIME
 from kemu.scenario.format.keys.expectation_keys import EXPECTATION

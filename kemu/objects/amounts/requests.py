@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-from kemu.objects import names, quantities
+from kemu.objects import names
+from kemu.objects.amounts import quantities
 
 CPU = "cpu"
 MEMORY = "memory"

@@ -4,8 +4,8 @@ Behaves as ``k8s.io/apimachinery/pkg/api/resource`` (v0.36): three formats, a ca
 lost, amounts below a billionth rounded up to one. Amounts are integers in billionths, so sums and comparisons are
 exact; rounding happens only in :func:`milli` and :func:`value`, always away from zero.
 
-Objects hold the text of a quantity (``meta.v1.Quantity.string``) as it was given. :mod:`kemu.objects.requests` turns it
-into the integers that scheduling works with.
+Objects hold the text of a quantity (``meta.v1.Quantity.string``) as it was given. ``requests`` turns it into the
+integers that scheduling works with.
 """
 
 from __future__ import annotations

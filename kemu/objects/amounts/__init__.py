@@ -1,0 +1,1 @@
+"""Amounts of resources: ``quantities``, the ``requests`` of pods, the ``qos`` that follows from them, ``floats``."""
