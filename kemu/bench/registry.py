@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kemu.bench import calibrations, cliffs, decisions, explorations, large_clusters, scales, scheduling, workloads
+from kemu.bench import calibrations, explorations, workloads
+from kemu.bench.clusters import large_clusters, scales
+from kemu.bench.schedulers import cliffs, decisions, scheduling
 from kemu.errors import KemuError
 
 
@@ -38,14 +40,14 @@ BENCHMARKS = {
         Benchmark(
             "first-pod",
             "from the command to the first pod Running, in sim",
-            "kemu.bench.pods:first_pod",
+            "kemu.bench.clusters.pods:first_pod",
             ({},),
         ),
         Benchmark(
             "sim-pods",
             "pods from creation to Running in sim: store, API server, scheduler, kubelets, run log; "
             "sparing: without the ContainerCreating statuses",
-            "kemu.bench.pods:sim_pods",
+            "kemu.bench.clusters.pods:sim_pods",
             tuple(
                 {"nodes": nodes, "pods": pods, "statuses": statuses}
                 for nodes, pods in ((100, 2000), (1000, 5000), (5000, 5000))
@@ -56,20 +58,20 @@ BENCHMARKS = {
         Benchmark(
             "work",
             "what a pod costs on its way to Running in sim, counted: messages parsed and serialised, futures, tasks, …",
-            "kemu.bench.counts:work",
+            "kemu.bench.clusters.counts:work",
             tuple({"arrivals": arrivals, "nodes": 10, "pods": 200} for arrivals in ("burst", "apart")),
         ),
         Benchmark(
             "ray-pods",
             "the same over real gRPC between Ray processes, two schedulers",
-            "kemu.bench.pods:ray_pods",
+            "kemu.bench.clusters.pods:ray_pods",
             ({"nodes": 100, "pods": 2000},),
             _LEFT_OUT,
         ),
         Benchmark(
             "ray-scale",
             "nodes, cells and raylets on Ray: CPU of each process for a pod, memory of all, start-up; run and judged",
-            "kemu.bench.scales:ray_scale",
+            "kemu.bench.clusters.scales:ray_scale",
             scales.settings(),
             sizes_are_apart=True,
             leaves_out=_LEFT_OUT,
@@ -78,20 +80,20 @@ BENCHMARKS = {
             "ray-start",
             "until a run on Ray has its cells: with all that ray.init starts, with what kemu starts, on a cluster that "
             "stands (kemu ray up)",
-            "kemu.bench.ray_starts:ray_start",
+            "kemu.bench.clusters.ray_starts:ray_start",
             tuple({"way": way, "cells": 4} for way in ("ray.init", "own", "standing")),
         ),
         Benchmark(
             "sim-scale",
             "the scenarios of scenarios/scale in sim, judged: the largest clusters that were announced",
-            "kemu.bench.large_clusters:sim_scale",
+            "kemu.bench.clusters.large_clusters:sim_scale",
             large_clusters.settings(),
             _LEFT_OUT,
         ),
         Benchmark(
             "idle",
             "a cluster in which nothing happens; exact: with every heartbeat a message",
-            "kemu.bench.idles:idle",
+            "kemu.bench.clusters.idles:idle",
             ({"nodes": 5000, "minutes": 60},),
         ),
         Benchmark(
@@ -108,13 +110,13 @@ BENCHMARKS = {
         Benchmark(
             "decide",
             "scheduling decisions against a filled cache, in process; distinct: a template for each pod",
-            "kemu.bench.decisions:decide",
+            "kemu.bench.schedulers.decisions:decide",
             decisions.settings(),
         ),
         Benchmark(
             "cliffs",
             "what a decision costs while something grows that it is not about, at two sizes each",
-            "kemu.bench.cliffs:cliff",
+            "kemu.bench.schedulers.cliffs:cliff",
             cliffs.settings(),
         ),
         Benchmark(
@@ -144,13 +146,13 @@ BENCHMARKS = {
         Benchmark(
             "long",
             "many pods through one scheduler while everything changes: what it keeps, beside a cache built anew",
-            "kemu.bench.soaks:soak",
+            "kemu.bench.schedulers.soaks:soak",
             ({"nodes": 300, "pods": 100_000},),
         ),
         Benchmark(
             "schedule",
             "pods created and bound, as kube-scheduler's benchmark: store, API server, scheduler, no kubelets",
-            "kemu.bench.scheduling:schedule",
+            "kemu.bench.schedulers.scheduling:schedule",
             scheduling.settings(),
             "no kubelets, no run log, no routine Events (Scheduled), no TLS, authentication or conversion of versions",
         ),

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kemu.bench import pods as pods_to_run
+from kemu.bench.clusters import pods as pods_to_run
 from kemu.runlog.folders import INDEX_FILE
 from kemu.runlog.frames import FILE_NAME
 from kemu.scenario.loading import loader

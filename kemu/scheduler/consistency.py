@@ -1,8 +1,8 @@
 """Compares the cache with one built anew from the store's objects.
 
-For long runs (:mod:`kemu.bench.soaks`): after many events the sums, columns, counts, terms, nominations and kept
-evaluations of a scheduler are compared with those of a fresh :class:`Cluster`. Call it when nothing is under way: no
-attempt, no binding, and the watches have shown everything.
+For long runs (:mod:`kemu.bench.schedulers.soaks`): after many events the sums, columns, counts, terms, nominations and
+kept evaluations of a scheduler are compared with those of a fresh :class:`Cluster`. Call it when nothing is under way:
+no attempt, no binding, and the watches have shown everything.
 """
 
 from __future__ import annotations

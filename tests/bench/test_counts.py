@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.bench import counts
+from kemu.bench.clusters import counts
 from kemu.objects import shared_objects
 
 LIMITS = {

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from kemu.bench import cliffs, decisions, explorations, scheduling, workloads
+from kemu.bench import explorations, workloads
+from kemu.bench.schedulers import cliffs, decisions, scheduling
 from kemu.cli.main import main
 from kemu.exploration.sources import Source
 from kemu.exploration.workers import Inline

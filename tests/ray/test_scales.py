@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kemu.bench import registry, scale_models, scales
+from kemu.bench import registry
+from kemu.bench.clusters import scale_models, scales
 from kemu.cli.commands import bench
 
 FIVE_THOUSAND = bool(os.environ.get("KEMU_FIVE_THOUSAND_KUBELETS"))

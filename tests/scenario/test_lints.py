@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kemu.bench import large_clusters
+from kemu.bench.clusters import large_clusters
 from kemu.cli.main import main
 from kemu.errors import ScenarioError
 from kemu.scenario import catalog

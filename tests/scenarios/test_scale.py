@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kemu.bench import large_clusters
+from kemu.bench.clusters import large_clusters
 from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner

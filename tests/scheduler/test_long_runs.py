@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kemu.bench import soaks
+from kemu.bench.schedulers import soaks
 from kemu.scheduler import feeds
 from kemu.scheduler.cache.counts import Counts
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from kemu import errors
 from kemu.bench import shapes
-from kemu.bench.scheduling import TIMING
+from kemu.bench.schedulers.scheduling import TIMING
 from kemu.client import clients
 from kemu.k8s import core_v1_pb2
 from kemu.objects import pod_phases
@@ -179,7 +179,7 @@ async def _drive(runtime: SimRuntime, nodes: int, pods: int, seed: int) -> dict[
     await runtime.launch([ActorSpec("apiserver/0", plans.APISERVER_FACTORY, {"store": plans.STORE, **_KEPT})])
     driver = _Driver(clients.Client(runtime.env("user")), nodes, seed)
     await driver.set_up()
-    await runtime.launch([ActorSpec(SCHEDULER, "kemu.bench.soaks:KeptScheduler", {"timing": TIMING})])
+    await runtime.launch([ActorSpec(SCHEDULER, "kemu.bench.schedulers.soaks:KeptScheduler", {"timing": TIMING})])
     await runtime.begin()
     engine = KeptScheduler.latest.engine
     reports: list[Mapping[str, Any]] = []

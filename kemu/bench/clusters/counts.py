@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from types import CodeType, FrameType
 from typing import Any
 
-from kemu.bench.pods import scenario_text
+from kemu.bench.clusters.pods import scenario_text
 from kemu.runlog.frames import Digester
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.rpc.clients import UnaryUnaryCall

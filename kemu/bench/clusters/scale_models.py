@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 Row = Mapping[str, Any]
-"""What :func:`kemu.bench.scales.ray_scale` measures, with its settings."""
+"""What :func:`kemu.bench.clusters.scales.ray_scale` measures, with its settings."""
 
 PARTS: dict[str, tuple[str, ...]] = {
     "memory_mib": ("run", "raylets", "cells", "nodes"),

@@ -1,6 +1,6 @@
 """How large a cluster a machine holds on Ray: what nodes, cells and raylets cost in CPU, memory and start-up.
 
-Whole runs, judged as ``kemu run`` does it. :mod:`kemu.bench.scale_models` makes a model of several of them.
+Whole runs, judged as ``kemu run`` does it. :mod:`kemu.bench.clusters.scale_models` makes a model of several of them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from kemu.bench import pods as pod_benchmarks
+from kemu.bench.clusters import pods as pod_benchmarks
 from kemu.errors import KemuError
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.ray import processes

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kemu.bench import decisions, shapes
+from kemu.bench import shapes
+from kemu.bench.schedulers import decisions
 from kemu.k8s import core_v1_pb2
 from kemu.objects import defaults
 from kemu.objects.conversion import convert
