@@ -26,7 +26,8 @@ from google.protobuf.message_factory import GetMessageClass
 
 from kemu.etcd import rpc_pb2
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
-from kemu.runtime.ray.cell import channels, tokens
+from kemu.runtime.ray.cell import tokens
+from kemu.runtime.ray.cell.calls import channels
 from kemu.v1 import api_pb2, cell_pb2, extender_pb2
 
 SERVICES = (

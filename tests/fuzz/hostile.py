@@ -21,7 +21,8 @@ import grpc
 import grpc.aio
 
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
-from kemu.runtime.ray.cell import channels, tokens
+from kemu.runtime.ray.cell import tokens
+from kemu.runtime.ray.cell.calls import channels
 from kemu.v1 import api_pb2, api_pb2_grpc
 from tests.fuzz.fuzzer import Finding, Target
 

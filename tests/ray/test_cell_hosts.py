@@ -21,7 +21,7 @@ from kemu.etcd import rpc_pb2, rpc_pb2_grpc
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2
 from kemu.runtime import file_names
 from kemu.runtime.env import SECOND_NS
-from kemu.runtime.ray.cell import channels
+from kemu.runtime.ray.cell.calls import channels
 from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2
 from tests.ray.pairs import Cells, code_of, get
 from tests.ray.world import EOF, spec

@@ -17,7 +17,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2_grpc
 
 from kemu.runtime import user_code
-from kemu.runtime.ray.cell import certificates, channels, control, hosts, tokens
+from kemu.runtime.ray.cell import certificates, control, hosts, tokens
+from kemu.runtime.ray.cell.calls import channels
 from kemu.v1 import api_pb2, api_pb2_grpc, cell_pb2, cell_pb2_grpc
 from tests.ray.pairs import Cells, code_of, get
 from tests.ray.world import spec

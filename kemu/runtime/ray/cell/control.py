@@ -31,19 +31,8 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 from kemu.errors import ActorFailed, SimulationError
 from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
-from kemu.runtime.ray.cell import (
-    certificates,
-    channels,
-    decoding,
-    gates,
-    hosts,
-    inbound,
-    loads,
-    segments,
-    ticks,
-    tokens,
-    wall_clocks,
-)
+from kemu.runtime.ray.cell import certificates, hosts, loads, segments, ticks, tokens, wall_clocks
+from kemu.runtime.ray.cell.calls import channels, decoding, gates, inbound
 from kemu.v1 import cell_pb2, cell_pb2_grpc
 
 _LOG_INTERVAL_S = 0.02

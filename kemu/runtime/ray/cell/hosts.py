@@ -25,7 +25,8 @@ from kemu.faults.hits import CHAOS, Hits
 from kemu.faults.kinds import KINDS
 from kemu.runtime import random_streams, runtimes, tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink, Random
-from kemu.runtime.ray.cell import channels, disk_faults, far_calls, files, inbound, relays, tokens, wall_clocks
+from kemu.runtime.ray.cell import disk_faults, files, tokens, wall_clocks
+from kemu.runtime.ray.cell.calls import channels, far_calls, inbound, relays
 from kemu.runtime.rpc import clients, network_faults, networks, servers
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.skews import JUMP, SKEW, Skew, Skews

@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kemu.runtime.ray.cell import inbound, ticks
+from kemu.runtime.ray.cell import ticks
+from kemu.runtime.ray.cell.calls import inbound
 from kemu.v1 import cell_pb2
 
 INTERVAL_S = 1.0

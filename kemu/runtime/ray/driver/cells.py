@@ -21,7 +21,8 @@ from kemu.errors import InfrastructureError, SimulationError
 from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray import frames
-from kemu.runtime.ray.cell import channels, control, segments, tokens
+from kemu.runtime.ray.cell import control, segments, tokens
+from kemu.runtime.ray.cell.calls import channels
 from kemu.runtime.ray.driver import brokers, clusters, merges, wall_offsets
 from kemu.v1 import cell_pb2, cell_pb2_grpc
 

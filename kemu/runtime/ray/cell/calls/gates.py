@@ -11,7 +11,8 @@ from typing import Any
 
 import grpc
 
-from kemu.runtime.ray.cell import inbound, tokens
+from kemu.runtime.ray.cell import tokens
+from kemu.runtime.ray.cell.calls import inbound
 
 
 class Gate(grpc.GenericRpcHandler):  # type: ignore[misc,type-arg]

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import grpc
 import grpc.aio
 
-from kemu.runtime.ray.cell import far_calls
-from kemu.runtime.ray.cell.relays import TO
+from kemu.runtime.ray.cell.calls import far_calls
+from kemu.runtime.ray.cell.calls.relays import TO
 from kemu.runtime.ray.cell.tokens import CALLER, TOKEN
 from kemu.runtime.rpc import clients, ends
 

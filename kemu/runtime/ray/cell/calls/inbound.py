@@ -15,8 +15,8 @@ import grpc
 import grpc.aio
 
 from kemu.runtime import tasks
-from kemu.runtime.ray.cell import decoding
-from kemu.runtime.ray.cell.relays import TO
+from kemu.runtime.ray.cell.calls import decoding
+from kemu.runtime.ray.cell.calls.relays import TO
 from kemu.runtime.rpc.ends import EOF, RequestIterator
 
 _CANCELLATION_S = 0.005

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import grpc
 import grpc.aio
 
-from kemu.runtime.ray.cell.relays import Relay
+from kemu.runtime.ray.cell.calls.relays import Relay
 from kemu.runtime.rpc import clients
 from kemu.runtime.rpc.ends import EOF
 
