@@ -36,6 +36,7 @@ DEFAULTS: dict[str, Any] = {
     "bookmark_interval_s": 60.0,
     "event_ttl_s": 3600.0,  # how long Event objects are kept; 0: for ever
     "window_events": 10_000,  # past changes of each kind that a watch can resume from
+    "window_bytes": 64 * buffers.MIB,  # of the objects, of all kinds, that these changes replaced or deleted
     "backlog_events": 10_000,  # events that may wait for a watcher that does not read
     "watch_bytes": {},  # other bounds than those of ``watch.buffers.Bounds``
     "seats": flows.SEATS,  # requests that are served at the same time
@@ -62,7 +63,7 @@ class ApiServer:
         lacks = safeguards.ablated(settings)
         channel = env.dial(settings["store"])
         self.storage = ablations.storage(lacks)(env, channel)
-        self.cache = WatchCache(settings["window_events"])
+        self.cache = WatchCache(settings["window_events"], settings["window_bytes"])
         self.cache.on_corrupt = lambda key: env.log("api.corrupt", {"key": key.decode("utf-8", "backslashreplace")})
         self.feed = ablations.feed(lacks)(
             env, channel, self.storage, self.cache, settings["cache_lag_s"], settings["record_store"]

@@ -5,7 +5,8 @@ gets an object from here must not change it, as with the cache of client-go's in
 actors with code that users brought along parse for themselves (``clients.Client.shares``), and so does whoever changes
 what it gets. Tests set :attr:`SharedObjects.checks`, and a changed object is noticed.
 
-Kept are the latest few revisions: news travels fast, and whoever holds an object holds it without this.
+Kept are the latest few revisions, and of large objects fewer: news travels fast, and whoever holds an object holds it
+without this.
 """
 
 from __future__ import annotations
@@ -15,17 +16,20 @@ from typing import Any
 PLACES = 2048
 """A power of two."""
 _MASK = PLACES - 1
+MOST_BYTES = 16 << 20
+"""Of all bytes that are kept. The objects take up to ten times as much."""
 _DIGITS = b"0123456789"
 
 
 class SharedObjects:
     """Of one process."""
 
-    __slots__ = ("_kept", "_sealed", "checks")
+    __slots__ = ("_bytes", "_kept", "_sealed", "checks")
 
     def __init__(self) -> None:
         self._kept: list[tuple[bytes, Any] | None] = [None] * PLACES
         """The bytes as clients get them, and the object, at the revision modulo :data:`PLACES`."""
+        self._bytes = 0
         self._sealed: dict[int, bytes] = {}
         self.checks = False
         """Raise AssertionError when an object has been changed since it was parsed."""
@@ -39,6 +43,13 @@ class SharedObjects:
         if kept is not None and kept[0] == wire and type(kept[1]) is message:
             return kept[1]
         obj = message.FromString(wire)
+        if kept is not None:
+            self._bytes -= len(kept[0])
+        if self._bytes + len(wire) > MOST_BYTES:
+            if self.checks:
+                self.check()
+            self.clear()
+        self._bytes += len(wire)
         self._kept[place] = (wire, obj)
         if self.checks:
             self._sealed[place] = obj.SerializeToString(deterministic=True)
@@ -53,6 +64,7 @@ class SharedObjects:
     def clear(self) -> None:
         """Keep nothing."""
         self._kept = [None] * PLACES
+        self._bytes = 0
         self._sealed.clear()
 
     def _check(self, place: int, obj: Any) -> None:

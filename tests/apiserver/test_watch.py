@@ -172,6 +172,37 @@ def test_revisions_that_are_no_longer_known() -> None:
     run(main, servers=({"window_events": 8},))
 
 
+def test_a_window_of_large_objects_is_shorter() -> None:
+    async def main(cluster: Cluster) -> None:
+        cache = SERVERS[-1].cache
+        await cluster.client.create(pod("a", metadata={"annotations": {"filler": "x" * 100_000}}))
+        await cluster.client.create(pod("b"))
+        await cluster.client.create(node("n1"))
+        first = cluster.etcd.revision
+        page = await cluster.client.list("pods", limit=1)
+        await cluster.client.patch("nodes", "n1", "", {"metadata": {"labels": {"n": "1"}}})
+        for number in range(40):
+            await cluster.client.patch("pods", "a", "default", {"metadata": {"labels": {"n": str(number)}}})
+            await cluster.clock.sleep(0.1)
+            assert sum(collection.past_bytes() for collection in cache.collections.values()) <= 1_000_000
+        event = await cluster.watch(version=str(first)).next()
+        error = error_of(event.error)
+        assert isinstance(error, errors.Gone)
+        assert error.reason == "Expired"
+        assert str(error).startswith(f"too old resource version: {first} (")
+        # The latest changes are there, and those of another kind.
+        recent = cluster.watch(version=str(cluster.etcd.revision - 4))
+        assert await recent.take(4) == [("MODIFIED", "a")] * 4
+        nodes = cluster.watch(resource="nodes", version=str(first))
+        assert await nodes.take(1) == [("MODIFIED", "n1")]
+        # Lists at old revisions come from the store.
+        await cluster.client.delete("pods", "b", "default", grace_period_seconds=0)
+        rest = await cluster.client.list("pods", limit=1, continue_token=page.continue_token)
+        assert ([each.metadata.name for each in rest.items], rest.resource_version) == (["b"], page.resource_version)
+
+    run(main, servers=({"window_bytes": 1_000_000},))
+
+
 def test_from_any_revision_everything_comes_or_nothing() -> None:
     async def main(cluster: Cluster) -> None:
         first = int((await cluster.client.create(pod("a"))).metadata.resourceVersion)

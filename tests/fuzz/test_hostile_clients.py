@@ -9,6 +9,8 @@ import os
 
 import pytest
 
+from kemu.runtime.ray.cell import tokens
+from kemu.v1 import api_pb2_grpc
 from tests.fuzz.fuzzer import Target
 from tests.fuzz.hostile import Hostile
 
@@ -30,3 +32,21 @@ async def test_no_client_hurts_a_cell(tls: bool) -> None:
     print(dict(hostile.seconds), hostile.memory_mib)
     assert hostile.counts["UNAUTHENTICATED"] > 400
     assert hostile.counts["never_reading"] > 0
+
+
+@pytest.mark.slow
+async def test_the_past_of_large_pods_takes_bounded_memory() -> None:
+    """What API server and store remember of 75 pods of 1 MB that are gone. Each would leave 5 MiB."""
+    target = Target()
+    try:
+        hostile = Hostile(target, SEED)
+        start_mib = target.memory_mib()
+        async with hostile.connected() as channel:
+            stub = api_pb2_grpc.ApiStub(tokens.Signed(channel, tokens.DRIVER, target.token))
+            for _ in range(15):
+                await hostile.large_pods(stub, 0)
+        grown_mib = target.memory_mib() - start_mib
+    finally:
+        target.close()
+    assert hostile.counts["large pods"] == 75
+    assert grown_mib < 250

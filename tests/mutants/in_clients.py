@@ -73,23 +73,17 @@ def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(watches, "_create", now)
 
 
-@mutant(
-    "client",
-    "a-lost-connection-counts-as-success",
-    STORE,
-    CRASH,
-    survives="what was not written is written when its author looks at the object again",
-)
+@mutant("client", "a-lost-connection-counts-as-success", STORE, CRASH)
 def _(patch: pytest.MonkeyPatch) -> None:
     on_lost = sessions.Session.on_lost
 
     def optimistic(self: sessions.Session, *why: Any) -> None:
         unsent = {call.id for batch in self._batches for call in batch.calls}
         for call_id in [each for each in self._in_flight if each not in unsent]:
-            future, message, mutating = self._in_flight[call_id]
-            if mutating and not future.done():
+            pending = self._in_flight[call_id]
+            if pending.mutating and not pending.future.done():
                 del self._in_flight[call_id]
-                future.set_result(message())
+                pending.future.set_result(pending.message())
         on_lost(self, *why)
 
     patch.setattr(sessions.Session, "on_lost", optimistic)

@@ -6,7 +6,7 @@ import pytest
 
 from kemu.k8s import core_v1_pb2
 from kemu.objects import shared_objects, wires
-from kemu.objects.shared_objects import PLACES, SharedObjects
+from kemu.objects.shared_objects import MOST_BYTES, PLACES, SharedObjects
 
 
 def wire_of(name: str, revision: int) -> bytes:
@@ -48,6 +48,26 @@ def test_a_changed_object_is_noticed_by_the_next_reader_and_at_the_end(objects: 
         objects.check()
     objects.clear()
     objects.check()
+
+
+def test_of_large_objects_fewer_are_kept(objects: SharedObjects) -> None:
+    objects.checks = False
+    name = "x" * (1 << 20)
+    for revision in range(1, 100):
+        pod = objects.parse(core_v1_pb2.Pod, revision, wire_of(name, revision))
+        assert objects.parse(core_v1_pb2.Pod, revision, wire_of(name, revision)) is pod
+        assert sum(len(kept[0]) for kept in objects._kept if kept is not None) == objects._bytes <= MOST_BYTES
+    # A place that is taken again counts once.
+    for number in range(10 * PLACES):
+        objects.parse(core_v1_pb2.Pod, 1_000 + number, wire_of("a", 1_000 + number))
+    assert objects._bytes == sum(len(kept[0]) for kept in objects._kept if kept is not None)
+
+
+def test_room_is_made_no_more_often_than_needed(objects: SharedObjects) -> None:
+    first = objects.parse(core_v1_pb2.Pod, 1, wire_of("a", 1))
+    for revision in range(2, PLACES):
+        objects.parse(core_v1_pb2.Pod, revision, wire_of("x" * 7_000, revision))
+    assert objects.parse(core_v1_pb2.Pod, 1, wire_of("a", 1)) is first
 
 
 def test_the_revision_stands_at_the_end_of_the_bytes() -> None:

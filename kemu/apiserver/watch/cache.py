@@ -151,6 +151,21 @@ class Collection:
         self._changes.clear()
         self._pasts.clear()
 
+    def past_bytes(self) -> int:
+        """Of the objects that only the window still has: those that its changes replaced or deleted."""
+        return sum(change.old.size for change in self._changes if change.old is not None)
+
+    def shorten_past(self, surplus: int) -> None:
+        """Forget the oldest changes, until so many of :meth:`past_bytes` are gone."""
+        count = 0
+        while surplus > 0 and count < len(self._changes):
+            old = self._changes[count].old
+            if old is not None:
+                surplus -= old.size
+            count += 1
+        if count:
+            self._forget(count)
+
     def changes_after(self, revision: int, selection: Selection) -> list[Change]:
         """What happened after ``revision``, which must not be before :attr:`oldest`, at the selection's place of an
         index: changes of objects that had or got its value there.
@@ -230,18 +245,23 @@ class Collection:
         changes.append(change)
         if len(revisions) >= 2 * self._window:
             # Half of it at once, so that each change is moved only once.
-            self.oldest = revisions[self._window - 1]
-            del revisions[: self._window]
-            del changes[: self._window]
-            self._pasts.clear()
+            self._forget(self._window)
         return change
+
+    def _forget(self, count: int) -> None:
+        """The oldest changes of the window."""
+        self.oldest = self._revisions[count - 1]
+        del self._revisions[:count]
+        del self._changes[:count]
+        self._pasts.clear()
 
 
 class WatchCache:
     """All kinds, as of :attr:`revision`."""
 
-    def __init__(self, window: int) -> None:
-        """``window``: how many past changes of each kind are kept, at least, for watches that resume."""
+    def __init__(self, window: int, window_bytes: int) -> None:
+        """``window``: how many past changes of each kind are kept, at least, for watches that resume, unless the
+        objects that they replaced or deleted have more than ``window_bytes``, over all kinds."""
         self.revision = 0
         self.collections = {resource.plural: Collection(resource, window) for resource in resources.BY_PLURAL.values()}
         self.on_change: Callable[[Collection, Change, Any], None] = lambda collection, change, message: None
@@ -250,6 +270,10 @@ class WatchCache:
         """Told when history was lost: nobody can resume."""
         self.on_corrupt: Callable[[bytes], None] = lambda key: None
         """Told of a key whose value is no object; nobody is shown it."""
+        self._window_bytes = window_bytes
+        self._past_bytes = 0
+        """At least as many as the collections' ``past_bytes`` together. What a window forgets because of its number of
+        changes is not subtracted: a change costs one addition, and :meth:`_shorten_past` looks again."""
         self._by_plural = {plural.encode(): collection for plural, collection in self.collections.items()}
         self._waiting: dict[asyncio.Future[None], int] = {}
 
@@ -262,6 +286,7 @@ class WatchCache:
                 found.append(entry)
         for plural, collection in self._by_plural.items():
             collection.load(by_plural[plural], revision, self.on_corrupt)
+        self._past_bytes = 0
         # A store that forgot acknowledged writes goes back: so does the cache.
         self.revision = revision
         self.on_reload()
@@ -276,20 +301,37 @@ class WatchCache:
             return
         if event.type:
             deleted = collection.delete(key, pair.mod_revision)
-            if deleted is not None:
-                self.on_change(collection, deleted, None)
+            if deleted is None:
+                return
+            change, message = deleted, None
         else:
             try:
                 change, message = collection.put(Entry(key, pair.mod_revision, pair.value))
             except _CORRUPT:
                 self.on_corrupt(key)
                 return
-            self.on_change(collection, change, message)
+        self.on_change(collection, change, message)
+        if change.old is not None:
+            self._past_bytes += change.old.size
+            if self._past_bytes > self._window_bytes:
+                self._shorten_past()
 
     def forget_past(self) -> None:
         """Only watches that have seen everything can be resumed."""
         for collection in self.collections.values():
             collection.forget_past(self.revision)
+        self._past_bytes = 0
+
+    def _shorten_past(self) -> None:
+        """Until a quarter of the room is free again, the kind with the largest past forgets the older half of it: large
+        objects of one kind do not cut the watches of others short."""
+        sizes = {plural: collection.past_bytes() for plural, collection in self.collections.items()}
+        while sum(sizes.values()) > self._window_bytes * 3 // 4:
+            largest = max(sizes, key=sizes.__getitem__)
+            collection = self.collections[largest]
+            collection.shorten_past((sizes[largest] + 1) // 2)
+            sizes[largest] = collection.past_bytes()
+        self._past_bytes = sum(sizes.values())
 
     def advance(self, revision: int) -> None:
         """All changes up to ``revision`` have been applied."""
