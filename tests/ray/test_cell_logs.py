@@ -20,8 +20,8 @@ from kemu.runlog.frames import FILE_NAME, Writer
 from kemu.runtime import loads
 from kemu.runtime.ray.cell import segments
 from kemu.runtime.ray.driver import events as event_streams
-from kemu.runtime.ray.driver import merges
 from kemu.runtime.ray.driver.cells import RemoteCell
+from kemu.runtime.ray.driver.logs import merges
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import judging, runner
 from tests.ray.world import Events

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from kemu.runtime.ray.driver.recoveries import Recovery
+from kemu.runtime.ray.driver.logs.recoveries import Recovery
 from tests.ray.world import Events, alive
 
 pytestmark = pytest.mark.ray

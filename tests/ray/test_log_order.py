@@ -19,7 +19,7 @@ import pytest
 from kemu.runlog.frames import FILE_NAME, Event, Reader
 from kemu.runtime.env import MILLISECOND_NS, SECOND_NS
 from kemu.runtime.ray.cell import wall_clocks
-from kemu.runtime.ray.driver import causes, merges, wall_offsets
+from kemu.runtime.ray.driver.logs import causes, merges, wall_offsets
 from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import judging, runner

@@ -18,7 +18,7 @@ from kemu.errors import KemuError
 from kemu.runlog import folders
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
 from kemu.runtime.ray.cell import segments
-from kemu.runtime.ray.driver import ledgers
+from kemu.runtime.ray.driver.logs import ledgers
 from kemu.scenario import catalog
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import recoveries, runner

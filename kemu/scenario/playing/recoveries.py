@@ -1,7 +1,7 @@
 """A run whose process was killed, or that was interrupted: its log as far as it went, made whole and judged.
 
-On Ray the cells have kept their events, and the driver its own (:mod:`kemu.runtime.ray.driver.recoveries`); the log is
-made from them. What is missing is told, and the verdict is ``unknown`` then.
+On Ray the cells have kept their events, and the driver its own (:mod:`kemu.runtime.ray.driver.logs.recoveries`); the
+log is made from them. What is missing is told, and the verdict is ``unknown`` then.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def recover(folder: Path) -> Recovered:
 
 def _make_anew(folder: Path, header: dict[str, Any]) -> None:
     # Imported on use: the sim starts without anything of Ray's.
-    from kemu.runtime.ray.driver.recoveries import Recovery
+    from kemu.runtime.ray.driver.logs.recoveries import Recovery
 
     recovery = Recovery(folder / folders.CELLS)
     made = folder / f"{FILE_NAME}.recovered"

@@ -2,7 +2,7 @@
 
 runtime     implements ``runtimes.Runtime``
 fleets      starts, tells, watches and replaces all cells; ``cells`` is one of them, ``plans`` who lives where
-events      the event streams of the cells; ``merges`` brings them into one order
+events      the event streams of the cells; ``logs`` makes one log of them, or of what they have left behind
 backups     of disks, for the fault ``restore``
 links       faults below gRPC: TCP proxies between cells
 infrastructure  raylets, GCS and etcd: told of, killed and stopped

@@ -23,7 +23,8 @@ from kemu.runtime.env import ActorSpec
 from kemu.runtime.ray import frames
 from kemu.runtime.ray.cell import control, segments, tokens
 from kemu.runtime.ray.cell.calls import channels
-from kemu.runtime.ray.driver import brokers, clusters, merges, wall_offsets
+from kemu.runtime.ray.driver import brokers, clusters
+from kemu.runtime.ray.driver.logs import merges, wall_offsets
 from kemu.v1 import cell_pb2, cell_pb2_grpc
 
 LOOPBACK = "127.0.0.1"

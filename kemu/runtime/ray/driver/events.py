@@ -1,7 +1,7 @@
 """The events of all cells, on their way to the sink: followed while a cell lives, recovered after it died.
 
-``merges`` brings them into one order. The streams also tell that an actor failed, and whether anything is going on;
-``runtime`` asks for that here.
+``logs.merges`` brings them into one order. The streams also tell that an actor failed, and whether anything is going
+on; ``runtime`` asks for that here.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import grpc.aio
 
 from kemu.runtime import loads, user_code
 from kemu.runtime.env import SECOND_NS, LogSink
-from kemu.runtime.ray.driver import ledgers, merges
 from kemu.runtime.ray.driver.cells import RemoteCell
+from kemu.runtime.ray.driver.logs import ledgers, merges
 from kemu.runtime.rpc import ends
 
 _UNDECIDED = ("store.txn", "store.compacted", "watch.events", "client.")

@@ -24,8 +24,9 @@ from kemu.runtime import loads, tasks, user_code
 from kemu.runtime.env import SECOND_NS, ActorSpec, LogSink
 from kemu.runtime.ray.cell import control, hosts, ticks, wall_clocks
 from kemu.runtime.ray.cell import loads as cell_loads
-from kemu.runtime.ray.driver import backups, events, fleets, infrastructure, ledgers, links, plans
+from kemu.runtime.ray.driver import backups, events, fleets, infrastructure, links, plans
 from kemu.runtime.ray.driver.cells import RemoteCell
+from kemu.runtime.ray.driver.logs import ledgers
 from kemu.runtime.rpc.partitions import DEFAULT_KEEPALIVE_TIMEOUT_S
 from kemu.runtime.runtimes import SUPERVISOR_DELAY_S, Ending
 from kemu.v1 import cell_pb2

@@ -18,7 +18,7 @@ from kemu.errors import KemuError
 from kemu.runlog import frames
 from kemu.runtime.env import LogSink
 from kemu.runtime.ray.cell import segments
-from kemu.runtime.ray.driver import ledgers, merges
+from kemu.runtime.ray.driver.logs import ledgers, merges
 
 PIECE = 1_000
 """Events of one process that are read at a time."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kemu.runtime.ray.cell.segments import Segment
-from kemu.runtime.ray.driver.merges import Source
+from kemu.runtime.ray.driver.logs.merges import Source
 
 FOLDER = "logs"
 """In the directory of the run: the segments of cells and driver."""

@@ -21,7 +21,7 @@ from typing import Any
 import msgpack
 
 from kemu.runtime.env import SECOND_NS, LogSink
-from kemu.runtime.ray.driver import causes
+from kemu.runtime.ray.driver.logs import causes
 
 PATIENCE_S = 5.0
 """Of real time: more than the clocks of machines are apart."""
