@@ -261,7 +261,7 @@ class WatchCache:
 
     def __init__(self, window: int, window_bytes: int) -> None:
         """``window``: how many past changes of each kind are kept, at least, for watches that resume, unless the
-        objects that they replaced or deleted have more than ``window_bytes``, over all kinds."""
+        objects that they replaced or deleted have more than three quarters of ``window_bytes``, over all kinds."""
         self.revision = 0
         self.collections = {resource.plural: Collection(resource, window) for resource in resources.BY_PLURAL.values()}
         self.on_change: Callable[[Collection, Change, Any], None] = lambda collection, change, message: None
