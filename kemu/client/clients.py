@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
@@ -67,14 +67,20 @@ class Client:
         parse = message.FromString
         return lambda revision, wire: parse(wire)
 
-    async def create(self, obj: M) -> M:
-        resource, data = resources.BY_MESSAGE[type(obj)], obj.SerializeToString(deterministic=True)
+    def create(self, obj: M) -> Coroutine[Any, Any, M]:
+        """Whatever waits for the answer keeps bytes, not ``obj``."""
+        namespace: str = obj.metadata.namespace  # type: ignore[attr-defined]
+        return self.create_serialised(type(obj), namespace, obj.SerializeToString(deterministic=True))
+
+    async def create_serialised(self, message: type[M], namespace: str, data: bytes) -> M:
+        """An object of class ``message``."""
+        resource = resources.BY_MESSAGE[message]
         call = self._session.next_call()
         request = call.create
         request.resource.resource = resource.plural
-        request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
+        request.resource.namespace = namespace
         request.object = data
-        return await self._session.send(call, type(obj), True, len(data))
+        return await self._session.send(call, message, True, len(data))
 
     async def update(self, obj: M) -> M:
         """Replaces the object; with a ``resourceVersion`` in it, only if it is still the current one (Conflict)."""

@@ -15,13 +15,24 @@ from typing import Any
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2_grpc
 
-_STREAMS = ("Session", "Watch")
+
+class _Recorder:
+    """In the place of a channel: keeps what a stub wants of it. There are many clients, and each uses two methods."""
+
+    def unary_unary(self, path: str, **settings: Any) -> tuple[str, dict[str, Any]]:
+        return path, settings
+
+    unary_stream = stream_unary = stream_stream = unary_unary
+
+
+_METHODS: Any = api_pb2_grpc.ApiStub(_Recorder())  # type: ignore[no-untyped-call]
+"""Each a path and its serialisers."""
 
 
 class Endpoints:
     """Shared by the streams of one client, so that they move together."""
 
-    __slots__ = ("_env", "_failing", "_methods", "_names", "_untried", "current")
+    __slots__ = ("_env", "_failing", "_names", "_untried", "current")
 
     def __init__(self, env: Env, apiservers: str | Sequence[str]) -> None:
         """``apiservers``: names of actors; the first one is where the client begins."""
@@ -32,16 +43,11 @@ class Endpoints:
         """Those to try before the client backs off."""
         self._failing = False
         """All have been tried, and none has answered since."""
-        self._methods: dict[str, dict[str, Any]] = {}
-        """By API server: how its streams are opened. Stubs have more methods, and there are many clients."""
 
     def open(self, method: str) -> Any:
-        """A new call of a method of the current API server."""
-        methods = self._methods.get(self.current)
-        if methods is None:
-            stub: Any = api_pb2_grpc.ApiStub(self._env.dial(self.current))  # type: ignore[no-untyped-call]
-            methods = self._methods[self.current] = {name: getattr(stub, name) for name in _STREAMS}
-        return methods[method]()
+        """A new call of a method of the current API server: a stream both ways."""
+        path, settings = getattr(_METHODS, method)
+        return self._env.dial(self.current).stream_stream(path, **settings)()
 
     def answered(self, name: str) -> None:
         """That API server has sent something."""

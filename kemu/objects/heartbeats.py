@@ -83,8 +83,12 @@ class Statement:
 
     def encode(self) -> str:
         """The annotation."""
-        data = {field: getattr(self.schedule, field) for field in Schedule.__slots__}
-        return json.dumps({**data, "until": self.until, "arrives": self.arrives})
+        one = self.schedule
+        until = "null" if self.until is None else self.until
+        return (
+            f'{{"first": {one.first}, "every": {one.every}, "jitter": {one.jitter}, "seed": {one.seed}, '
+            f'"until": {until}, "arrives": {self.arrives}}}'
+        )
 
 
 @lru_cache(1 << 15)
@@ -141,10 +145,11 @@ def show(message: type[Any], wire: bytes, now: int) -> bytes:
         return wire
     obj = message.FromString(wire)
     if message is core_v1_pb2.Node:
-        for condition in obj.status.conditions:
+        seen = reported_ns(obj, 0, now)
+        for condition in obj.status.conditions[:]:
             if condition.type in CONDITIONS:
                 time = condition.lastHeartbeatTime
-                meta.set_time(time, reported_ns(obj, meta.unix_ns(time), now))
+                meta.set_time(time, max(meta.unix_ns(time), seen))
     else:
         renewed = renewed_ns(obj, now)
         if renewed is not None:

@@ -139,8 +139,10 @@ class OwnLease:
             lease.metadata.name = self._name
             lease.metadata.namespace = NAMESPACE
             lease.metadata.ownerReferences.append(meta.owner_reference(self._owner(), "v1", "Node", controller=False))
+            creation = client.create(self._renewed(lease))
+            del lease  # it takes more memory than its bytes
             try:
-                lease = await client.create(self._renewed(lease))
+                lease = await creation
             except errors.AlreadyExists:
                 lease = await client.update(self._renewed(await client.get("leases", self._name, NAMESPACE)))
         self._lease = lease.SerializeToString(deterministic=True)

@@ -11,6 +11,7 @@ A report is a patch of what is the kubelet's: it meets no conflict, and the cond
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -47,6 +48,19 @@ REBOOTED = "Rebooted"
 """Reason of the event when a Node is found with another boot id."""
 
 
+@functools.lru_cache(16)
+def _new_conditions(
+    conditions: tuple[tuple[str, str, str, str], ...], now_ns: int
+) -> tuple[core_v1_pb2.NodeCondition, ...]:
+    """Those of a new Node: many are made in one instant."""
+    status = core_v1_pb2.NodeStatus()
+    for condition_type, value, reason, message in conditions:
+        meta.set_condition(status.conditions, condition_type, value, reason, message, now_ns)
+    for condition in status.conditions:
+        meta.set_time(condition.lastHeartbeatTime, now_ns)
+    return tuple(status.conditions)
+
+
 class OwnNode:
     """``get()`` is the Node as the watch last brought it."""
 
@@ -64,6 +78,7 @@ class OwnNode:
         "_images_timer",
         "_informer",
         "_news",
+        "_parsed",
         "_phase_ns",
         "_pressures",
         "_ready",
@@ -95,6 +110,8 @@ class OwnNode:
         self._config = config
         self._epoch_ns = env.clock.epoch_unix_s * SECOND_NS
         self._given = node
+        self._parsed: core_v1_pb2.Node | None = None
+        """The same."""
         self._boot = boot
         self._calms = leases.Calms(standing, self._epoch_ns)
         self._phase_ns = 0
@@ -158,7 +175,11 @@ class OwnNode:
             del wanted.status.images[:]
             wanted.status.images.extend(self._told)
             self._state(wanted)
-            return await retries.patiently(self._env, lambda: self._client.create(wanted))
+            # Thousands of kubelets may wait here at once, and a message takes five times the memory of its bytes.
+            data = wanted.SerializeToString(deterministic=True)
+            del wanted
+            create = functools.partial(self._client.create_serialised, core_v1_pb2.Node, "", data)
+            return await retries.patiently(self._env, create)
         except errors.AlreadyExists:
             return None
 
@@ -179,12 +200,15 @@ class OwnNode:
         return await retries.patiently(self._env, lambda: self._send(patch, removed))
 
     def given(self) -> core_v1_pb2.Node:
-        """The Node that this kubelet was given, as it was."""
-        return core_v1_pb2.Node.FromString(self._given)
+        """The Node that this kubelet was given, as it was: to be read until :meth:`wanted` is called."""
+        if self._parsed is None:
+            self._parsed = core_v1_pb2.Node.FromString(self._given)
+        return self._parsed
 
     def wanted(self) -> core_v1_pb2.Node:
         """The Node that this kubelet was given, complete."""
         node = self.given()
+        self._parsed = None
         labels = node.metadata.labels
         for label, value in (
             ("kubernetes.io/hostname", self.name), ("kubernetes.io/os", "linux"), ("kubernetes.io/arch", "amd64"),
@@ -250,6 +274,9 @@ class OwnNode:
 
     def _set_conditions(self, node: core_v1_pb2.Node) -> None:
         now_ns = self._clock.unix_ns()
+        if not node.status.conditions:
+            node.status.conditions.extend(_new_conditions(tuple(self._conditions()), now_ns))
+            return
         for condition_type, status, reason, message in self._conditions():
             meta.set_condition(node.status.conditions, condition_type, status, reason, message, now_ns)
         for condition in node.status.conditions:

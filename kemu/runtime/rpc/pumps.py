@@ -22,17 +22,21 @@ _OVER = (grpc.aio.BaseError, grpc.aio.AioRpcError, asyncio.InvalidStateError)
 """What writing to a call raises when that is over: its reader learns why, and cleans up."""
 
 
-async def each(call: Any, handle: Callable[[Any], object], pause: Pause | None = None) -> None:
+def each(call: Any, handle: Callable[[Any], object], pause: Pause | None = None) -> Coroutine[Any, Any, None]:
     """Hand every message of a stream to ``handle``, until its end or until ``handle`` returns something true. ``call``:
-    a client's call, or a server's context.
+    a client's call, or a server's context. To be awaited.
 
     ``pause`` is asked after each message: what to wait for before the next one is read. Raises what reading raises, and
     what ``handle`` raises.
     """
     if isinstance(call, End):
         in_memory: Any = call
-        await in_memory.each(handle, pause)
-        return
+        return in_memory.each(handle, pause)  # type: ignore[no-any-return]
+    return _each(call, handle, pause)
+
+
+async def _each(call: Any, handle: Callable[[Any], object], pause: Pause | None) -> None:
+    """Over real gRPC."""
     read = call.read
     while True:
         message = await read()

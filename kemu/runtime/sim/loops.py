@@ -179,6 +179,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
             coro.close()
             raise asyncio.CancelledError(f"{owner.name} has crashed")
         task = asyncio.Task(coro, loop=self, name=name, context=context)
+        asyncio._unregister_task(task)  # its owner knows it: the weak set of all tasks would take as much memory again
         self._owners[owner] = None
         owner.add_task(task, context)
         task.add_done_callback(on_done, context=_RUNTIME_CONTEXT)
@@ -189,6 +190,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
     ) -> asyncio.Task[None]:
         """A cheaper task, for coroutines that handle all exceptions and return nothing."""
         task = asyncio.Task(coro, loop=self, name=name, context=context)
+        asyncio._unregister_task(task)  # its owner knows it: the weak set of all tasks would take as much memory again
         self._owners[owner] = None
         owner.add_task(task, context)
         return task
