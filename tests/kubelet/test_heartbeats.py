@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from typing import Any
 
 import pytest
@@ -177,3 +178,10 @@ def test_a_lease_that_cannot_be_written_is_sent_again_until_it_can() -> None:
 
     # The partition is longer than what was foreseen.
     Cluster().play(main, standing={"restless": [[90 * SECOND, 150 * SECOND]], "arrives_ns": 3_000_000})
+
+
+@pytest.mark.parametrize("until", [None, 1_700_000_000_000_000_001])
+def test_a_statement_is_written_as_json(until: int | None) -> None:
+    statement = Statement(Schedule(first=3, every=10, jitter=2, seed=5), until, 7)
+    wanted = {"first": 3, "every": 10, "jitter": 2, "seed": 5, "until": until, "arrives": 7}
+    assert statement.encode() == json.dumps(wanted)

@@ -270,3 +270,15 @@ def test_a_loop_runs_once_and_not_inside_another() -> None:
     loop.run(main())
     with pytest.raises(RuntimeError, match="runs once"):
         loop.run(asyncio.sleep(1))
+
+
+def test_tasks_are_known_to_their_owners_only() -> None:
+    loop = new_loop()
+
+    async def main() -> None:
+        task = loop.create_task(asyncio.sleep(1))
+        assert asyncio.current_task() is not None
+        assert asyncio.all_tasks(loop) == set()
+        await task
+
+    loop.run(main())

@@ -655,3 +655,16 @@ def test_a_handler_that_is_begun_without_a_task_answers_as_one_with_a_task_does(
         assert late.code() is grpc.StatusCode.DEADLINE_EXCEEDED
 
     over(expect)
+
+
+@pytest.mark.parametrize("run", [over_virtual_network, within_a_cell])
+def test_an_end_keeps_no_inbox_once_it_is_read(run: Callable[[Expectation], None]) -> None:
+    async def expect(world: World) -> None:
+        call = world.stub.Session()
+        await call.write(session(1))
+        await call.write(session(2))
+        await world.until(lambda: call.inbox is not None and len(call.inbox) == 2)
+        assert [(await call.read()).replies[0].id for _ in range(2)] == [1, 2]
+        assert call.inbox is None
+
+    run(expect)
