@@ -105,7 +105,7 @@ def test_extenders_that_are_no_list() -> None:
 
 
 def test_all_nodes_together_are_bounded() -> None:
-    found = mistakes(f"{HEAD}  nodes: [{{namePrefix: a-, count: 5}}, {{namePrefix: b-, count: 99996}}]\n")
+    found = mistakes(f"{HEAD}  nodes: [{{namePrefix: a-, count: 5}}, {{namePrefix: b-, count: 199996}}]\n")
     assert [problem.path for problem in found] == ["spec.nodes[1].count"]
     assert "5 came before" in found[0].message
 

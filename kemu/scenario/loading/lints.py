@@ -111,6 +111,8 @@ def _bytes(nano: int) -> str:
 
 def _placements(document: Document) -> Iterator[tuple[Path, str, str]]:
     """About who shares a process on Ray: path, message and suggestion."""
+    if not isinstance(document.data, dict) or document.data.get("kind") != "Scenario":
+        return  # A file that the scenario names.
     spec = document.data["spec"]
     path: Path = ("spec", "runtime", runtime_keys.RAY, "cells")
     runtime = spec.get("runtime")
