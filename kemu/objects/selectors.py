@@ -307,9 +307,10 @@ _KIND_FIELDS: dict[str, dict[str, Callable[[Any], str | bool]]] = {
 }
 
 
-def supported_fields(resource: str) -> tuple[str, ...]:
-    """The fields of a kind, by its plural, that field selectors may name."""
-    return (*_COMMON_FIELDS, *_KIND_FIELDS.get(resource, ()))
+@lru_cache(1024)
+def supported_fields(resource: str) -> Mapping[str, Callable[[Any], str | bool]]:
+    """The fields of a kind, by its plural, that field selectors may name, and how to get each from an object."""
+    return {**_COMMON_FIELDS, **_KIND_FIELDS.get(resource, {})}
 
 
 class FieldSelector:
@@ -322,7 +323,7 @@ class FieldSelector:
         self.equals = equals
         """Fields that must have exactly this value."""
         self.not_equals = tuple(not_equals)
-        getters = {**_COMMON_FIELDS, **_KIND_FIELDS.get(resource, {})}
+        getters = supported_fields(resource)
         self._checks = tuple(
             (getters[field], value, wanted)
             for pairs, wanted in ((tuple(equals.items()), True), (self.not_equals, False))
@@ -358,10 +359,14 @@ def parse_fields(text: str, resource: str) -> FieldSelector:
 
     A backslash takes the special meaning of ``,``, ``=`` and ``\\`` in values.
     """
+    known = supported_fields(resource)
+    field, _, value = text.partition("=")
+    if field in known and value.isascii() and value.replace("-", "").isalnum():
+        # The selector of a kubelet, of which there are many.
+        return FieldSelector(resource, {field: value}, ())
     equals: dict[str, str] = {}
     not_equals: list[tuple[str, str]] = []
     contradiction: list[tuple[str, str]] = []
-    known = supported_fields(resource)
     for term in sorted(_TERMS.findall(text)):
         match = _TERM.fullmatch(term)
         if match is None:

@@ -20,8 +20,8 @@ def check_metadata(metadata: Any, namespaced: bool, name_rule: NameRule, found: 
     name = metadata.name
     if not name:
         found.append(required("metadata.name", "name or generateName is required"))
-    else:
-        found.extend(invalid("metadata.name", name, problem) for problem in name_rule(name))
+    elif problems := name_rule(name):
+        found.extend(invalid("metadata.name", name, problem) for problem in problems)
     if metadata.generateName:
         prefix = metadata.generateName
         # A trailing dash is allowed: generated text follows it.
@@ -31,8 +31,8 @@ def check_metadata(metadata: Any, namespaced: bool, name_rule: NameRule, found: 
     if namespaced:
         if not namespace:
             found.append(required("metadata.namespace"))
-        else:
-            found.extend(invalid("metadata.namespace", namespace, problem) for problem in names.dns_label(namespace))
+        elif problems := names.dns_label(namespace):
+            found.extend(invalid("metadata.namespace", namespace, problem) for problem in problems)
     elif namespace:
         found.append(forbidden("metadata.namespace", "not allowed on this type"))
     if metadata.generation < 0:
@@ -88,10 +88,10 @@ def _check_common(metadata: Any, found: list[Cause]) -> None:
 def check_labels(labels: Mapping[str, str], path: str, found: list[Cause]) -> None:
     for key in sorted(labels):
         value = labels[key]
-        if names.label_key(key):
-            found.extend(invalid(path, key, problem) for problem in names.label_key(key))
-        if value and names.label_value(value):
-            found.extend(invalid(path, value, problem) for problem in names.label_value(value))
+        if problems := names.label_key(key):
+            found.extend(invalid(path, key, problem) for problem in problems)
+        if value and (problems := names.label_value(value)):
+            found.extend(invalid(path, value, problem) for problem in problems)
 
 
 def check_label_key(key: str, path: str, found: list[Cause]) -> None:
@@ -106,7 +106,8 @@ def check_label_value(value: str, path: str, found: list[Cause]) -> None:
 def _check_annotations(annotations: Mapping[str, str], found: list[Cause]) -> None:
     size = 0
     for key in sorted(annotations):
-        found.extend(invalid("metadata.annotations", key, problem) for problem in names.label_key(key.lower()))
+        if problems := names.label_key(key.lower()):
+            found.extend(invalid("metadata.annotations", key, problem) for problem in problems)
         size += len(key.encode()) + len(annotations[key].encode())
     if size > ANNOTATIONS_LIMIT_BYTES:
         found.append(too_long("metadata.annotations", ANNOTATIONS_LIMIT_BYTES))

@@ -22,7 +22,7 @@ _OVER = (grpc.aio.BaseError, grpc.aio.AioRpcError, asyncio.InvalidStateError)
 """What writing to a call raises when that is over: its reader learns why, and cleans up."""
 
 
-def each(call: Any, handle: Callable[[Any], object], pause: Pause | None = None) -> Coroutine[Any, Any, None]:
+def each(call: Any, handle: Callable[[Any], object], pause: Pause | None = None) -> Coroutine[Any, Any, object]:
     """Hand every message of a stream to ``handle``, until its end or until ``handle`` returns something true. ``call``:
     a client's call, or a server's context. To be awaited.
 

@@ -262,11 +262,11 @@ class Context(ServerEnd):
             return EOF
         return self._method.deserialize(data)  # type: ignore[union-attr]
 
-    async def each(self, handle: Callable[[Any], object], pause: Pause | None = None) -> None:
+    def each(self, handle: Callable[[Any], object], pause: Pause | None = None) -> Coroutine[Any, Any, bool]:
         """:meth:`read` until the client half-closes the call, with a step of the loop for each request and no task that
         waits for it."""
         self._raise_if_over()
-        await self.listen(self._method.deserialize, handle, pause)  # type: ignore[union-attr]
+        return self.listen(self._method.deserialize, handle, pause)  # type: ignore[union-attr]
 
     can_post = True
     """:meth:`post` may take the place of :meth:`write`."""

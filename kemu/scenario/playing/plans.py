@@ -32,6 +32,10 @@ EXTENDER_FACTORY = "kemu.scheduler.extenders.servers:ExtenderActor"
 KUBELET_FACTORY = "kemu.kubelet.kubelet:Kubelet"
 
 
+_NONE: dict[str, Any] = {}
+"""Nobody changes it: one for all kubelets."""
+
+
 def _spec(scenario: Scenario, name: str, factory: str, config: Mapping[str, Any]) -> ActorSpec:
     if scenario.ablate:
         config = {**config, safeguards.CONFIG_KEY: list(scenario.ablate)}
@@ -110,12 +114,12 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
     config: Mapping[str, Any] = {
         "node": node.message.SerializeToString(deterministic=True),
         "apiserver": apiservers_of(scenario, index),
-        "kubelet": {name: value for name, value in node.kubelet.items() if name != "staticPods"},
+        "kubelet": {name: value for name, value in node.kubelet.items() if name != "staticPods"} or _NONE,
         "staticPods": [pod.SerializeToString(deterministic=True) for pod in node.static_pods],
-        "timing": dict(scenario.timing),
-        "images": dict(scenario.images),
-        "usage": dict(node.usage),
-        "machine": dict(node.machine),
+        "timing": dict(scenario.timing) or _NONE,
+        "images": dict(scenario.images) or _NONE,
+        "usage": dict(node.usage) or _NONE,
+        "machine": dict(node.machine) or _NONE,
         "events": scenario.event_objects,
         "podStatuses": scenario.pod_statuses,
         "preemptsForAll": any(one.policy.get("preemptor") == "kubelet" for one in scenario.schedulers),
