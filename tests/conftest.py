@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Iterator
 from typing import Any
 
@@ -27,6 +28,15 @@ shared_objects.OBJECTS.checks = True
 
 STRICT = os.environ.get("KEMU_STRICT") == "1"
 ACCEPTED = "not beside the project: "
+
+
+def pytest_configure() -> None:
+    """Ctrl-C interrupts, as in a terminal.
+
+    A shell has what it starts in the background ignore it, and processes of tests would inherit that.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -77,8 +77,6 @@ def test_a_search_that_is_stopped_goes_on_to_the_same_end(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=environment,
-        # A shell ignores SIGINT in what it runs in the background, and children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     file = tmp_path / "out" / CAMPAIGN_FILE
     until(lambda: process.poll() is not None or (file.exists() and file.read_bytes().count(b"\n") > 32))

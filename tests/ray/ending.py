@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,8 +19,6 @@ from tests.ray.world import CODE, PLAN, spec
 
 
 def main(how: str, directory: Path) -> None:
-    # As in a terminal; a shell that starts the tests in the background has them ignore it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     events = []
 
     def sink(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:

@@ -459,8 +459,6 @@ def test_a_paused_actor_can_be_stopped_and_crashed(how: str) -> None:
 
 
 def test_ctrl_c_ends_the_run_at_once() -> None:
-    # A shell that starts the tests in the background has them ignore it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     record = Recorder()
 
     async def main(runtime: SimRuntime) -> None:
