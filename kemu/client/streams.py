@@ -71,7 +71,8 @@ class Owner(Protocol):
 class Stream:
     """One stream at a time of one method of the API."""
 
-    __slots__ = ("_backoff", "_endpoints", "_env", "_method", "_name", "_owner", "_pump", "_task", "_waiter")
+    __slots__ = ("_backoff", "_endpoints", "_env", "_method", "_name", "_owner", "_pump", "_task", "_unheard",
+                 "_waiter")  # fmt: skip
 
     def __init__(self, env: Env, servers: endpoints.Endpoints, method: str, owner: Owner) -> None:
         self._env = env
@@ -83,6 +84,8 @@ class Stream:
         self._task: asyncio.Task[None] | None = None
         self._waiter: asyncio.Future[None] | None = None
         """While it is not open and nobody wants it."""
+        self._unheard = ""
+        """The API server that has not sent anything yet."""
         self._pump: pumps.Pump | None = None
         """While it is open."""
 
@@ -114,8 +117,13 @@ class Stream:
             call = servers.open(self._method)
             owner.on_open()
             pump = self._pump = pumps.Pump(env.spawn, call, owner.take, f"{self._name} writer")
+            self._unheard = peer
             try:
-                why, is_broken = await self._read(call, peer)
+                await pumps.each(call, self._handle)
+                why, is_broken = "the stream was closed by the other side", False
+            except grpc.aio.AioRpcError as error:
+                why = str(error.details() or error.code().name)
+                is_broken = error.code() is grpc.StatusCode.UNAVAILABLE
             finally:
                 pump.stop()
                 self._pump = None
@@ -124,21 +132,10 @@ class Stream:
                 # In set-up too: see Clock.pause.
                 not_before_ns = clock.now_ns() + int(self._backoff.next_s() * SECOND_NS)
 
-    async def _read(self, call: Any, peer: str) -> tuple[str, bool]:
-        """Until the stream ends. Returns why it did, and whether the connection broke."""
-        on_message = self._owner.on_message
-        fresh = True
-
-        def handle(message: Any) -> None:
-            nonlocal fresh
-            if fresh:
-                fresh = False
-                self._backoff.reset()
-                self._endpoints.answered(peer)
-            on_message(message)
-
-        try:
-            await pumps.each(call, handle)
-        except grpc.aio.AioRpcError as error:
-            return str(error.details() or error.code().name), error.code() is grpc.StatusCode.UNAVAILABLE
-        return "the stream was closed by the other side", False
+    def _handle(self, message: Any) -> None:
+        peer = self._unheard
+        if peer:
+            self._unheard = ""
+            self._backoff.reset()
+            self._endpoints.answered(peer)
+        self._owner.on_message(message)

@@ -397,12 +397,15 @@ class _StreamResponse(Call):
     async def each(self, handle: Callable[[Any], object], pause: Pause | None = None) -> None:
         """:meth:`read` until the end, with a step of the loop for each response and no task that waits for it."""
         self._iterates = False
+        listener = self.begin_listening(self.deserialize, handle, pause)  # not `listen`: thousands wait here
         try:
-            if await self.listen(self.deserialize, handle, pause):
+            if await listener.over:
                 return
         except asyncio.CancelledError:
             self.cancel()
             raise
+        finally:
+            self.end_listening(listener)
         self._raise_for_status(await self._final_status())
 
     def __aiter__(self) -> AsyncIterator[Any]:

@@ -263,19 +263,29 @@ class End:
         """Have every message handed to ``handle``, from now until the stream is over, however it ends, or ``handle``
         returns something true. Returns whether it did; raises what it raises. Nobody may read meanwhile.
         """
+        listener = self.begin_listening(parse, handle, pause)
+        try:
+            return await listener.over
+        finally:
+            self.end_listening(listener)
+
+    def begin_listening(
+        self, parse: Callable[[bytes], Any], handle: Callable[[Any], object], pause: Pause | None
+    ) -> Listener:
+        """For :meth:`listen`: its ``over`` is to be awaited, and then :meth:`end_listening` called."""
         if self.waiter is not None or self.listener is not None:
             raise grpc.aio.UsageError("another task is reading this stream")
         listener = self.listener = Listener(self, parse, handle, pause)
-        try:
-            if self.inbox is not None:
-                listener.busy = True
-                listener.take(self.next())
-            elif self.eof:
-                return False
-            return await listener.over
-        finally:
-            listener.over.cancel()
-            self.listener = None
+        if self.inbox is not None:
+            listener.busy = True
+            listener.take(self.next())
+        elif self.eof:
+            listener.over.set_result(False)
+        return listener
+
+    def end_listening(self, listener: Listener) -> None:
+        listener.over.cancel()
+        self.listener = None
 
     def update_window(self) -> None:
         """Tell the other end what has been read; that takes as long as any message."""
