@@ -22,7 +22,6 @@ CHAOS = (
     "chaos/store-crash",
     "chaos/kubelet-partition",
     "chaos/torn-write",
-    "chaos/stale-reads",
     "chaos/cut-watches",
     "chaos/scheduler-pause",
 )
