@@ -22,8 +22,8 @@ _RPC = {"rpc.system": "grpc", "rpc.service": "kemu.v1.Api"}
 
 
 @dataclass(slots=True)
-class _Served:
-    """A request that a server has carried out, and whose client has not told of the answer yet."""
+class Served:
+    """A request that a server has carried out."""
 
     verb: str
     kind: str
@@ -33,7 +33,14 @@ class _Served:
     start_ns: int
     end_ns: int
     attributes: dict[str, AttributeValue]
-    parent: int | None
+    parent: int | None = None
+
+    def emit(self, written: drafts.Drafts, client: int | None = None) -> None:
+        """The server's span; ``client``: the one that it stands under."""
+        written.emit(
+            self.kind, self.key, self.uid, self.actor, self.start_ns, self.end_ns, self.attributes,
+            sequence="" if self.kind == spans.ADMISSION else None, side="server", parent=client or self.parent,
+        )  # fmt: skip
 
 
 class ApiCalls:
@@ -41,40 +48,24 @@ class ApiCalls:
 
     def __init__(self, written: drafts.Drafts) -> None:
         self._drafts = written
-        self._waiting: dict[tuple[str, int, str], _Served] = {}
-        """By client, revision and UID."""
+        self._waiting: dict[tuple[str, int, str], Served] = {}
+        """Those whose clients have not told of the answer yet, by client, revision and UID."""
         self.handlers: dict[str, drafts.Handler] = {"client.acked": self._on_acked, "client.got": self._on_got}
 
-    def served(
-        self,
-        verb: str,
-        kind: str,
-        key: str,
-        uid: str,
-        actor: str,
-        start_ns: int,
-        end_ns: int,
-        attributes: dict[str, AttributeValue],
-    ) -> None:
+    def served(self, one: Served) -> None:
         """The server's span waits for that of the client."""
-        by, revision = str(attributes["kemu.by"]), attributes["kemu.revision"]
+        by, revision = str(one.attributes["kemu.by"]), one.attributes["kemu.revision"]
         assert isinstance(revision, int)
-        self._drafts.describe(attributes, key, uid)  # it may be gone when the answer arrives
-        parent = self._drafts.attempt_of(uid, by)
-        self._waiting[by, revision, uid] = _Served(verb, kind, key, uid, actor, start_ns, end_ns, attributes, parent)
+        self._drafts.describe(one.attributes, one.key, one.uid)  # it may be gone when the answer arrives
+        one.parent = self._drafts.attempt_of(one.uid, by)
+        self._waiting[by, revision, one.uid] = one
         if len(self._waiting) > MOST_WAITING:
-            self._end(self._waiting.pop(next(iter(self._waiting))))
+            self._waiting.pop(next(iter(self._waiting))).emit(self._drafts)
 
     def end_all(self) -> None:
         for one in self._waiting.values():
-            self._end(one)
+            one.emit(self._drafts)
         self._waiting.clear()
-
-    def _end(self, one: _Served, client: int | None = None) -> None:
-        self._drafts.emit(
-            one.kind, one.key, one.uid, one.actor, one.start_ns, one.end_ns, one.attributes,
-            sequence="" if one.kind == spans.ADMISSION else None, side="server", parent=client or one.parent,
-        )  # fmt: skip
 
     def _on_acked(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         for took_ns, revision, key, uid, _ in data["acks"]:
@@ -86,7 +77,7 @@ class ApiCalls:
                 parent = self._drafts.attempt_of(uid, actor) if one is None else one.parent
                 made = self._call(verb, name, uid, actor, time_ns, took_ns, data["server"], attributes, parent)
                 if one is not None:
-                    self._end(one, made)
+                    one.emit(self._drafts, made)
                     if verb == "create" and (pod := self._drafts.pods.get(uid)) is not None:
                         pod.asked_for_ns = time_ns - took_ns
 

@@ -68,15 +68,17 @@ class ApiEvents:
                 pod = self._drafts.pods[uid] = drafts.Draft(uid, key)
             pod.created_ns, pod.creator = data["start"], by
             self._drafts.uids[key] = uid
-            self._served(verb, spans.ADMISSION, key, uid, actor, data["start"], time_ns, attributes)
+            self._served(api_calls.Served(verb, spans.ADMISSION, key, uid, actor, data["start"], time_ns, attributes))
         elif verb == "bind":
             # The scheduler has a span of its own; the losers of a conflict need to know who won.
             if pod is not None:
                 pod.bound_by = by
             if self._calls is not None:
-                self._served(verb, "binding", key, uid, actor, data["start"], time_ns, attributes)
+                self._calls.served(
+                    api_calls.Served(verb, "binding", key, uid, actor, data["start"], time_ns, attributes)
+                )
         elif verb in ("delete", "evict"):
-            self._served(verb, verb, key, uid, actor, data["start"], time_ns, attributes)
+            self._served(api_calls.Served(verb, verb, key, uid, actor, data["start"], time_ns, attributes))
             if pod is None or pod.created_ns is None:
                 return
             if pod.asked_to_go_ns is None:
@@ -90,25 +92,12 @@ class ApiEvents:
             else:
                 self._drafts.doubt(pod)
 
-    def _served(
-        self,
-        verb: str,
-        kind: str,
-        key: str,
-        uid: str,
-        actor: str,
-        start_ns: int,
-        end_ns: int,
-        attributes: dict[str, AttributeValue],
-    ) -> None:
+    def _served(self, one: api_calls.Served) -> None:
         """The server's span of a request; with the client's, once that has the answer."""
         if self._calls is not None:
-            self._calls.served(verb, kind, key, uid, actor, start_ns, end_ns, attributes)
-            return
-        self._drafts.emit(
-            kind, key, uid, actor, start_ns, end_ns, attributes,
-            sequence="" if kind == spans.ADMISSION else None, side="server",
-        )  # fmt: skip
+            self._calls.served(one)
+        else:
+            one.emit(self._drafts)
 
     def _on_refused(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         verb, reason = data["verb"], data["reason"]

@@ -7,7 +7,7 @@
 Role: the runner builds it while it judges a run (``add``) and leaves it beside the log; of a log without a valid one,
 :func:`of` builds it. It says nothing that the log does not say, and is no part of the digest. The spans of a pod follow
 from its own events and a few others: faults, deletions of its name, the pod that it replaces, and where a kubelet
-turned a pod away for want of room, the pods on that node.
+rejected a pod that did not fit, the pods on that node.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Index:
         self._on_node: dict[str, dict[str, None]] = {}
         """UIDs of the pods that each kubelet has seen."""
         self._crowded: dict[str, None] = {}
-        """Nodes whose kubelets turned a pod away for want of room."""
+        """Nodes whose kubelets rejected a pod that did not fit."""
         self._sees_store = False
         self._made: dict[str, tuple[str, int]] = {}
         """Where the user made the latest pod of each name, and its UID."""

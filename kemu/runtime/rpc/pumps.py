@@ -75,8 +75,8 @@ class Pump:
         name: str,
         after: Callable[[], object] | None = None,
     ) -> None:
-        """``take`` returns the next message, or None; it is called a tick after :meth:`wake`, and at once for what was
-        there before. ``after`` is called when a message has been written. ``name``: of the task, where there is one."""
+        """``take`` returns the next message, or None. It is called a tick after :meth:`wake`, and at once for what was
+        there before. ``after`` is called when a message has been written. Over real gRPC, ``name`` is the task's."""
         self._call = call
         self._take = take
         self._after = after
