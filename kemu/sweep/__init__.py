@@ -1,0 +1,6 @@
+"""Sweeps: one experiment, that is each variant of a scenario with each seed, and what follows from the results.
+
+cells          one variant with one seed, and what is kept of its run: the types that the folders below share
+experiments    kind ``Experiment``: from a file to an experiment, or to all of its mistakes; its variants and cells
+engine         carries out cells in processes or on a Ray cluster; the journal, from which a sweep is resumed
+"""
