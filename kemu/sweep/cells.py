@@ -44,13 +44,12 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class CellRows:
-    """What is kept of a run. Values are plain (msgpack holds them), and equal runs have equal rows."""
+    """What is kept of a run; made by :mod:`kemu.sweep.results.rows`. Equal runs have equal rows."""
 
     run: Row
-    """One row of the table ``runs``."""
-    pods: tuple[Row, ...] = ()
-    attempts: tuple[Row, ...] = ()
-    faults: tuple[Row, ...] = ()
+    """Its row of the table ``runs``, with the figures of each priority."""
+    tables: bytes = b""
+    """The rows of the other tables, packed: a run may have thousands of attempts."""
 
 
 @dataclass(frozen=True, slots=True)
