@@ -28,7 +28,7 @@ class Limits:
     max_watch_delay_ns: int = MAX_WATCH_DELAY_NS
     """From a change until a watch delivers it."""
     rank_by_qos: tuple[str, ...] = ()
-    """The schedulerNames of pods whose victims are ranked by QoS class first (``victimOrder: qos``)."""
+    """The schedulerNames of pods whose victims are ranked by QoS class first (``victimOrder: qos``, ``qos-only``)."""
     own_queues: bool = False
     """Some scheduler has another queue than Kubernetes, or plugins that decide which pod is tried and where it fits."""
 

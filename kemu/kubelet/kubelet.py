@@ -10,7 +10,8 @@ distributions), ``machine`` and ``usage`` (:mod:`kemu.kubelet.usage.machines`, :
 ``staticPods`` (serialised Pods: the manifests of its static pods), ``events`` (which event objects it writes:
 :data:`kemu.client.recorders.LEVELS`), ``podStatuses`` (which statuses it writes:
 :data:`kemu.kubelet.sync.status_managers.EXACT`), ``boot`` (since when its machine runs:
-:mod:`kemu.kubelet.node.boots`), ``bugs`` (ids of :mod:`kemu.bugs`).
+:mod:`kemu.kubelet.node.boots`), ``bugs`` (ids of :mod:`kemu.bugs`), ``policy``
+(``evictionRanking``: :mod:`kemu.kubelet.pressure.ranking`).
 
 :mod:`kemu.kubelet.sync.pod_workers` runs the pods, :mod:`kemu.kubelet.node.node_statuses` keeps the Node. After a crash
 the next incarnation adopts the pods that the API server has on this node: containers outlive their kubelet, though not

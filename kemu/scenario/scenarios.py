@@ -39,6 +39,8 @@ class Node:
     """What it uses besides its pods, as written."""
     machine: Mapping[str, Any] = field(default_factory=dict)
     """File systems, inodes and processes, as written."""
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """Experiment switches of the kubelet."""
     static_pods: tuple[core_v1_pb2.Pod, ...] = ()
     """The manifests of its static pods."""
 

@@ -15,7 +15,6 @@ from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.experiments.switches import Policy
 from kemu.scheduler.framework.events import Event
-from kemu.scheduler.preemption.evictions import Evictor
 from kemu.scheduler.queue.queues import SchedulingQueue
 
 
@@ -48,11 +47,6 @@ class _ForgetsFlights(SchedulingQueue):
         return []
 
 
-class _LeavesNominations(Evictor):
-    async def _clear_lower(self, preemptor: PodInfo, node: str) -> bool:
-        return True
-
-
 def cluster(ablated: Collection[str]) -> type[Cluster]:
     lacking: dict[str, type[Cluster]] = {"assume-cache": _AssumesNothing, "two-pass-filtering": _FiltersOnce}
     return safeguards.without(Cluster, lacking, ablated)
@@ -63,10 +57,10 @@ def queue(ablated: Collection[str]) -> type[SchedulingQueue]:
     return safeguards.without(SchedulingQueue, lacking, ablated)
 
 
-def evictor(ablated: Collection[str]) -> type[Evictor]:
-    return safeguards.without(Evictor, {"clear-lower-nominations": _LeavesNominations}, ablated)
-
-
 def policy(switches: Policy, ablated: Collection[str]) -> Policy:
-    """Nomination is a switch of experiments, too."""
-    return dataclasses.replace(switches, nomination=False) if "nomination" in ablated else switches
+    """Two safeguards are switches of experiments, too."""
+    if "nomination" in ablated:
+        switches = dataclasses.replace(switches, nomination=False)
+    if "clear-lower-nominations" in ablated:
+        switches = dataclasses.replace(switches, clearLowerNominations="never")
+    return switches

@@ -25,6 +25,7 @@ from kemu.scheduler.configuration.timings import Timing
 from kemu.scheduler.cycle.decisions import Decider
 from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.cycle.status_updates import Reporter
+from kemu.scheduler.experiments import requeues
 from kemu.scheduler.experiments.avoided_nodes import AvoidedNodes
 from kemu.scheduler.experiments.overcommitments import Overcommitter
 from kemu.scheduler.experiments.switches import Policy
@@ -37,6 +38,7 @@ from kemu.scheduler.framework.registries import Registry
 from kemu.scheduler.plugins.avoid_evicted_node import AvoidEvictedNode
 from kemu.scheduler.plugins.priority_sort import FirstInFirstOut
 from kemu.scheduler.preemption.candidates import Preemptor
+from kemu.scheduler.preemption.evictions import Evictor
 from kemu.scheduler.queue import old_queues
 from kemu.scheduler.queue.queues import QueuedPod
 from kemu.scheduler.scheduling_cycles import SchedulingCycles
@@ -89,7 +91,7 @@ class Engine:
             if policy.preemptor == "kubelet" and not policy.disablePreemption:
                 unhurried = Preemptor(self.cluster, policy, env.random, lambda nodes: nodes)
                 overcommitters[name] = Overcommitter(decider, unhurried)
-        self.queue = old_queues.queue(ablations.queue(ablated), policy.toggled)(
+        self.queue = requeues.queue(old_queues.queue(ablations.queue(ablated), policy.toggled), policy)(
             env.clock,
             self.profiles,
             initial_backoff_s=configuration.initial_backoff_s,
@@ -104,7 +106,7 @@ class Engine:
         """Every pod as the watch last showed it, by UID."""
         failures = FailureHandler(self.cluster, self.queue, reporter, policy, seen)
         self.bindings = BindingCycles(env, self.handle, timing, reporter, self.queue, failures, extenders)
-        self.evictor = ablations.evictor(ablated)(
+        self.evictor = Evictor(
             env,
             api,
             self.cluster,

@@ -14,10 +14,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from kemu.runtime.env import Env
+from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.configuration.timings import Timing
 from kemu.scheduler.cycle.decisions import Decider, ScheduleResult
 from kemu.scheduler.cycle.profiles import Profile
 from kemu.scheduler.cycle.status_updates import Reporter
+from kemu.scheduler.experiments import unfit_nominations
 from kemu.scheduler.experiments.overcommitments import Overcommitter
 from kemu.scheduler.experiments.searches import Effort
 from kemu.scheduler.extenders.clients import Extenders
@@ -25,7 +27,7 @@ from kemu.scheduler.failures import SCHEDULER_ERROR, Failure, FailureHandler, fa
 from kemu.scheduler.framework import answers
 from kemu.scheduler.framework.interfaces import Cycle, Handle
 from kemu.scheduler.framework.permits import WaitingPod
-from kemu.scheduler.framework.results import PostFilterResult
+from kemu.scheduler.framework.results import Candidate, PostFilterResult
 from kemu.scheduler.framework.statuses import WAIT, Status
 from kemu.scheduler.preemption.evictions import Evictor
 from kemu.scheduler.queue.queues import QueuedPod, SchedulingQueue
@@ -196,11 +198,17 @@ class SchedulingCycles:
         self._log_attempt(pod, started_ns, "unschedulable", result, message)
         if found.candidate is not None:
             self._log_preemption(pod, started_ns, found)
-            self._evictor.start(pod.info, found.candidate)
+            self._evictor.start(pod.info, found.candidate, self._unfit_beside(pod.info, found.candidate))
             if not self._policy.nomination:
                 self._handle.preempted_on[pod.info.uid] = found.candidate.node
         self._cluster.release_snapshot()
         await self._failures.handle(pod, failure, found.node if self._policy.nomination else None)
+
+    def _unfit_beside(self, pod: PodInfo, candidate: Candidate) -> list[str] | None:
+        """Who loses a lower nomination to the node, where only those do that no longer fit; None: all."""
+        if self._policy.clearLowerNominations != "if-unfit":
+            return None
+        return unfit_nominations.beside(pod, candidate, self._cluster, self._deciders)
 
     async def _spend(self, pod: QueuedPod, effort: Effort) -> None:
         """Let the time pass that a search of an experiment switch takes."""

@@ -88,20 +88,100 @@ def sure(name: str, cpu: str, **fields: Any) -> core_v1_pb2.Pod:
     return objects.pod(name, None, containers=[container], **fields)
 
 
-@pytest.mark.parametrize(("order", "victims"), [("priority", []), ("qos", [("web", "job")])])
+@pytest.mark.parametrize(
+    ("order", "victims"),
+    [("priority", []), ("priority-then-qos", []), ("qos", [("web", "job")]), ("qos-only", [("web", "job")])],
+)
 def test_victim_order(order: str, victims: list[Any]) -> None:
     """The document's web server: Burstable, of very high priority; a Guaranteed job of low priority comes."""
     web = objects.pod("web", "6", priority=1000, on="n1")
     assert preempted(play({"victimOrder": order}, (1, sure("job", "6")), running=[web])) == victims
 
 
-@pytest.mark.parametrize(("order", "node"), [("priority", "n2"), ("qos", "n1")])
+@pytest.mark.parametrize(
+    ("order", "node"), [("priority", "n2"), ("priority-then-qos", "n2"), ("qos", "n1"), ("qos-only", "n1")]
+)
 def test_victim_order_decides_between_nodes_too(order: str, node: str) -> None:
     """Guaranteed pods of a lower priority on n2, a Burstable one of a higher priority on n1."""
     nodes = [objects.node("n1"), objects.node("n2")]
     running = [objects.pod("burstable", "10", priority=9, on="n1"), sure("guaranteed", "10", priority=1, on="n2")]
     run = play({"victimOrder": order}, (1, sure("p", "10", priority=10)), nodes=nodes, running=running)
     assert run.bound() == {"p": node}
+
+
+@pytest.mark.parametrize(("order", "victim"), [("priority", "burstable"), ("priority-then-qos", "best-effort-like")])
+def test_qos_breaks_ties_between_pods_of_one_node(order: str, victim: str) -> None:
+    """Of equal priority. Kubernetes preempts the pod that started last; the document, the one of the lower class."""
+    older = objects.pod("best-effort-like", "5", priority=1, on="n1")
+    newer = sure("burstable", "5", priority=1, on="n1")
+    older.status.startTime.seconds, newer.status.startTime.seconds = 100, 200
+    assert preempted(play({"victimOrder": order}, (1, objects.pod("p", "5", priority=9)), running=[older, newer])) == [
+        (victim, "p")
+    ]
+
+
+@pytest.mark.parametrize(("order", "node"), [("priority", "n2"), ("priority-then-qos", "n1")])
+def test_qos_breaks_ties_between_nodes(order: str, node: str) -> None:
+    """Of equal priority: the pod of n2 started last, that of n1 has the lower class."""
+    low, high = objects.pod("low", "10", priority=1, on="n1"), sure("high", "10", priority=1, on="n2")
+    low.status.startTime.seconds, high.status.startTime.seconds = 100, 200
+    nodes = [objects.node("n1"), objects.node("n2")]
+    p = objects.pod("p", "10", priority=9)
+    assert play({"victimOrder": order}, (1, p), nodes=nodes, running=[low, high]).bound() == {"p": node}
+
+
+@pytest.mark.parametrize(("order", "victims"), [("qos", [("web", "job")]), ("qos-only", [])])
+def test_qos_instead_of_priority_preempts_nobody_of_its_own_class(order: str, victims: list[Any]) -> None:
+    web, job = sure("web", "6", priority=1, on="n1"), sure("job", "6", priority=1000)
+    assert preempted(play({"victimOrder": order}, (1, job), running=[web])) == victims
+
+
+@pytest.mark.parametrize(
+    ("clear", "cleared"),
+    [("current", ["small", "middle"]), ("always", ["small", "middle"]), ("if-unfit", ["middle"]), ("never", [])],
+)
+def test_which_lower_nominations_are_cleared(clear: str, cleared: list[str]) -> None:
+    """``small`` and ``middle`` wait for room on the node; ``big`` preempts there, and only ``small`` fits beside it."""
+    running = [lasting("a", "4", 30, priority=1, on="n1"), lasting("b", "6", 60, priority=2, on="n1")]
+    middle, small = objects.pod("middle", "3", priority=20), objects.pod("small", "1", priority=10)
+    big = objects.pod("big", "9", priority=30)
+    run = play({"clearLowerNominations": clear}, (1, middle), (2, small), (3, big), until_s=10, running=running)
+    told = [(one["pod"].partition("/")[2], one["node"]) for one in run.told("sched.nominated")]
+    assert {pod for pod, node in told if node} == {"small", "middle", "big"}
+    assert sorted({pod for pod, node in told if not node}) == sorted(cleared)
+
+
+@pytest.mark.parametrize(("requeue", "attempts"), [("hints", 1), ("all", 3)])
+def test_requeue(requeue: str, attempts: int) -> None:
+    """P is too large for the node. Neither a label of the node nor one of a running pod can help it."""
+    run = Run()
+
+    async def main(run: Run) -> None:
+        await run.at(1)
+        await run.create(objects.pod("p", "11", priority=10))
+        await run.at(5)
+        await run.client.patch("nodes", "n1", "", {"metadata": {"labels": {"colour": "red"}}})
+        await run.at(15)
+        await run.client.patch("pods", "resident", "default", {"metadata": {"labels": {"colour": "red"}}})
+        await run.at(30)
+
+    run.play(main, [objects.node("n1")], [{"policy": {"requeue": requeue}}], [objects.pod("resident", "1", on="n1")])
+    assert len(run.told("sched.attempt", "p")) == attempts
+
+
+def test_requeue_all_counts_what_happens_during_an_attempt() -> None:
+    run = Run()
+
+    async def main(run: Run) -> None:
+        await run.at(1)
+        await run.create(objects.pod("p", "11", priority=10))
+        await run.at(2)
+        await run.client.patch("nodes", "n1", "", {"metadata": {"labels": {"colour": "red"}}})
+        await run.at(30)
+
+    config = {"policy": {"requeue": "all"}, "timing": {"schedulingCycle": 3}}
+    run.play(main, [objects.node("n1")], [config], [])
+    assert len(run.told("sched.attempt", "p")) == 2
 
 
 def test_qos_first_loops_where_the_victim_comes_back() -> None:

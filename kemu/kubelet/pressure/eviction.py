@@ -96,7 +96,9 @@ class Manager:
         transition_ns: int,
         max_pod_grace_period_s: int = 0,
         local_storage_isolation: bool = True,
+        order: str = ranking.CURRENT,
     ) -> None:
+        """``order``: of the pods to evict (:mod:`kemu.kubelet.pressure.ranking`)."""
         self.thresholds = tuple(configured)
         self.layout: Layout | None = None
         """None as long as it could not be told."""
@@ -111,6 +113,7 @@ class Manager:
         self._transition_ns = transition_ns
         self._max_pod_grace_period_s = max_pod_grace_period_s
         self._local_storage_isolation = local_storage_isolation
+        self._order = order
         self._last: Mapping[str, stats.Observation] = {}
 
     @property
@@ -216,7 +219,7 @@ class Manager:
         if self._reclaim_from_node(threshold.signal, can, outcome):
             return
         assert self.layout is not None
-        for pod in ranking.rank(active, summary.pods, threshold.signal, self.layout):
+        for pod in ranking.rank(active, summary.pods, threshold.signal, self.layout, self._order):
             if critical.is_critical(pod):
                 continue
             here = observed[threshold.signal]

@@ -23,7 +23,7 @@ from kemu.kubelet.admission import predicates
 from kemu.kubelet.images import garbage, stores
 from kemu.kubelet.pods import statuses
 from kemu.kubelet.pods.workers import ACTIVE, STOPPING, Worker
-from kemu.kubelet.pressure import eviction, oom_kills
+from kemu.kubelet.pressure import eviction, oom_kills, ranking
 from kemu.kubelet.settings import evictions, image_policies, thresholds
 from kemu.kubelet.usage import curves, machines, usages
 from kemu.objects.amounts import quantities
@@ -91,7 +91,7 @@ class EvictionLoop:
         on_conditions: Callable[[tuple[str, ...]], None],
         here: stores.Images,
     ) -> None:
-        """``config``: of the kubelet actor (``kubelet``, ``machine``, ``usage``). ``node``: as it was given."""
+        """``config``: of the kubelet actor (``kubelet``, ``machine``, ``usage``, ``policy``). ``node``: as given."""
         self._env = env
         self._clock = env.clock
         self._node_name: str = node.metadata.name
@@ -104,6 +104,7 @@ class EvictionLoop:
             transition_ns=settings.transition_ns,
             max_pod_grace_period_s=settings.max_pod_grace_period_s,
             local_storage_isolation=settings.local_storage_isolation,
+            order=(config.get("policy") or {}).get("evictionRanking", ranking.CURRENT),
         )
         self._gauges: dict[str, usages.Gauge] = {}
         """By UID: the pods that say what they use, from their admission until their containers are gone."""

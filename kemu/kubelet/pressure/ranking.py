@@ -1,6 +1,8 @@
 """In which order pods are evicted from a node under pressure.
 
-Mirrors ``pkg/kubelet/eviction`` (``rankMemoryPressure``, ``rankPIDPressure``, ``rankDiskPressureFunc``).
+Mirrors ``pkg/kubelet/eviction`` (``rankMemoryPressure``, ``rankPIDPressure``, ``rankDiskPressureFunc``). There are two
+other orders to compare it with (``evictionRanking`` in the ``policy`` of a node), for memory and disk. Processes and
+inodes cannot be requested.
 """
 
 from __future__ import annotations
@@ -30,31 +32,52 @@ RESOURCE_OF = {
 Stats = Mapping[str, stats.PodStats]
 """By uid of the pod."""
 
+CURRENT, PERCENTAGE, PRIORITY_FIRST = "current", "percentage", "priority-first"
+"""Today's order: pods that exceed their request come first, then those of low priority, then those that exceed it by
+most bytes. With PERCENTAGE the share of the request that a pod uses takes the place of the bytes. PRIORITY_FIRST is the
+order of the pod preemption design: "when pods with the same priority are considered for eviction, the one with the
+highest percentage of usage over requests is the one that is evicted first"."""
+
 _Key = tuple[int, ...]
 _WRITABLE, _LOGS, _VOLUMES = "writable layers", "logs", "local volumes"
 _UNKNOWN, _EXCEEDS, _WITHIN = range(3)
+_MILLION = 1_000_000
 
 
-def rank(pods: Iterable[Any], measured: Stats, signal: str, layout: thresholds.Layout) -> list[Any]:
+def rank(
+    pods: Iterable[Any], measured: Stats, signal: str, layout: thresholds.Layout, order: str = CURRENT
+) -> list[Any]:
     """First the one to be evicted first; pods that compare equal stay in their order."""
-    return sorted(pods, key=_key_of(measured, signal, layout))
+    return sorted(pods, key=_key_of(measured, signal, layout, order))
 
 
-def _key_of(measured: Stats, signal: str, layout: thresholds.Layout) -> Callable[[Any], _Key]:
+def _key_of(measured: Stats, signal: str, layout: thresholds.Layout, order: str) -> Callable[[Any], _Key]:
     resource = RESOURCE_OF[signal]
     if resource == PIDS:
         return lambda pod: _pid_key(pod, measured.get(pod.metadata.uid))
     if resource == MEMORY:
-        return lambda pod: _memory_key(pod, measured.get(pod.metadata.uid))
+        return lambda pod: _memory_key(pod, measured.get(pod.metadata.uid), order)
     parts = _measured_parts(signal, layout)
-    return lambda pod: _disk_key(pod, measured.get(pod.metadata.uid), parts, resource)
+    return lambda pod: _disk_key(pod, measured.get(pod.metadata.uid), parts, resource, order)
 
 
-def _memory_key(pod: Any, usage: stats.PodStats | None) -> _Key:
+def _memory_key(pod: Any, usage: stats.PodStats | None, order: str) -> _Key:
     if usage is None:
         return _UNKNOWN, pod.spec.priority, 0
-    beyond = (usage.working_set_bytes or 0) * quantities.NANO - requests.ranking_request_nano(pod, requests.MEMORY)
-    return _EXCEEDS if beyond > 0 else _WITHIN, pod.spec.priority, -beyond
+    used = (usage.working_set_bytes or 0) * quantities.NANO
+    request = requests.ranking_request_nano(pod, requests.MEMORY)
+    return _key(pod, used, request, used > request, order)
+
+
+def _key(pod: Any, used: int, request: int, exceeds: bool, order: str) -> _Key:
+    group = _EXCEEDS if exceeds else _WITHIN
+    if order == CURRENT:
+        return group, pod.spec.priority, request - used
+    # Any use of what was not requested is more than any percentage.
+    share = (1, -(used * _MILLION // request)) if request else (0, -used)
+    if order == PERCENTAGE:
+        return group, pod.spec.priority, *share
+    return _EXCEEDS, pod.spec.priority, *share
 
 
 def _pid_key(pod: Any, usage: stats.PodStats | None) -> _Key:
@@ -63,14 +86,14 @@ def _pid_key(pod: Any, usage: stats.PodStats | None) -> _Key:
     return pod.spec.priority, _EXCEEDS, -(usage.processes or 0)
 
 
-def _disk_key(pod: Any, usage: stats.PodStats | None, parts: tuple[str, ...], resource: str) -> _Key:
+def _disk_key(pod: Any, usage: stats.PodStats | None, parts: tuple[str, ...], resource: str, order: str) -> _Key:
     if usage is None:
         return _UNKNOWN, pod.spec.priority, 0
     used = _disk_usage(pod, usage, parts, resource) * quantities.NANO
     request = requests.ranking_request_nano(pod, requests.EPHEMERAL_STORAGE)
     # Inodes cannot be requested; yet the request of bytes is what the real kubelet subtracts from their number.
     exceeds = used > (request if resource == EPHEMERAL_STORAGE else 0)
-    return _EXCEEDS if exceeds else _WITHIN, pod.spec.priority, -(used - request)
+    return _key(pod, used, request, exceeds, order if resource == EPHEMERAL_STORAGE else CURRENT)
 
 
 def _measured_parts(signal: str, layout: thresholds.Layout) -> tuple[str, ...]:

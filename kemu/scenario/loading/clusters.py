@@ -76,7 +76,9 @@ def nodes(
         check_kubelet(well_formed, (*path, "kubelet"), report)
     usage = _usage(checked, path, report)
     static_pods = _static_pods(kubelet, (*path, "kubelet", "staticPods"), report)
-    made = [named(template, name, kubelet, usage, checked.get("machine", {})) for name in found]
+    made = [
+        named(template, name, kubelet, usage, checked.get("machine", {}), checked.get("policy", {})) for name in found
+    ]
     if made:
         longest = max(found, key=len)
         if len(longest) > _LONGEST_HOSTNAME:
@@ -139,6 +141,7 @@ def named(
     kubelet: Mapping[str, Any],
     usage: Mapping[str, Any] | None = None,
     machine: Mapping[str, Any] | None = None,
+    policy: Mapping[str, Any] | None = None,
 ) -> scenarios.Node:
     """A node made from a template. ``kubelet``: its configuration as written."""
     node = core_v1_pb2.Node()
@@ -146,7 +149,7 @@ def named(
     node.metadata.name = name
     labels = node.metadata.labels
     labels["kubernetes.io/hostname"] = name
-    return scenarios.Node(name, node, kubelet, usage or {}, machine or {})
+    return scenarios.Node(name, node, kubelet, usage or {}, machine or {}, policy or {})
 
 
 def node_template(checked: Mapping[str, Any], raw: Any, path: Path, report: Report) -> core_v1_pb2.Node:

@@ -165,7 +165,7 @@ def _limits(scenario: Scenario, speed: float) -> Limits:
         rank_by_qos=tuple(
             name
             for scheduler in schedulers
-            if scheduler.policy.get("victimOrder") == "qos"
+            if scheduler.policy.get("victimOrder") in ("qos", "qos-only")
             for name in references.profile_names(scheduler)
         ),
         own_queues=any(clusters.has_its_own_queue(scheduler) for scheduler in schedulers),

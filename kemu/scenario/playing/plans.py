@@ -120,6 +120,7 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
         "images": dict(scenario.images) or _NONE,
         "usage": dict(node.usage) or _NONE,
         "machine": dict(node.machine) or _NONE,
+        "policy": dict(node.policy) or _NONE,
         "events": scenario.event_objects,
         "podStatuses": scenario.pod_statuses,
         "preemptsForAll": any(one.policy.get("preemptor") == "kubelet" for one in scenario.schedulers),

@@ -7,6 +7,8 @@ stay where they are, except in the search for victims on several nodes
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from kemu.scheduler.cache.nodes import NodeInfo
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.cycle import verdicts
@@ -44,6 +46,10 @@ class Simulation:
         if self._cluster_wide:
             for _place, plugin, state in self._active:
                 plugin.remove_pod(state, self.node, pod)
+
+    def disregard(self, uids: Collection[str]) -> None:
+        """Leave out nominations to the node that are about to be cleared."""
+        self._others = [pod for pod in self._others if pod.uid not in uids]
 
     def reprieve(self, pod: PodInfo) -> bool:
         """Put a removed pod back. False, and it stays removed, if the pending pod does not fit beside it."""

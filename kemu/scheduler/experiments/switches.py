@@ -36,13 +36,17 @@ class Policy:
 
     queue: str = _one_of("priority", "fifo", default="priority")
     """``fifo``: first come, first served; a pod that failed goes to the end of the queue."""
+    requeue: str = _one_of("hints", "all", default="hints")
+    """``all``: every event but the addition of a pod requeues all unschedulable pods (the design document), whether or
+    not the plugins that rejected them expect it to help (:mod:`kemu.scheduler.experiments.requeues`)."""
     nomination: bool = _one_of(True, False, default=True)
     """False: room that preemption makes is not kept for the preemptor."""
     cooperate: bool = _one_of(True, False, default=True)
     """False: nominations of pods that another scheduler serves are not honoured."""
-    clearLowerNominations: str = _one_of("current", "always", default="current")  # noqa: N815
+    clearLowerNominations: str = _one_of("current", "always", "if-unfit", "never", default="current")  # noqa: N815
     """``current``: a new preemptor clears lower nominations on its node only together with evicting victims;
-    ``always``: also when all of them are already terminating (the design document)."""
+    ``always``: also when all of them are already terminating; ``if-unfit``: then too, but only those that no longer
+    fit beside it (the design document, :mod:`kemu.scheduler.experiments.unfit_nominations`); ``never``: none."""
     disablePreemption: bool = _one_of(True, False, default=False)  # noqa: N815
     eligibility: str = _one_of("current", "alpha", default="current")
     """``alpha``: any terminating pod of lower priority on the nominated node bars another preemption."""
@@ -52,8 +56,9 @@ class Policy:
     (:mod:`kemu.scheduler.experiments.rescheduler`); ``none``: no preemption."""
     pdb: str = _one_of("respect", "ignore", default="respect")
     """``ignore``: victims are chosen regardless of disruption budgets."""
-    victimOrder: str = _one_of("priority", "qos", default="priority")  # noqa: N815
-    """``qos``: pods are ranked by QoS class first and by priority only within a class."""
+    victimOrder: str = _one_of("priority", "priority-then-qos", "qos", "qos-only", default="priority")  # noqa: N815
+    """What ranks pods (:mod:`kemu.scheduler.preemption.victim_orders`). ``priority-then-qos``: the QoS class breaks
+    ties (the design document); ``qos``: the class comes first, and priority breaks ties; ``qos-only``: that alone."""
     statusWrites: str = _one_of("blocking", "background", default="blocking")  # noqa: N815
     """``blocking``: the loop waits until the status of a pod that failed is written; ``background``: it goes on, as
     under the feature gate SchedulerAsyncAPICalls."""

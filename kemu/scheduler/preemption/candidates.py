@@ -37,6 +37,7 @@ from kemu.scheduler.experiments.searches import Effort
 from kemu.scheduler.experiments.switches import Policy
 from kemu.scheduler.framework.results import Candidate
 from kemu.scheduler.framework.statuses import ERROR, UNRESOLVABLE, UNSCHEDULABLE, Status, unresolvable
+from kemu.scheduler.preemption import victim_orders
 
 NEVER = "not eligible due to preemptionPolicy=Never."
 TERMINATING = "not eligible due to a terminating pod on the nominated node."
@@ -44,9 +45,6 @@ TERMINATING = "not eligible due to a terminating pod on the nominated node."
 _NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
 _NOT_HELPFUL = unresolvable("Preemption is not helpful for scheduling")
 
-_PRIORITY_OFFSET = 2**31
-_QOS_RANK = {"Guaranteed": 2, "Burstable": 1, "BestEffort": 0}
-_NOT_STARTED = 2**62
 _SPARE = 64
 _KEPT_DRY_RUNS = 50_000
 """Results of dry runs that one profile keeps, about."""
@@ -101,7 +99,8 @@ class Preemptor:
         """Those of the latest preemption, for extenders to look at."""
         self._budgets: list[_Budget] = []
         self._budgets_version = -1
-        self._preference = _preference_by_qos if policy.victimOrder == "qos" else _preference
+        self._order = victim_orders.ORDERS[policy.victimOrder]
+        self.is_lower, self.importance = self._order.is_lower, self._order.importance
         self._cross_node = CrossNodeSearch(self, policy.crossNodePreemption) if policy.crossNodePreemption else None
         self._affinity = AffinityReprieve(policy.lowerPriorityAffinity) if policy.lowerPriorityAffinity else None
 
@@ -272,13 +271,13 @@ class Preemptor:
         victims += [other for other in others if not reprieve(other)]
         if violations and len(victims) > violations:
             victims.sort(key=self.importance)
-        return Candidate(node.name, tuple(victims), violations, self._preference(victims, violations))
+        return Candidate(node.name, tuple(victims), violations, self._order.preference(victims, violations))
 
     def candidate(self, node: NodeInfo, victims: list[PodInfo]) -> Candidate:
         """A candidate with victims on any nodes."""
         victims = sorted(victims, key=self.importance)
         violations = self.violations(victims)
-        return Candidate(node.name, tuple(victims), violations, self._preference(victims, violations))
+        return Candidate(node.name, tuple(victims), violations, self._order.preference(victims, violations))
 
     def violations(self, victims: list[PodInfo]) -> int:
         """How many of these would violate a disruption budget if all of them went."""
@@ -300,36 +299,22 @@ class Preemptor:
 
     def rated(self, node: str, victims: list[PodInfo], violations: int) -> Candidate:
         """A candidate as an extender sees it."""
-        return Candidate(node, tuple(victims), violations, self._preference(victims, violations))
+        return Candidate(node, tuple(victims), violations, self._order.preference(victims, violations))
 
     # Order ----------------------------------------------------------------------------------------------------------
 
     def lower_pods(self, node: NodeInfo, pod: PodInfo) -> list[PodInfo]:
         """The pods of a node that may be preempted for another."""
-        if self.policy.victimOrder == "priority":
+        if self._order.lower_by_priority:
             priority = pod.priority
             return [other for other in node.pods.values() if other.priority < priority]
         return [other for other in node.pods.values() if self.is_lower(other, pod)]
 
     def _lower_pods_exist(self, pod: PodInfo) -> bool:
         """Whether any node may have pods that can be preempted for this one."""
-        if self.policy.victimOrder != "priority":
+        if not self._order.lower_by_priority:
             return True
         return any(priority < pod.priority for priority in self.cluster.priorities)
-
-    def is_lower(self, other: PodInfo, pod: PodInfo) -> bool:
-        """Whether a pod may be preempted for another."""
-        if self.policy.victimOrder == "qos":
-            mine, its = _QOS_RANK[pod.template.qos], _QOS_RANK[other.template.qos]
-            return its < mine or (its == mine and other.priority < pod.priority)
-        return other.priority < pod.priority
-
-    def importance(self, pod: PodInfo) -> tuple[int, ...]:
-        """Smaller is more important: higher priority, then earlier start."""
-        start = pod.start_s if pod.start_s is not None else _NOT_STARTED
-        if self.policy.victimOrder == "qos":
-            return (-_QOS_RANK[pod.template.qos], -pod.priority, start)
-        return (-pod.priority, start)
 
     def best(self, candidates: list[Candidate]) -> list[Candidate]:
         """The candidates that remain after all criteria; they are equal."""
@@ -361,31 +346,6 @@ def _failure(filtering: Filtering, by_status: Mapping[Status, int]) -> str:
     if untried:
         tally[_NOT_HELPFUL] = untried
     return diagnoses.failure_message(filtering.nodes, tally.items())
-
-
-def _preference(victims: list[PodInfo], violations: int) -> tuple[int, ...]:
-    """Fewest violations, lowest first victim, lowest sum, fewest victims, latest start of the most important ones."""
-    if not victims:
-        return (violations,)
-    highest = victims[0].priority
-    total, earliest = 0, _NOT_STARTED
-    for victim in victims:
-        total += victim.priority + _PRIORITY_OFFSET
-        if victim.priority == highest:
-            start = victim.start_s if victim.start_s is not None else _NOT_STARTED
-            earliest = min(earliest, start)
-    return (violations, highest, total, len(victims), -earliest)
-
-
-def _preference_by_qos(victims: list[PodInfo], violations: int) -> tuple[int, ...]:
-    """The same with the class of the first victim before its priority."""
-    if not victims:
-        return (violations,)
-    first = victims[0]
-    equals = [one for one in victims if (one.template.qos, one.priority) == (first.template.qos, first.priority)]
-    earliest = min(one.start_s if one.start_s is not None else _NOT_STARTED for one in equals)
-    total = sum(victim.priority + _PRIORITY_OFFSET for victim in victims)
-    return (violations, _QOS_RANK[first.template.qos], first.priority, total, len(victims), -earliest)
 
 
 def _resource_dry_run(preemptor: Preemptor, filtering: Filtering) -> _ResourceDryRun | None:

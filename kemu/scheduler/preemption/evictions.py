@@ -7,7 +7,7 @@ backoff queue, except when only the last victim remains and that one is already 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from kemu.errors import ApiError, Conflict, NotFound
@@ -70,19 +70,19 @@ class Evictor:
         victim = self._find(last)
         return victim is not None and not victim.metadata.HasField("deletionTimestamp")
 
-    def start(self, preemptor: PodInfo, candidate: Candidate) -> None:
-        """Begin to carry out a preemption."""
+    def start(self, preemptor: PodInfo, candidate: Candidate, clears: Collection[str] | None = None) -> None:
+        """Begin to carry out a preemption. ``clears``: UIDs of the pods that may lose their nominations; None: all."""
         # With the conditions that they had when this was decided: who was marked meanwhile is marked again.
         victims = [(victim, victim.pod) for victim in candidate.victims if not victim.terminating]
-        if not victims and self._policy.clearLowerNominations != "always":
+        if not victims and self._policy.clearLowerNominations in ("current", "never"):
             return
         self._busy[preemptor.uid] = ""
-        self._env.spawn(self._run(preemptor, candidate.node, victims), f"preemption for {preemptor.key}")
+        self._env.spawn(self._run(preemptor, candidate.node, victims, clears), f"preemption for {preemptor.key}")
 
-    async def _run(self, preemptor: PodInfo, node: str, victims: list[_Victim]) -> None:
+    async def _run(self, preemptor: PodInfo, node: str, victims: list[_Victim], clears: Collection[str] | None) -> None:
         uid = preemptor.uid
         evicted = True
-        cleared = await self._clear_lower(preemptor, node)
+        cleared = await self._clear_lower(preemptor, node, clears)
         step = self._parallelism
         others = victims[:-1]
         for first in range(0, len(others), step):
@@ -98,11 +98,14 @@ class Evictor:
             # A victim that was not deleted will cause no event: retry now.
             self._activate(uid)
 
-    async def _clear_lower(self, preemptor: PodInfo, node: str) -> bool:
+    async def _clear_lower(self, preemptor: PodInfo, node: str, clears: Collection[str] | None) -> bool:
         """Clear the nominations of lower pods to the node; False when one could not be."""
         cleared = True
+        if self._policy.clearLowerNominations == "never":
+            return cleared
         for lower in [one for one in self._cluster.nominator.on(node) if one.priority < preemptor.priority]:
-            cleared = await self._reporter.clear_nomination(lower.pod) and cleared
+            if clears is None or lower.uid in clears:
+                cleared = await self._reporter.clear_nomination(lower.pod) and cleared
         return cleared
 
     async def _evict(self, victim: PodInfo, seen: Any, preemptor: PodInfo, node: str) -> bool:

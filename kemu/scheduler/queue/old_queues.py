@@ -26,10 +26,7 @@ class _LastInFirstOut(SchedulingQueue):
         pod.stamp = -pod.stamp
 
     def move(self, event: Event, old: Any, new: Any, only: Callable[[PodInfo], bool] | None = None) -> None:
-        for members in list(self._unschedulable.values()):
-            for pod in list(members.values()):
-                if only is None or only(pod.info):
-                    self._requeue(pod, event.value)
+        self._requeue_all(event, only)
         self._remember(event, old, new)
 
     def _was_worth(self, pod: QueuedPod, event: Event, old: Any, new: Any) -> int:

@@ -257,13 +257,25 @@ class SchedulingQueue:
                         worth = self._worth(pod, event, old, new)
                         if worth:
                             self._requeue(pod, event.value, worth)
+        self._move_held(held, event, old, new, only)
+        self._remember(event, old, new)
+
+    def _move_held(
+        self, held: Iterable[QueuedPod], event: Event, old: Any, new: Any, only: Callable[[PodInfo], bool] | None
+    ) -> None:
         for pod in held:
             # A gated pod ignores events that its PreEnqueue plugin did not register.
             interested = pod.gate in pod.profile.hints[event] and (only is None or only(pod.info))
             worth = self._worth(pod, event, old, new) if interested else _SKIP
             if worth:
                 self._requeue(pod, event.value, worth)
-        self._remember(event, old, new)
+
+    def _requeue_all(self, event: Event, only: Callable[[PodInfo], bool] | None) -> None:
+        """Requeue the unschedulable pods whatever rejected them: for queues that know no hints."""
+        for members in list(self._unschedulable.values()):
+            for pod in list(members.values()):
+                if only is None or only(pod.info):
+                    self._requeue(pod, event.value)
 
     def _remember(self, event: Event, old: Any, new: Any) -> None:
         """For the pods in flight."""

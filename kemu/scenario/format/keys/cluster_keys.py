@@ -39,6 +39,17 @@ _NODE = {
     "kubeletFile": Key(Text(), "The same in a file, relative to the scenario."),
     "images": Key(ListOf(Text()), "Names of the images that it has from the start."),
     "usage": Key(Free(), "What it uses besides its pods: memory, disk, images, deadContainers, inodes, pids."),
+    "policy": Key(
+        Record(
+            {
+                "evictionRanking": Key(
+                    Choice(("current", "percentage", "priority-first")),
+                    "In which order pods are evicted; current: by whether they exceed their request, priority, bytes.",
+                )
+            }
+        ),
+        "Experiment switches of the kubelet; the defaults are today's Kubernetes.",
+    ),
     "machine": Key(
         Record(
             {
@@ -70,14 +81,18 @@ NODE = Named(
 
 _SWITCHES: dict[str, tuple[tuple[str, ...], str]] = {
     "queue": (("priority", "fifo"), "fifo: in the order of arrival, the failed ones last."),
+    "requeue": (("hints", "all"), "all: any event requeues all unschedulable pods, not only those that it may help."),
     "nomination": ((), "Whether the room that preemption makes is kept for the preemptor."),
     "cooperate": ((), "Whether nominations that other schedulers have made are honoured."),
     "clearLowerNominations": (
-        ("current", "always"),
+        ("current", "always", "if-unfit", "never"),
         "When a preemptor clears lower nominations on its node. current: not if all of its victims terminate already.",
     ),
     "preemptor": (("scheduler", "kubelet", "rescheduler", "none"), "Who preempts."),
-    "victimOrder": (("priority", "qos"), "By what victims are ranked first."),
+    "victimOrder": (
+        ("priority", "priority-then-qos", "qos", "qos-only"),
+        "By what victims are ranked: QoS after, before or instead of priority.",
+    ),
     "pdb": (("respect", "ignore"), "Whether victims under a disruption budget are spared if possible."),
     "eligibility": (
         ("current", "alpha"),
