@@ -43,6 +43,9 @@ EXTRAS = {
     "grpc_reflection": "ray",
     "psutil": "ray",
     "opentelemetry": "otlp",
+    "duckdb": "sweep",
+    "pyarrow": "sweep",
+    "scipy": "sweep",
 }
 """Packages that only an extra of kemu installs, and which."""
 

@@ -51,7 +51,8 @@ def metric(history: History, name: str, priority: int | None) -> float | None:
     family, _, figure = name.partition(".")
     if family not in ("waiting", "overtaken"):
         return costs.value(history, name, priority)
-    group = [wait for wait in waiting.waits(history) if priority is None or wait.pod.priority == priority]
+    waits = history.derived(waiting.waits)
+    group = [wait for wait in waits if priority is None or wait.pod.priority == priority]
     if not group:
         return None
     described = waiting.describe(group)

@@ -279,9 +279,9 @@ def variant_name(variant: Mapping[str, Any]) -> str:
     words = []
     for path, value in variant.items():
         if isinstance(value, Mapping):
-            words += [f"{key}={_plain(each)}" for key, each in value.items()]
+            words += [f"{key}={plain(each)}" for key, each in value.items()]
         else:
-            words.append(f"{_short(path, variant)}={_plain(value)}")
+            words.append(f"{_short(path, variant)}={plain(value)}")
     return " ".join(words)
 
 
@@ -298,12 +298,12 @@ def _short(path: str, paths: Iterable[str]) -> str:
 _STEPS = re.compile(r"\.?[^.\[\]]+|\[[^\]]*\]")
 
 
-def _plain(value: Any) -> str:
+def plain(value: Any) -> str:
     """As in YAML."""
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_plain(each)}" for key, each in value.items()) + "}"
+        return "{" + ", ".join(f"{key}: {plain(each)}" for key, each in value.items()) + "}"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(_plain(each) for each in value) + "]"
+        return "[" + ", ".join(plain(each) for each in value) + "]"
     if value is None:
         return "null"
     if isinstance(value, bool):
