@@ -46,6 +46,7 @@ EXTRAS = {
     "duckdb": "sweep",
     "pyarrow": "sweep",
     "scipy": "sweep",
+    "perfetto": "perfetto",
 }
 """Packages that only an extra of kemu installs, and which."""
 
