@@ -234,14 +234,13 @@ class Run:
         """What ``kemu run`` prints of it."""
         from rich.console import Console
 
-        from kemu.report import terminal
+        from kemu.report import matrices, terminal
 
         console = Console(file=io.StringIO(), width=120)
         description = self.scenario.description
         shown = {"wall_s": 0.0, **self.data}
         if self.variants:
-            names = [runner.variant_name(each.variant) for each in self.variants]
-            terminal.show_matrix(console, shown, names, [each.history for each in self.variants], description)
+            matrices.show(console, shown, [each.history for each in self.variants], description)
         else:
             terminal.show_run(console, shown, self.history, description)
         assert isinstance(console.file, io.StringIO)

@@ -1,6 +1,6 @@
 """Reports for people, made from histories and verdicts. Begin at ``terminal``.
 
-terminal       the output of ``kemu run``, from the story to the verdict
+terminal       the output of ``kemu run``, from the story to the verdict; ``matrices``, of several runs side by side
 stories        what happened in a run, in as few lines as there is room for; ``story_tables``, those in a terminal
 happenings     what stories tell of; ``selections``, what of it
 tables         figures by priority, workload and scheduler

@@ -176,7 +176,8 @@ def _of_verdict(history: History, verdict: Mapping[str, Any]) -> list[Happening]
     for one in (*verdict.get("expectations", ()), *verdict.get("checks", ())):
         if one["holds"] is False and one.get("asked", True):
             what = f"{one['id']} does not hold"
-            found.append(Happening(history.now_ns, "check", "", ("", one["id"]), "bad", one["detail"], what=what))
+            why = f"{one['says']}: {one['detail']}" if "says" in one else one["detail"]
+            found.append(Happening(history.now_ns, "check", "", ("", one["id"]), "bad", why, what=what))
     return found
 
 

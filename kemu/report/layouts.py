@@ -86,34 +86,42 @@ def grid(items: Sequence[tuple[str, str]], width: int) -> list[Text]:
     return lines
 
 
-def table(titles: Sequence[str], rows: Sequence[Sequence[str | Text]], width: int) -> list[Text]:
+def table(titles: Sequence[str], rows: Sequence[Sequence[str | Text]], width: int, *, keys: int = 1) -> list[Text]:
     """The first column is text, the others are numbers. Where the columns do not fit side by side they move closer,
-    then the first one is folded; what still has no room stands below, behind the first column again."""
+    then the first one is folded; what still has no room stands below, behind the first column again.
+
+    ``keys``: so many columns name a row and are repeated below. Only a single one is folded.
+    """
     sizes = [max([cell_len(title), *(cell_len(str(row[place])) for row in rows)]) for place, title in enumerate(titles)]
     gap = GAP if sum(sizes) + GAP * (len(sizes) - 1) <= width else 1
+    named = list(range(1, keys))
     numbers = sum(sizes[1:]) + gap * (len(sizes) - 1)
-    first = min(sizes[0], max(LEAST_TEXT, width // 3, width - numbers))
+    sizes[0] = min(sizes[0], max(LEAST_TEXT, width // 3, width - numbers)) if keys == 1 else sizes[0]
+    room = width - sum(sizes[:keys]) - gap * (keys - 1)
     parts: list[list[int]] = [[]]
-    for place in range(1, len(titles)):
-        if parts[-1] and sum(sizes[one] + gap for one in (*parts[-1], place)) > width - first:
+    for place in range(keys, len(titles)):
+        if parts[-1] and sum(sizes[one] + gap for one in (*parts[-1], place)) > room:
             parts.append([])
         parts[-1].append(place)
     lines: list[Text] = []
     for shown in parts:
-        lines.append(_row(titles, shown, first, sizes, gap)[0])
+        lines.append(_row(titles, [*named, *shown], sizes, gap, keys)[0])
         lines[-1].stylize("dim")
         for row in rows:
-            lines += _row(row, shown, first, sizes, gap)
+            if len(parts) == 1 or keys == 1 or any(str(row[place]) for place in shown):
+                lines += _row(row, [*named, *shown], sizes, gap, keys)
     return lines
 
 
-def _row(cells: Sequence[str | Text], shown: Sequence[int], first: int, sizes: Sequence[int], gap: int) -> list[Text]:
-    names = _wrapped(_text(cells[0]), first)
+def _row(cells: Sequence[str | Text], shown: Sequence[int], sizes: Sequence[int], gap: int, keys: int) -> list[Text]:
+    """``keys``: so many columns begin at the left, the others end at the right."""
+    names = _wrapped(_text(cells[0]), sizes[0])
     line = names[0]
-    line.pad_right(first - cell_len(line.plain))
+    line.pad_right(sizes[0] - cell_len(line.plain))
     for place in shown:
         cell = _text(cells[place])
-        line = line + Text(" " * (gap + sizes[place] - cell_len(cell.plain))) + cell
+        space = Text(" " * (sizes[place] - cell_len(cell.plain)))
+        line = line + Text(" " * gap) + (cell + space if place < keys else space + cell)
     return [line, *names[1:]]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.text import Text
@@ -15,26 +15,25 @@ _FIGURES = (("wait p50", "p50_s"), ("p99", "p99_s"), ("max", "max_s"))
 _AT_LEAST = "≥ at least: pods that were never bound count with the time that they had waited"
 
 
-def waiting(by_variant: Mapping[str, Mapping[str, Mapping[str, Any]]], width: int) -> list[Text]:
-    """Waiting times by variant (if any) and priority; nothing of a single pod."""
-    named = any(by_variant)
-    if sum(group["pods"] for groups in by_variant.values() for group in groups.values()) <= 1:
+WAITING = ("pods", "unbound", *(title for title, _ in _FIGURES), "overtaken")
+"""Titles of what :func:`waits` says."""
+
+
+def waiting(groups: Mapping[str, Mapping[str, Any]], width: int) -> list[Text]:
+    """Waiting times by priority; nothing of a single pod."""
+    if sum(group["pods"] for group in groups.values()) <= 1:
         return []
-    titles = [*(["variant"] if named else []), "priority", "pods", "unbound", *(title for title, _ in _FIGURES)]
-    rows = [
-        [*([name if place == 0 else ""] if named else []), priority, *_waits(group)]
-        for name, groups in by_variant.items()
-        for place, (priority, group) in enumerate(groups.items())
-    ]
-    groups = [group for found in by_variant.values() for group in found.values()]
-    return layouts.table([*titles, "overtaken"], rows, width) + _legend(groups, width)
+    rows = [[priority, *waits(group)] for priority, group in groups.items()]
+    return layouts.table(["priority", *WAITING], rows, width) + legend(list(groups.values()), width)
 
 
-def _legend(groups: Iterable[Mapping[str, Any]], width: int) -> list[Text]:
+def legend(groups: Sequence[Mapping[str, Any]], width: int) -> list[Text]:
+    """What ``≥`` means, if it is used."""
     return list(layouts.flowing(Text(_AT_LEAST, "dim"), width, 2)) if any(group["censored"] for group in groups) else []
 
 
-def _waits(group: Mapping[str, Any]) -> list[str]:
+def waits(group: Mapping[str, Any]) -> list[str]:
+    """The figures of one group of pods."""
     figures = [
         ("≥ " if key in group["censored"] else "") + seconds(group[key]) if group["pods"] else "-"
         for _, key in _FIGURES
@@ -93,13 +92,13 @@ def workloads(groups: Mapping[str, Mapping[str, Any]], width: int) -> list[Text]
         return []
     fates = [fate for fate in _FATES if any(group[fate] for group in groups.values())]
     shown = sorted(groups, key=lambda name: -groups[name]["created"])[:ROWS]
-    titles = ["workload", "created", "bound", "unbound", *(title for title, _ in _FIGURES), "overtaken"]
+    titles = ["workload", "created", "bound", *WAITING[1:]]
     rows = [
         [
             name,
             str(group["created"]),
             str(group["bound"]),
-            *_waits(group)[1:],
+            *waits(group)[1:],
             *(_number(group[fate]) for fate in fates),
         ]
         for name, group in groups.items()

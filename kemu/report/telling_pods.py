@@ -8,6 +8,12 @@ from typing import Any
 
 from kemu.checks.history import History
 from kemu.checks.history.facts import PodHistory
+from kemu.checks.scheduling import waiting
+from kemu.checks.scheduling.waiting import Wait
+
+STARVED_OVERTAKEN = 5
+STARVED_S = 10.0
+"""A pod that waited less has not starved, nor one that was bound and overtaken less often."""
 
 _WORD = re.compile(r"[\w./\-]+")
 _TELLING = ("rejected", "nominated", "preempted", "bound")
@@ -27,7 +33,10 @@ _WORKLOAD = re.compile(r"\{pods: \{workload: ([\w.-]+)\}")
 
 
 def of_run(verdict: Mapping[str, Any], history: History) -> str:
-    """Its name, with the namespace where that is not ``default``; empty where there is no pod."""
+    """Its name, with the namespace where that is not ``default``; empty where there is no pod.
+
+    What a finding is about, else the pod that starved, else one to which the most telling things happened.
+    """
     findings = list(_findings(verdict))
     # A pod that a finding names says more than one of those that another finding counts.
     for text in findings:
@@ -38,14 +47,41 @@ def of_run(verdict: Mapping[str, Any], history: History) -> str:
     for text in findings:
         for pod in _counted(text, history):
             return _short(pod.key)
-    nothing_expected = not verdict["expectations"]
-    if verdict["unbound"]["reasons"] and (nothing_expected or verdict["verdict"] != "holds"):
+    wait = starved(verdict, history)
+    if wait is not None:
+        return name(wait)
+    if verdict["unbound"]["reasons"] and (not verdict["expectations"] or verdict["verdict"] != "holds"):
         return _short(verdict["unbound"]["reasons"][0]["first"])
     for what in _TELLING:
         for pod in history.pods.values():
             if pod.first(what) is not None:
                 return _short(pod.key)
     return _short(next(iter(history.pods.values())).key) if history.pods else ""
+
+
+def starved(verdict: Mapping[str, Any], history: History) -> Wait | None:
+    """Of the pods that others overtook again and again, or that were never bound, the one that was overtaken most, then
+    the one that waited longest."""
+    groups = verdict["waiting"].values()
+    if not any(group["unbound"] or group["overtaken_max"] >= STARVED_OVERTAKEN for group in groups):
+        return None
+    hungry = (wait for wait in waiting.waits(history) if _has_starved(wait))
+    return max(hungry, key=misery, default=None)
+
+
+def misery(wait: Wait) -> tuple[int, float]:
+    """The larger, the longer it starved."""
+    return wait.overtaken, wait.seconds
+
+
+def name(wait: Wait) -> str:
+    """Of its pod, with the namespace where that is not ``default``."""
+    return _short(wait.pod.key)
+
+
+def _has_starved(wait: Wait) -> bool:
+    is_served = wait.bound or wait.pod.deleting_ns is not None
+    return wait.seconds >= STARVED_S and (wait.overtaken >= STARVED_OVERTAKEN or not is_served)
 
 
 def _findings(verdict: Mapping[str, Any]) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """A verdict in the terminal: what happened, the figures, what to try next, and at the bottom what failed.
 
-The end of the output is what stays on a small screen, so the verdict is its last line.
+The end of the output is what stays on a small screen, so the verdict is its last line. Neighbour: :mod:`matrices`,
+which shows several runs side by side.
 """
 
 from __future__ import annotations
@@ -23,14 +24,12 @@ REASONS = 5
 """Reasons for which pods were never bound that are named."""
 PASSED = 20
 """More expectations than this are not named one by one where they hold."""
-ALIKE = 3
-"""Of more variants of which the same is to be told, one is shown."""
 INDENT = "    "
 
-_MARK = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "yellow")}
-_NEUTRAL = ("·", "dim")
-_WARNING = ("!", "yellow")
-_TITLE = {"fails": "bold red", "unknown": "bold yellow", "holds": "bold green", "nothing was expected": "bold yellow"}
+MARK = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "yellow")}
+NEUTRAL = ("·", "dim")
+WARNING = ("!", "yellow")
+TITLE = {"fails": "bold red", "unknown": "bold yellow", "holds": "bold green", "nothing was expected": "bold yellow"}
 
 Next = Sequence[tuple[str, str]]
 """Commands to try, and why."""
@@ -70,8 +69,8 @@ def _how(verdict: Mapping[str, Any]) -> str:
 def show_headline(console: Console, verdict: Mapping[str, Any]) -> None:
     """The last line: what the run came to."""
     headline = Text(verdict["headline"])
-    word = next((word for word in _TITLE if verdict["headline"].startswith(word)), "")
-    headline.stylize(_TITLE.get(word, ""), 0, len(word))
+    word = next((word for word in TITLE if verdict["headline"].startswith(word)), "")
+    headline.stylize(TITLE.get(word, ""), 0, len(word))
     line = layouts.text((verdict["scenario"], "bold"), ": " if word.startswith("nothing") else " ", headline)
     layouts.show(console, layouts.flowing(line, console.width, 2))
 
@@ -94,11 +93,11 @@ def judged(verdict: Mapping[str, Any], width: int) -> Iterator[Text]:
     for gap in verdict.get("incomplete", ()):
         yield from layouts.flowing(layouts.text(("incomplete log ", "bold yellow"), gap), width, 4)
     found, checks = verdict["expectations"], verdict["checks"]
-    named = [match[1] for one in found if (match := _CHECK.match(one["text"])) is not None]
+    named = [match[1] for one in found if (match := CHECK.match(one["text"])) is not None]
     yield from _passing_checks([check for check in checks if check["id"] not in named], width)
     good = [one for one in found if one["holds"] is True]
     if len(good) > PASSED:
-        yield layouts.text(_MARK[True], f" {len(good)} of {counted(len(found), 'expectation')} hold")
+        yield layouts.text(MARK[True], f" {len(good)} of {counted(len(found), 'expectation')} hold")
     else:
         yield from _expectations(good, width)
     yield from _lacking(verdict, width)
@@ -107,7 +106,7 @@ def judged(verdict: Mapping[str, Any], width: int) -> Iterator[Text]:
 def _lacking(verdict: Mapping[str, Any], width: int) -> Iterator[Text]:
     """What does not hold, or could not be judged."""
     found = verdict["expectations"]
-    yield from _broken_checks(verdict["checks"], _expected_to_fail(found), width)
+    yield from _broken_checks(verdict["checks"], expected_to_fail(found), width)
     for holds in (None, False):
         yield from _expectations([one for one in found if one["holds"] is holds], width)
 
@@ -119,30 +118,30 @@ def _passing_checks(checks: Sequence[Mapping[str, Any]], width: int) -> Iterator
     summary = [f"{counted(good, 'check')} {'holds' if good == 1 else 'hold'}"] * bool(good)
     summary += [f"{idle} had nothing to judge"] * bool(idle)
     if summary:
-        mark = _MARK[True] if good else _NEUTRAL
+        mark = MARK[True] if good else NEUTRAL
         yield from layouts.hanging(layouts.text(mark, " "), Text(", ".join(summary)), width)
 
 
 def _broken_checks(checks: Sequence[Mapping[str, Any]], expected: Sequence[str], width: int) -> Iterator[Text]:
     bad = [check for check in checks if check["holds"] is False and check["id"] not in expected]
     for check in sorted(bad, key=lambda check: bool(check["asked"])):
-        mark, note = _MARK[False], ""
+        mark, note = MARK[False], ""
         if not check["asked"]:
-            mark, note = _WARNING, "  nobody asked: the verdict stays"
-        yield from _finding(mark, check["id"], note, check["detail"], width)
+            mark, note = WARNING, "  nobody asked: the verdict stays"
+        yield from finding(mark, check["id"], note, check["detail"], width)
 
 
 def _expectations(found: Sequence[Mapping[str, Any]], width: int) -> Iterator[Text]:
     for one in found:
-        yield from _finding(_MARK[one["holds"]], one["id"], f"  {one['says']}", one["detail"], width)
+        yield from finding(MARK[one["holds"]], one["id"], f"  {one['says']}", one["detail"], width)
 
 
-def _finding(mark: tuple[str, str], name: str, note: str, detail: str, width: int) -> Iterator[Text]:
+def finding(mark: tuple[str, str], name: str, note: str, detail: str, width: int) -> Iterator[Text]:
     """What was found stands behind the sentence if there is room for it, else below, a line for each finding."""
     lead = layouts.text(mark, " ")
     sentence = layouts.text((name, "bold"), note)
     beside = sentence + layouts.text((f": {detail}", "dim"))
-    if mark == _MARK[True] and len(lead.plain) + len(beside.plain) <= width:
+    if mark == MARK[True] and len(lead.plain) + len(beside.plain) <= width:
         yield lead + beside
         return
     yield from layouts.hanging(lead, sentence, width)
@@ -150,12 +149,12 @@ def _finding(mark: tuple[str, str], name: str, note: str, detail: str, width: in
         yield from layouts.hanging(Text(INDENT), Text(one, "dim"), width)
 
 
-_CHECK = re.compile(r"\{check: ([a-z-]+)(, holds: false)?")
+CHECK = re.compile(r"\{check: ([a-z-]+)(, holds: false)?")
 
 
-def _expected_to_fail(judged: Sequence[Mapping[str, Any]]) -> list[str]:
+def expected_to_fail(judged: Sequence[Mapping[str, Any]]) -> list[str]:
     """Ids of the checks that were expected not to hold, and do not: ``{check: id, holds: false}``."""
-    found = [_CHECK.match(one["text"]) for one in judged if one["holds"] is True]
+    found = [CHECK.match(one["text"]) for one in judged if one["holds"] is True]
     return [match[1] for match in found if match is not None and match[2]]
 
 
@@ -185,7 +184,7 @@ def show_figures(console: Console, verdict: Mapping[str, Any]) -> None:
         layouts.show(console, layouts.flowing(Text(text, "red"), width, 4))
     console.print()
     for lines in (
-        tables.waiting({"": verdict["waiting"]}, width),
+        tables.waiting(verdict["waiting"], width),
         tables.workloads(verdict["workloads"], width),
         tables.schedulers(verdict["schedulers"], width),
         tables.budgets(verdict["budgets"], width),
@@ -239,91 +238,3 @@ def _cost(name: str, value: float) -> tuple[str, str]:
     if name.startswith("utilisation."):
         return words, f"{100 * value:.0f} %"
     return words, f"{value:.3f} s" if name.endswith("_s") else f"{value:g}"
-
-
-# A matrix -----------------------------------------------------------------------------------------------------------
-
-_TELLING = (
-    "preemptions", "admissions_rejected", "bind_conflicts", "pods_bound", "pods_running", "nominations",
-    "scheduling_attempts",
-)  # fmt: skip
-"""Counters that compare variants best, in that order."""
-
-
-def show_matrix(
-    console: Console,
-    verdict: Mapping[str, Any],
-    names: Sequence[str],
-    histories: Sequence[History],
-    description: str,
-    commands: Next = (),
-) -> None:
-    """All variants side by side, then what was expected of each and of all."""
-    show_title(console, verdict, description)
-    variants, width = verdict["variants"], console.width
-    if len(variants) <= 2 and all(len(history.pods) <= 12 for history in histories):
-        for name, history in zip(names, histories, strict=True):
-            layouts.show(console, [Text(name, "bold")])
-            story_tables.show(console, history)
-    waits = {name: found["waiting"] for name, found in zip(names, variants, strict=True)}
-    for lines in (tables.waiting(waits, width), _variants(names, variants, width)):
-        layouts.show(console, lines)
-        console.print()
-    show_next(console, commands)
-    layouts.show(console, _judged_variants(names, variants, width))
-    for found in verdict["expectations"][sum(len(found["expectations"]) for found in variants) :]:
-        layouts.show(
-            console,
-            _finding(_MARK[found["holds"]], found["id"], f"  {found['says']}", found["detail"], width),
-        )
-    console.print()
-    show_headline(console, verdict)
-
-
-def _variants(names: Sequence[str], variants: Sequence[Mapping[str, Any]], width: int) -> list[Text]:
-    telling = [name for name in _TELLING if len({found["counts"][name] for found in variants}) > 1][:4]
-    rows: list[list[str | Text]] = [
-        [name, _verdict(found), *(str(found["counts"][count]) for count in telling)]
-        for name, found in zip(names, variants, strict=True)
-    ]
-    return layouts.table(["variant", "verdict", *(name.replace("_", " ") for name in telling)], rows, width)
-
-
-def _verdict(found: Mapping[str, Any]) -> Text:
-    """Not ``holds`` where nothing was expected."""
-    is_asked = found["expectations"] or found["verdict"] != "holds"
-    return Text(found["verdict"], _TITLE[found["verdict"]]) if is_asked else Text("-")
-
-
-def _judged_variants(names: Sequence[str], variants: Sequence[Mapping[str, Any]], width: int) -> Iterator[Text]:
-    """The variants of which nothing has to be told, then the others with what they lack; of many alike, the first."""
-    groups: dict[tuple[str, ...], list[tuple[str, Mapping[str, Any]]]] = {}
-    for name, found in zip(names, variants, strict=True):
-        groups.setdefault(_fate(found), []).append((name, found))
-    for members in sorted(groups.values(), key=lambda members: members[0][1]["verdict"] != "holds"):
-        shown = members if len(members) <= ALIKE else members[:1]
-        for name, found in shown:
-            yield from _judged_variant(name, found, width)
-        others = [name for name, _ in members[len(shown) :]]
-        if others:
-            named = ", ".join(others[:ALIKE]) + (", …" if len(others) > ALIKE else "")
-            yield from layouts.hanging(Text(INDENT), Text(f"and {len(others)} more like it: {named}", "dim"), width)
-
-
-def _fate(found: Mapping[str, Any]) -> tuple[str, ...]:
-    """Equal for variants of which the same is to be told."""
-    if found["verdict"] == "holds":
-        return "holds", found["headline"]
-    checks = [check["id"] for check in found["checks"] if check["holds"] is False]
-    return found["verdict"], *checks, *(one["id"] for one in found["expectations"] if one["holds"] is not True)
-
-
-def _judged_variant(name: str, found: Mapping[str, Any], width: int) -> Iterator[Text]:
-    holds = found["verdict"] == "holds"
-    mark = _MARK[{"fails": False, "unknown": None}.get(found["verdict"], True)]
-    if holds and not found["expectations"]:
-        mark = _NEUTRAL
-    yield from layouts.hanging(layouts.text(mark, " "), layouts.text((name, "bold"), f"  {found['headline']}"), width)
-    if not holds:
-        for line in _lacking(found, width - 2):
-            yield Text("  ") + line

@@ -40,6 +40,8 @@ _TOLD_OF = {
 """Where a span names somebody, for people: its name alone would not say much."""
 _LEAST_WIDTH = 60
 _MOST_WIDTH = 200
+_LEAST_BAR = 8
+"""Narrower bars tell nothing: there are none, and the words have the room."""
 _STYLES = {"user": "magenta", "apiserver": "blue", "kubelet": "green"}
 _SCHEDULER_STYLES = ("cyan", "yellow", "bright_magenta", "bright_blue")
 
@@ -183,9 +185,14 @@ def _layout(trace: Trace, rows: list[_Row], width: int, ascii_only: bool) -> _La
     what = min(
         max(len(_label(row, trace.replicated)) for row in rows if not row.folded), max(27, (free - who) * 2 // 5)
     )
+    bar = free - who - what
+    if bar < _LEAST_BAR:
+        longest = max(len(_label(row, trace.replicated)) for row in rows if not row.folded)
+        who, bar = min(max(map(len, styles)), max(free // 3, free - longest)), 0
+        what = free - who
     begin_ns = min(span.start_ns for span in trace.spans)
     end_ns = max(span.end_ns for span in trace.spans)
-    return _Layout(what, who, free - who - what, begin_ns, end_ns, styles, trace.replicated, ascii_only)
+    return _Layout(what, who, bar, begin_ns, end_ns, styles, trace.replicated, ascii_only)
 
 
 def _heading(trace: Trace, width: int) -> list[Text]:
@@ -223,7 +230,7 @@ def _axis(layout: _Layout) -> Text:
     left, right = _seconds(layout.begin_ns), _seconds(layout.end_ns)
     room = layout.bar - len(left)
     # Where only one has room, the beginning; a time that is cut would be another time.
-    scale = left + right.rjust(room) if room > len(right) else left if room >= 0 else ""
+    scale = left + right.rjust(room) if room > len(right) else left if room >= 0 and layout.bar else ""
     text = f"{'at':>{layout.AT}}{'took':>{layout.TOOK}}  {'what':<{layout.what}} {'who':<{layout.who}} {scale}"
     return Text(text, "dim")
 
@@ -244,7 +251,8 @@ def _line(row: _Row, layout: _Layout) -> Text:
         line.append(f"{_cut(_label(row, layout.replicated), layout.what):<{layout.what}} ", name_style)
         line.append(f"{_cut(who, layout.who):<{layout.who}} ", style)
     bar_style = "red" if not span.ok else f"dim {style}" if row.folded or span.parent_id is None else style
-    line.append(_bar(span.start_ns, end_ns, layout), bar_style)
+    if layout.bar:
+        line.append(_bar(span.start_ns, end_ns, layout), bar_style)
     line.rstrip()
     return line
 

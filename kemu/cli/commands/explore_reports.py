@@ -49,12 +49,16 @@ class Progress:
         """A run is over."""
         if self._quiet:
             return
+        from rich.text import Text
+
         now_s = time.monotonic()
         campaign = self._search.campaign
         if self._live is not None:
             if now_s - self._shown_s >= EVERY_S:
                 self._shown_s = now_s
-                self._live.update("\n".join([self._line(now_s), *self._details()]))
+                self._live.update(
+                    Text("\n".join([self._line(now_s), *self._details()]), no_wrap=True, overflow="ellipsis")
+                )
             return
         clusters = list(campaign.clusters)
         for cluster in clusters[self._clusters :]:
@@ -80,7 +84,10 @@ class Progress:
 
     def _details(self) -> list[str]:
         clusters = list(self._search.campaign.clusters)
-        lines = [f"  {len(cluster.runs):5} runs  {_short(cluster.failure)}" for cluster in clusters[:8]]
+        lines = [
+            f"  {len(cluster.runs):5} {'run ' if len(cluster.runs) == 1 else 'runs'}  {_short(cluster.failure)}"
+            for cluster in clusters[:8]
+        ]
         return lines + [f"  and {len(clusters) - 8} more"] * (len(clusters) > 8)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kemu.checks.results import counted
 from kemu.cli import collectors, exits, failures, parsers
 from kemu.errors import KemuError
 from kemu.faults.kinds import KINDS
@@ -149,14 +150,12 @@ def folder_name(name: str, runtime: str, seed: int) -> str:
 def _show(description: str, verdict: Mapping[str, Any], results: list[Any], options: argparse.Namespace) -> None:
     from rich.console import Console
 
-    from kemu.report import terminal
-    from kemu.scenario.playing import runner
+    from kemu.report import matrices, terminal
 
     console = Console(soft_wrap=False)
     commands = _next_commands(verdict, results, options)
     if "variants" in verdict:
-        names = [runner.variant_name(result.variant) for result in results]
-        terminal.show_matrix(console, verdict, names, [result.history for result in results], description, commands)
+        matrices.show(console, verdict, [result.history for result in results], description, commands)
     else:
         terminal.show_run(console, verdict, results[0].history, description, commands)
 
@@ -170,10 +169,13 @@ def _next_commands(
     from kemu.report import telling_pods
 
     kemu = program()
-    # Of a matrix, the variant that fails, or in which most pods were never bound; the first of several.
-    worst = min(
-        results, key=lambda result: (_ORDER.index(result.verdict["verdict"]), -result.verdict["unbound"]["pods"])
-    )
+    # Of a matrix, a variant that fails; of several, and where none does, the one whose pod starved most.
+    waits = [telling_pods.starved(result.verdict, result.history) for result in results]
+    miseries = [telling_pods.misery(wait) if wait else (0, 0.0) for wait in waits]
+    order = [_ORDER.index(result.verdict["verdict"]) for result in results]
+    unbound = [result.verdict["unbound"]["pods"] for result in results]
+    place = max(range(len(results)), key=lambda one: (-order[one], miseries[one], unbound[one]))
+    worst, wait = results[place], waits[place]
     folder = shlex.quote(str(worst.folder))
     commands = []
     fails = verdict["verdict"] == "fails"
@@ -181,7 +183,10 @@ def _next_commands(
         commands.append((f"{kemu} explain {folder}", "why it fails, beside a run that passes"))
     pod = telling_pods.of_run(worst.verdict, worst.history)
     if pod:
-        commands.append((f"{kemu} trace {folder} {shlex.quote(pod)}", f"what {pod} went through, span by span"))
+        why = f"what {pod} went through, span by span"
+        if wait is not None and telling_pods.name(wait) == pod:
+            why = f"why {pod} {_waited(wait)}, span by span"
+        commands.append((f"{kemu} trace {folder} {shlex.quote(pod)}", why))
     if "variants" in verdict:
         command = f"{kemu} csv {shlex.quote(verdict['run'])} --variants"
         commands.append((command, "the figures of each variant, to plot or to average"))
@@ -197,6 +202,11 @@ def _next_commands(
         if not fails and not options.data and all(not KINDS[what].not_on_ray for what in verdict.get("faults", {})):
             commands.append((f"{kemu} run {name}{data} --runtime ray --speed 20", "the same for real, on Ray"))
     return commands
+
+
+def _waited(wait: Any) -> str:
+    overtaken = f" while {counted(wait.overtaken, 'later one')} went first" if wait.overtaken else ""
+    return f"waited {wait.seconds:.0f} s{'' if wait.bound else ' in vain'}{overtaken}"
 
 
 def program() -> str:

@@ -31,6 +31,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     schema.set_defaults(command=schema_command)
 
 
+LEAST_TEXT = 36
+"""Columns that a sentence needs beside the name."""
+
+
 def list_command(options: argparse.Namespace) -> int:
     import yaml
 
@@ -55,9 +59,13 @@ def list_command(options: argparse.Namespace) -> int:
             console.print()
         scenarios = list(group)
         width = max(len(name) for name, _ in scenarios)
+        # Where the names leave no room for a sentence it stands below.
+        lead, room = f"{'':{width}}  ", console.width - width - 2
+        if room < LEAST_TEXT:
+            lead, room = "\n    ", console.width - 4
         for name, text in scenarios:
-            told = textwrap.shorten(_first_sentence(text), max(console.width - width - 2, 1), placeholder="…")
-            console.print(Text.assemble((f"{name:{width}}  ", "bold"), (told, "dim")), no_wrap=True, crop=True)
+            told = textwrap.shorten(_first_sentence(text), max(room, 1), placeholder="…")
+            console.print(Text.assemble((name, "bold"), lead[len(name) :] if lead[0] == " " else lead, (told, "dim")))
     console.print("[dim]kemu scenarios show NAME prints one, kemu run NAME runs it[/]", highlight=False)
     return 0
 

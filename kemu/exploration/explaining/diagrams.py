@@ -169,7 +169,7 @@ def _draw(chain: Chain, telling: Telling, wanted: _Wanted, *, is_failing: bool) 
             )
         )
     _drop_what_nobody_uses(diagram)
-    _thin(diagram)
+    thin(diagram)
     return diagram
 
 
@@ -251,14 +251,17 @@ def _drop_what_nobody_uses(diagram: Diagram) -> None:
     ]
 
 
-def _thin(diagram: Diagram) -> None:
-    """Keep the picture on a screen: usual messages go first, then those that are oldest."""
+def thin(diagram: Diagram) -> None:
+    """Keep the picture on a screen: usual messages go first, then late ones beyond half of it, the least late first,
+    and at last the oldest marks."""
     while len(diagram.marks) + len(diagram.arrows) > MOST_MARKS:
         usual = [arrow for arrow in diagram.arrows if not arrow.late_ns and not arrow.text.startswith(("bind", "no:"))]
         if usual:
             diagram.arrows.remove(usual[0])
         elif any(not arrow.late_ns for arrow in diagram.arrows):
             diagram.arrows.remove(next(arrow for arrow in diagram.arrows if not arrow.late_ns))
+        elif not diagram.marks or len(diagram.arrows) > MOST_MARKS // 2:
+            diagram.arrows.remove(min(diagram.arrows, key=lambda arrow: arrow.late_ns))
         else:
             diagram.marks.pop(0)
 

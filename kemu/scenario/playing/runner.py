@@ -276,13 +276,18 @@ def _all_faults(results: Sequence[RunResult]) -> dict[str, dict[str, Any]]:
 def variant_name(variant: Mapping[str, Any]) -> str:
     """``queue=fifo nomination=off``: as much of the end of each path as tells it from the others, and its value; of a
     mapping, its own keys."""
-    words = []
+    return " ".join(f"{name}={value}" for name, value in variant_settings(variant))
+
+
+def variant_settings(variant: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The words of its name: what is set, and to what."""
+    settings: list[tuple[str, str]] = []
     for path, value in variant.items():
         if isinstance(value, Mapping):
-            words += [f"{key}={plain(each)}" for key, each in value.items()]
+            settings += [(key, plain(each)) for key, each in value.items()]
         else:
-            words.append(f"{_short(path, variant)}={plain(value)}")
-    return " ".join(words)
+            settings.append((_short(path, variant), plain(value)))
+    return settings
 
 
 def _short(path: str, paths: Iterable[str]) -> str:
@@ -393,4 +398,14 @@ def _compare(scenario: Scenario, expectation: Expectation, results: Sequence[Run
     return verdicts.compare(expectation, side(subject.of), side(subject.times_that_of))
 
 
-__all__ = ["Options", "RunResult", "SimulationError", "combine", "judge", "run", "run_all", "variant_name"]
+__all__ = [
+    "Options",
+    "RunResult",
+    "SimulationError",
+    "combine",
+    "judge",
+    "run",
+    "run_all",
+    "variant_name",
+    "variant_settings",
+]

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from kemu.cli.main import main
-from kemu.exploration.explaining import explanations, reports, svgs, texts
+from kemu.exploration.explaining import diagrams, explanations, reports, svgs, texts
 from kemu.exploration.explaining.explanations import Explanation
 from kemu.scenario.loading import loader
 from tests.exploration.explaining import races
@@ -59,6 +59,22 @@ def test_the_first_difference_is_marked_once_in_each_run(stale: Explanation) -> 
 
 def test_at_most_five_actors(stale: Explanation) -> None:
     assert stale.diagrams[0].actors == ("scheduler/red/0", "apiserver/0", "scheduler/blue/0", "kubelet/node-1")
+
+
+def test_a_picture_of_many_late_messages_fits_a_screen() -> None:
+    """Also where there is nothing else: of the passing run all messages may be late, and no actor does anything."""
+    late = [
+        diagrams.Arrow(time, time, time + 1, 0, 1, f"pod-{time} bound", 1_000 - time, True, ("message", str(time)))
+        for time in range(2 * diagrams.MOST_MARKS)
+    ]
+    diagram = diagrams.Diagram(("a", "b"), ("a", "b"), [], list(late))
+    diagrams.thin(diagram)
+    assert diagram.arrows == late[: diagrams.MOST_MARKS], "the least late ones go"
+    marks = [diagrams.Mark(time, time, 0, "tries", False, time, (str(time),)) for time in range(diagrams.MOST_MARKS)]
+    diagram = diagrams.Diagram(("a", "b"), ("a", "b"), list(marks), list(late))
+    diagrams.thin(diagram)
+    assert diagram.arrows == late[: diagrams.MOST_MARKS // 2]
+    assert diagram.marks == marks[diagrams.MOST_MARKS // 2 :]
 
 
 def test_the_svg_stands_alone(stale: Explanation) -> None:
