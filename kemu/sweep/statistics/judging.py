@@ -1,15 +1,48 @@
-"""Judges claims: ``holds``, ``fails``, or ``undecided`` and about how many more seeds would decide."""
+"""Judges claims: ``holds``, ``fails``, or ``undecided`` and about how many more seeds would decide.
+
+A claim is about means over seeds. All variants of a seed have the same arrivals and draws (common random numbers), so
+the two terms are compared seed by seed, and the interval is that of the mean of their differences. A claim holds if the
+whole interval is on its side, and fails if the whole interval is on the other side.
+
+Figures that are lower bounds count at what they are least on the one side, and at infinity on the other: ``A > B`` may
+hold where A is a lower bound, and cannot where B is.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from scipy import stats
+
 from kemu.sweep.cells import CellRecord
-from kemu.sweep.statistics.claims import Claim
+from kemu.sweep.statistics import intervals, samples
+from kemu.sweep.statistics.claims import Claim, Term
+from kemu.sweep.statistics.intervals import Interval
+from kemu.sweep.statistics.samples import Figure, Sample
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
+MOST_MISSING = 0.05
+"""The share of seeds without a figure up to which the others decide."""
+POWER = 0.8
+"""The chance that a further sweep decides, for which the number of seeds is told."""
+MOST_SEEDS = 100_000
+"""More are as good as none that would decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One term of a claim, over the seeds that have both."""
+
+    text: str
+    mean: float
+    """Without the factor."""
+    lower_bounds: int
+    """In how many seeds it is only a lower bound."""
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +54,279 @@ class Judgement:
     """In one sentence: the figures, or why they do not decide."""
     more_seeds: int | None = None
     """Of an undecided claim: about how many more would decide; None: seeds do not help."""
+    seeds: int = 0
+    """How many were compared."""
+    missing: int = 0
+    """How many have no figure for one of the terms."""
+    left: Side | None = None
+    right: Side | None = None
+    difference: Interval | None = None
+    """Of left term - right term, factors included; a side that is infinite is not known."""
+    ratio: Interval | None = None
+    """Of the metric on the left to that on the right, without factors; None where it has no meaning or is not known."""
+    share: Interval | None = None
+    """Of seeds for which the claim holds by itself."""
+    effect: float | None = None
+    """Mean of the differences by their standard deviation (Cohen's d for pairs); None where they are all the same."""
+
+    @property
+    def text(self) -> str:
+        """``undecided (needs about 40 more seeds)``"""
+        return f"{self.outcome} (needs about {self.more_seeds:,} more seeds)" if self.more_seeds else self.outcome
 
     def data(self) -> Mapping[str, Any]:
-        """For ``--json``."""
-        raise NotImplementedError
+        """For ``--json``; what is not known is null."""
+        return {
+            "id": self.claim.id,
+            "says": self.claim.says,
+            "confidence": self.claim.confidence,
+            "outcome": self.outcome,
+            "detail": self.detail,
+            "more_seeds": self.more_seeds,
+            "seeds": self.seeds,
+            "missing": self.missing,
+            "left": _side_data(self.left),
+            "right": _side_data(self.right),
+            "difference": _interval_data(self.difference),
+            "ratio": _interval_data(self.ratio),
+            "share": _interval_data(self.share),
+            "effect": self.effect,
+        }
 
 
 def judge(claims: Sequence[Claim], records: Iterable[CellRecord]) -> list[Judgement]:
     """In the order of the claims. The same records give the same judgements, whatever their order."""
-    raise NotImplementedError
+    found = list(records)
+    return [_judge(claim, found) for claim in claims]
+
+
+def overall(judgements: Iterable[Judgement]) -> str:
+    """``fails`` before ``undecided`` before ``holds``."""
+    outcomes = [each.outcome for each in judgements]
+    return next((outcome for outcome in (FAILS, UNDECIDED) if outcome in outcomes), HOLDS)
+
+
+def chance_of_an_error(claims: Sequence[Claim]) -> float:
+    """At most how likely at least one of them is decided wrongly: the sum of what each may err (Bonferroni).
+
+    A claim that is not true holds by chance only if its interval is wrong on that side.
+    """
+    return min(1.0, math.fsum((1 - claim.confidence) / 2 for claim in claims))
+
+
+def least_seeds(confidence: float) -> int:
+    """With fewer, not even a claim that holds in every seed is certain enough by the sign test."""
+    return math.ceil(1 - math.log2(1 - confidence) - 1e-9)
+
+
+def _judge(claim: Claim, records: Sequence[CellRecord]) -> Judgement:
+    left, right = (_sample(term, records) for term in (claim.left, claim.right))
+    seeds = [seed for seed in _seeds(left, right) if _has(left, seed) and _has(right, seed)]
+    missing = len(_seeds(left, right)) - len(seeds)
+    if not seeds:
+        terms = [term.text for term, sample in zip(_terms(claim), (left, right), strict=True) if _is_empty(sample)]
+        detail = f"no run has a figure for {' and '.join(terms)}" if terms else "no seed has a figure for both terms"
+        return Judgement(claim, UNDECIDED, detail, missing=missing)
+    return _compare(claim, [(_figure(claim.left, left, s), _figure(claim.right, right, s)) for s in seeds], missing)
+
+
+def _terms(claim: Claim) -> tuple[Term, Term]:
+    return claim.left, claim.right
+
+
+def _sample(term: Term, records: Sequence[CellRecord]) -> Sample | None:
+    """None: the term is a number."""
+    return None if term.metric is None else samples.of(records, term.metric, term.variant)
+
+
+def _seeds(*found: Sample | None) -> list[int]:
+    """That were run for one of them."""
+    return sorted({seed for sample in found if sample is not None for seed in (*sample.figures, *sample.missing)})
+
+
+def _has(sample: Sample | None, seed: int) -> bool:
+    return sample is None or seed in sample.figures
+
+
+def _is_empty(sample: Sample | None) -> bool:
+    return sample is not None and not sample.figures
+
+
+def _figure(term: Term, sample: Sample | None, seed: int) -> Figure:
+    return Figure(term.factor, term.factor) if sample is None else sample.figures[seed]
+
+
+# One claim ----------------------------------------------------------------------------------------------------------
+
+
+def _compare(claim: Claim, pairs: Sequence[tuple[Figure, Figure]], missing: int) -> Judgement:
+    factors = [1.0 if term.metric is None else term.factor for term in _terms(claim)]
+    # Left - right, as low and as high as they may be.
+    lows = [factors[0] * left.least - factors[1] * right.most for left, right in pairs]
+    highs = [factors[0] * left.most - factors[1] * right.least for left, right in pairs]
+    low, high = _mean_of(lows, claim.confidence), _mean_of(highs, claim.confidence)
+    middle = _middle([left.least * factors[0] - right.least * factors[1] for left, right in pairs], low, high)
+    difference = Interval(middle, low.low, high.high, claim.confidence, len(pairs))
+    outcome = _outcome(claim.sign, difference)
+    are_exact = all(left.is_exact and right.is_exact for left, right in pairs)
+    ratio = _ratio(claim, pairs)
+    kept = sum(_keeps(claim.sign, each) for each in (lows if claim.sign.startswith(">") else highs))
+    spread = float(np.std(lows, ddof=1)) if are_exact and len(pairs) > 1 else 0.0
+    sides = [
+        Side(
+            term.text,
+            math.fsum(pair[place].least for pair in pairs) / len(pairs),
+            sum(not pair[place].is_exact for pair in pairs),
+            " s" if term.metric is not None and term.metric.name.endswith("_s") else "",
+        )
+        for place, term in enumerate(_terms(claim))
+    ]
+    more: int | None = None
+    told = _figures(claim, sides, difference, ratio)
+    needed = least_seeds(claim.confidence)
+    if len(pairs) < needed:
+        outcome, more = UNDECIDED, needed - len(pairs)
+        detail = f"{told}; {len(pairs)} seeds are too few to tell, whatever they show: {needed} are the least"
+    elif missing > MOST_MISSING * (missing + len(pairs)):
+        outcome = UNDECIDED
+        detail = f"{told}; but {missing} of {missing + len(pairs)} seeds have no figure, so the others prove nothing"
+    elif outcome == UNDECIDED:
+        more = _more_seeds(claim, lows, highs)
+        detail = f"{told}; {_why_undecided(sides, more, low, high)}"
+    else:
+        detail = told
+    return Judgement(
+        claim,
+        outcome,
+        detail,
+        more,
+        len(pairs),
+        missing,
+        sides[0],
+        sides[1],
+        difference,
+        ratio,
+        intervals.of_share(kept, len(pairs), claim.confidence),
+        middle / spread if spread else None,
+    )
+
+
+def _ratio(claim: Claim, pairs: Sequence[tuple[Figure, Figure]]) -> Interval | None:
+    """A side that is not known is 0 or infinite."""
+    if claim.left.metric is None or claim.right.metric is None:
+        return None
+    found = intervals.of_ratio([left.least for left, _ in pairs], [right.least for _, right in pairs], claim.confidence)
+    if found is None:
+        return None
+    is_high, is_low = (not all(pair[place].is_exact for pair in pairs) for place in (0, 1))
+    if is_high and is_low:
+        return None
+    return replace(found, low=0.0 if is_low else found.low, high=math.inf if is_high else found.high)
+
+
+def _mean_of(values: Sequence[float], confidence: float) -> Interval:
+    infinite = next((value for value in values if math.isinf(value)), None)
+    if infinite is not None:
+        return Interval(infinite, infinite, infinite, confidence, len(values))
+    return intervals.of_mean(values, confidence)
+
+
+def _middle(measured: Sequence[float], low: Interval, high: Interval) -> float:
+    """What was measured, which for lower bounds is no estimate of the truth."""
+    return low.estimate if low.estimate == high.estimate else math.fsum(measured) / len(measured)
+
+
+def _outcome(sign: str, difference: Interval) -> str:
+    low, high = (difference.low, difference.high) if sign.startswith(">") else (-difference.high, -difference.low)
+    is_strict = "=" not in sign
+    if low > 0 or (low == 0 and not is_strict):
+        return HOLDS
+    if high < 0 or (high == 0 and is_strict):
+        return FAILS
+    return UNDECIDED
+
+
+def _keeps(sign: str, difference: float) -> bool:
+    """Whether the claim holds in a seed, as far as that is certain."""
+    return {"<": difference < 0, "<=": difference <= 0, ">": difference > 0, ">=": difference >= 0}[sign]
+
+
+def _more_seeds(claim: Claim, lows: Sequence[float], highs: Sequence[float]) -> int | None:
+    """From the observed spread, if the observed mean is the true one: so many that the interval excludes 0 with the
+    chance :data:`POWER`."""
+    z = float(stats.norm.isf((1 - claim.confidence) / 2) + stats.norm.ppf(POWER))
+    answers = []
+    # Towards a difference above 0 and below it, from the side that is known.
+    for values, direction in ((lows, 1), (highs, -1)):
+        if any(math.isinf(value) for value in values):
+            continue
+        mean, spread = float(np.mean(values)) * direction, float(np.std(values, ddof=1))
+        if mean > 0:
+            answers.append(math.ceil((z * spread / mean) ** 2))
+    needed = min(answers, default=MOST_SEEDS + 1)
+    return max(needed - len(lows), 1) if needed <= MOST_SEEDS else None
+
+
+# In words -----------------------------------------------------------------------------------------------------------
+
+
+def _figures(claim: Claim, sides: Sequence[Side], difference: Interval, ratio: Interval | None) -> str:
+    interval = f"{claim.confidence * 100:g} % interval"
+    if claim.left.metric is None or claim.right.metric is None:
+        place = 1 if claim.left.metric is None else 0
+        return f"{_mean_in_words(sides[place])} ({interval} {_range(_of_metric(claim, difference))})"
+    told = " and ".join(_mean_in_words(side) for side in sides)
+    if ratio is not None:
+        about = "at least " * math.isinf(ratio.high) or "at most " * (ratio.low == 0)
+        return f"{told}: {about}{number(ratio.estimate)} times as much ({interval} {_range(ratio)})"
+    scaled = claim.left.factor != 1 or claim.right.factor != 1
+    what = "difference, with factors," if scaled else "difference"
+    return f"{told}: a {what} of {number(difference.estimate)} ({interval} {_range(difference)})"
+
+
+def _mean_in_words(side: Side) -> str:
+    return f"{side.text} is {'at least ' * bool(side.lower_bounds)}{number(side.mean)}{side.unit}"
+
+
+def _of_metric(claim: Claim, difference: Interval) -> Interval:
+    """The interval of the one metric of a claim, from that of its difference to the number."""
+    if claim.right.metric is None:
+        factor, constant = claim.left.factor, claim.right.factor
+        return replace(difference, low=(difference.low + constant) / factor, high=(difference.high + constant) / factor)
+    factor, constant = claim.right.factor, claim.left.factor
+    return replace(difference, low=(constant - difference.high) / factor, high=(constant - difference.low) / factor)
+
+
+def _range(interval: Interval) -> str:
+    if math.isinf(interval.low) and math.isinf(interval.high):
+        return "unbounded"
+    if math.isinf(interval.high):
+        return f"from {number(interval.low)}"
+    return (
+        f"{number(interval.low)} to {number(interval.high)}"
+        if interval.low > -math.inf
+        else f"to {number(interval.high)}"
+    )
+
+
+def _why_undecided(sides: Sequence[Side], more: int | None, low: Interval, high: Interval) -> str:
+    bounded = [f"{side.text} in {side.lower_bounds} of {low.count} seeds" for side in sides if side.lower_bounds]
+    if bounded:
+        cut = f"pods still waited at the end, so that it is only a lower bound: {', '.join(bounded)}"
+        return cut if more else f"{cut}; a longer duration helps, more seeds do not"
+    return "the interval allows both answers" if more else "the two are the same as far as seeds can tell"
+
+
+def number(value: float) -> str:
+    """Three digits, and all of those before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _side_data(side: Side | None) -> Mapping[str, Any] | None:
+    return None if side is None else {"text": side.text, "mean": side.mean, "lower_bounds": side.lower_bounds}
+
+
+def _interval_data(interval: Interval | None) -> Mapping[str, Any] | None:
+    if interval is None:
+        return None
+    return {name: value if math.isfinite(value) else None for name, value in interval.data().items()}
