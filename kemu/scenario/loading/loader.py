@@ -62,7 +62,7 @@ def load(
     """
     file = FilePath(path)
     found = documents.read(file)
-    return _load(_only(found, str(file)), file, None if data_dir is None else FilePath(data_dir), overrides or {})
+    return _load(only(found, str(file)), file, None if data_dir is None else FilePath(data_dir), overrides or {})
 
 
 def loads(
@@ -79,10 +79,18 @@ def loads(
     """
     found = documents.parse(text, name)
     folder = None if data_dir is None else FilePath(data_dir)
-    return _load(_only(found, name), FilePath(name), folder, overrides or {}, any_pod=any_pod)
+    return _load(only(found, name), FilePath(name), folder, overrides or {}, any_pod=any_pod)
 
 
-def _only(found: Sequence[Document], name: str) -> Document:
+def of_document(
+    document: Document, data_dir: str | FilePath | None = None, overrides: Mapping[str, Any] | None = None
+) -> scenarios.Scenario:
+    """The same from a document that was read, which is changed; files that it names are looked for beside its own."""
+    folder = None if data_dir is None else FilePath(data_dir)
+    return _load(document, FilePath(document.file), folder, overrides or {})
+
+
+def only(found: Sequence[Document], name: str) -> Document:
     """The one document of a scenario. Raises ScenarioError for anything else, and says what it is."""
     complaint = strangers.complaint(found)
     if not found:
@@ -94,8 +102,7 @@ def _only(found: Sequence[Document], name: str) -> Document:
 
 def of_data(data: Any, name: str = "scenario.yaml", data_dir: str | FilePath | None = None) -> scenarios.Scenario:
     """The same from plain data, as a scenario's ``resolved`` has it. The data is not changed, nor kept."""
-    document = Document(name, documents.copy(data))
-    return _load(document, FilePath(name), None if data_dir is None else FilePath(data_dir), {})
+    return of_document(Document(name, documents.copy(data)), data_dir)
 
 
 def variants(scenario: scenarios.Scenario) -> list[tuple[Variant, scenarios.Scenario]]:

@@ -319,12 +319,20 @@ def check_expectation(
 
 
 def _check_metric(metric: str, priority: int | None, path: Path, report: Report) -> None:
+    key, message, hint = metric_complaint(metric, priority)
+    if message:
+        report.add((*path, key), message, hint)
+
+
+def metric_complaint(metric: str, priority: int | None) -> tuple[str, str, str]:
+    """What is wrong with naming a metric so: the key (``metric`` or ``priority``), the message, a suggestion."""
     known = (*expectations.METRICS, *expectations.COUNTERS)
     if metric not in known and not metric.startswith(costs.REFUSED):
         hint = nearest(metric, known) or f"{THERE_ARE}{', '.join(known)}, {costs.REFUSED}<reason>"
-        report.add((*path, "metric"), f"there is no metric {metric}", hint)
-    elif priority is not None and metric.partition(".")[0] not in expectations.BY_PRIORITY:
-        report.add((*path, "priority"), f"{metric} is not told by priority")
+        return "metric", f"there is no metric {metric}", hint
+    if priority is not None and metric.partition(".")[0] not in expectations.BY_PRIORITY:
+        return "priority", f"{metric} is not told by priority", ""
+    return "", "", ""
 
 
 def _check_kind(kind: str | None, path: Path, report: Report) -> None:

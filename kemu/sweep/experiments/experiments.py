@@ -14,6 +14,7 @@ from typing import Any
 from kemu import errors
 from kemu.scenario.scenarios import Scenario
 from kemu.sweep.cells import Cell, Metric
+from kemu.sweep.statistics.claims import Claim
 
 Variant = Mapping[str, Any]
 """What makes it: value by path, or label by parameter."""
@@ -29,17 +30,6 @@ class Limits:
     cpu_s: float = 600.0
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A claim as it stands in the file."""
-
-    id: str
-    says: str
-    confidence: float
-    place: str
-    """``file:line:column``"""
-
-
 @dataclass(frozen=True)
 class Experiment:
     """Everything a sweep needs to know."""
@@ -47,10 +37,12 @@ class Experiment:
     name: str
     description: str
     file: str
-    text: str
-    """The document as it was written, which tells whether a sweep that is resumed is still the same."""
     scenario: Scenario
     """With what ``set`` says, before anything varies."""
+    source: str
+    """The scenario as ``kemu run`` takes it: a file, or a shipped name; empty where it stands in the experiment."""
+    settings: Mapping[str, Any]
+    """What ``set`` says."""
     data_dir: str
     """Where the files of a trace are; empty: nowhere."""
     varied: tuple[str, ...]

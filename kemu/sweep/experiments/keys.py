@@ -82,7 +82,7 @@ class _Vary:
         found = {key: _Values().check(each, (*path, key), report) for key, each in paths.items()}
         checked = {key: each for key, each in found.items() if each is not INVALID}
         if PARAMETERS in value:
-            matrix_keys.MATRIX.check({PARAMETERS: value[PARAMETERS], **dict.fromkeys(paths, [0])}, path, report)
+            matrix_keys.MATRIX.check({PARAMETERS: value[PARAMETERS], **{key: [0] for key in paths}}, path, report)
             checked[PARAMETERS] = value[PARAMETERS]
         return checked
 
@@ -179,7 +179,7 @@ SPEC: dict[str, Key] = {
         Record(
             {
                 "events": Key(Whole(1), "A run with more events is broken off; 10,000,000 by default."),
-                "waiting": Key(Whole(1), "A run in which more pods wait at once is broken off; without limit by default."),
+                "waiting": Key(Whole(1), "A run in which more pods wait at once is broken off; no limit by default."),
                 "cpu": Key(POSITIVE_SECONDS, "A run that takes more CPU time is broken off; 10m by default."),
             }
         ),

@@ -147,3 +147,4 @@ class _Matrix:
 
 
 MATRIX = _Matrix()
+VALUES = _Values()
