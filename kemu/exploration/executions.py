@@ -148,15 +148,17 @@ def execute(
     keep_log: bool = False,
     watcher: LogSink | None = None,
     redraw: Redraw | None = None,
+    judge: judging.Judge | None = None,
 ) -> Execution:
     """Run a scenario without a matrix (or one variant of it), whatever runtime it names.
 
-    ``watcher`` sees every event as it comes. ``redraw``: from when on chance is that of another seed.
+    ``watcher`` sees every event as it comes. ``redraw``: from when on chance is that of another seed. ``judge``: a new
+    one of this scenario, for a watcher that looks at the history so far.
 
     Raises ScenarioError and KemuError for what cannot be run at all. A run that breaks is an execution that fails.
     """
     plays.refuse_what_sim_cannot(scenario)
-    judge = judging.Judge(scenario)
+    judge = judge or judging.Judge(scenario)
     log = Log(judge, keep_log, watcher)
     recorder = plays.Recorder(log.take, scenario, history=judge.history)
     # All that the recorder could do here is to watch for what the scenario waits for.

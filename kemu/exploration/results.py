@@ -12,8 +12,8 @@ from kemu.exploration.plans import ChooserSpec, Plan
 from kemu.runtime.holds import EventPattern, Hold, Label, MessagePattern
 from kemu.runtime.random_streams import Redraw
 
-SLOW, DIED, IMPOSSIBLE = "slow", "died", "impossible"
-"""In place of a verdict: the run took too long; every process that ran it died; it cannot be run at all."""
+IMPOSSIBLE = "impossible"
+"""In place of a verdict, as ``slow`` and ``died``: it cannot be run at all."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from kemu.exploration import coverage, executions, plans
 from kemu.exploration.executions import Execution
 from kemu.exploration.meters import Meter, TooLongError
 from kemu.exploration.plans import Plan
-from kemu.exploration.results import IMPOSSIBLE, SLOW, RunRecord
+from kemu.exploration.processes.tasks import SLOW
+from kemu.exploration.results import IMPOSSIBLE, RunRecord
 from kemu.exploration.sources import Source
 from kemu.runtime.holds import Hold
 
@@ -24,6 +25,16 @@ class Task:
     number: int
     plan: Plan
     strategy: str = ""
+
+    def carry_out(self, source: Source) -> RunRecord:
+        """See :func:`carry_out`."""
+        return carry_out(source, self)
+
+    def given_up(self, why: str, seconds: float) -> RunRecord:
+        return RunRecord(self.number, self.strategy, self.plan, why, seconds=seconds)
+
+    def refused(self, why: str) -> RunRecord:
+        raise KemuError(f"run {self.number} cannot be carried out: {why}")
 
 
 def carry_out(source: Source, task: Task) -> RunRecord:

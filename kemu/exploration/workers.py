@@ -4,7 +4,8 @@
         for record in workers.run(source, tasks):
             print(record.number, record.verdict)
 
-Records come in the order of the tasks, whoever had them first, so nobody can tell how many workers there were. A worker
+Records come in the order of the tasks, whoever had them first, so nobody can tell how many workers there were; or, if
+that is asked for, as they end. A worker
 that dies is replaced, and what it had not finished is run again; a run with which a worker died twice is recorded as
 ``died``. A run that takes longer than its limit of real time is ended with its worker and recorded as ``slow``.
 
@@ -24,15 +25,12 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from types import TracebackType
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, Self
 
 from kemu.errors import KemuError
-from kemu.exploration import runs
 from kemu.exploration.processes import worker
 from kemu.exploration.processes.queues import LIMIT_S, START_LIMIT_S, RunQueue
-from kemu.exploration.results import DIED, SLOW, RunRecord
-from kemu.exploration.runs import Task
-from kemu.exploration.sources import Source
+from kemu.exploration.processes.tasks import DIED, SLOW, Executor, RecordT, SourceT, Task
 from kemu.runtime import threads
 
 BATCH_S = 0.25
@@ -41,28 +39,15 @@ MOST_DEATHS = 2
 """With one run, until it is given up."""
 
 
-class Executor(Protocol):
-    """Carries out runs."""
-
-    def run(self, source: Source, tasks: Iterable[Task | None]) -> Iterator[RunRecord]:
-        """In the order of the tasks. Whoever has seen enough may stop asking.
-
-        None among the tasks: what comes next depends on records that are not known yet.
-
-        Raises KemuError for a task that cannot be run.
-        """
-        ...
-
-    def close(self) -> None: ...
-
-
 class Inline:
     """In this very process: for a few runs, and for code that other processes could not import."""
 
-    def run(self, source: Source, tasks: Iterable[Task | None]) -> Iterator[RunRecord]:
+    def run(
+        self, source: SourceT, tasks: Iterable[Task[SourceT, RecordT] | None], *, in_order: bool = True
+    ) -> Iterator[RecordT]:
         for task in tasks:
             assert task is not None, "every record before it is known"
-            yield runs.carry_out(source, task)
+            yield task.carry_out(source)
 
     def close(self) -> None:
         """Nothing to do."""
@@ -88,12 +73,12 @@ class _Process:
         self._buffer = bytearray()
         self._known: set[int] = set()
         self.batch = 0
-        self.left: deque[Task] = deque()
+        self.left: deque[Task[Any, Any]] = deque()
         """Of its batch, the first of which it is carrying out."""
         self.is_ready = False
         self.deadline_s = time.monotonic() + START_LIMIT_S
 
-    def give(self, batch: int, key: int, source: Source, tasks: list[Task], limit_s: float) -> None:
+    def give(self, batch: int, key: int, source: object, tasks: list[Task[Any, Any]], limit_s: float) -> None:
         """``key``: of the source."""
         self.batch, self.left = batch, deque(tasks)
         self.deadline_s = time.monotonic() + limit_s
@@ -140,16 +125,18 @@ class Workers:
         self._started = 0
         self._seconds = 0.0
         """Of one run, a moving mean; 0: not known yet."""
-        self._sources: list[Source] = []
+        self._sources: list[object] = []
         """All that were ever used; a worker is sent each of them once."""
 
     @property
     def pids(self) -> list[int]:
         return [process.pid for process in self._processes]
 
-    def run(self, source: Source, tasks: Iterable[Task | None]) -> Iterator[RunRecord]:
+    def run(
+        self, source: SourceT, tasks: Iterable[Task[SourceT, RecordT] | None], *, in_order: bool = True
+    ) -> Iterator[RecordT]:
         key = self._key(source)
-        queue = RunQueue(tasks)
+        queue = RunQueue(tasks, in_order=in_order)
         # A worker may still be at work for somebody who has stopped asking.
         first_batch = self._batches
         deaths: Counter[int] = Counter()
@@ -167,14 +154,14 @@ class Workers:
                 for process, message in self._listen():
                     self._take(process, message, queue, deaths, first_batch)
 
-    def _key(self, source: Source) -> int:
+    def _key(self, source: object) -> int:
         for key, known in enumerate(self._sources):
             if known is source:
                 return key
         self._sources.append(source)
         return len(self._sources) - 1
 
-    def _hand_out(self, key: int, waiting: deque[Task]) -> None:
+    def _hand_out(self, key: int, waiting: deque[Task[Any, RecordT]]) -> None:
         for process in self._processes:
             if waiting and process.is_ready and not process.left:
                 share = math.ceil(len(waiting) / (2 * self._jobs))
@@ -207,7 +194,7 @@ class Workers:
         self,
         process: _Process,
         message: Any,
-        queue: RunQueue,
+        queue: RunQueue[Any],
         deaths: Counter[int],
         first_batch: int,
     ) -> None:
@@ -216,13 +203,13 @@ class Workers:
             return
         is_ours = process.batch > first_batch
         if message is not None and message != SLOW:
-            _, number, record = message
-            process.left.popleft()
+            _, _, record = message
+            task = process.left.popleft()
             process.deadline_s = time.monotonic() + self._limit_s
             if not is_ours:
                 return
-            if not isinstance(record, RunRecord):
-                raise KemuError(f"run {number} cannot be carried out: {record}")
+            if isinstance(record, str):
+                record = task.refused(record)
             self._seconds = record.seconds if not self._seconds else 0.9 * self._seconds + 0.1 * record.seconds
             queue.put(record)
             return
@@ -235,8 +222,7 @@ class Workers:
             deaths[task.number] += 1
             if message == SLOW or deaths[task.number] >= MOST_DEATHS:
                 left.popleft()
-                verdict = SLOW if message == SLOW else DIED
-                queue.put(RunRecord(task.number, task.strategy, task.plan, verdict, seconds=self._limit_s))
+                queue.put(task.given_up(SLOW if message == SLOW else DIED, self._limit_s))
             queue.put_back(left)
         self._start()
 
@@ -260,3 +246,6 @@ class Workers:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
+
+
+__all__ = ["Executor", "Inline", "Workers"]

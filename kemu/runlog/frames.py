@@ -60,6 +60,21 @@ def unpack_event(payload: bytes) -> Event:
     return Event(*msgpack.unpackb(payload, raw=False, strict_map_key=False))
 
 
+def framed(payload: bytes) -> bytes:
+    """One frame."""
+    return _FRAME.pack(len(payload), zlib.crc32(payload)) + payload
+
+
+def read_frame(file: BinaryIO) -> bytes | None:
+    """The payload of the next frame; None at the end, or where the frame is incomplete or damaged."""
+    prefix = file.read(_FRAME.size)
+    if len(prefix) < _FRAME.size:
+        return None
+    length, crc = _FRAME.unpack(prefix)
+    payload = file.read(length) if length <= MAX_PAYLOAD_BYTES else b""
+    return payload if len(payload) == length and zlib.crc32(payload) == crc else None
+
+
 class Digester:
     """Packs events into frames, and computes the digest of the run log that they make."""
 
@@ -123,7 +138,7 @@ class Writer(Digester):
         self._file: BinaryIO = path.open("wb")
         self._file.write(MAGIC)
         payload = msgpack.packb(dict(header), use_bin_type=True)
-        self._file.write(_FRAME.pack(len(payload), zlib.crc32(payload)) + payload)
+        self._file.write(framed(payload))
         self._file.flush()  # so that even a run that is killed at once leaves a run log
 
     def _append_in_time(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:

@@ -13,14 +13,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Generic, Self
 
-from kemu.errors import KemuError
 from kemu.exploration.processes import worker
 from kemu.exploration.processes.queues import LIMIT_S, START_LIMIT_S, RunQueue
-from kemu.exploration.results import DIED, SLOW, RunRecord
-from kemu.exploration.runs import Task
-from kemu.exploration.sources import Source
+from kemu.exploration.processes.tasks import DIED, RecordT, SourceT, Task
 from kemu.runtime.ray.tasks import RayTasks, TaskLost
 
 BATCH_S = 1.2
@@ -34,13 +31,13 @@ MOST_DEATHS = 3
 
 
 @dataclass(slots=True)
-class _Batch:
-    tasks: list[Task]
+class _Batch(Generic[RecordT]):
+    tasks: list[Task[Any, RecordT]]
     deadline_s: float
 
 
 class RayWorkers:
-    """Implements :class:`~kemu.exploration.workers.Executor`."""
+    """Implements :class:`~kemu.exploration.processes.tasks.Executor`."""
 
     def __init__(self, address: str | None = None, *, jobs: int = 2, limit_s: float = LIMIT_S) -> None:
         """``address``: see :class:`RayTasks`; ``jobs``: of a cluster that is started here."""
@@ -49,9 +46,12 @@ class RayWorkers:
         self._seconds = 0.0
         """Of one run, a moving mean; 0: not known yet."""
 
-    def run(self, source: Source, tasks: Iterable[Task | None]) -> Iterator[RunRecord]:
-        queue = RunQueue(tasks)
-        under_way: dict[Any, _Batch] = {}
+    def run(
+        self, source: SourceT, tasks: Iterable[Task[SourceT, RecordT] | None], *, in_order: bool = True
+    ) -> Iterator[RecordT]:
+        queue = RunQueue(tasks, in_order=in_order)
+        packed = pickle.dumps(source)
+        under_way: dict[Any, _Batch[RecordT]] = {}
         alone: set[int] = set()
         """Runs of batches that were lost: each goes by itself."""
         deaths: Counter[int] = Counter()
@@ -69,7 +69,7 @@ class RayWorkers:
                     while queue.waiting and len(under_way) < AHEAD * slots:
                         share = math.ceil(len(queue.waiting) / slots)
                         batch = _next_batch(queue, max(1, min(size, share)), alone)
-                        under_way[self._submit(source, batch)] = _Batch(batch, self._deadline(len(batch)))
+                        under_way[self._submit(packed, batch)] = _Batch(batch, self._deadline(len(batch)))
                     self._listen(queue, under_way, alone, deaths)
         finally:
             for handle in under_way:
@@ -82,12 +82,14 @@ class RayWorkers:
         # One batch may have to wait for another, and for a process to start.
         return time.monotonic() + START_LIMIT_S + AHEAD * runs * self._limit_s
 
-    def _submit(self, source: Source, batch: list[Task]) -> Any:
+    def _submit(self, source: bytes, batch: list[Task[Any, RecordT]]) -> Any:
         return self._tasks.submit(
             "kemu.exploration.processes.rays:carry_out", pickle.dumps((source, batch, self._limit_s))
         )
 
-    def _listen(self, queue: RunQueue, under_way: dict[Any, _Batch], alone: set[int], deaths: Counter[int]) -> None:
+    def _listen(
+        self, queue: RunQueue[RecordT], under_way: dict[Any, _Batch[RecordT]], alone: set[int], deaths: Counter[int]
+    ) -> None:
         first = min(batch.deadline_s for batch in under_way.values())
         for handle in self._tasks.wait(list(under_way), first - time.monotonic()):
             batch = under_way.pop(handle)
@@ -97,26 +99,27 @@ class RayWorkers:
                 self._lost(queue, batch.tasks, alone, deaths)
                 continue
             for task, answer in zip(batch.tasks, answers, strict=True):
-                if not isinstance(answer, RunRecord):
-                    raise KemuError(f"run {task.number} cannot be carried out: {answer}")
-                if answer.verdict != SLOW:
-                    mean = self._seconds or answer.seconds
-                    self._seconds = 0.95 * mean + 0.05 * answer.seconds
-                queue.put(answer)
+                record: RecordT = task.refused(answer) if isinstance(answer, str) else answer
+                if 0 < record.seconds < self._limit_s:
+                    mean = self._seconds or record.seconds
+                    self._seconds = 0.95 * mean + 0.05 * record.seconds
+                queue.put(record)
         now_s = time.monotonic()
         for handle in [handle for handle, batch in under_way.items() if batch.deadline_s <= now_s]:
             batch = under_way.pop(handle)
             self._tasks.cancel(handle)
             self._lost(queue, batch.tasks, alone, deaths)
 
-    def _lost(self, queue: RunQueue, tasks: list[Task], alone: set[int], deaths: Counter[int]) -> None:
+    def _lost(
+        self, queue: RunQueue[RecordT], tasks: list[Task[Any, RecordT]], alone: set[int], deaths: Counter[int]
+    ) -> None:
         if len(tasks) > 1:
             alone.update(task.number for task in tasks)
         else:
             (task,) = tasks
             deaths[task.number] += 1
             if deaths[task.number] >= MOST_DEATHS:
-                queue.put(RunRecord(task.number, task.strategy, task.plan, DIED))
+                queue.put(task.given_up(DIED, 0.0))
                 return
         queue.put_back(tasks)
 
@@ -130,7 +133,7 @@ class RayWorkers:
         self.close()
 
 
-def _next_batch(queue: RunQueue, size: int, alone: set[int]) -> list[Task]:
+def _next_batch(queue: RunQueue[RecordT], size: int, alone: set[int]) -> list[Task[Any, RecordT]]:
     batch = [queue.waiting.popleft()]
     while queue.waiting and len(batch) < size and not alone & {batch[0].number, queue.waiting[0].number}:
         batch.append(queue.waiting.popleft())
@@ -139,14 +142,17 @@ def _next_batch(queue: RunQueue, size: int, alone: set[int]) -> list[Task]:
 
 # In a process of Ray ------------------------------------------------------------------------------------------------
 
-_sources: dict[tuple[str, str, str], Source] = {}
+_sources: dict[bytes, Any] = {}
+"""By what they are when packed."""
 _collector: list[worker.Collector] = []
 
 
 def carry_out(argument: bytes) -> bytes:
-    """A batch: the record of each run, or why there is none."""
+    """A batch: the record of each task, or why there is none."""
     given, batch, limit_s = pickle.loads(argument)
-    source = _sources.setdefault((given.text, given.name, given.data_dir), given)
+    source = _sources.get(given)
+    if source is None:
+        source = _sources[given] = pickle.loads(given)
     if not _collector:
         _collector.append(worker.Collector())
     answers = []

@@ -16,10 +16,7 @@ import traceback
 from typing import Any, BinaryIO
 
 from kemu.errors import KemuError
-from kemu.exploration import runs
-from kemu.exploration.results import SLOW, RunRecord
-from kemu.exploration.runs import Task
-from kemu.exploration.sources import Source
+from kemu.exploration.processes.tasks import SLOW, SourceT, Task
 
 LENGTH = struct.Struct("<Q")
 
@@ -30,7 +27,7 @@ def main() -> None:
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     collector = Collector()
-    sources: dict[int, Source] = {}
+    sources: dict[int, Any] = {}
     send(answers, "ready")
     while (message := receive(requests)) is not None:
         batch, key, source, tasks = message
@@ -41,10 +38,10 @@ def main() -> None:
             collector.after_a_run()
 
 
-def one(source: Source, task: Task) -> Any:
-    """The record of a run; a text if it cannot be run. A process that is out of memory ends."""
+def one(source: SourceT, task: Task[SourceT, Any]) -> Any:
+    """The record; a text if it cannot be carried out. A process that is out of memory ends."""
     try:
-        return runs.carry_out(source, task)
+        return task.carry_out(source)
     except MemoryError:
         os._exit(1)
     except KemuError as error:
@@ -57,7 +54,7 @@ class _TooLong(KeyboardInterrupt):
     """The time is over. What is derived from it goes through the tasks of a run, which take any other exception."""
 
 
-def one_within(limit_s: float, source: Source, task: Task) -> Any:
+def one_within(limit_s: float, source: SourceT, task: Task[SourceT, Any]) -> Any:
     """The same, where nobody can end the process from outside without losing the runs before; only in a main thread."""
 
     def alarm(*_: object) -> None:
@@ -68,7 +65,7 @@ def one_within(limit_s: float, source: Source, task: Task) -> Any:
     try:
         answer = one(source, task)
     except _TooLong:
-        answer = RunRecord(task.number, task.strategy, task.plan, SLOW, seconds=limit_s)
+        answer = task.given_up(SLOW, limit_s)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -1,1 +1,7 @@
-"""Carries out the cells of an experiment, and journals what came of them."""
+"""Carries out the cells of an experiment, and journals what came of them.
+
+sweeps        a sweep from beginning to end, or from where it was stopped
+journals      the cells that are over, on disk
+cell_tasks    one cell, in whichever process
+saturation    when a cluster cannot keep up with its load
+"""

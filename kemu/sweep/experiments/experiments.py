@@ -7,6 +7,8 @@ numbers. Differences between variants are therefore taken seed by seed (docs/swe
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -63,6 +65,16 @@ class Experiment:
         for seed in self.seeds:
             for index, variant in enumerate(self.variants):
                 yield Cell(variant, index, seed)
+
+    def identity(self) -> dict[str, Any]:
+        """What a journal of cells belongs to. Seeds may be added, and other metrics and claims looked at, without
+        running any cell again."""
+        return {
+            "name": self.name,
+            "scenario": hashlib.sha256(self.scenario.to_yaml().encode()).hexdigest(),
+            "vary": [dict(each) for each in self.overrides],
+            "limits": dataclasses.asdict(self.limits),
+        }
 
     @property
     def size(self) -> int:

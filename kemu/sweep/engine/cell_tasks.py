@@ -1,0 +1,140 @@
+"""One cell of a sweep, carried out in whichever process: a task of :mod:`kemu.exploration.processes`.
+
+Whatever goes wrong with a cell is a record that says so: no cell ends the sweep.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kemu.errors import KemuError, SimulationError
+from kemu.exploration import executions
+from kemu.exploration.executions import Execution
+from kemu.exploration.plans import Plan
+from kemu.exploration.processes.tasks import SLOW
+from kemu.exploration.sources import Source
+from kemu.scenario.playing import judging
+from kemu.scenario.scenarios import Scenario
+from kemu.sweep.cells import DONE, FAILED, SATURATED, Cell, CellRecord
+from kemu.sweep.engine import saturation
+from kemu.sweep.engine.saturation import TooMuch
+from kemu.sweep.experiments.experiments import Experiment, Limits
+from kemu.sweep.results import rows
+
+MOST_DETAIL = 500
+"""Characters."""
+
+
+@dataclass(frozen=True)
+class CellSource:
+    """What all cells of a sweep have in common."""
+
+    source: Source
+    overrides: tuple[Mapping[str, Any], ...]
+    """By index of the variant."""
+    limits: Limits
+
+    @classmethod
+    def of(cls, experiment: Experiment) -> CellSource:
+        scenario = experiment.scenario
+        source = Source(scenario.to_yaml(), scenario.file, experiment.data_dir)
+        return cls(source, experiment.overrides, experiment.limits)
+
+    def scenario(self, cell: Cell) -> Scenario:
+        return self.source.scenario(Plan(self.overrides[cell.index], cell.seed))
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """A record, as executors pass it on."""
+
+    number: int
+    record: CellRecord
+
+    @property
+    def seconds(self) -> float:
+        return self.record.seconds
+
+
+@dataclass(frozen=True)
+class CellTask:
+    """A cell that is to be carried out."""
+
+    number: int
+    cell: Cell
+
+    def carry_out(self, source: CellSource) -> CellResult:
+        begun_s = time.perf_counter()
+        try:
+            record = _run(source, self.cell)
+        except MemoryError:
+            raise  # of this process, which ends with it
+        except KemuError as error:
+            record = self._failed(str(error))
+        except Exception as error:
+            record = self._failed(f"{type(error).__name__}: {error} ({_where(error)})")
+        return CellResult(self.number, dataclasses.replace(record, seconds=time.perf_counter() - begun_s))
+
+    def given_up(self, why: str, seconds: float) -> CellResult:
+        told = "gave no sign of life for too long" if why == SLOW else "ended the process that ran it, each time"
+        return CellResult(self.number, dataclasses.replace(self._failed(told), seconds=seconds))
+
+    def refused(self, why: str) -> CellResult:
+        return CellResult(self.number, self._failed(why))
+
+    def _failed(self, why: str) -> CellRecord:
+        return CellRecord(self.cell, FAILED, _short(why))
+
+
+def _run(source: CellSource, cell: Cell) -> CellRecord:
+    scenario = source.scenario(cell)
+    judge = judging.Judge(scenario)
+    attempts = rows.Attempts()
+    watch = saturation.Watch(source.limits, judge.history)
+
+    def take(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        attempts.take(time_ns, actor, kind, data)
+        watch.take(time_ns, actor, kind, data)
+
+    try:
+        execution = executions.execute(scenario, watcher=take, judge=judge)
+    except TooMuch:
+        execution = None
+    if execution is None or watch.reached:
+        return CellRecord(cell, SATURATED, f"broken off: {watch.reached}")
+    if execution.error is not None:
+        if isinstance(execution.error.__cause__, MemoryError):
+            raise execution.error.__cause__
+        return CellRecord(cell, FAILED, _short(_told(execution.error)))
+    if execution.history.gaps:
+        return CellRecord(cell, FAILED, _short(f"the log is incomplete: {execution.history.gaps[0]}"))
+    kept = rows.of_run(execution.verdict, execution.history, attempts)
+    detail = _saturated(execution)
+    return CellRecord(cell, SATURATED if detail else DONE, detail, kept)
+
+
+def _saturated(execution: Execution) -> str:
+    """Why the run says nothing of a steady state; empty where it may."""
+    if execution.scenario.until is not None and execution.judged.end.reason == "deadline":
+        return f"until never came true: {execution.scenario.until.text}"
+    return saturation.growth(execution.history)
+
+
+def _told(error: SimulationError) -> str:
+    return f"the run broke: {type(error).__name__}: {error}"
+
+
+def _where(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{frame.name}, line {frame.lineno}"
+
+
+def _short(text: str) -> str:
+    """In one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= MOST_DETAIL else f"{line[: MOST_DETAIL - 1]}…"
