@@ -68,6 +68,7 @@ def _parser() -> Parser:
         run,
         scenarios,
         story,
+        sweep,
         trace,
     )
 
@@ -82,6 +83,7 @@ def _parser() -> Parser:
     for module in (
         run,
         explore,
+        sweep,
         explain,
         replay,
         recover,

@@ -14,6 +14,7 @@ Neighbours: :mod:`causes` makes failures comparable; :mod:`kemu.scenario.playing
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -149,11 +150,12 @@ def execute(
     watcher: LogSink | None = None,
     redraw: Redraw | None = None,
     judge: judging.Judge | None = None,
+    stop: Stop | None = None,
 ) -> Execution:
     """Run a scenario without a matrix (or one variant of it), whatever runtime it names.
 
     ``watcher`` sees every event as it comes. ``redraw``: from when on chance is that of another seed. ``judge``: a new
-    one of this scenario, for a watcher that looks at the history so far.
+    one of this scenario, for a watcher that looks at the history so far; ``stop``: for one that has seen enough.
 
     Raises ScenarioError and KemuError for what cannot be run at all. A run that breaks is an execution that fails.
     """
@@ -161,6 +163,8 @@ def execute(
     judge = judge or judging.Judge(scenario)
     log = Log(judge, keep_log, watcher)
     recorder = plays.Recorder(log.take, scenario, history=judge.history)
+    if stop is not None:
+        stop.event = recorder.stop
     # All that the recorder could do here is to watch for what the scenario waits for.
     waits = scenario.until is not None or any(fault.when is not None for fault in scenario.chaos)
     sink = recorder if waits else log.take
@@ -181,6 +185,18 @@ def execute(
         payloads=log.payloads,
         steering=steering,
     )
+
+
+class Stop:
+    """Ends a run when somebody asks, as if it were over."""
+
+    def __init__(self) -> None:
+        self.event: asyncio.Event | None = None
+        """Of the run; None before it begins."""
+
+    def now(self) -> None:
+        if self.event is not None:
+            self.event.set()
 
 
 async def _drive(runtime: SimRuntime, scenario: Scenario, recorder: plays.Recorder) -> judging.End:
@@ -222,4 +238,4 @@ def _told(error: SimulationError) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-__all__ = ["BROKEN", "Execution", "Failure", "Log", "execute"]
+__all__ = ["BROKEN", "Execution", "Failure", "Log", "Stop", "execute"]

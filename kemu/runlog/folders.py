@@ -19,6 +19,8 @@ RESULTS = (SCENARIO_FILE, FILE_NAME, INDEX_FILE, VERDICT_FILE)
 CELLS = "cells"
 CAMPAIGN_FILE = "campaign.jsonl"
 """Of kemu explore."""
+CELLS_FILE, EXPERIMENT_FILE, TABLES_FILE = "cells.kemu", "experiment.yaml", "results.parquet"
+"""Of kemu sweep: its journal, the experiment, the results."""
 EXPLANATIONS = ("explanation.txt", "explanation.svg", "explanation.json")
 """What ``kemu explain`` leaves beside them; it is about the run that is replaced."""
 _VARIANT = re.compile(r"variant-([0-9]+)", re.ASCII)
@@ -29,7 +31,7 @@ class Held:
     """The result that a folder holds."""
 
     kind: str
-    """``run``, ``variants`` of a matrix, or ``search`` of kemu explore."""
+    """``run``, ``variants`` of a matrix, ``search`` of kemu explore, or ``sweep``."""
     scenario: str
     """Its name; empty where nobody knows."""
     count: int = 1
@@ -44,6 +46,8 @@ def held_in(folder: Path) -> Held | None:
     variants = variants_in(folder)
     if (folder / CAMPAIGN_FILE).is_file():
         return Held("search", _name(folder))
+    if (folder / CELLS_FILE).is_file():
+        return Held("sweep", "")
     if variants:
         return Held("variants", _name(folder), len(variants))
     return Held("run", _name(folder)) if _is_log(folder / FILE_NAME) else None
@@ -77,10 +81,12 @@ def check_replaced(folder: Path, by: Held, *, force: bool) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Remove what runs and searches have left there, and nothing else. Findings of searches stay."""
+    """Remove what runs, searches and sweeps have left there, and nothing else. Findings of searches stay."""
     variants, held = variants_in(folder), held_in(folder)
     for each in (*variants, folder):
         names = [*RESULTS, *(EXPLANATIONS if held is not None else ()), CAMPAIGN_FILE]
+        if held is not None and held.kind == "sweep":
+            names += [CELLS_FILE, EXPERIMENT_FILE, TABLES_FILE]
         for name in names:
             (each / name).unlink(missing_ok=True)
         shutil.rmtree(each / CELLS, ignore_errors=True)

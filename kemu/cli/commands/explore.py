@@ -94,7 +94,7 @@ def command(options: argparse.Namespace) -> int:
         options.resume,
         options.force,
     )
-    with Search(scenario, search_options, data_dir=options.data, executor=_cluster(options.ray, jobs)) as search:
+    with Search(scenario, search_options, data_dir=options.data, executor=cluster(options.ray, jobs)) as search:
         with explore_reports.Progress(search, sys.stderr, quiet=options.json) as progress:
             for record in _until_interrupted(search.go()):
                 progress.take(record)
@@ -108,13 +108,14 @@ def command(options: argparse.Namespace) -> int:
         return exits.BY_VERDICT[search.verdict()]
 
 
-def _cluster(address: str | None, jobs: int) -> Any:
-    """None: processes of this machine."""
+def cluster(address: str | None, jobs: int, limit_s: float = 0.0) -> Any:
+    """None: processes of this machine. ``limit_s``: of real time for one task; 0: the usual one."""
     if address is None:
         return None
+    from kemu.exploration.processes.queues import LIMIT_S
     from kemu.exploration.processes.rays import RayWorkers
 
-    return RayWorkers(None if address == "local" else address, jobs=jobs)
+    return RayWorkers(None if address == "local" else address, jobs=jobs, limit_s=limit_s or LIMIT_S)
 
 
 def _until_interrupted(records: Iterator[Any]) -> Iterator[Any]:

@@ -14,7 +14,6 @@ from typing import Any
 
 from kemu.errors import KemuError, SimulationError
 from kemu.exploration import executions
-from kemu.exploration.executions import Execution
 from kemu.exploration.plans import Plan
 from kemu.exploration.processes.tasks import SLOW
 from kemu.exploration.sources import Source
@@ -95,34 +94,32 @@ def _run(source: CellSource, cell: Cell) -> CellRecord:
     scenario = source.scenario(cell)
     judge = judging.Judge(scenario)
     attempts = rows.Attempts()
-    watch = saturation.Watch(source.limits, judge.history)
+    stop = executions.Stop()
+    watch = saturation.Watch(source.limits, judge.history, stop)
 
     def take(time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
-        attempts.take(time_ns, actor, kind, data)
         watch.take(time_ns, actor, kind, data)
+        if kind == "sched.attempt":
+            attempts.take(time_ns, actor, kind, data)
 
     try:
-        execution = executions.execute(scenario, watcher=take, judge=judge)
+        execution = executions.execute(scenario, watcher=take, judge=judge, stop=stop)
     except TooMuch:
         execution = None
-    if execution is None or watch.reached:
-        return CellRecord(cell, SATURATED, f"broken off: {watch.reached}")
+    if execution is None or watch.is_broken:
+        return CellRecord(cell, SATURATED, f"ended at its limit: {watch.reached}")
     if execution.error is not None:
         if isinstance(execution.error.__cause__, MemoryError):
             raise execution.error.__cause__
         return CellRecord(cell, FAILED, _short(_told(execution.error)))
     if execution.history.gaps:
         return CellRecord(cell, FAILED, _short(f"the log is incomplete: {execution.history.gaps[0]}"))
-    kept = rows.of_run(execution.verdict, execution.history, attempts)
-    detail = _saturated(execution)
-    return CellRecord(cell, SATURATED if detail else DONE, detail, kept)
-
-
-def _saturated(execution: Execution) -> str:
-    """Why the run says nothing of a steady state; empty where it may."""
-    if execution.scenario.until is not None and execution.judged.end.reason == "deadline":
-        return f"until never came true: {execution.scenario.until.text}"
-    return saturation.growth(execution.history)
+    status, detail = DONE, saturation.growth(execution.history)
+    if watch.reached:
+        status, detail = SATURATED, f"ended at its limit: {watch.reached}"
+    elif scenario.until is not None and execution.judged.end.reason == "deadline":
+        status, detail = SATURATED, f"until never came true: {scenario.until.text}"
+    return CellRecord(cell, status, _short(detail), rows.of_run(execution.verdict, execution.history, attempts))
 
 
 def _told(error: SimulationError) -> str:

@@ -18,10 +18,9 @@ import msgpack
 
 import kemu
 from kemu.errors import KemuError
-from kemu.runlog import frames
+from kemu.runlog import folders, frames
 from kemu.sweep.cells import Cell, CellRecord, CellRows
 
-FILE_NAME = "cells.kemu"
 MAGIC = b"kemu-sweep/1\n"
 
 Key = tuple[int, int]
@@ -34,7 +33,7 @@ class Journal:
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         """``identity``: of the experiment. Raises KemuError where the folder holds a sweep of another one, or another
         process is at work there. A journal that is refused stays as it is."""
-        self.path = folder / FILE_NAME
+        self.path = folder / folders.CELLS_FILE
         self._places: dict[Key, int] = {}
         """Where the frame of each cell begins."""
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,8 @@
 """Whether a cluster kept up with its load.
 
-A queue that grows for as long as pods come has no steady state: its waiting times tell how long the run lasted. Such a
-cell is marked as saturated; its figures are kept. A run that exceeds a limit is broken off, and has no figures.
+A run that exceeds a limit is ended there and counts as saturated: what can only grow is known to be at least that much.
+In a run that came to its end the queue may have grown for as long as pods came: it has no steady state, and waiting
+times tell how long it lasted. That is told of the cell; its figures are those of that time, and count.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 
 from kemu.checks.history import History
 from kemu.checks.history.facts import PodHistory
+from kemu.exploration.executions import Stop
 from kemu.sweep.experiments.experiments import Limits
 
 QUARTERS = 4
@@ -25,19 +27,22 @@ EVERY = 2048
 """Events, after which limits other than that of events are looked at."""
 
 
-class TooMuch(Exception):  # noqa: N818 - it says what happened, and is no error of the run
-    """A limit is exceeded."""
+class TooMuch(Exception):
+    """A limit is exceeded, and there are no figures that another machine would have, too."""
 
 
 class Watch:
-    """A watcher of a run's events that breaks it off at its limits."""
+    """A watcher of a run's events that ends it at its limits."""
 
-    def __init__(self, limits: Limits, history: History) -> None:
+    def __init__(self, limits: Limits, history: History, stop: Stop) -> None:
         """``history``: of the same events."""
         self.reached = ""
         """Which limit was exceeded, and when; empty: none."""
+        self.is_broken = False
+        """Whether the run was broken off at once, whatever its actors made of that."""
         self._limits = limits
         self._history = history
+        self._stop = stop
         self._events = 0
         self._begun_s = time.process_time()
 
@@ -49,17 +54,19 @@ class Watch:
 
     def _check(self, time_ns: int) -> None:
         limits = self._limits
-        if not self.reached:
-            if self._events >= limits.events:
-                self.reached = f"{self._events:,} events"
-            elif limits.waiting and self._waiting() > limits.waiting:
-                self.reached = f"more than {limits.waiting:,} pods wait"
-            elif time.process_time() - self._begun_s > limits.cpu_s:
-                self.reached = f"{limits.cpu_s:g} s of CPU time"
-            else:
-                return
-            self.reached += f" after {time_ns / 1e9:.1f} s of virtual time"
-        raise TooMuch(self.reached)
+        if time.process_time() - self._begun_s > limits.cpu_s:
+            self.reached, self.is_broken = f"{limits.cpu_s:g} s of CPU time", True
+            raise TooMuch(self.reached)
+        if self.reached:
+            return
+        if self._events >= limits.events:
+            self.reached = f"{limits.events:,} events"
+        elif limits.waiting and self._waiting() > limits.waiting:
+            self.reached = f"more than {limits.waiting:,} waiting pods"
+        else:
+            return
+        self.reached += f" at {time_ns / 1e9:.1f} s of virtual time"
+        self._stop.now()
 
     def _waiting(self) -> int:
         counts = self._history.counts

@@ -3,66 +3,69 @@
     with Workers(jobs=2) as executor, Sweep(experiment, folder) as sweep:
         for record in sweep.go(executor):
             ...
-        results = sweep.write()
+        file = sweep.write()
 
-The folder holds the journal, the experiment as it was written, and, once the sweep is over, the results. The same
-command goes on with what the folder holds; when everything is done, it only judges again.
+The folder holds the journal, the experiment as it was written, its scenario, and the results. The same command goes on
+with what the folder holds; when everything is done, it only judges again.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from kemu.exploration.processes.tasks import Executor
-from kemu.sweep.cells import Cell, CellRecord, CellRows
+from kemu.runlog import folders
+from kemu.sweep.cells import CellRecord, CellRows
 from kemu.sweep.engine.cell_tasks import CellSource, CellTask
-from kemu.sweep.engine.journals import Journal
+from kemu.sweep.engine.journals import Journal, Key
 from kemu.sweep.experiments.experiments import Experiment
 from kemu.sweep.results import files
 
-EXPERIMENT_FILE = "experiment.yaml"
-NO_SIGN_OF_LIFE_S = 60.0
-"""Of real time beyond that of the CPU limit, several times over, after which a cell is given up: user code may wait
-for ever without an event."""
+_GRACE_S = 60.0
+_BUSY = 4
+"""How many times longer than its CPU time a cell may take, on a machine that is busy with other things."""
 
 
 def limit_s(experiment: Experiment) -> float:
-    """Of real time, in which a worker must answer, on a machine that is busy with other things."""
-    return NO_SIGN_OF_LIFE_S + 4 * experiment.limits.cpu_s
+    """Of real time, in which a worker must answer: user code may wait for ever without an event."""
+    return _GRACE_S + _BUSY * experiment.limits.cpu_s
 
 
 class Sweep:
     """Of one experiment in one folder."""
 
     def __init__(self, experiment: Experiment, folder: Path, *, force: bool = False) -> None:
-        """``force``: replace whatever sweep the folder holds. Raises KemuError for a folder with another sweep."""
+        """``force``: replace what the folder holds. Raises KemuError for a folder with something else."""
         self.experiment = experiment
         self.folder = folder
+        folders.check_replaced(folder, folders.Held("sweep", experiment.name), force=force)
         if force:
-            clear(folder)
+            folders.clear(folder)
         self._journal = Journal(folder, experiment.identity())
-        self.records: dict[Cell | tuple[int, int], CellRecord] = {}
-        """Of the cells of the experiment that are over, by variant and seed, without their large tables."""
-        wanted = {(cell.index, cell.seed) for cell in experiment.cells()}
-        for record in self._journal.records():
-            if (record.cell.index, record.cell.seed) in wanted:
-                self._take(record)
+        self.records: dict[Key, CellRecord] = {}
+        """Of the cells of the experiment that are over, without their large tables."""
+        known = (key for key in self._keys() if key in self._journal)
+        for record in self._journal.records(known):
+            self._take(record)
         self.found = len(self.records)
-        """How many cells an earlier sweep had done."""
-        shutil.copyfile(experiment.file, folder / EXPERIMENT_FILE)
+        """How many of them were over before."""
+        (folder / folders.EXPERIMENT_FILE).write_text(experiment.text, encoding="utf-8")
+        (folder / folders.SCENARIO_FILE).write_text(experiment.scenario.to_yaml(), encoding="utf-8")
+
+    def _keys(self) -> Iterator[Key]:
+        return ((cell.index, cell.seed) for cell in self.experiment.cells())
 
     def _take(self, record: CellRecord) -> CellRecord:
         rows = None if record.rows is None else CellRows(record.rows.run)
         kept = replace(record, rows=rows)
-        self.records[(record.cell.index, record.cell.seed)] = kept
+        self.records[record.cell.index, record.cell.seed] = kept
         return kept
 
     def go(self, executor: Executor) -> Iterator[CellRecord]:
-        """Carry out the cells that are not done yet; each record when it is in the journal."""
+        """Carry out the cells that are not over yet; each record when it is in the journal."""
         left = [cell for cell in self.experiment.cells() if (cell.index, cell.seed) not in self.records]
         tasks = [CellTask(number, cell) for number, cell in enumerate(left)]
         for result in executor.run(CellSource.of(self.experiment), tasks, in_order=False):
@@ -73,11 +76,15 @@ class Sweep:
     def is_over(self) -> bool:
         return len(self.records) == self.experiment.size
 
+    def ordered(self) -> list[CellRecord]:
+        """The records, by variant and seed."""
+        return [self.records[key] for key in sorted(self.records)]
+
     def write(self) -> Path:
         """The results of all cells that are over, in one file."""
-        keys = iter((cell.index, cell.seed) for cell in self.experiment.cells())
-        known = (key for key in keys if key in self._journal)
-        return files.write(self.folder, self._journal.records(known), self.experiment.varied)
+        about = _about(self.experiment)
+        records = self._journal.records(iter(self.records))
+        return files.write(self.folder, records, self.experiment.varied, about)
 
     def close(self) -> None:
         self._journal.close()
@@ -89,5 +96,12 @@ class Sweep:
         self.close()
 
 
-def clear(folder: Path) -> None:
-    """Remove what a sweep has left there, and nothing else."""
+def _about(experiment: Experiment) -> dict[str, Any]:
+    """What the results say of themselves."""
+    return {
+        "name": experiment.name,
+        "description": experiment.description,
+        "scenario": experiment.scenario.name,
+        "metrics": [metric.text for metric in experiment.metrics],
+        "claims": [{"id": each.id, "says": each.says, "confidence": each.confidence} for each in experiment.claims],
+    }

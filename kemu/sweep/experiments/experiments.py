@@ -39,6 +39,8 @@ class Experiment:
     name: str
     description: str
     file: str
+    text: str
+    """As its author wrote it."""
     scenario: Scenario
     """With what ``set`` says, before anything varies."""
     source: str

@@ -43,17 +43,18 @@ def load(path: str | FilePath, data_dir: str | FilePath | None = None) -> Experi
 
     ``data_dir`` is where traces are found. Raises ScenarioError with every mistake, in the order of the file.
     """
-    return _of_documents(documents.read(FilePath(path)), str(path), data_dir)
+    found = documents.read(FilePath(path))
+    return _of_documents(found, FilePath(path).read_text(encoding="utf-8"), str(path), data_dir)
 
 
 def loads(text: str, name: str = "experiment.yaml", data_dir: str | FilePath | None = None) -> Experiment:
     """The same from a text; files that it names are looked for beside ``name``."""
-    return _of_documents(documents.parse(text, name), name, data_dir)
+    return _of_documents(documents.parse(text, name), text, name, data_dir)
 
 
-def _of_documents(found: Sequence[Document], name: str, data_dir: str | FilePath | None) -> Experiment:
+def _of_documents(found: Sequence[Document], text: str, name: str, data_dir: str | FilePath | None) -> Experiment:
     if is_experiment(found):
-        return _Loading(found[0], None if data_dir is None else FilePath(data_dir)).build()
+        return _Loading(found[0], text, None if data_dir is None else FilePath(data_dir)).build()
     if len(found) > 1:
         raise ScenarioError([Problem(name, 1, 1, "", f"holds {len(found)} documents; an experiment is one document")])
     if not found:
@@ -93,8 +94,9 @@ class _Place:
 class _Loading:
     """Of one experiment."""
 
-    def __init__(self, document: Document, data_dir: FilePath | None) -> None:
+    def __init__(self, document: Document, text: str, data_dir: FilePath | None) -> None:
         self._document = document
+        self._text = text
         self._data_dir = data_dir
         self._problems: list[Problem] = []
         self._report = Report(document, self._problems)
@@ -125,6 +127,7 @@ class _Loading:
             name=metadata.get("name") or FilePath(self._document.file).stem,
             description=metadata.get("description", ""),
             file=self._document.file,
+            text=self._text,
             scenario=scenario,
             source=place.source,
             settings=settings,
@@ -249,6 +252,7 @@ class _Loading:
     ) -> list[Problem]:
         """Look at every variant; returns warnings."""
         warnings: list[Problem] = []
+        told: set[Problem] = set()
         for combination in combinations:
             values, variant = combination.values, combination.variant
             found: Sequence[Problem] = ()
@@ -265,6 +269,9 @@ class _Loading:
                 found = error.problems
             except KemuError as error:
                 self._report.add(_SCENARIO, str(error))
+            # What is wrong in many variants is told of the first.
+            found = [each for each in found if each not in told]
+            told.update(found)
             stand_at = {text: self._path_in(variant, text) for text in values} if found else {}
             self._problems += (self._at_override(each, stand_at, place, variant) for each in found)
         return warnings
@@ -297,6 +304,9 @@ class _Loading:
             if problem.message.startswith(f"{text} cannot be overridden: "):
                 told = problem.message.partition(" cannot be overridden: ")[2]
                 return self._document.problem(path, told, problem.suggestion, key=True)
+            if documents.join("spec", text).startswith((f"{problem.path}.", f"{problem.path}[")):
+                # The path leads to where nothing may stand.
+                return self._document.problem(path, f"{problem.path}: {problem.message}", problem.suggestion, key=True)
         told_at = place.told(problem)
         if variant:
             told = ", ".join(f"{name} = {value}" for name, value in variant.items())
