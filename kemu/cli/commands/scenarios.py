@@ -7,6 +7,7 @@ import itertools
 import json
 import textwrap
 from pathlib import Path
+from typing import Any
 
 from kemu.cli import exits, parsers
 from kemu.errors import KemuError, Problem, ScenarioError
@@ -22,12 +23,15 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     show = actions.add_parser("show", help="print one of them")
     show.add_argument("scenario", help="the name of a shipped scenario, or a file")
     show.set_defaults(command=show_command)
-    validate = actions.add_parser("validate", help="say all mistakes of scenarios, with file, line and column")
-    validate.add_argument("scenario", nargs="+", help=parsers.SCENARIO)
+    validate = actions.add_parser(
+        "validate", help="say all mistakes of scenarios and experiments, with file, line and column"
+    )
+    validate.add_argument("scenario", nargs="+", help=f"{parsers.SCENARIO}; or an experiment, a file for kemu sweep")
     validate.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
     validate.add_argument("--json", action="store_true", help="print one JSON object")
     validate.set_defaults(command=validate_command)
     schema = actions.add_parser("schema", help="print the JSON Schema of the format, for editors")
+    schema.add_argument("--experiment", action="store_true", help="that of experiments")
     schema.set_defaults(command=schema_command)
 
 
@@ -80,14 +84,12 @@ def show_command(options: argparse.Namespace) -> int:
 
 
 def validate_command(options: argparse.Namespace) -> int:
-    from kemu.cli import inputs
-
     problems: list[Problem] = []
     warnings: list[Problem] = []
     for name in options.scenario:
         try:
-            scenario = inputs.load(name, options.data, quiet=options.json)
-            warnings.extend(scenario.warnings)
+            found = _load(name, options)
+            warnings.extend(found.warnings)
         except ScenarioError as error:
             problems.extend(error.problems)
         except KemuError as error:
@@ -95,16 +97,38 @@ def validate_command(options: argparse.Namespace) -> int:
             problems.append(Problem(name, 1, 1, "", str(error).removeprefix(f"{name}: ")))
         else:
             if not options.json:
-                print(f"{scenario.file}: valid")
+                print(f"{found.file}: valid")
     if options.json:
-        found = {"valid": not problems, "problems": problems, "warnings": warnings}
-        print(json.dumps(found, default=lambda problem: problem.__dict__))
+        result = {"valid": not problems, "problems": problems, "warnings": warnings}
+        print(json.dumps(result, default=lambda problem: problem.__dict__))
     elif problems:
         raise ScenarioError(problems)
     return exits.INPUT if problems else exits.HOLDS
 
 
+def _load(name: str, options: argparse.Namespace) -> Any:
+    """A scenario or an experiment, whichever it is."""
+    from kemu.cli import inputs
+    from kemu.scenario.format import documents
+    from kemu.scenario.loading import strangers
+
+    path = Path(name)
+    if path.is_file() and strangers.is_experiment(documents.read(path)):
+        from kemu.sweep.experiments import loader
+
+        experiment = loader.load(path, options.data)
+        if not options.json:
+            inputs.warn(experiment.warnings)
+        return experiment
+    return inputs.load(name, options.data, quiet=options.json)
+
+
 def schema_command(options: argparse.Namespace) -> int:
+    if options.experiment:
+        from kemu.sweep.experiments import keys
+
+        print(json.dumps(keys.json_schema(), indent=2))
+        return 0
     from kemu.scenario.format import schema
 
     print(json.dumps(schema.json_schema(), indent=2))

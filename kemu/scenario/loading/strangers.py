@@ -13,7 +13,7 @@ from kemu.objects.fields.unsimulated import LEAVE_OUT, UNSIMULATED
 from kemu.scenario.format.documents import Document, nearest
 from kemu.scenario.format.shapes import kind_of
 
-SCENARIO, GROUP = "Scenario", "kemu.dev"
+SCENARIO, EXPERIMENT, GROUP = "Scenario", "Experiment", "kemu.dev"
 _EXAMPLE = "kemu scenarios show two-schedulers-one-node prints an example"
 _CONFIGURATIONS = {
     "KubeSchedulerConfiguration": "it belongs to a scheduler: spec.schedulers: [{name: default-scheduler, "
@@ -22,6 +22,11 @@ _CONFIGURATIONS = {
     "kubeletFile: FILE}]",
 }
 """Files that a scenario names outside of its manifests."""
+
+
+def is_experiment(found: Sequence[Document]) -> bool:
+    """Whether these documents are an experiment, for ``kemu sweep``."""
+    return len(found) == 1 and _kind(found[0].data) == EXPERIMENT
 
 
 def complaint(found: Sequence[Document]) -> Problem | None:
@@ -54,6 +59,8 @@ def _of_one(document: Document) -> Problem | None:
             return None
         text = "is no scenario: it has no apiVersion: kemu.dev/v1, no kind: Scenario and no spec"
         return document.problem((), text, _EXAMPLE)
+    if group == GROUP and kind == EXPERIMENT:
+        return _told(document, "is an experiment, not a scenario", f"kemu sweep {document.file} runs it")
     if group == GROUP:
         return None
     if kind in _CONFIGURATIONS:

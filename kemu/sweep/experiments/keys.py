@@ -26,9 +26,10 @@ from kemu.scenario.format.shapes import (
     Whole,
     kind_of,
 )
+from kemu.scenario.loading import strangers
 from kemu.sweep.experiments import values
 
-KIND = "Experiment"
+KIND = strangers.EXPERIMENT
 PARAMETERS = matrix_keys.PARAMETERS
 MOST_SEEDS = 100_000
 

@@ -18,7 +18,7 @@ from kemu.scenario import catalog
 from kemu.scenario.format import documents
 from kemu.scenario.format.documents import Document, Path
 from kemu.scenario.format.shapes import INVALID, Report, kind_of
-from kemu.scenario.loading import loader, matrices, mistakes, overriding, references
+from kemu.scenario.loading import loader, matrices, mistakes, overriding, references, strangers
 from kemu.scenario.playing import plays
 from kemu.scenario.scenarios import Scenario
 from kemu.sweep.cells import Metric
@@ -31,11 +31,6 @@ _VARY: Path = ("spec", "vary")
 _SCENARIO: Path = ("spec", "scenario")
 _METRIC = re.compile(r"([^()\s]+)\(\s*priority\s*=\s*(-?[0-9]+)\s*\)")
 _DEFAULT_METRICS = (Metric("waiting.p99_s"), Metric("utilisation.cpu"), Metric("preemptions"))
-
-
-def is_experiment(found: Sequence[Document]) -> bool:
-    """Whether these documents are an experiment, rather than a scenario or something else."""
-    return len(found) == 1 and isinstance(found[0].data, dict) and found[0].data.get("kind") == keys.KIND
 
 
 def load(path: str | FilePath, data_dir: str | FilePath | None = None) -> Experiment:
@@ -53,7 +48,7 @@ def loads(text: str, name: str = "experiment.yaml", data_dir: str | FilePath | N
 
 
 def _of_documents(found: Sequence[Document], text: str, name: str, data_dir: str | FilePath | None) -> Experiment:
-    if is_experiment(found):
+    if strangers.is_experiment(found):
         return _Loading(found[0], text, None if data_dir is None else FilePath(data_dir)).build()
     if len(found) > 1:
         raise ScenarioError([Problem(name, 1, 1, "", f"holds {len(found)} documents; an experiment is one document")])

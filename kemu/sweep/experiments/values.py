@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-DIGITS = 6
+DIGITS = 4
 """Significant ones of the values between both ends, so that they can be read, and named in a claim."""
 MOST_STEPS = 1000
 _NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)(\D.*)?", re.DOTALL)
