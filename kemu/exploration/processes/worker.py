@@ -34,7 +34,11 @@ def main() -> None:
         if source is not None:
             sources[key] = source
         for task in tasks:
-            send(answers, (batch, task.number, one(sources[key], task)))
+            answer = one(sources[key], task)
+            try:
+                send(answers, (batch, task.number, answer))
+            except BrokenPipeError:
+                os._exit(1)  # whoever asked is dead
             collector.after_a_run()
 
 

@@ -292,6 +292,10 @@ class _Loading:
         """A problem of the scenario, at the value of the experiment that it comes from; ``stand_at``: where those of
         each path stand."""
         for text, path in stand_at.items():
+            if documents.join("spec", text).startswith((f"{problem.path}.", f"{problem.path}[")):
+                # The path leads to where nothing may stand.
+                key = path[:-1] if isinstance(path[-1], int) else path
+                return self._document.problem(key, f"{problem.path}: {problem.message}", problem.suggestion, key=True)
             if problem.file == f"{mistakes.OVERRIDE} {text}":
                 inner = problem.path.removeprefix("spec.")
                 where = "" if inner == text else f"{inner}: "
@@ -299,9 +303,6 @@ class _Loading:
             if problem.message.startswith(f"{text} cannot be overridden: "):
                 told = problem.message.partition(" cannot be overridden: ")[2]
                 return self._document.problem(path, told, problem.suggestion, key=True)
-            if documents.join("spec", text).startswith((f"{problem.path}.", f"{problem.path}[")):
-                # The path leads to where nothing may stand.
-                return self._document.problem(path, f"{problem.path}: {problem.message}", problem.suggestion, key=True)
         told_at = place.told(problem)
         if variant:
             told = ", ".join(f"{name} = {value}" for name, value in variant.items())
