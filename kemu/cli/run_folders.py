@@ -34,7 +34,7 @@ def choose(run: Path, variant: str | None) -> Chosen:
     folder = found[0] if variant is None else _variant(found, variant)
     if folder == run:
         return Chosen(folder, "")
-    heading = f"variant {_number(folder)}: {_name(folder)}"
+    heading = f"variant {_number(folder)}: {name(folder)}"
     others = len(found) - 1
     if variant is None and others:
         heading += f"  [dim](--variant chooses another of {others + 1})[/]"
@@ -80,7 +80,7 @@ def _number(folder: Path) -> int:
     return int(folder.name.removeprefix("variant-"))
 
 
-def _name(folder: Path) -> str:
+def name(folder: Path) -> str:
     """``queue=fifo nomination=off``, from the verdict that the run left."""
     from kemu.scenario.playing import runner
 
@@ -89,7 +89,7 @@ def _name(folder: Path) -> str:
 
 def _variant(found: list[Path], wanted: str) -> Path:
     """The folder of a variant, by its number or by words of its name. Raises KemuError."""
-    variants = {folder: _name(folder) for folder in found if folder.name.startswith("variant-")}
+    variants = {folder: name(folder) for folder in found if folder.name.startswith("variant-")}
     if not variants:
         raise KemuError(f"--variant {wanted}: this is no run of a matrix")
     chosen = [folder for folder in variants if str(_number(folder)) == wanted]

@@ -94,7 +94,7 @@ def all_of(history: History, verdict: Mapping[str, Any] | None = None) -> list[H
         says, tone = ("is off, shut down", "bad") if is_off else ("boots", "good")
         what = f"the machine of {node} {says}"
         found.append(Happening(time_ns, "node", "user", ("", says), tone, node=node, what=what))
-    found += [happening for one in history.nodes.values() for happening in _of_node(one)]
+    found += of_nodes(history)
     found += [_of_denial(time_ns, data) for time_ns, data in history.denials]
     found += _of_the_end(history)
     ledger = ledgers.of(history)
@@ -274,6 +274,11 @@ NAMED = 3
 
 _PRESSURES = {"MemoryPressure": "memory", "DiskPressure": "disk", "PIDPressure": "process ids"}
 _BUILT_IN_TAINTS = "node.kubernetes.io/"
+
+
+def of_nodes(history: History) -> list[Happening]:
+    """What happened to the nodes after their first states, node by node."""
+    return [happening for one in history.nodes.values() for happening in _of_node(one)]
 
 
 def _of_node(node: NodeHistory) -> list[Happening]:

@@ -23,6 +23,8 @@ CELLS_FILE, EXPERIMENT_FILE, TABLES_FILE = "cells.kemu", "experiment.yaml", "res
 """Of kemu sweep: its journal, the experiment, the results."""
 EXPLANATIONS = ("explanation.txt", "explanation.svg", "explanation.json")
 """What ``kemu explain`` leaves beside them; it is about the run that is replaced."""
+REPORT_FILE = "report.html"
+"""What ``kemu report`` leaves beside them."""
 _VARIANT = re.compile(r"variant-([0-9]+)", re.ASCII)
 
 
@@ -84,7 +86,7 @@ def clear(folder: Path) -> None:
     """Remove what runs, searches and sweeps have left there, and nothing else. Findings of searches stay."""
     variants, held = variants_in(folder), held_in(folder)
     for each in (*variants, folder):
-        names = [*RESULTS, *(EXPLANATIONS if held is not None else ()), CAMPAIGN_FILE]
+        names = [*RESULTS, *((*EXPLANATIONS, REPORT_FILE) if held is not None else ()), CAMPAIGN_FILE]
         if held is not None and held.kind == "sweep":
             names += [CELLS_FILE, EXPERIMENT_FILE, TABLES_FILE]
         for name in names:

@@ -13,6 +13,7 @@ import difflib
 import re
 import textwrap
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,7 +93,7 @@ def load(folder: Path, pod_name: str) -> Trace:
     by_age = sorted(found, key=lambda uid: min(span.start_ns for span in found[uid]))
     uid = by_age[-1]
     trace = sorted(found[uid], key=lambda span: (span.parent_id is not None, span.start_ns, span.end_ns))
-    return Trace(trace[0].pod, uid, trace, tuple(by_age[:-1]), _replicated(index))
+    return Trace(trace[0].pod, uid, trace, tuple(by_age[:-1]), replicated(index.schedulers))
 
 
 def _named(folder: Path, index: indexes.Index, pod_name: str) -> list[str]:
@@ -108,8 +109,9 @@ def _named(folder: Path, index: indexes.Index, pod_name: str) -> list[str]:
     return index.uids(elsewhere[0])
 
 
-def _replicated(index: indexes.Index) -> frozenset[str]:
-    counts = Counter(spans.service_of(actor) for actor in index.schedulers)
+def replicated(schedulers: Iterable[str]) -> frozenset[str]:
+    """The services of which there are several replicas. ``schedulers``: actors."""
+    counts = Counter(map(spans.service_of, schedulers))
     return frozenset(service for service, count in counts.items() if count > 1)
 
 
@@ -274,12 +276,18 @@ def _bar(start_ns: int, end_ns: int, layout: _Layout) -> str:
 
 def _label(row: _Row, replicated: frozenset[str]) -> str:
     span = row.span
-    attributes = span.attributes
     if row.folded:
         count = sum(each.kind in (spans.ATTEMPT, spans.RUNNING, spans.REFUSED) for each in row.folded)
         noun = {spans.ATTEMPT: "attempts", spans.RUNNING: "restarts"}.get(_family(span)[0], "refusals")
         same = len({str(each.attributes.get(REASON, "")) for each in row.folded if each.kind == spans.ATTEMPT}) <= 1
         return f"  … {count} more {noun}{', same result' if same and noun == 'attempts' else ''}"
+    indent = "  " if span.parent_id in (None, spans.root_id(span.trace_id)) else "    "
+    return f"{'' if span.parent_id is None else indent}{label_of(span, replicated)}"
+
+
+def label_of(span: Span, replicated: frozenset[str]) -> str:
+    """What a span is called: its name, and whom it names."""
+    attributes = span.attributes
     if span.parent_id is None:
         return f"{span.name} {span.pod}"
     label = span.name
@@ -292,14 +300,16 @@ def _label(row: _Row, replicated: frozenset[str]) -> str:
         label = " ".join(filter(None, (span.name, preposition, str(attributes[attribute]))))
     if attributes.get(OPEN):
         label += " …"
-    indent = "  " if span.parent_id == spans.root_id(span.trace_id) else "    "
-    return f"{indent}{_plain(label)}"
+    return _plain(label)
 
 
 def _why(row: _Row) -> str:
+    return "" if row.folded else reason_of(row.span)
+
+
+def reason_of(span: Span) -> str:
     """What is worth saying of a span in words."""
-    span = row.span
-    if row.folded or span.parent_id is None:
+    if span.parent_id is None:
         return ""
     if span.kind == spans.ATTEMPT:
         rejected = [

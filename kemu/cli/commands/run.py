@@ -50,6 +50,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     )
     parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd in the store's place")
     collectors.add_to(parser)
+    parser.add_argument(
+        "--report", action="store_true", help="leave report.html in the run folder, as kemu report does"
+    )
     parser.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
     parser.set_defaults(command=command)
 
@@ -131,6 +134,8 @@ def command(options: argparse.Namespace) -> int:
             [result.folder for result in results], options.otlp, collectors.manner(options)
         ):
             print(f"traces to {options.otlp}: {report}", file=sys.stderr)
+    if options.report:
+        _report(options)
     for result in results:
         if result.traces:
             print(f"traces to {options.otlp}: {result.traces}", file=sys.stderr)
@@ -141,6 +146,15 @@ def command(options: argparse.Namespace) -> int:
     else:
         _show(scenario.description, verdict, results, options)
     return exits.BY_VERDICT[verdict["verdict"]]
+
+
+def _report(options: argparse.Namespace) -> None:
+    from kemu.cli import progress
+    from kemu.cli.commands import report
+
+    with progress.waiting(sys.stderr, f"{options.out}: making the report"):
+        file, size = report.write(options.out, None, options.data)
+    print(f"{file}: {size // 1000} kB", file=sys.stderr)
 
 
 def folder_name(name: str, runtime: str, seed: int) -> str:

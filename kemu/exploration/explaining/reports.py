@@ -24,6 +24,15 @@ def write(explanation: Explanation, folder: Path, curve: Curve | None = None) ->
     (folder / DATA).write_text(json.dumps(data(explanation, curve), indent=2, ensure_ascii=False) + "\n")
 
 
+def read(folder: Path, digest: str) -> dict[str, Any] | None:
+    """What was written there about the run with that digest; None: nothing, or about another one."""
+    try:
+        found = json.loads((folder / DATA).read_text())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) and found.get("digest") == digest else None
+
+
 def data(explanation: Explanation, curve: Curve | None = None) -> dict[str, Any]:
     """Events are places in the run log, from 0; times are seconds."""
     failure, sibling, difference = explanation.failure, explanation.sibling, explanation.difference
@@ -91,6 +100,7 @@ def _sentence(one: Sentence) -> dict[str, Any]:
 def _diagram(diagram: Diagram) -> dict[str, Any]:
     return {
         "actors": list(diagram.actors),
+        "titles": list(diagram.titles),
         "marks": [_mark(mark, diagram) for mark in diagram.marks],
         "messages": [_message(arrow, diagram) for arrow in diagram.arrows],
     }
@@ -102,6 +112,7 @@ def _mark(mark: Mark, diagram: Diagram) -> dict[str, Any]:
         "time_s": _seconds(mark.time_ns),
         "text": mark.text,
         "event": mark.event,
+        "bad": mark.is_bad,
         "differs": mark.differs,
     }
 

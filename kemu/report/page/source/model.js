@@ -1,0 +1,83 @@
+// The data of one run, as folds.Fold.data in Python makes it, with the lookups that views need.
+
+export class Run {
+  constructor(data, index) {
+    Object.assign(this, data);
+    this.index = index;
+    this.podCount = data.pods ? data.pods.name.length : 0;
+  }
+
+  text(index) {
+    return this.strings[index] ?? "";
+  }
+
+  podName(index) {
+    return index < 0 ? "" : this.text(this.pods.name[index]);
+  }
+
+  nodeName(index) {
+    return index < 0 ? "" : this.nodes.names[index];
+  }
+
+  actorName(index) {
+    return this.actors[index] ?? "";
+  }
+
+  link(view, argument = "") {
+    return `#/${this.index}/${view}${argument === "" ? "" : `/${argument}`}`;
+  }
+
+  trace(pod) {
+    return this.pods.trace[0].slice(32 * pod, 32 * pod + 32);
+  }
+
+  // Where an event stands in the columns of events; -1: the page does not have it.
+  eventRow(place) {
+    const places = this.events.place;
+    let low = 0;
+    let high = places.length - 1;
+    while (low <= high) {
+      const middle = (low + high) >> 1;
+      if (places[middle] === place) return middle;
+      if (places[middle] < place) low = middle + 1;
+      else high = middle - 1;
+    }
+    return -1;
+  }
+
+  podsWhere(test) {
+    const found = [];
+    for (let pod = 0; pod < this.podCount; pod++) if (test(pod)) found.push(pod);
+    return found;
+  }
+}
+
+// The indices of a table whose columns are arrays.
+export function rowsOf(column, test = () => true) {
+  const found = [];
+  for (let row = 0; row < column.length; row++) if (test(row)) found.push(row);
+  return found;
+}
+
+export function seconds(micros, digits = 3) {
+  return micros === undefined || micros < 0 ? "never" : `${(micros / 1e6).toFixed(digits)} s`;
+}
+
+export function lasting(micros) {
+  if (micros >= 1e6) return `${(micros / 1e6).toPrecision(3)} s`;
+  return micros >= 1000 ? `${(micros / 1000).toPrecision(3)} ms` : `${micros} µs`;
+}
+
+export function cores(milli) {
+  return `${milli / 1000} CPU${milli === 1000 ? "" : "s"}`;
+}
+
+export function bytes(count) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let unit = 0;
+  while (count >= 1024 && unit < units.length - 1) {
+    count /= 1024;
+    unit += 1;
+  }
+  return `${Number(count.toPrecision(3))} ${units[unit]}`;
+}

@@ -1,0 +1,108 @@
+// The page: which view is shown, the navigation, the search field. An address is #/RUN/VIEW/ARGUMENT.
+
+import { render } from "preact";
+import { html } from "./parts.js";
+import { Run } from "./model.js";
+import { drawStages } from "./views/overview.js";
+import { Attempts, title as attempts } from "./views/attempts.js";
+import { Checks, title as checks } from "./views/checks.js";
+import { Events, title as events } from "./views/events.js";
+import { Nodes, title as nodes } from "./views/nodes.js";
+import { Pods, title as pods } from "./views/pods.js";
+import { Preemptions, title as preemptions } from "./views/preemptions.js";
+import { Queues, title as queues } from "./views/queues.js";
+import { Search, title as search } from "./views/search.js";
+import { Story, title as story } from "./views/story.js";
+import { Variants, title as variants } from "./views/variants.js";
+import { Waiting, title as waiting } from "./views/waiting.js";
+import { Watches, title as watches } from "./views/watches.js";
+
+// By the name in the address, in the order of the navigation.
+const VIEWS = {
+  story: [story, Story],
+  nodes: [nodes, Nodes],
+  pods: [pods, Pods],
+  waiting: [waiting, Waiting],
+  queues: [queues, Queues],
+  attempts: [attempts, Attempts],
+  preemptions: [preemptions, Preemptions],
+  watches: [watches, Watches],
+  checks: [checks, Checks],
+  events: [events, Events],
+  variants: [variants, Variants],
+  search: [search, Search],
+};
+const HIDDEN = ["search"];
+
+let page = null;
+let runs = [];
+
+export function start(data) {
+  take(data);
+  addEventListener("hashchange", () => show(true));
+  show(false);
+  document.documentElement.dataset.ready = "yes";
+}
+
+// New data of a run that goes on. `firsts`: the static HTML of the first screens, by run.
+export function update(data, firsts = {}) {
+  take(data);
+  for (const [index, text] of Object.entries(firsts)) {
+    const section = document.querySelector(`section.first[data-run="${index}"]`);
+    if (section) section.innerHTML = text;
+  }
+  show(false);
+}
+
+function take(data) {
+  page = data;
+  runs = data.runs.map((run, index) => new Run(run, index));
+}
+
+function address() {
+  const [, run, view, ...rest] = location.hash.split("/");
+  const index = runs[Number(run)] ? Number(run) : 0;
+  const known = view in VIEWS && (view !== "variants" || page.matrix) ? view : "overview";
+  return { run: runs[index], view: known, argument: rest.join("/") };
+}
+
+function show(moved) {
+  const { run, view, argument } = address();
+  const first = document.getElementById("first");
+  const place = document.getElementById("view");
+  first.hidden = view !== "overview";
+  place.hidden = view === "overview";
+  render(html`<${Navigation} run=${run} view=${view} argument=${argument} />`, document.getElementById("nav"));
+  if (runs.length > 1) render(html`<${Variant} run=${run} view=${view} />`, document.getElementById("variant"));
+  if (view === "overview") {
+    for (const section of first.querySelectorAll("section.first")) section.hidden = Number(section.dataset.run) !== run.index;
+    render(null, place);
+    drawStages(runs, first);
+  } else {
+    const [, View] = VIEWS[view];
+    const whole = run.left_out && !["variants", "checks"].includes(view);
+    render(whole ? html`<p class="note">There was no room for this variant: run <code>kemu report</code> on its own folder.</p>`
+      : html`<${View} key=${`${run.index}/${view}`} run=${run} page=${page} runs=${runs} argument=${argument} />`, place);
+  }
+  document.title = `${view === "overview" ? "" : `${VIEWS[view][0]}: `}${page.title}: kemu report`;
+  if (moved && view !== "search") {
+    if (!document.querySelector("tr.marked")) scrollTo(0, 0);
+    document.getElementById("main").focus({ preventScroll: true });
+  }
+}
+
+function Variant({ run, view }) {
+  return html`<label>Variant <select onChange=${(event) => { location.hash = `#/${event.target.value}/${view}`; }}>
+    ${runs.map((one) => html`<option value=${one.index} selected=${one.index === run.index}>${one.name || one.index}</option>`)}</select></label>`;
+}
+
+function Navigation({ run, view, argument }) {
+  const names = Object.keys(VIEWS).filter((name) => !HIDDEN.includes(name) && (name !== "variants" || page.matrix));
+  const item = (name, text) => html`<a href=${run.link(name)} aria-current=${name === view ? "page" : undefined}>${text}</a>`;
+  const go = (event) => {
+    event.preventDefault();
+    location.hash = run.link("search", encodeURIComponent(event.target.elements.words.value));
+  };
+  return html`${item("overview", "Overview")}${names.map((name) => item(name, VIEWS[name][0]))}
+    <form role="search" onSubmit=${go}><input name="words" type="search" aria-label="Search pods, nodes and events" placeholder="Search" defaultValue=${view === "search" ? decodeURIComponent(argument) : ""} /></form>`;
+}
