@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kemu.cli import exits, parsers
+from kemu.cli import exits, parsers, programs
 from kemu.errors import KemuError
 
 DEFAULT_RUNS = 1000
@@ -99,7 +99,7 @@ def command(options: argparse.Namespace) -> int:
             for record in _until_interrupted(search.go()):
                 progress.take(record)
         found = itertools.islice(search.findings(), MOST_FAILURES)
-        kemu = run.program()
+        kemu = programs.name()
         if options.json:
             list(found)
             print(json.dumps(search.data(kemu), ensure_ascii=False))

@@ -6,17 +6,15 @@ import argparse
 import contextlib
 import functools
 import json
-import os
 import re
 import shlex
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from kemu.checks.results import counted
-from kemu.cli import collectors, exits, failures, parsers
+from kemu.cli import collectors, exits, failures, parsers, programs
 from kemu.errors import KemuError
 from kemu.faults.kinds import KINDS
 
@@ -149,11 +147,10 @@ def command(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> None:
-    from kemu.cli import progress
-    from kemu.cli.commands import report
+    from kemu.cli import progress, reports
 
     with progress.waiting(sys.stderr, f"{options.out}: making the report"):
-        file, size = report.write(options.out, None, options.data)
+        file, size = reports.write(options.out, None, options.data)
     print(f"{file}: {size // 1000} kB", file=sys.stderr)
 
 
@@ -182,7 +179,7 @@ def _next_commands(
 ) -> list[tuple[str, str]]:
     from kemu.report import telling_pods
 
-    kemu = program()
+    kemu = programs.name()
     # Of a matrix, a variant that fails; of several, and where none does, the one whose pod starved most.
     waits = [telling_pods.starved(result.verdict, result.history) for result in results]
     miseries = [telling_pods.misery(wait) if wait else (0, 0.0) for wait in waits]
@@ -221,11 +218,3 @@ def _next_commands(
 def _waited(wait: Any) -> str:
     overtaken = f" while {counted(wait.overtaken, 'later one')} went first" if wait.overtaken else ""
     return f"waited {wait.seconds:.0f} s{'' if wait.bound else ' in vain'}{overtaken}"
-
-
-def program() -> str:
-    """The command for the user to call kemu again: its name if the shell finds it, else the present one."""
-    called = sys.argv[0]
-    if shutil.which("kemu") or Path(called).name != "kemu":
-        return "kemu"
-    return os.path.relpath(called)
