@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kemu.cli import exits, failures, parsers
+from kemu.cli import exits, failures, parsers, programs
 from kemu.errors import KemuError
 
 
@@ -70,7 +70,7 @@ def command(options: argparse.Namespace) -> int:
         if options.json:
             print(json.dumps(found, ensure_ascii=False))
         else:
-            sweep_reports.show(sweep, found, sweep_reports.next_commands(sweep, found, run.program()))
+            sweep_reports.show(sweep, found, sweep_reports.next_commands(sweep, found, programs.name()))
         return exits.BY_VERDICT[found["verdict"]]
 
 
