@@ -40,7 +40,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def command(options: argparse.Namespace) -> int:
     from kemu.cli import inputs
-    from kemu.cli.commands import explore, run, sweep_reports
+    from kemu.cli.commands import explore, sweep_reports
     from kemu.exploration.workers import Workers
     from kemu.sweep.engine.sweeps import Sweep, limit_s
     from kemu.sweep.experiments import loader
