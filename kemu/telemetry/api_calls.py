@@ -18,7 +18,7 @@ MOST_WAITING = 1 << 16
 """Requests whose answers are awaited; the oldest are sent without the client's side first."""
 
 _POD_PREFIX = "/registry/pods/"
-_RPC = {"rpc.system": "grpc", "rpc.service": "kemu.v1.Api"}
+_SERVICE = "kemu.v1.Api"
 
 
 @dataclass(slots=True)
@@ -101,7 +101,12 @@ class ApiCalls:
         attributes: dict[str, AttributeValue],
         parent: int | None,
     ) -> int:
-        attributes |= {**_RPC, "rpc.method": verb.capitalize(), "server.address": server, "peer.service": "apiserver"}
+        attributes |= {
+            "rpc.system.name": "grpc",
+            "rpc.method": f"{_SERVICE}/{verb.capitalize()}",
+            "server.address": server,
+            "service.peer.name": "apiserver",
+        }
         return self._drafts.emit(
             f"api {verb}", key, uid, actor, time_ns - took_ns, time_ns, attributes, side="client", parent=parent
         )  # fmt: skip

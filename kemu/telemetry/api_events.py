@@ -128,6 +128,9 @@ class ApiEvents:
 
     def _on_controller_pod(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         attributes: dict[str, AttributeValue] = {"kemu.owner": data["owner"]}
+        kind, _, owner = data["owner"].partition(" ")
+        if kind in spans.OWNER_NAMES:
+            attributes[spans.OWNER_NAMES[kind]] = owner.rpartition("/")[2]
         self._emit_created(
             time_ns, actor, data["pod"], data["uid"], attributes, data["replaces"], data["replaces_uid"]
         )  # fmt: skip
@@ -164,5 +167,5 @@ class ApiEvents:
             self._drafts.end_by(data, f"evicted from {data['node']}" if data["node"] else why)
         self._drafts.emit(
             "evicted", data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
-            error="" if data["ok"] else "it was gone", error_type="NotFound",
+            error=why if data["ok"] else "it was gone", error_type=spans.EVICTED_TYPE if data["ok"] else "NotFound",
         )  # fmt: skip

@@ -49,6 +49,7 @@ class Draft:
         "has_several",
         "instance",
         "key",
+        "loss",
         "node",
         "outcome",
         "priority",
@@ -56,6 +57,7 @@ class Draft:
         "starting_ns",
         "stopping_ns",
         "uid",
+        "why",
     )
 
     def __init__(self, uid: str, key: str) -> None:
@@ -81,6 +83,10 @@ class Draft:
         self.ended_ns: int | None = None
         """No container of it will run any more."""
         self.outcome = ""
+        self.loss = ""
+        """``error.type``, if the outcome is a loss."""
+        self.why = ""
+        """What its latest attempt says, if that found no node."""
         self.instance = ""
         """The kubelet."""
         self.admitted_ns: int | None = None
@@ -167,7 +173,8 @@ class Drafts:
         root = spans.root_id(trace)
         made = root if kind == spans.ROOT else spans.span_id(trace, kind, sequence)
         if error:
-            attributes["error.type"] = error_type or "Error"
+            attributes[spans.ERROR_TYPE] = error_type or "Error"
+            attributes[spans.FAILED] = True
         self.describe(attributes, pod, uid)
         struck = self.faults.during(self._concerned(kind, uid, actor), start_ns, end_ns)
         self._out.append(
@@ -239,11 +246,13 @@ class Drafts:
         attributes: dict[str, AttributeValue],
         *,
         error: str = "",
+        error_type: str = "",
     ) -> None:
         """Something that the pod does on its node; identified by its start, as it may be open when the run ends."""
         attributes[NODE] = pod.node
         self.emit(
-            kind, pod.key, pod.uid, pod.instance, start_ns, end_ns, attributes, sequence=str(start_ns), error=error,
+            kind, pod.key, pod.uid, pod.instance, start_ns, end_ns, attributes, sequence=str(start_ns),
+            error=error, error_type=error_type,
         )  # fmt: skip
 
     def pod(self, data: Mapping[str, Any]) -> Draft:
@@ -269,7 +278,7 @@ class Drafts:
     def undone(self, time_ns: int, revision: int) -> None:
         """The store has lost what it had written later than this revision."""
         for pod in [pod for pod in self.pods.values() if pod.created_rev > revision]:
-            pod.outcome = "lost by the store"
+            pod.outcome, pod.loss = "lost by the store", "LostByStore"
             self.flush_life(pod)
             self.finish(pod, (time_ns, False))
 
@@ -300,11 +309,15 @@ class Drafts:
             attributes["kemu.wait_s"] = round(waited_ns / SECOND_NS, 6)
         if pod.outcome or not pod.node:
             attributes["kemu.outcome"] = pod.outcome or NEVER_BOUND
+        error, error_type = pod.outcome if pod.loss else "", pod.loss
+        if not pod.outcome and not pod.node:
+            error, error_type = pod.why or NEVER_BOUND, "Unschedulable" if pod.why else "NeverBound"
         if is_open:
             attributes[OPEN] = True
         begun_ns = pod.created_ns if pod.asked_for_ns is None else min(pod.created_ns, pod.asked_for_ns)
         self.emit(
             spans.ROOT, pod.key, pod.uid, pod.creator or "user", begun_ns, end_ns, attributes,
+            error=error, error_type=error_type,
         )  # fmt: skip
         self.forget(pod)
         if self.uids.get(pod.key) == pod.uid:
@@ -331,7 +344,15 @@ class Drafts:
         elif pod.starting_ns is not None:
             self.emit_stay("start", pod, pod.starting_ns, now_ns, {OPEN: True})
 
-    def end_running(self, pod: Draft, time_ns: int, attributes: dict[str, AttributeValue], *, error: str = "") -> None:
+    def end_running(
+        self,
+        pod: Draft,
+        time_ns: int,
+        attributes: dict[str, AttributeValue],
+        *,
+        error: str = "",
+        error_type: str = "",
+    ) -> None:
         """End its current span: running, or back-off and then running."""
         assert pod.running_ns is not None
         until_ns, pod.back_off_until_ns = pod.back_off_until_ns, None
@@ -341,7 +362,7 @@ class Drafts:
             if until_ns > time_ns:
                 pod.running_ns = None
                 return
-        self.emit_stay(spans.RUNNING, pod, pod.running_ns, time_ns, attributes, error=error)
+        self.emit_stay(spans.RUNNING, pod, pod.running_ns, time_ns, attributes, error=error, error_type=error_type)
         pod.running_ns = None
 
     def left_node(self, pod: Draft, time_ns: int) -> None:
@@ -362,4 +383,4 @@ class Drafts:
     def end_by(self, data: Mapping[str, Any], outcome: str) -> None:
         pod = self.pods.get(data["uid"])
         if pod is not None:
-            pod.outcome = outcome
+            pod.outcome, pod.loss = outcome, spans.EVICTED_TYPE

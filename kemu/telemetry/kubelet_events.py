@@ -9,6 +9,9 @@ from kemu.objects.amounts import quantities
 from kemu.telemetry import drafts, spans
 from kemu.telemetry.spans import NODE, REASON, AttributeValue, Link
 
+_EXITED = "Error"
+"""What Kubernetes gives as the reason of a container that ended with an exit code other than 0."""
+
 
 class KubeletEvents:
     """Handlers of these events, by kind."""
@@ -47,7 +50,8 @@ class KubeletEvents:
             error = f"{reason}: {data['message']}" if data["message"] else reason
             attributes[REASON] = reason
             attributes["kemu.message"] = data["message"]
-            pod.ended_ns, pod.outcome, pod.node = time_ns, f"rejected: {reason}", node
+            attributes[spans.POD_PHASE], attributes[spans.POD_REASON] = "Failed", reason
+            pod.ended_ns, pod.outcome, pod.loss, pod.node = time_ns, f"rejected: {reason}", reason, node
             winner = self._winner(node, pod) if reason.startswith("OutOf") else None
             if winner is not None:
                 links.append(self._drafts.to_pod("lost to", winner[1], winner[0]))
@@ -89,10 +93,11 @@ class KubeletEvents:
         }
         pod = self._drafts.pods.get(data["uid"])
         if pod is not None:
-            pod.outcome = f"preempted by {by}"
+            pod.outcome, pod.loss = f"preempted by {by}", spans.PREEMPTED_TYPE
         self._drafts.emit(
             spans.PREEMPTED, data["pod"], data["uid"], actor, time_ns, time_ns, attributes,
             links=(self._drafts.to_pod("preempted by", by, data["by_uid"]),),
+            error=str(attributes[REASON]), error_type=spans.PREEMPTED_TYPE,
         )  # fmt: skip
 
     def _on_evicting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
@@ -103,8 +108,7 @@ class KubeletEvents:
             "kemu.grace_period_s": data["grace_s"],
             REASON: data["message"].strip(),
         }
-        self._drafts.end_by(data, f"evicted from {data['node']}")
-        self._drafts.emit("evicted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes)
+        self._evicted(time_ns, actor, data, attributes)
 
     def _on_shutting_down(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         """The termination follows."""
@@ -113,15 +117,25 @@ class KubeletEvents:
             "kemu.grace_period_s": data["grace_s"],
             REASON: "the machine is being shut down",
         }
+        self._evicted(time_ns, actor, data, attributes)
+
+    def _evicted(
+        self, time_ns: int, actor: str, data: Mapping[str, Any], attributes: dict[str, AttributeValue]
+    ) -> None:
+        attributes[spans.POD_REASON] = spans.EVICTED_TYPE
         self._drafts.end_by(data, f"evicted from {data['node']}")
-        self._drafts.emit("evicted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes)
+        self._drafts.emit(
+            "evicted", data["pod"], data["uid"], actor, time_ns, time_ns, attributes,
+            error=str(attributes[REASON]), error_type=spans.EVICTED_TYPE,
+        )  # fmt: skip
 
     def _on_oom_killed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         limit = data.get("limit_bytes")
         why = f"it passed its limit of {quantities.shortest(limit)}" if limit else "memory ran out"
         attributes: dict[str, AttributeValue] = {
             NODE: data["node"],
-            "k8s.container.name": data["container"],
+            spans.CONTAINER_NAME: data["container"],
+            spans.TERMINATED_REASON: "OOMKilled",
             REASON: why,
         }
         self._drafts.emit(
@@ -131,7 +145,10 @@ class KubeletEvents:
 
     def _on_pulled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self._drafts.pod(data).starting_ns = time_ns
-        self._drafts.emit("pull", data["pod"], data["uid"], actor, data["start"], time_ns, {NODE: data["node"]})
+        attributes: dict[str, AttributeValue] = {NODE: data["node"]}
+        if data.get("image"):
+            attributes[spans.IMAGE_NAME] = data["image"]
+        self._drafts.emit("pull", data["pod"], data["uid"], actor, data["start"], time_ns, attributes)
 
     def _on_running(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         pod = self._drafts.pod(data)
@@ -147,14 +164,15 @@ class KubeletEvents:
         pod, code, container = self._drafts.pod(data), data["exit_code"], data["container"]
         attributes: dict[str, AttributeValue] = {
             NODE: data["node"],
-            "k8s.container.name": container,
+            spans.CONTAINER_NAME: container,
             "kemu.exit_code": code,
+            spans.EXIT_CODE: code,
         }
         # Of a container that it finds ended, a kubelet knows the times from the pod's status, in whole seconds.
         start_ns = max(data["start"], pod.created_ns or 0)
         self._drafts.emit(
             spans.CONTAINER, pod.key, pod.uid, actor, start_ns, time_ns, attributes,
-            error=f"exit code {code}" if code else "",
+            error=f"exit code {code}" if code else "", error_type=_EXITED,
         )  # fmt: skip
 
     def _on_restarting(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
@@ -166,7 +184,10 @@ class KubeletEvents:
         if pod.running_ns is None:
             pod.running_ns = data["start"]
         code = data["exit_code"]
-        self._drafts.end_running(pod, time_ns, {"kemu.exit_code": code}, error=f"exit code {code}" if code else "")
+        attributes: dict[str, AttributeValue] = {"kemu.exit_code": code, spans.EXIT_CODE: code}
+        self._drafts.end_running(
+            pod, time_ns, attributes, error=f"exit code {code}" if code else "", error_type=_EXITED
+        )  # fmt: skip
         pod.running_ns = time_ns
         if data["delay_s"]:
             pod.back_off_until_ns = time_ns + int(data["delay_s"] * drafts.SECOND_NS)
@@ -177,10 +198,19 @@ class KubeletEvents:
         if pod.running_ns is None:
             pod.running_ns = data["start"]
         phase, code = data["phase"], data["exit_code"]
-        attributes: dict[str, AttributeValue] = {"kemu.phase": phase, "kemu.exit_code": code, REASON: phase}
-        self._drafts.end_running(pod, time_ns, attributes, error=f"exit code {code}" if phase == "Failed" else "")
+        attributes: dict[str, AttributeValue] = {
+            "kemu.phase": phase,
+            spans.POD_PHASE: phase,
+            "kemu.exit_code": code,
+            spans.EXIT_CODE: code,
+            REASON: phase,
+        }
+        failed = phase == "Failed"
+        self._drafts.end_running(
+            pod, time_ns, attributes, error=f"exit code {code}" if failed else "", error_type=_EXITED
+        )
         self._drafts.left_node(pod, time_ns)
-        pod.outcome = phase
+        pod.outcome, pod.loss = phase, phase if failed else ""
 
     def _on_terminating(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         pod = self._drafts.pod(data)

@@ -320,7 +320,10 @@ class _Sender:
 
 def _service(span: Span) -> dict[str, str]:
     """Who made a span. A kubelet belongs to a node whatever it tells of."""
-    found = {"service.name": span.service, "service.instance.id": span.instance, "service.namespace": "kemu"}
+    found = {
+        "service.name": span.service, "service.instance.id": span.instance, "service.namespace": "kemu",
+        "service.version": kemu.__version__,
+    }  # fmt: skip
     family, _, name = span.instance.partition("/")
     return {**found, NODE: name} if family == "kubelet" else found
 
@@ -328,6 +331,7 @@ def _service(span: Span) -> dict[str, str]:
 def _run_attributes(run: runs.Run, epoch_ns: int) -> dict[str, str | int]:
     epoch = dt.datetime.fromtimestamp(epoch_ns / SECOND_NS, dt.UTC)
     found: dict[str, str | int] = {
+        "k8s.cluster.name": run.name,
         "kemu.run": run.name, "kemu.scenario": run.scenario, "kemu.seed": run.seed, "kemu.runtime": run.runtime,
         "kemu.epoch": epoch.isoformat(timespec="milliseconds"),
         # All events of a log are in one order: Jaeger need not look for clocks that disagree. Its storage API tells

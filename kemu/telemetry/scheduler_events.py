@@ -36,6 +36,7 @@ class SchedulerEvents:
         pod = self._drafts.pods.get(uid)
         if pod is not None:
             pod.attempts += 1
+            pod.why = message if result != "scheduled" else ""
         attributes: dict[str, AttributeValue] = {
             "kemu.attempt": data["n"],
             "kemu.result": result,
@@ -97,11 +98,12 @@ class SchedulerEvents:
             attributes[REASON] = f"turned away from {data['node']} for {by} before it was bound"
         pod = self._drafts.pods.get(data["uid"])
         if pod is not None and data["ok"] and not rejected:
-            pod.outcome = f"preempted by {by}"
+            pod.outcome, pod.loss = f"preempted by {by}", spans.PREEMPTED_TYPE
         self._drafts.emit(
             spans.PREEMPTED, data["pod"], data["uid"], actor, data["start"], time_ns, attributes,
             links=(self._drafts.to_pod("preempted by", by, data["by_uid"]),),
-            error="" if data["ok"] else "it could not be deleted", error_type="NotDeleted",
+            error=str(attributes[REASON]) if data["ok"] else "it could not be deleted",
+            error_type=spans.PREEMPTED_TYPE if data["ok"] else "NotDeleted",
         )  # fmt: skip
 
     def _on_nominated(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:

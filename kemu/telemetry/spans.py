@@ -18,6 +18,23 @@ OPEN = "kemu.open"
 REASON = "kemu.reason"
 NODE = "k8s.node.name"
 PRIORITY = "kemu.priority"
+FAILED = "kemu.failed"
+"""Attribute of every span with an error: not all storages of collectors can search for the status."""
+ERROR_TYPE = "error.type"
+CONTAINER_NAME = "k8s.container.name"
+EXIT_CODE = "process.exit.code"
+POD_PHASE = "k8s.pod.status.phase"
+POD_REASON = "k8s.pod.status.reason"
+TERMINATED_REASON = "k8s.container.status.last_terminated_reason"
+IMAGE_NAME = "container.image.name"
+OWNER_NAMES = {
+    "ReplicaSet": "k8s.replicaset.name", "StatefulSet": "k8s.statefulset.name", "DaemonSet": "k8s.daemonset.name",
+}  # fmt: skip
+"""These and ``NODE`` are names of OpenTelemetry's semantic conventions; what begins with ``kemu.`` is kemu's own."""
+
+PREEMPTED_TYPE = "Preempted"
+EVICTED_TYPE = "Evicted"
+"""``error.type`` of what befalls a pod, as Kubernetes' reasons read."""
 
 Side = Literal["internal", "client", "server"]
 """Where a span stands in a call, as OpenTelemetry's SpanKind has it."""
@@ -90,6 +107,8 @@ class Span:
     links: tuple[Link, ...] = ()
     events: tuple[SpanEvent, ...] = ()
     ok: bool = True
+    """False: the pod lost what it had or was promised, or what was tried failed. An attempt that finds no node is no
+    error: waiting is what the queue is for. A pod that waits in vain until it goes or the run ends is one."""
     message: str = ""
     """Why it is not ok."""
     side: Side = "internal"

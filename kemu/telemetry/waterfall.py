@@ -242,7 +242,8 @@ def _line(row: _Row, layout: _Layout) -> Text:
     end_ns = row.folded[-1].end_ns if row.folded else span.end_ns
     who = _who(span.instance, layout.replicated)
     style = layout.styles[who]
-    name_style = "dim italic" if row.folded else "red" if not span.ok else "bold" if span.parent_id is None else ""
+    is_root = span.parent_id is None
+    name_style = "dim italic" if row.folded else "bold" if is_root else "red" if not span.ok else ""
     line = Text(no_wrap=True)
     line.append(f"{_seconds(span.start_ns):>{layout.AT}}", "dim")
     line.append(f"{_duration(end_ns - span.start_ns):>{layout.TOOK}}  ", "dim" if row.folded else "")
@@ -252,7 +253,7 @@ def _line(row: _Row, layout: _Layout) -> Text:
     else:
         line.append(f"{_cut(_label(row, layout.replicated), layout.what):<{layout.what}} ", name_style)
         line.append(f"{_cut(who, layout.who):<{layout.who}} ", style)
-    bar_style = "red" if not span.ok else f"dim {style}" if row.folded or span.parent_id is None else style
+    bar_style = f"dim {style}" if row.folded or is_root else "red" if not span.ok else style
     if layout.bar:
         line.append(_bar(span.start_ns, end_ns, layout), bar_style)
     line.rstrip()

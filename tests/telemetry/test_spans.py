@@ -214,7 +214,7 @@ def test_calls_of_the_api_have_a_client_and_within_it_a_server() -> None:
         assert found[server].parent_id == found[client].span_id
         assert found[client].start_ns <= found[server].start_ns <= found[server].end_ns <= found[client].end_ns
     assert found["api bind"].parent_id == found["attempt"].span_id
-    assert found["api bind"].attributes["rpc.method"] == "Bind"
+    assert found["api bind"].attributes["rpc.method"] == "kemu.v1.Api/Bind"
     without = {span.name for span in spans_of(log.events)}
     assert not without & {"api create", "api bind", "api get", "api update", "binding"}
 

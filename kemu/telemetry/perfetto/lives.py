@@ -162,7 +162,7 @@ class Lives:
         name = span.name
         if span.kind == spans.ATTEMPT:
             name = f"attempt {span.attributes['kemu.attempt']}: {span.attributes['kemu.result']}"
-        elif span.kind == spans.PREEMPTED and span.ok and span.links:
+        elif span.kind == spans.PREEMPTED and span.attributes[spans.ERROR_TYPE] == spans.PREEMPTED_TYPE:
             name = f"preempted by {_short(str(span.attributes['kemu.preemptor']))}"
             ends = tuple(_flow(link.trace_id, span.trace_id) for link in span.links)
             self._victims.append((ends[0], span))
@@ -172,8 +172,8 @@ class Lives:
         elif span.kind == "created" and span.links:
             name = f"replaces {_short(span.links[0].pod)}"
             ends = tuple(_flow(link.trace_id, span.trace_id) for link in span.links)
-        elif not span.ok:
-            name = f"{span.name}: {span.attributes['error.type']}"
+        else:
+            name += _error(span)
         track.instants.append(Instant(name, when_ns, "error" if not span.ok else span.kind, args, flows, ends))
 
     def _end_flows(self) -> None:
@@ -208,19 +208,22 @@ def _args(span: Span) -> dict[str, AttributeValue]:
     return span.attributes if span.ok else {**span.attributes, "message": span.message}
 
 
+def _error(span: Span) -> str:
+    """To be added to a name that does not say it itself."""
+    found = span.attributes.get(spans.ERROR_TYPE, "")
+    return "" if found in ("", spans.PREEMPTED_TYPE, spans.EVICTED_TYPE) else f": {found}"
+
+
 def _slice(span: Span) -> Slice:
     """On the track of an actor, which says what is done: the slice says to whom."""
-    name = _short(span.pod)
-    if not span.ok:
-        name = f"{name}: {span.attributes['error.type']}"
-    elif span.kind == spans.ATTEMPT and span.attributes["kemu.result"] != "scheduled":
+    name = _short(span.pod) + _error(span)
+    if span.kind == spans.ATTEMPT and span.attributes["kemu.result"] != "scheduled":
         name = f"{name}: {span.attributes['kemu.result']}"
     return Slice(name, span.start_ns, span.end_ns, "error" if not span.ok else span.kind, _args(span))
 
 
 def _phase(span: Span) -> Slice:
-    name = span.name if span.ok else f"{span.name}: {span.attributes['error.type']}"
-    return Slice(name, span.start_ns, span.end_ns, "error" if not span.ok else "phase", _args(span))
+    return Slice(span.name + _error(span), span.start_ns, span.end_ns, "error" if not span.ok else "phase", _args(span))
 
 
 def _about(span: Span, root: Span | None) -> dict[str, Any]:
