@@ -67,7 +67,8 @@ def test_attributes_are_kemus_own_or_opentelemetrys() -> None:
     assert {name for name in others if known.get(name, True)} == set(), "unknown or deprecated"
     assert {
         "k8s.namespace.name", "k8s.pod.name", "k8s.pod.uid", "k8s.node.name", "k8s.container.name",
-        "k8s.replicaset.name", "k8s.pod.status.phase", "k8s.pod.status.reason", "k8s.container.status.last_terminated_reason", "error.type",
+        "k8s.replicaset.name", "k8s.pod.status.phase", "k8s.pod.status.reason",
+        "k8s.container.status.last_terminated_reason", "error.type",
         "process.exit.code", "container.image.name", "rpc.method", "k8s.cluster.name", "service.version",
     } <= others  # fmt: skip
 
