@@ -135,6 +135,16 @@ def test_searches_find_who_starves_and_who_lost_a_race(sent: dict[str, Sent]) ->
         assert any("kemu.conflict.winner" in span["attributes"] for span in spans)
 
 
+def test_a_search_finds_all_errors(sent: dict[str, Sent]) -> None:
+    run = sent["preemption-example-1"].name
+    lost = jaeger.search("user", "pod", kemu__run=run, kemu__failed="true")
+    names = {span["attributes"]["k8s.pod.name"] for spans in lost.values() for span in spans}
+    assert names == {"a", "b", "d"}, "two were preempted, and one was never bound"
+    (starved,) = jaeger.search("user", "pod", kemu__run=run, error__type="Unschedulable").values()
+    (root,) = (span for span in starved if span["operationName"] == "pod")
+    assert "Insufficient cpu" in root["attributes"]["otel.status_description"]
+
+
 def test_only_what_failed_is_an_error(sent: dict[str, Sent]) -> None:
     codes = {
         (span["attributes"].get("otel.status_code"), span["attributes"].get("error"))
