@@ -179,14 +179,18 @@ class Client:
             request.preconditions.resource_version = resource_version
         return await self._session.send(call, message, True)
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> core_v1_pb2.Pod:
-        """Binds a pod to a node: once, Conflict after."""
+    async def bind(
+        self, namespace: str, name: str, uid: str, node: str, annotations: Mapping[str, str] | None = None
+    ) -> core_v1_pb2.Pod:
+        """Binds a pod to a node: once, Conflict after. The pod gets these annotations in the same request."""
         call = self._session.next_call()
         request = call.bind
         request.namespace = namespace
         request.name = name
         request.uid = uid
         request.node = node
+        if annotations:
+            request.annotations.update(annotations)
         return await self._session.send(call, core_v1_pb2.Pod, True)
 
     async def evict(

@@ -6,6 +6,7 @@
     fields                          how kemu treats each field: acts, cannot matter, refused
     amounts                         quantities, the requests of pods, QoS classes, 32-bit floats
     selectors, names, host_ports    what selects what, the syntax of names, conflicts of ports
+    gpu_cards                       what pods want of shared GPUs, and which cards they have
     meta, pod_phases, times         metadata and conditions, phases, timestamps and durations
     heartbeats                      heartbeats that a kubelet states instead of sending them
     fingerprints                    four-byte digests of nodes and their pods

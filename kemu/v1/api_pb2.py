@@ -24,13 +24,15 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x11kemu/v1/api.proto\x12\x07kemu.v1\"/\n\x08Resource\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\"6\n\rPreconditions\x12\x0b\n\x03uid\x18\x01 \x01(\t\x12\x18\n\x10resource_version\x18\x02 \x01(\t\"Y\n\nGetRequest\x12#\n\x08resource\x18\x01 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x18\n\x10resource_version\x18\x03 \x01(\t\"\x9d\x01\n\x0bListRequest\x12#\n\x08resource\x18\x01 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x16\n\x0elabel_selector\x18\x02 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\x03\x12\x10\n\x08\x63ontinue\x18\x05 \x01(\t\x12\x18\n\x10resource_version\x18\x06 \x01(\t\"g\n\x0cListResponse\x12\x18\n\x10resource_version\x18\x01 \x01(\t\x12\x10\n\x08\x63ontinue\x18\x02 \x01(\t\x12\x1c\n\x14remaining_item_count\x18\x03 \x01(\x03\x12\r\n\x05items\x18\x04 \x03(\x0c\"D\n\rCreateRequest\x12#\n\x08resource\x18\x01 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x0e\n\x06object\x18\x02 \x01(\x0c\"D\n\rUpdateRequest\x12#\n\x08resource\x18\x01 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x0e\n\x06object\x18\x02 \x01(\x0c\"J\n\x13UpdateStatusRequest\x12#\n\x08resource\x18\x01 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x0e\n\x06object\x18\x02 \x01(\x0c\"\xfe\x01\n\x0cPatchRequest\x12#\n\x08resource\x18\x01 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x0c\n\x04name\x18\x02 \x01(\t\x12(\n\x04type\x18\x03 \x01(\x0e\x32\x1a.kemu.v1.PatchRequest.Type\x12\r\n\x05patch\x18\x04 \x01(\x0c\x12\x13\n\x0bsubresource\x18\x05 \x01(\t\x12-\n\rpreconditions\x18\x06 \x01(\x0b\x32\x16.kemu.v1.Preconditions\x12\x0f\n\x07removed\x18\x07 \x01(\x0c\"-\n\x04Type\x12\t\n\x05MERGE\x10\x00\x12\r\n\tSTRATEGIC\x10\x01\x12\x0b\n\x07MESSAGE\x10\x02\"\xad\x01\n\rDeleteRequest\x12#\n\x08resource\x18\x01 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x0c\n\x04name\x18\x02 \x01(\t\x12!\n\x14grace_period_seconds\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12-\n\rpreconditions\x18\x04 \x01(\x0b\x32\x16.kemu.v1.PreconditionsB\x17\n\x15_grace_period_seconds\"I\n\x0b\x42indRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12\x0c\n\x04node\x18\x04 \x01(\t\"\x9a\x01\n\x0c\x45victRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12!\n\x14grace_period_seconds\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12-\n\rpreconditions\x18\x04 \x01(\x0b\x32\x16.kemu.v1.PreconditionsB\x17\n\x15_grace_period_seconds\" \n\x0eObjectResponse\x12\x0e\n\x06object\x18\x01 \x01(\x0c\".\n\x0eSessionRequest\x12\x1c\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\r.kemu.v1.Call\"\x92\x03\n\x04\x43\x61ll\x12\n\n\x02id\x18\x01 \x01(\x04\x12\"\n\x03get\x18\x02 \x01(\x0b\x32\x13.kemu.v1.GetRequestH\x00\x12$\n\x04list\x18\x03 \x01(\x0b\x32\x14.kemu.v1.ListRequestH\x00\x12(\n\x06\x63reate\x18\x04 \x01(\x0b\x32\x16.kemu.v1.CreateRequestH\x00\x12(\n\x06update\x18\x05 \x01(\x0b\x32\x16.kemu.v1.UpdateRequestH\x00\x12\x35\n\rupdate_status\x18\x06 \x01(\x0b\x32\x1c.kemu.v1.UpdateStatusRequestH\x00\x12&\n\x05patch\x18\x07 \x01(\x0b\x32\x15.kemu.v1.PatchRequestH\x00\x12(\n\x06\x64\x65lete\x18\x08 \x01(\x0b\x32\x16.kemu.v1.DeleteRequestH\x00\x12$\n\x04\x62ind\x18\t \x01(\x0b\x32\x14.kemu.v1.BindRequestH\x00\x12&\n\x05\x65vict\x18\n \x01(\x0b\x32\x15.kemu.v1.EvictRequestH\x00\x42\t\n\x07request\"C\n\x0fSessionResponse\x12\x1f\n\x07replies\x18\x01 \x03(\x0b\x32\x0e.kemu.v1.Reply\x12\x0f\n\x07sent_ns\x18\x02 \x01(\x03\"\x80\x01\n\x05Reply\x12\n\n\x02id\x18\x01 \x01(\x04\x12)\n\x06object\x18\x02 \x01(\x0b\x32\x17.kemu.v1.ObjectResponseH\x00\x12%\n\x04list\x18\x03 \x01(\x0b\x32\x15.kemu.v1.ListResponseH\x00\x12\x0f\n\x05\x65rror\x18\x04 \x01(\x0cH\x00\x42\x08\n\x06result\"i\n\x0cWatchRequest\x12&\n\x06\x63reate\x18\x01 \x01(\x0b\x32\x14.kemu.v1.WatchCreateH\x00\x12&\n\x06\x63\x61ncel\x18\x02 \x01(\x0b\x32\x14.kemu.v1.WatchCancelH\x00\x42\t\n\x07request\"\xa7\x01\n\x0bWatchCreate\x12\x10\n\x08watch_id\x18\x01 \x01(\x04\x12#\n\x08resource\x18\x02 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x16\n\x0elabel_selector\x18\x03 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x04 \x01(\t\x12\x18\n\x10resource_version\x18\x05 \x01(\t\x12\x17\n\x0f\x61llow_bookmarks\x18\x06 \x01(\x08\"\x1f\n\x0bWatchCancel\x12\x10\n\x08watch_id\x18\x01 \x01(\x04\"4\n\rWatchResponse\x12#\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x13.kemu.v1.WatchEvent\"\xc6\x01\n\nWatchEvent\x12\x10\n\x08watch_id\x18\x01 \x01(\x04\x12&\n\x04type\x18\x02 \x01(\x0e\x32\x18.kemu.v1.WatchEvent.Type\x12\x18\n\x10resource_version\x18\x03 \x01(\x03\x12\x0e\n\x06object\x18\x04 \x01(\x0c\x12\r\n\x05\x65rror\x18\x05 \x01(\x0c\"E\n\x04Type\x12\t\n\x05\x41\x44\x44\x45\x44\x10\x00\x12\x0c\n\x08MODIFIED\x10\x01\x12\x0b\n\x07\x44\x45LETED\x10\x02\x12\x0c\n\x08\x42OOKMARK\x10\x03\x12\t\n\x05\x45RROR\x10\x04\x32\x8e\x05\n\x03\x41pi\x12\x33\n\x03Get\x12\x13.kemu.v1.GetRequest\x1a\x17.kemu.v1.ObjectResponse\x12\x33\n\x04List\x12\x14.kemu.v1.ListRequest\x1a\x15.kemu.v1.ListResponse\x12\x39\n\x06\x43reate\x12\x16.kemu.v1.CreateRequest\x1a\x17.kemu.v1.ObjectResponse\x12\x39\n\x06Update\x12\x16.kemu.v1.UpdateRequest\x1a\x17.kemu.v1.ObjectResponse\x12\x45\n\x0cUpdateStatus\x12\x1c.kemu.v1.UpdateStatusRequest\x1a\x17.kemu.v1.ObjectResponse\x12\x37\n\x05Patch\x12\x15.kemu.v1.PatchRequest\x1a\x17.kemu.v1.ObjectResponse\x12\x39\n\x06\x44\x65lete\x12\x16.kemu.v1.DeleteRequest\x1a\x17.kemu.v1.ObjectResponse\x12\x35\n\x04\x42ind\x12\x14.kemu.v1.BindRequest\x1a\x17.kemu.v1.ObjectResponse\x12\x37\n\x05\x45vict\x12\x15.kemu.v1.EvictRequest\x1a\x17.kemu.v1.ObjectResponse\x12@\n\x07Session\x12\x17.kemu.v1.SessionRequest\x1a\x18.kemu.v1.SessionResponse(\x01\x30\x01\x12:\n\x05Watch\x12\x15.kemu.v1.WatchRequest\x1a\x16.kemu.v1.WatchResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x11kemu/v1/api.proto\x12\x07kemu.v1\"/\n\x08Resource\x12\x10\n\x08resource\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\"6\n\rPreconditions\x12\x0b\n\x03uid\x18\x01 \x01(\t\x12\x18\n\x10resource_version\x18\x02 \x01(\t\"Y\n\nGetRequest\x12#\n\x08resource\x18\x01 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x18\n\x10resource_version\x18\x03 \x01(\t\"\x9d\x01\n\x0bListRequest\x12#\n\x08resource\x18\x01 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x16\n\x0elabel_selector\x18\x02 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x03 \x01(\t\x12\r\n\x05limit\x18\x04 \x01(\x03\x12\x10\n\x08\x63ontinue\x18\x05 \x01(\t\x12\x18\n\x10resource_version\x18\x06 \x01(\t\"g\n\x0cListResponse\x12\x18\n\x10resource_version\x18\x01 \x01(\t\x12\x10\n\x08\x63ontinue\x18\x02 \x01(\t\x12\x1c\n\x14remaining_item_count\x18\x03 \x01(\x03\x12\r\n\x05items\x18\x04 \x03(\x0c\"D\n\rCreateRequest\x12#\n\x08resource\x18\x01 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x0e\n\x06object\x18\x02 \x01(\x0c\"D\n\rUpdateRequest\x12#\n\x08resource\x18\x01 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x0e\n\x06object\x18\x02 \x01(\x0c\"J\n\x13UpdateStatusRequest\x12#\n\x08resource\x18\x01 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x0e\n\x06object\x18\x02 \x01(\x0c\"\xfe\x01\n\x0cPatchRequest\x12#\n\x08resource\x18\x01 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x0c\n\x04name\x18\x02 \x01(\t\x12(\n\x04type\x18\x03 \x01(\x0e\x32\x1a.kemu.v1.PatchRequest.Type\x12\r\n\x05patch\x18\x04 \x01(\x0c\x12\x13\n\x0bsubresource\x18\x05 \x01(\t\x12-\n\rpreconditions\x18\x06 \x01(\x0b\x32\x16.kemu.v1.Preconditions\x12\x0f\n\x07removed\x18\x07 \x01(\x0c\"-\n\x04Type\x12\t\n\x05MERGE\x10\x00\x12\r\n\tSTRATEGIC\x10\x01\x12\x0b\n\x07MESSAGE\x10\x02\"\xad\x01\n\rDeleteRequest\x12#\n\x08resource\x18\x01 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x0c\n\x04name\x18\x02 \x01(\t\x12!\n\x14grace_period_seconds\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12-\n\rpreconditions\x18\x04 \x01(\x0b\x32\x16.kemu.v1.PreconditionsB\x17\n\x15_grace_period_seconds\"\xb9\x01\n\x0b\x42indRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0b\n\x03uid\x18\x03 \x01(\t\x12\x0c\n\x04node\x18\x04 \x01(\t\x12:\n\x0b\x61nnotations\x18\x05 \x03(\x0b\x32%.kemu.v1.BindRequest.AnnotationsEntry\x1a\x32\n\x10\x41nnotationsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x9a\x01\n\x0c\x45victRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12!\n\x14grace_period_seconds\x18\x03 \x01(\x03H\x00\x88\x01\x01\x12-\n\rpreconditions\x18\x04 \x01(\x0b\x32\x16.kemu.v1.PreconditionsB\x17\n\x15_grace_period_seconds\" \n\x0eObjectResponse\x12\x0e\n\x06object\x18\x01 \x01(\x0c\".\n\x0eSessionRequest\x12\x1c\n\x05\x63\x61lls\x18\x01 \x03(\x0b\x32\r.kemu.v1.Call\"\x92\x03\n\x04\x43\x61ll\x12\n\n\x02id\x18\x01 \x01(\x04\x12\"\n\x03get\x18\x02 \x01(\x0b\x32\x13.kemu.v1.GetRequestH\x00\x12$\n\x04list\x18\x03 \x01(\x0b\x32\x14.kemu.v1.ListRequestH\x00\x12(\n\x06\x63reate\x18\x04 \x01(\x0b\x32\x16.kemu.v1.CreateRequestH\x00\x12(\n\x06update\x18\x05 \x01(\x0b\x32\x16.kemu.v1.UpdateRequestH\x00\x12\x35\n\rupdate_status\x18\x06 \x01(\x0b\x32\x1c.kemu.v1.UpdateStatusRequestH\x00\x12&\n\x05patch\x18\x07 \x01(\x0b\x32\x15.kemu.v1.PatchRequestH\x00\x12(\n\x06\x64\x65lete\x18\x08 \x01(\x0b\x32\x16.kemu.v1.DeleteRequestH\x00\x12$\n\x04\x62ind\x18\t \x01(\x0b\x32\x14.kemu.v1.BindRequestH\x00\x12&\n\x05\x65vict\x18\n \x01(\x0b\x32\x15.kemu.v1.EvictRequestH\x00\x42\t\n\x07request\"C\n\x0fSessionResponse\x12\x1f\n\x07replies\x18\x01 \x03(\x0b\x32\x0e.kemu.v1.Reply\x12\x0f\n\x07sent_ns\x18\x02 \x01(\x03\"\x80\x01\n\x05Reply\x12\n\n\x02id\x18\x01 \x01(\x04\x12)\n\x06object\x18\x02 \x01(\x0b\x32\x17.kemu.v1.ObjectResponseH\x00\x12%\n\x04list\x18\x03 \x01(\x0b\x32\x15.kemu.v1.ListResponseH\x00\x12\x0f\n\x05\x65rror\x18\x04 \x01(\x0cH\x00\x42\x08\n\x06result\"i\n\x0cWatchRequest\x12&\n\x06\x63reate\x18\x01 \x01(\x0b\x32\x14.kemu.v1.WatchCreateH\x00\x12&\n\x06\x63\x61ncel\x18\x02 \x01(\x0b\x32\x14.kemu.v1.WatchCancelH\x00\x42\t\n\x07request\"\xa7\x01\n\x0bWatchCreate\x12\x10\n\x08watch_id\x18\x01 \x01(\x04\x12#\n\x08resource\x18\x02 \x01(\x0b\x32\x11.kemu.v1.Resource\x12\x16\n\x0elabel_selector\x18\x03 \x01(\t\x12\x16\n\x0e\x66ield_selector\x18\x04 \x01(\t\x12\x18\n\x10resource_version\x18\x05 \x01(\t\x12\x17\n\x0f\x61llow_bookmarks\x18\x06 \x01(\x08\"\x1f\n\x0bWatchCancel\x12\x10\n\x08watch_id\x18\x01 \x01(\x04\"4\n\rWatchResponse\x12#\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x13.kemu.v1.WatchEvent\"\xc6\x01\n\nWatchEvent\x12\x10\n\x08watch_id\x18\x01 \x01(\x04\x12&\n\x04type\x18\x02 \x01(\x0e\x32\x18.kemu.v1.WatchEvent.Type\x12\x18\n\x10resource_version\x18\x03 \x01(\x03\x12\x0e\n\x06object\x18\x04 \x01(\x0c\x12\r\n\x05\x65rror\x18\x05 \x01(\x0c\"E\n\x04Type\x12\t\n\x05\x41\x44\x44\x45\x44\x10\x00\x12\x0c\n\x08MODIFIED\x10\x01\x12\x0b\n\x07\x44\x45LETED\x10\x02\x12\x0c\n\x08\x42OOKMARK\x10\x03\x12\t\n\x05\x45RROR\x10\x04\x32\x8e\x05\n\x03\x41pi\x12\x33\n\x03Get\x12\x13.kemu.v1.GetRequest\x1a\x17.kemu.v1.ObjectResponse\x12\x33\n\x04List\x12\x14.kemu.v1.ListRequest\x1a\x15.kemu.v1.ListResponse\x12\x39\n\x06\x43reate\x12\x16.kemu.v1.CreateRequest\x1a\x17.kemu.v1.ObjectResponse\x12\x39\n\x06Update\x12\x16.kemu.v1.UpdateRequest\x1a\x17.kemu.v1.ObjectResponse\x12\x45\n\x0cUpdateStatus\x12\x1c.kemu.v1.UpdateStatusRequest\x1a\x17.kemu.v1.ObjectResponse\x12\x37\n\x05Patch\x12\x15.kemu.v1.PatchRequest\x1a\x17.kemu.v1.ObjectResponse\x12\x39\n\x06\x44\x65lete\x12\x16.kemu.v1.DeleteRequest\x1a\x17.kemu.v1.ObjectResponse\x12\x35\n\x04\x42ind\x12\x14.kemu.v1.BindRequest\x1a\x17.kemu.v1.ObjectResponse\x12\x37\n\x05\x45vict\x12\x15.kemu.v1.EvictRequest\x1a\x17.kemu.v1.ObjectResponse\x12@\n\x07Session\x12\x17.kemu.v1.SessionRequest\x1a\x18.kemu.v1.SessionResponse(\x01\x30\x01\x12:\n\x05Watch\x12\x15.kemu.v1.WatchRequest\x1a\x16.kemu.v1.WatchResponse(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'kemu.v1.api_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_BINDREQUEST_ANNOTATIONSENTRY']._loaded_options = None
+  _globals['_BINDREQUEST_ANNOTATIONSENTRY']._serialized_options = b'8\001'
   _globals['_RESOURCE']._serialized_start=30
   _globals['_RESOURCE']._serialized_end=77
   _globals['_PRECONDITIONS']._serialized_start=79
@@ -53,32 +55,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PATCHREQUEST_TYPE']._serialized_end=962
   _globals['_DELETEREQUEST']._serialized_start=965
   _globals['_DELETEREQUEST']._serialized_end=1138
-  _globals['_BINDREQUEST']._serialized_start=1140
-  _globals['_BINDREQUEST']._serialized_end=1213
-  _globals['_EVICTREQUEST']._serialized_start=1216
-  _globals['_EVICTREQUEST']._serialized_end=1370
-  _globals['_OBJECTRESPONSE']._serialized_start=1372
-  _globals['_OBJECTRESPONSE']._serialized_end=1404
-  _globals['_SESSIONREQUEST']._serialized_start=1406
-  _globals['_SESSIONREQUEST']._serialized_end=1452
-  _globals['_CALL']._serialized_start=1455
-  _globals['_CALL']._serialized_end=1857
-  _globals['_SESSIONRESPONSE']._serialized_start=1859
-  _globals['_SESSIONRESPONSE']._serialized_end=1926
-  _globals['_REPLY']._serialized_start=1929
-  _globals['_REPLY']._serialized_end=2057
-  _globals['_WATCHREQUEST']._serialized_start=2059
-  _globals['_WATCHREQUEST']._serialized_end=2164
-  _globals['_WATCHCREATE']._serialized_start=2167
-  _globals['_WATCHCREATE']._serialized_end=2334
-  _globals['_WATCHCANCEL']._serialized_start=2336
-  _globals['_WATCHCANCEL']._serialized_end=2367
-  _globals['_WATCHRESPONSE']._serialized_start=2369
-  _globals['_WATCHRESPONSE']._serialized_end=2421
-  _globals['_WATCHEVENT']._serialized_start=2424
-  _globals['_WATCHEVENT']._serialized_end=2622
-  _globals['_WATCHEVENT_TYPE']._serialized_start=2553
-  _globals['_WATCHEVENT_TYPE']._serialized_end=2622
-  _globals['_API']._serialized_start=2625
-  _globals['_API']._serialized_end=3279
+  _globals['_BINDREQUEST']._serialized_start=1141
+  _globals['_BINDREQUEST']._serialized_end=1326
+  _globals['_BINDREQUEST_ANNOTATIONSENTRY']._serialized_start=1276
+  _globals['_BINDREQUEST_ANNOTATIONSENTRY']._serialized_end=1326
+  _globals['_EVICTREQUEST']._serialized_start=1329
+  _globals['_EVICTREQUEST']._serialized_end=1483
+  _globals['_OBJECTRESPONSE']._serialized_start=1485
+  _globals['_OBJECTRESPONSE']._serialized_end=1517
+  _globals['_SESSIONREQUEST']._serialized_start=1519
+  _globals['_SESSIONREQUEST']._serialized_end=1565
+  _globals['_CALL']._serialized_start=1568
+  _globals['_CALL']._serialized_end=1970
+  _globals['_SESSIONRESPONSE']._serialized_start=1972
+  _globals['_SESSIONRESPONSE']._serialized_end=2039
+  _globals['_REPLY']._serialized_start=2042
+  _globals['_REPLY']._serialized_end=2170
+  _globals['_WATCHREQUEST']._serialized_start=2172
+  _globals['_WATCHREQUEST']._serialized_end=2277
+  _globals['_WATCHCREATE']._serialized_start=2280
+  _globals['_WATCHCREATE']._serialized_end=2447
+  _globals['_WATCHCANCEL']._serialized_start=2449
+  _globals['_WATCHCANCEL']._serialized_end=2480
+  _globals['_WATCHRESPONSE']._serialized_start=2482
+  _globals['_WATCHRESPONSE']._serialized_end=2534
+  _globals['_WATCHEVENT']._serialized_start=2537
+  _globals['_WATCHEVENT']._serialized_end=2735
+  _globals['_WATCHEVENT_TYPE']._serialized_start=2666
+  _globals['_WATCHEVENT_TYPE']._serialized_end=2735
+  _globals['_API']._serialized_start=2738
+  _globals['_API']._serialized_end=3392
 # @@protoc_insertion_point(module_scope)

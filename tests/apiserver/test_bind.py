@@ -36,6 +36,20 @@ def test_binding_sets_the_node_and_what_goes_with_it() -> None:
     run(main)
 
 
+def test_annotations_of_a_binding_become_those_of_the_pod() -> None:
+    async def main(cluster: Cluster) -> None:
+        made = pod("a")
+        made.metadata.annotations.update({"kept": "x", "changed": "y"})
+        uid = (await cluster.client.create(made)).metadata.uid
+        bound = await cluster.client.bind("default", "a", uid, "n1", {"changed": "z", "new": "1"})
+        assert dict(bound.metadata.annotations) == {"kept": "x", "changed": "z", "new": "1"}
+        assert bound == await cluster.client.get("pods", "a", "default")
+        await refusal(errors.Conflict, cluster.client.bind("default", "a", uid, "n2", {"new": "2"}), cluster)
+        assert (await cluster.client.get("pods", "a", "default")).metadata.annotations["new"] == "1"
+
+    run(main)
+
+
 def test_a_pod_is_bound_once() -> None:
     async def main(cluster: Cluster) -> None:
         uid = (await cluster.client.create(pod("x"))).metadata.uid

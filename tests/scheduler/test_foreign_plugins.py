@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import json
+import random
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kemu.cli.main import main
 from kemu.runlog.frames import FILE_NAME, Reader
+from kemu.scheduler.cache.columns import IntArray
+from kemu.scheduler.configuration import configurations
+from kemu.scheduler.cycle.decisions import Decider
+from kemu.scheduler.cycle.profiles import Profile
+from kemu.scheduler.framework import Cluster, Handle, Scope, ScorePlugin
+from kemu.scheduler.plugins.in_tree import REGISTRY
+from tests.scheduler import objects
 
 PLUGIN = """
 import numpy as np
@@ -185,3 +195,43 @@ def test_a_class_of_ones_own_is_named_with_a_colon(tmp_path: Path, capsys: pytes
     assert main(["run", str(scenario)]) == 2
     told = "there is no plugin 'with_a_dot.Wrong' (a class of your own is with_a_dot:Wrong)"
     assert told in capsys.readouterr().err
+
+
+class Crowd(ScorePlugin):
+    """A column form that keeps account of what it is asked."""
+
+    scope = Scope.NODE
+
+    def __init__(self, args: Mapping[str, Any], handle: Handle) -> None:
+        super().__init__(args, handle)
+        self.asked: list[list[int] | None] = []
+
+    def scores(self, state: Any, cluster: Cluster, rows: IntArray | None) -> IntArray:
+        self.asked.append(None if rows is None else sorted(rows.tolist()))
+        nodes = cluster.rows if rows is None else [cluster.rows[row] for row in rows.tolist()]
+        return np.array([len(node.pods) for node in nodes], dtype=np.int64)
+
+
+@pytest.mark.parametrize("changed", [3, 90])
+def test_a_kept_score_is_asked_once_for_all_nodes_that_changed(changed: int) -> None:
+    """However many these are: 90 of 100 are so many that the filters' columns are built anew."""
+    cluster = Cluster()
+    for number in range(100):
+        cluster.set_node(objects.node(f"node-{number}"))
+    handle = Handle(cluster, random.Random(1))
+    registry = REGISTRY.extended({"Crowd": Crowd})
+    configuration = configurations.configuration_of(
+        {"profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "Crowd", "weight": 10_000}]}}}]}
+    )
+    profile = Profile(configuration.profiles[0], handle, registry)
+    decider = Decider(profile, cluster, handle.random, 100)
+    assert decider.decide(cluster.pending(objects.pod("first"))).feasible == 100
+    crowd = profile.plugins["Crowd"]
+    assert isinstance(crowd, Crowd)
+    assert crowd.asked == [None]
+    for number in range(changed):
+        for twin in "ab":
+            cluster.see_pod(objects.pod(f"{number}{twin}", "1m", on=f"node-{number}"))
+    cluster.see_pod(objects.pod("more", "1m", on="node-2"))
+    assert decider.decide(cluster.pending(objects.pod("second"))).node == "node-2"
+    assert crowd.asked == [None, list(range(changed))]

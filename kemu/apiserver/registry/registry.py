@@ -368,6 +368,8 @@ class Registry:
         if spec.schedulingGates:
             raise errors.conflict(PODS, name, f"pod {name} has non-empty .spec.schedulingGates", "binding")
         spec.nodeName = request.node
+        for key, text in request.annotations.items():
+            metadata.annotations[key] = text
         meta.set_condition(status.conditions, "PodScheduled", "True", "", "", self.unix_now_ns())
         status.ClearField("nominatedNodeName")
         value: bytes = pod.SerializeToString(deterministic=True)

@@ -108,7 +108,9 @@ class World:
 
     # The API as the scheduler calls it ------------------------------------------------------------------------------
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+    async def bind(
+        self, namespace: str, name: str, uid: str, node: str, annotations: Mapping[str, str] | None = None
+    ) -> None:
         await self.clock.sleep(self.latencies.call_s)
         error: errors.ApiError | None = None
         if self.bind_errors.get(name, 0) > 0:

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from typing import Any, Protocol
 
 from kemu.client import recorders
-from kemu.kubelet.admission import predicates, preemption
+from kemu.kubelet.admission import devices, predicates, preemption
 from kemu.kubelet.pods import claims, critical, statuses
 from kemu.kubelet.pods.workers import WAITING, Worker
 from kemu.runtime.env import Env
@@ -66,9 +66,8 @@ class Arrivals:
         """Called when that is over."""
         self.refuses: Callable[[Any], predicates.Decision | None] = lambda pod: None
         """The decision of the eviction manager, which refuses pods while the node is under pressure; None: none."""
-        self.allocate_devices: Callable[[Any], predicates.Decision | None] = lambda pod: None
-        """The refusal of the device manager, which is asked after the first checks; None: it does not refuse. kemu has
-        no device plugins, so nothing is ever short of devices."""
+        self.allocate_devices: Callable[[Any], predicates.Decision | None] = self._allocate_cards
+        """The refusal of the device manager, which is asked after the first checks; None: it does not refuse."""
         self.closed: predicates.Decision | None = None
         """If set, every pod is refused with this decision."""
         self._env = env
@@ -126,6 +125,10 @@ class Arrivals:
             self._env.spawn(self._judge_again(worker, claim, self.node.known), f"read node for {worker.key}")
         else:
             self._recover(worker, claim, found)
+
+    def _allocate_cards(self, pod: Any) -> predicates.Decision | None:
+        assert self.node is not None
+        return devices.allocate(self.node.allocatable, pod, (other.pod for other in self._host.active()))
 
     async def _judge_again(self, worker: Worker, claim: claims.Claim, known: Collection[str]) -> None:
         """The first of those that wait, against the Node as it is now; ``known``: resources that it had before."""

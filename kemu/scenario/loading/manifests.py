@@ -17,7 +17,7 @@ from kemu.errors import Cause
 from kemu.k8s import core_v1_pb2
 from kemu.kubelet.images import stores
 from kemu.kubelet.usage import curves, usages
-from kemu.objects import defaults, resources
+from kemu.objects import defaults, gpu_cards, resources
 from kemu.objects.conversion import convert
 from kemu.objects.fields import refusals
 from kemu.objects.fields.unsimulated import UNSIMULATED
@@ -201,6 +201,9 @@ def _check_annotations(pod: Any, path: Path, report: Report) -> None:
         if name == USAGE:
             _check_usage(annotations[name], where, report)
             continue
+        if name == gpu_cards.ANNOTATION:
+            _check_cards(annotations[name], where, report)
+            continue
         what, dot, container = name.removeprefix("kemu.dev/").partition(".")
         what = f"kemu.dev/{what}"
         if what not in ANNOTATIONS:
@@ -211,6 +214,13 @@ def _check_annotations(pod: Any, path: Path, report: Report) -> None:
         complaint = annotation_complaint(what, annotations[name])
         if complaint:
             report.add(where, complaint)
+
+
+def _check_cards(text: str, path: Path, report: Report) -> None:
+    try:
+        gpu_cards.numbers(text)
+    except ValueError as error:
+        report.add(path, str(error))
 
 
 def _check_usage(text: str, path: Path, report: Report) -> None:

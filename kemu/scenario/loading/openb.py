@@ -26,13 +26,13 @@ from pathlib import Path
 
 from kemu import errors
 from kemu.k8s import core_v1_pb2
-from kemu.objects import names
+from kemu.objects import gpu_cards, names
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario.loading import manifests
 from kemu.scenario.scenarios import Trace
 
-GPU = "nvidia.com/gpu"
-GPU_MILLI = "kemu.dev/gpu-milli"
+GPU = gpu_cards.GPU
+GPU_MILLI = gpu_cards.GPU_MILLI
 GPU_MODEL = "nvidia.com/gpu.product"
 PODS_PER_NODE = 110
 

@@ -140,12 +140,13 @@ class Evaluation:
             return
         if self._pod_position != cluster.pod_changes.end:
             rows = cluster.pod_changes.since(self._pod_position)
-            self._pod_position = cluster.pod_changes.end
             if rows is None or len(rows) > 24 + len(cluster) // 64:
-                self._build_pods(cluster)
+                self._build_pods(cluster, rows)
             else:
+                self._pod_position = cluster.pod_changes.end
                 for row in rows:
                     self._update_row(cluster.rows[row])
+                self._update_raw(cluster, rows)
 
     def _current_versions(self, cluster: Cluster) -> tuple[int, ...]:
         return tuple([plugin.version(cluster) for plugin in self._versioned])
@@ -162,7 +163,7 @@ class Evaluation:
             if column is not None:
                 verdicts.merge(self._own_object_verdicts()[:rows], place, column)
         self.raw = [self._raw_column(plugin, state, cluster) for plugin, _weight, state in self.raw_scorers]
-        self._build_pods(cluster)
+        self._build_pods(cluster, [])
 
     def _own_object_verdicts(self) -> IntArray:
         """Usually no node is rejected for its object alone; then all templates share one column."""
@@ -180,8 +181,9 @@ class Evaluation:
         raw[: len(cluster)] = scores
         return raw
 
-    def _build_pods(self, cluster: Cluster) -> None:
-        """Rebuild what depends on the pods of the nodes."""
+    def _build_pods(self, cluster: Cluster, changed: list[int] | None) -> None:
+        """Rebuild what depends on the pods of the nodes. ``changed``: these rows alone have other raw scores than
+        before; None: that is not known."""
         rows = self._rows = len(cluster)
         self._pod_position = cluster.pod_changes.end
         column = self.object_verdicts.copy()
@@ -192,9 +194,28 @@ class Evaluation:
         self.feasible = column == 0
         self.tally = verdicts.tally_of(column[:rows])
         self._fixed, self._was_scored = None, False
+        if changed is not None:
+            self._update_raw(cluster, changed)
+            return
         for number, (plugin, _weight, state) in enumerate(self.raw_scorers):
             if plugin.scope is Scope.NODE:
                 self.raw[number] = self._raw_column(plugin, state, cluster)
+
+    def _update_raw(self, cluster: Cluster, changed: list[int]) -> None:
+        """Raw scores of nodes whose pods changed: one question for all of them."""
+        if not changed:
+            return
+        rows: IntArray | None = None
+        for number, (plugin, _weight, state) in enumerate(self.raw_scorers):
+            if plugin.scope is Scope.NODE:
+                rows = np.array(changed, dtype=np.int64) if rows is None else rows
+                scores = plugin.scores(state, cluster, rows)
+                if plugin.is_foreign:
+                    scores = answers.whole_scores(plugin.name, "scores", scores, len(rows))
+                raw = self.raw[number]
+                if raw is None:
+                    raw = self.raw[number] = np.zeros(len(self.verdicts), dtype=np.int64)
+                raw[rows] = scores
 
     def _update_objects(self, cluster: Cluster, rows: list[int]) -> bool:
         """Node objects changed; False when a rebuild is cheaper."""
@@ -235,12 +256,6 @@ class Evaluation:
             for plugin, weight, state in self.fixed_scorers:
                 total += plugin.score(state, node) * weight
             self._fixed[row] = total
-        for number, (plugin, _weight, state) in enumerate(self.raw_scorers):
-            if plugin.scope is Scope.NODE:
-                raw = self.raw[number]
-                if raw is None:
-                    raw = self.raw[number] = np.zeros(len(self.verdicts), dtype=np.int64)
-                raw[row] = plugin.score(state, node)
 
     def fixed_scores(self, cluster: Cluster, rows: IntArray) -> IntArray:
         """The sum of the final scores of rows that pass, weighted. A copy."""

@@ -81,7 +81,11 @@ SKIP = Skip.SKIP
 class Api(Protocol):
     """The part of :class:`kemu.client.clients.Client` that writes: all API calls of a scheduler."""
 
-    async def bind(self, namespace: str, name: str, uid: str, node: str) -> Any: ...
+    async def bind(
+        self, namespace: str, name: str, uid: str, node: str, annotations: Mapping[str, str] | None = None
+    ) -> Any:
+        """``annotations``: what the pod gets in the same request (``Binding.metadata.annotations``)."""
+        ...
 
     async def patch(
         self,
