@@ -153,15 +153,22 @@ DOCS = {
 }
 
 
+SEED = "seed"
+"""A path that a matrix may vary; it has its column in any case."""
+
+
 def axis_columns(varied: Sequence[str]) -> dict[str, str]:
-    """Path → the name of its column: its last part, or the whole path where another column has that name."""
+    """Path → the name of its column: its last part; the whole path where another column has that name; with ``vary.``
+    before it where one has even that."""
     lasts = [last_part(path) for path in varied]
     taken = {column.name for column in (*IDENTITY, *RUN, *METRICS, *COUNTERS)} | set(NESTED)
     taken |= {column.name for columns in NESTED.values() for column in columns}
-    return {
-        path: last if lasts.count(last) == 1 and last not in taken else path
-        for path, last in zip(varied, lasts, strict=True)
-    }
+    found = {}
+    for path, last in zip(varied, lasts, strict=True):
+        if path != SEED:
+            whole = path if path not in taken else f"vary.{path}"
+            found[path] = last if lasts.count(last) == 1 and last not in taken else whole
+    return found
 
 
 def last_part(path: str) -> str:

@@ -99,6 +99,7 @@ def test_a_column_is_named_by_the_whole_path_where_the_last_part_is_taken() -> N
         "x.rate": "rate",
         "nodes[0].count": "count",
     }
+    assert tables.axis_columns(["seed", "nodes", "x.y"]) == {"nodes": "vary.nodes", "x.y": "y"}
 
 
 def test_a_damaged_file_is_an_error_of_the_input(tmp_path: Path) -> None:
