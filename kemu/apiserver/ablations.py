@@ -9,6 +9,7 @@ from collections.abc import Collection
 from typing import Any
 
 from kemu import safeguards
+from kemu.apiserver.registry.bindings import Binder
 from kemu.apiserver.registry.evictions import Evictor
 from kemu.apiserver.registry.registry import Registry
 from kemu.apiserver.registry.strategies import Strategy
@@ -23,11 +24,11 @@ class _AnyVersion(Registry):
 
 
 class _AnyUid(Registry):
-    def _has_uid(self, wanted: str, uid: str) -> bool:
+    def has_uid(self, wanted: str, uid: str) -> bool:
         return True
 
 
-class _BindsAgain(Registry):
+class _BindsAgain(Binder):
     def _check_unbound(self, pod: core_v1_pb2.Pod) -> None:
         return
 
@@ -84,10 +85,13 @@ def registry(ablated: Collection[str]) -> type[Registry]:
     lacking: dict[str, type[Registry]] = {
         "resource-version-precondition": _AnyVersion,
         "uid-precondition": _AnyUid,
-        "bind-once": _BindsAgain,
         "graceful-termination": _DeletesAtOnce,
     }
     return safeguards.without(Registry, lacking, ablated)
+
+
+def binder(ablated: Collection[str]) -> type[Binder]:
+    return safeguards.without(Binder, {"bind-once": _BindsAgain}, ablated)
 
 
 def evictor(ablated: Collection[str]) -> type[Evictor]:

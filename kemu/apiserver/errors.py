@@ -55,6 +55,14 @@ def wrong_uid(resource: Resource, key: bytes, name: str, wanted: str, uid: str, 
     return conflict(resource, name, why, subresource)
 
 
+def no_generations(name: str) -> errors.BadRequest:
+    """A binding of that pod has a precondition which this server cannot judge."""
+    return errors.BadRequest(
+        f'the binding of pod "{name}" states a bind generation, but this API server counts none: it needs '
+        "bindCheck: generation"
+    )
+
+
 def forbidden(resource: Resource, name: str, why: str, causes: Sequence[Cause] = ()) -> errors.Forbidden:
     text = f'{resource.qualified} "{name}" is forbidden: {why}'
     return errors.Forbidden(text, kind=resource.plural, name=name, causes=causes)

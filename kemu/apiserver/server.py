@@ -12,7 +12,7 @@ from kemu import errors, safeguards
 from kemu.apiserver import ablations, admission, flows
 from kemu.apiserver.expiry import Expiry
 from kemu.apiserver.faults import Faults
-from kemu.apiserver.registry.capacity import CapacityCheck
+from kemu.apiserver.registry import bind_checks
 from kemu.apiserver.registry.reads import Reader
 from kemu.apiserver.service import Service
 from kemu.apiserver.verbs import Requests
@@ -31,7 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "cache_lag_s": 0.0,  # hold news from the store back for so long: stale reads
     "admission": list(admission.DEFAULT_ON),
     safeguards.CONFIG_KEY: [],  # safeguards that this server lacks
-    "bind_check": "none",  # or "capacity": refuse to bind where there is no room
+    "bind_check": bind_checks.NONE,  # what a binding is held against beside its pod: one of bind_checks.KINDS
     "compaction_interval_s": 300.0,  # forget what is older than this, as often; 0: never
     "bookmark_interval_s": 60.0,
     "event_ttl_s": 3600.0,  # how long Event objects are kept; 0: for ever
@@ -71,12 +71,11 @@ class ApiServer:
         bounds = buffers.Bounds(**settings["watch_bytes"])
         self.fanout = Fanout(self.cache, settings["backlog_events"], self._log_cut, bounds, env.clock)
         chain = admission.Chain(settings["admission"], self.storage, self.cache)
-        check = settings["bind_check"] == "capacity"
-        capacity = CapacityCheck(self.storage, self.cache, self.feed) if check else None
-        self.registry = ablations.registry(lacks)(env, self.storage, self.cache, chain, capacity)
+        self.registry = ablations.registry(lacks)(env, self.storage, self.cache, chain)
         reader = Reader(self.storage, self.cache, self.feed, self.registry.unix_now_ns)
         evictor = ablations.evictor(lacks)(self.registry)
-        requests = Requests(env, self.registry, reader, evictor)
+        binder = ablations.binder(lacks)(self.registry, self.feed, bind_checks.make(settings["bind_check"], self.cache))
+        requests = Requests(env, self.registry, reader, binder, evictor)
         self._service = Service(
             env,
             requests,
@@ -157,6 +156,7 @@ def _settings(config: Mapping[str, Any]) -> dict[str, Any]:
     if unknown:
         raise ValueError(f"unknown setting {unknown[0]!r} of an API server; there are {', '.join(DEFAULTS)}")
     settings = {**DEFAULTS, **config}
-    if settings["bind_check"] not in ("none", "capacity"):
-        raise ValueError(f"unknown bind_check {settings['bind_check']!r}; there are none and capacity")
+    if settings["bind_check"] not in bind_checks.KINDS:
+        there_are = ", ".join(bind_checks.KINDS)
+        raise ValueError(f"unknown bind_check {settings['bind_check']!r}; there are {there_are}")
     return settings

@@ -86,6 +86,9 @@ class Replies:
         if isinstance(answer, bytes):
             reply.object.object = answer
             self._sized(len(answer))
+        elif isinstance(answer, api_pb2.CommitResponse):
+            reply.commit.CopyFrom(answer)
+            self._sized(answer.ByteSize())
         else:
             reply.list.CopyFrom(answer)
             self._sized(answer.ByteSize())
@@ -247,6 +250,9 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     async def Evict(self, request: api_pb2.EvictRequest, context: Any) -> api_pb2.ObjectResponse:
         return await self._object("evict", request, context)
+
+    async def Commit(self, request: api_pb2.CommitRequest, context: Any) -> Any:
+        return await self._answer("commit", request, context)
 
     async def _object(self, verb: str, request: Any, context: Any) -> api_pb2.ObjectResponse:
         return api_pb2.ObjectResponse(object=await self._answer(verb, request, context))

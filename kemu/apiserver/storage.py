@@ -6,6 +6,7 @@ revision is the resource version. Knows nothing of kinds; :mod:`kemu.apiserver.w
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import grpc
@@ -18,6 +19,9 @@ from kemu.objects import wires
 from kemu.runtime.env import Channel, Env
 
 _VERSION_TAGS = wires.VERSION_TAGS
+
+MAX_OPERATIONS = 128
+"""Of one transaction that only reads: etcd's default of ``--max-txn-ops``."""
 
 
 class Entry:
@@ -90,12 +94,12 @@ class Storage:
         return int(response.header.revision)
 
     async def swap(
-        self, key: bytes, expected: int, value: bytes | None, guard: tuple[bytes, int] | None = None
+        self, key: bytes, expected: int, value: bytes | None, guard: tuple[bytes, int, bytes] | None = None
     ) -> tuple[int, Entry | None]:
         """Write ``value`` (None: delete the key) if the key's revision is still ``expected`` (0: if it is absent).
 
-        Returns the new revision and None, or 0 and what is there instead. ``guard``: a second key and its expected
-        revision (0: absent), which is then written too: of writers that share a guard only one gets through at a time.
+        Returns the new revision and None, or 0 and what is there instead. ``guard``: a second key, its expected
+        revision (0: absent) and the value that it gets: of writers that share a guard only one gets through at a time.
         """
         txn = rpc_pb2.TxnRequest()
         self._expect(txn, key, expected)
@@ -106,10 +110,10 @@ class Storage:
             put.key = key
             put.value = value
         if guard is not None:
-            self._expect(txn, *guard)
+            self._expect(txn, *guard[:2])
             put = txn.success.add().request_put
             put.key = guard[0]
-            put.value = key
+            put.value = guard[2]
         txn.failure.add().request_range.key = key
         try:
             response = await self._answer(self._kv.Txn(txn))
@@ -121,6 +125,44 @@ class Storage:
         for pair in response.responses[0].response_range.kvs:
             return 0, Entry(key, pair.mod_revision, pair.value)
         return 0, None
+
+    async def read_all(self, keys: Sequence[bytes]) -> tuple[int, dict[bytes, Entry]]:
+        """A revision, and what there is of these keys at that revision or later."""
+        found: dict[bytes, Entry] = {}
+        revision = 0
+        for start in range(0, len(keys), MAX_OPERATIONS):
+            txn = rpc_pb2.TxnRequest()
+            for key in keys[start : start + MAX_OPERATIONS]:
+                txn.success.add().request_range.key = key
+            try:
+                response = await self._answer(self._kv.Txn(txn))
+            except grpc.aio.AioRpcError as error:
+                raise errors.of_store(error) from None
+            revision = revision or response.header.revision
+            for one in response.responses:
+                for pair in one.response_range.kvs:
+                    found[pair.key] = Entry(pair.key, pair.mod_revision, pair.value)
+        return revision, found
+
+    async def swap_all(self, changes: Sequence[tuple[bytes, int, bytes]]) -> int:
+        """Write all of these values if each key still has its expected revision (0: if it is absent).
+
+        Returns the new revision, or 0 when nothing was written.
+        """
+        txn = rpc_pb2.TxnRequest()
+        for key, expected, value in changes:
+            self._expect(txn, key, expected)
+            put = txn.success.add().request_put
+            put.key = key
+            put.value = value
+        try:
+            response = await self._answer(self._kv.Txn(txn))
+        except grpc.aio.AioRpcError as error:
+            raise errors.of_store(error) from None
+        if not response.succeeded:
+            return 0
+        self._step("after-commit")
+        return int(response.header.revision)
 
     def _expect(self, txn: Any, key: bytes, revision: int) -> None:
         """Make the transaction depend on this revision of the key; 0: on its absence."""

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
 from kemu.apiserver import errors
+from kemu.apiserver.registry.bindings import Binder
 from kemu.apiserver.registry.evictions import Evictor
 from kemu.apiserver.registry.reads import Reader
 from kemu.apiserver.registry.registry import Registry
@@ -17,8 +18,8 @@ from kemu.objects import resources, shared_objects
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2
 
-Answer = bytes | api_pb2.ListResponse
-"""An object as clients get it, or a list."""
+Answer = bytes | api_pb2.ListResponse | api_pb2.CommitResponse
+"""An object as clients get it, a list, or what came of several bindings."""
 
 PODS = resources.BY_PLURAL["pods"]
 
@@ -33,10 +34,11 @@ _LONGEST_LOGGED = 20_000
 class Requests:
     """Carries out requests for whoever sent them."""
 
-    def __init__(self, env: Env, registry: Registry, reader: Reader, evictor: Evictor) -> None:
+    def __init__(self, env: Env, registry: Registry, reader: Reader, binder: Binder, evictor: Evictor) -> None:
         self._env = env
         self._registry = registry
         self._reader = reader
+        self._binder = binder
         self._evictor = evictor
         self._verbs: dict[str, Callable[[Any, str, int], Coroutine[Any, Any, Answer]]] = {
             "get": self._get,
@@ -48,6 +50,7 @@ class Requests:
             "delete": self._delete,
             "bind": self._bind,
             "evict": self._evict,
+            "commit": self._commit,
         }
 
     async def answer(self, verb: str | None, request: Any, by: str) -> Answer:
@@ -120,9 +123,24 @@ class Requests:
         return entry.wire
 
     async def _bind(self, request: api_pb2.BindRequest, by: str, start_ns: int) -> bytes:
-        entry = await self._registry.bind(request)
+        entry = await self._binder.bind(request)
         self._log_pod("bind", _metadata(entry), by, start_ns, entry.revision)
         return entry.wire
+
+    async def _commit(self, request: api_pb2.CommitRequest, by: str, start_ns: int) -> api_pb2.CommitResponse:
+        """The run log has one entry for each binding, as if they had come one by one."""
+        outcome = await self._binder.commit(request)
+        response = api_pb2.CommitResponse()
+        if outcome.refused_by is not None:
+            response.refused_by = outcome.refused_by
+        for binding, result in zip(request.bindings, outcome.results, strict=True):
+            if isinstance(result, kemu_errors.ApiError):
+                self.log_refusal("bind", binding, by, start_ns, result)
+                response.results.add().error = errors.encode(result)
+            else:
+                self._log_pod("bind", _metadata(result), by, start_ns, result.revision)
+                response.results.add().object = result.wire
+        return response
 
     async def _evict(self, request: api_pb2.EvictRequest, by: str, start_ns: int) -> bytes:
         entry, _ = await self._evictor.evict(request)
@@ -165,6 +183,8 @@ def _target(request: Any) -> tuple[str, str, str, str]:
         return "", "", "", ""
     if isinstance(request, api_pb2.BindRequest):
         return "pods", request.namespace, request.name, request.uid
+    if isinstance(request, api_pb2.CommitRequest):
+        return "pods", "", "", ""
     if isinstance(request, api_pb2.EvictRequest):
         return "pods", request.namespace, request.name, request.preconditions.uid
     where = request.resource

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from google.protobuf.message import Message
 
@@ -28,6 +28,17 @@ PATCH_TYPES = {
     "merge": api_pb2.PatchRequest.MERGE,
     "strategic": api_pb2.PatchRequest.STRATEGIC,
 }
+
+
+class Binding(NamedTuple):
+    """One of a commit."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    node_generation: int | None = None
+    """How many bindings the node must have counted (:mod:`kemu.objects.bind_generations`); None: no matter."""
 
 
 class Client:
@@ -180,9 +191,17 @@ class Client:
         return await self._session.send(call, message, True)
 
     async def bind(
-        self, namespace: str, name: str, uid: str, node: str, annotations: Mapping[str, str] | None = None
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        node: str,
+        annotations: Mapping[str, str] | None = None,
+        *,
+        node_generation: int | None = None,
     ) -> core_v1_pb2.Pod:
-        """Binds a pod to a node: once, Conflict after. The pod gets these annotations in the same request."""
+        """Binds a pod to a node: once, Conflict after. The pod gets these annotations in the same request.
+        ``node_generation`` as in :class:`Binding`."""
         call = self._session.next_call()
         request = call.bind
         request.namespace = namespace
@@ -191,7 +210,24 @@ class Client:
         request.node = node
         if annotations:
             request.annotations.update(annotations)
+        if node_generation is not None:
+            request.node_generation = node_generation
         return await self._session.send(call, core_v1_pb2.Pod, True)
+
+    async def commit(self, bindings: Sequence[Binding], *, all_or_nothing: bool = False) -> sessions.Commit:
+        """Several bindings in one request, an extension of kemu. ``all_or_nothing``: together or not at all.
+
+        Raises only what concerns the request as a whole; why a single pod was not bound is among the results.
+        """
+        call = self._session.next_call()
+        request = call.commit
+        request.all_or_nothing = all_or_nothing
+        for one in bindings:
+            binding = request.bindings.add()
+            binding.namespace, binding.name, binding.uid, binding.node = one[:4]
+            if one.node_generation is not None:
+                binding.node_generation = one.node_generation
+        return await self._session.send_commit(call)
 
     async def evict(
         self,

@@ -71,6 +71,15 @@ class ListResult:
     """Sum of the digests of the items (:mod:`kemu.objects.wires`), modulo 2³²: it does not depend on their order."""
 
 
+class Commit(NamedTuple):
+    """What came of several bindings in one request."""
+
+    results: list[core_v1_pb2.Pod | errors.ApiError]
+    """For each binding the pod as it is now, or why it was not bound."""
+    refused_by: int | None
+    """Of a commit that was refused as a whole: the index of the binding to blame. Those after it were not judged."""
+
+
 def error_of(status_bytes: bytes) -> errors.ApiError:
     """The exception for a serialised ``metav1.Status``."""
     status = meta_v1_pb2.Status.FromString(status_bytes)
@@ -99,6 +108,15 @@ def _digest(message: type[Message], listed: list[bytes], items: list[Any]) -> in
     else:
         total = sum(map(zlib.crc32, listed))
     return total & 0xFFFFFFFF
+
+
+def _acknowledge(acks: list[list[Any]], took_ns: int, message: type[Message], metadata: Any, wire: bytes) -> None:
+    """Note that a write was acknowledged."""
+    version = metadata.resourceVersion
+    if version:
+        namespace, name = metadata.namespace, metadata.name
+        key = f"{_PREFIXES[message]}{namespace}/{name}" if namespace else _PREFIXES[message] + name
+        acks.append([took_ns, int(version), key, metadata.uid, zlib.crc32(wire)])
 
 
 class Session:
@@ -173,6 +191,18 @@ class Session:
         self._stream.wake()
         return future
 
+    def send_commit(self, call: api_pb2.Call) -> asyncio.Future[Commit]:
+        """The answer to come: what became of each binding."""
+        future = asyncio.get_running_loop().create_future()
+        self._in_flight[call.id] = _Pending(future, core_v1_pb2.Pod, True, call, self._env.clock.now_ns())
+        self._stream.wake()
+        return future
+
+    def _parse_written(self, message: type[Message], wire: bytes) -> Any:
+        if self._shares:
+            return shared_objects.OBJECTS.parse(message, shared_objects.revision_of(wire), wire)
+        return message.FromString(wire)
+
     def _awaited(self) -> int:
         return self._postponed + sum(one.message not in _HOUSEKEEPING for one in self._in_flight.values())
 
@@ -225,17 +255,13 @@ class Session:
             answer: Any
             if which == "object":
                 wire = reply.object.object
-                if mutating and self._shares:
-                    answer = shared_objects.OBJECTS.parse(message, shared_objects.revision_of(wire), wire)
+                if mutating:
+                    answer = self._parse_written(message, wire)
+                    _acknowledge(acks, now_ns - start_ns, message, answer.metadata, wire)
                 else:
                     answer = message.FromString(wire)
-                metadata = answer.metadata
-                if not mutating:
-                    self._log_get(pending, metadata.resourceVersion, _digest(message, [wire], [answer]))
-                elif version := metadata.resourceVersion:
-                    namespace, name = metadata.namespace, metadata.name
-                    key = f"{_PREFIXES[message]}{namespace}/{name}" if namespace else _PREFIXES[message] + name
-                    acks.append([now_ns - start_ns, int(version), key, metadata.uid, zlib.crc32(wire)])
+                    version = answer.metadata.resourceVersion
+                    self._log_get(pending, version, _digest(message, [wire], [answer]))
             elif which == "list":
                 page, parse = reply.list, message.FromString
                 listed = page.items[:]
@@ -243,6 +269,16 @@ class Session:
                 digest = _digest(message, listed, items)
                 answer = ListResult(items, page.resource_version, getattr(page, "continue"), digest)
                 self._log_list(pending, answer)
+            elif which == "commit":
+                results: list[Any] = []
+                for one in reply.commit.results:
+                    if one.WhichOneof("result") == "object":
+                        results.append(self._parse_written(message, one.object))
+                        _acknowledge(acks, now_ns - start_ns, message, results[-1].metadata, one.object)
+                    else:
+                        results.append(error_of(one.error))
+                refused_by = reply.commit.refused_by if reply.commit.HasField("refused_by") else None
+                answer = Commit(results, refused_by)
             else:
                 answer = error_of(reply.error)
                 if answer.retry_after_s and retries < MAX_RETRIES:

@@ -260,6 +260,8 @@ class Scenario:
     apiserver_replicas: int
     apiserver_limits: Mapping[str, int]
     """``seats`` and ``queue_limit``, where the scenario sets them."""
+    bind_check: str
+    """What bindings are refused for: one of :data:`kemu.apiserver.registry.bind_checks.KINDS`."""
     cache_lag_s: float
     admission_plugins: tuple[str, ...]
     """Of those that are off by default."""

@@ -122,7 +122,7 @@ class DeleteRequest(_message.Message):
     def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., grace_period_seconds: _Optional[int] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ...) -> None: ...
 
 class BindRequest(_message.Message):
-    __slots__ = ("namespace", "name", "uid", "node", "annotations")
+    __slots__ = ("namespace", "name", "uid", "node", "annotations", "node_generation")
     class AnnotationsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -135,12 +135,38 @@ class BindRequest(_message.Message):
     UID_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
+    NODE_GENERATION_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     name: str
     uid: str
     node: str
     annotations: _containers.ScalarMap[str, str]
-    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., node: _Optional[str] = ..., annotations: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    node_generation: int
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., node: _Optional[str] = ..., annotations: _Optional[_Mapping[str, str]] = ..., node_generation: _Optional[int] = ...) -> None: ...
+
+class CommitRequest(_message.Message):
+    __slots__ = ("bindings", "all_or_nothing")
+    BINDINGS_FIELD_NUMBER: _ClassVar[int]
+    ALL_OR_NOTHING_FIELD_NUMBER: _ClassVar[int]
+    bindings: _containers.RepeatedCompositeFieldContainer[BindRequest]
+    all_or_nothing: bool
+    def __init__(self, bindings: _Optional[_Iterable[_Union[BindRequest, _Mapping]]] = ..., all_or_nothing: _Optional[bool] = ...) -> None: ...
+
+class CommitResponse(_message.Message):
+    __slots__ = ("results", "refused_by")
+    RESULTS_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_BY_FIELD_NUMBER: _ClassVar[int]
+    results: _containers.RepeatedCompositeFieldContainer[CommitResult]
+    refused_by: int
+    def __init__(self, results: _Optional[_Iterable[_Union[CommitResult, _Mapping]]] = ..., refused_by: _Optional[int] = ...) -> None: ...
+
+class CommitResult(_message.Message):
+    __slots__ = ("object", "error")
+    OBJECT_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    object: bytes
+    error: bytes
+    def __init__(self, object: _Optional[bytes] = ..., error: _Optional[bytes] = ...) -> None: ...
 
 class EvictRequest(_message.Message):
     __slots__ = ("namespace", "name", "grace_period_seconds", "preconditions")
@@ -167,7 +193,7 @@ class SessionRequest(_message.Message):
     def __init__(self, calls: _Optional[_Iterable[_Union[Call, _Mapping]]] = ...) -> None: ...
 
 class Call(_message.Message):
-    __slots__ = ("id", "get", "list", "create", "update", "update_status", "patch", "delete", "bind", "evict")
+    __slots__ = ("id", "get", "list", "create", "update", "update_status", "patch", "delete", "bind", "evict", "commit")
     ID_FIELD_NUMBER: _ClassVar[int]
     GET_FIELD_NUMBER: _ClassVar[int]
     LIST_FIELD_NUMBER: _ClassVar[int]
@@ -178,6 +204,7 @@ class Call(_message.Message):
     DELETE_FIELD_NUMBER: _ClassVar[int]
     BIND_FIELD_NUMBER: _ClassVar[int]
     EVICT_FIELD_NUMBER: _ClassVar[int]
+    COMMIT_FIELD_NUMBER: _ClassVar[int]
     id: int
     get: GetRequest
     list: ListRequest
@@ -188,7 +215,8 @@ class Call(_message.Message):
     delete: DeleteRequest
     bind: BindRequest
     evict: EvictRequest
-    def __init__(self, id: _Optional[int] = ..., get: _Optional[_Union[GetRequest, _Mapping]] = ..., list: _Optional[_Union[ListRequest, _Mapping]] = ..., create: _Optional[_Union[CreateRequest, _Mapping]] = ..., update: _Optional[_Union[UpdateRequest, _Mapping]] = ..., update_status: _Optional[_Union[UpdateStatusRequest, _Mapping]] = ..., patch: _Optional[_Union[PatchRequest, _Mapping]] = ..., delete: _Optional[_Union[DeleteRequest, _Mapping]] = ..., bind: _Optional[_Union[BindRequest, _Mapping]] = ..., evict: _Optional[_Union[EvictRequest, _Mapping]] = ...) -> None: ...
+    commit: CommitRequest
+    def __init__(self, id: _Optional[int] = ..., get: _Optional[_Union[GetRequest, _Mapping]] = ..., list: _Optional[_Union[ListRequest, _Mapping]] = ..., create: _Optional[_Union[CreateRequest, _Mapping]] = ..., update: _Optional[_Union[UpdateRequest, _Mapping]] = ..., update_status: _Optional[_Union[UpdateStatusRequest, _Mapping]] = ..., patch: _Optional[_Union[PatchRequest, _Mapping]] = ..., delete: _Optional[_Union[DeleteRequest, _Mapping]] = ..., bind: _Optional[_Union[BindRequest, _Mapping]] = ..., evict: _Optional[_Union[EvictRequest, _Mapping]] = ..., commit: _Optional[_Union[CommitRequest, _Mapping]] = ...) -> None: ...
 
 class SessionResponse(_message.Message):
     __slots__ = ("replies", "sent_ns")
@@ -199,16 +227,18 @@ class SessionResponse(_message.Message):
     def __init__(self, replies: _Optional[_Iterable[_Union[Reply, _Mapping]]] = ..., sent_ns: _Optional[int] = ...) -> None: ...
 
 class Reply(_message.Message):
-    __slots__ = ("id", "object", "list", "error")
+    __slots__ = ("id", "object", "list", "error", "commit")
     ID_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     LIST_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    COMMIT_FIELD_NUMBER: _ClassVar[int]
     id: int
     object: ObjectResponse
     list: ListResponse
     error: bytes
-    def __init__(self, id: _Optional[int] = ..., object: _Optional[_Union[ObjectResponse, _Mapping]] = ..., list: _Optional[_Union[ListResponse, _Mapping]] = ..., error: _Optional[bytes] = ...) -> None: ...
+    commit: CommitResponse
+    def __init__(self, id: _Optional[int] = ..., object: _Optional[_Union[ObjectResponse, _Mapping]] = ..., list: _Optional[_Union[ListResponse, _Mapping]] = ..., error: _Optional[bytes] = ..., commit: _Optional[_Union[CommitResponse, _Mapping]] = ...) -> None: ...
 
 class WatchRequest(_message.Message):
     __slots__ = ("create", "cancel")

@@ -79,6 +79,11 @@ class ApiStub:
                 request_serializer=kemu_dot_v1_dot_api__pb2.EvictRequest.SerializeToString,
                 response_deserializer=kemu_dot_v1_dot_api__pb2.ObjectResponse.FromString,
                 _registered_method=True)
+        self.Commit = channel.unary_unary(
+                '/kemu.v1.Api/Commit',
+                request_serializer=kemu_dot_v1_dot_api__pb2.CommitRequest.SerializeToString,
+                response_deserializer=kemu_dot_v1_dot_api__pb2.CommitResponse.FromString,
+                _registered_method=True)
         self.Session = channel.stream_stream(
                 '/kemu.v1.Api/Session',
                 request_serializer=kemu_dot_v1_dot_api__pb2.SessionRequest.SerializeToString,
@@ -148,6 +153,12 @@ class ApiServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Commit(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Session(self, request_iterator, context):
         """The same requests in batches, for actors: answers may come in any order, matched by id.
         """
@@ -209,6 +220,11 @@ def add_ApiServicer_to_server(servicer, server):
                     servicer.Evict,
                     request_deserializer=kemu_dot_v1_dot_api__pb2.EvictRequest.FromString,
                     response_serializer=kemu_dot_v1_dot_api__pb2.ObjectResponse.SerializeToString,
+            ),
+            'Commit': grpc.unary_unary_rpc_method_handler(
+                    servicer.Commit,
+                    request_deserializer=kemu_dot_v1_dot_api__pb2.CommitRequest.FromString,
+                    response_serializer=kemu_dot_v1_dot_api__pb2.CommitResponse.SerializeToString,
             ),
             'Session': grpc.stream_stream_rpc_method_handler(
                     servicer.Session,
@@ -464,6 +480,33 @@ class Api:
             '/kemu.v1.Api/Evict',
             kemu_dot_v1_dot_api__pb2.EvictRequest.SerializeToString,
             kemu_dot_v1_dot_api__pb2.ObjectResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Commit(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/kemu.v1.Api/Commit',
+            kemu_dot_v1_dot_api__pb2.CommitRequest.SerializeToString,
+            kemu_dot_v1_dot_api__pb2.CommitResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -1,9 +1,9 @@
-"""What a request that changes something does, for every kind: create, update, patch, delete, bind.
+"""What a request that changes something does, for every kind: create, update, patch, delete.
 
 As kube-apiserver does (``registry/generic``, ``storage/etcd3``), a change is computed from what the watch cache has and
 written only if the store still has the same; if not it is computed anew from what the store has. A refusal that was
-based on the cache is checked against the store before it is believed. Eviction is in
-:mod:`kemu.apiserver.registry.evictions`.
+based on the cache is checked against the store before it is believed. Evictions are in
+:mod:`kemu.apiserver.registry.evictions`, bindings in :mod:`kemu.apiserver.registry.bindings`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from kemu import errors as kemu_errors
 from kemu.apiserver import errors
 from kemu.apiserver.admission import Chain
 from kemu.apiserver.registry import patches, reads, strategies
-from kemu.apiserver.registry.capacity import CapacityCheck
 from kemu.apiserver.registry.strategies import Strategy
 from kemu.apiserver.registry.turns import Turns
 from kemu.apiserver.storage import Entry, Storage
@@ -65,7 +64,6 @@ class Registry:
         storage: Storage,
         cache: WatchCache,
         admission: Chain,
-        capacity: CapacityCheck | None = None,
     ) -> None:
         self.storage = storage
         self.cache = cache
@@ -73,7 +71,6 @@ class Registry:
         self._env = env
         self._random = env.random
         self._admission = admission
-        self._capacity = capacity
 
     def unix_now_ns(self) -> int:
         """For timestamps in objects."""
@@ -161,7 +158,7 @@ class Registry:
             raise kemu_errors.BadRequest("the name of the object must be set")
         change = self._updated_status if status else self._updated
         try:
-            return (await self._rewrite(strategy, metadata.namespace, name, change, data))[0]
+            return (await self.rewrite_in_turn(strategy, metadata.namespace, name, change, data))[0]
         except kemu_errors.NotFound:
             if not strategy.create_on_update or metadata.resourceVersion:
                 raise
@@ -203,7 +200,7 @@ class Registry:
     def _check_preconditions(self, strategy: Strategy, entry: Entry, old: Any, sent: Any) -> None:
         """UID and resource version in the metadata of an update are preconditions. Clears the resource version."""
         resource, name = strategy.resource, old.metadata.name
-        if not self._has_uid(sent.uid, old.metadata.uid):
+        if not self.has_uid(sent.uid, old.metadata.uid):
             raise errors.wrong_uid(resource, entry.key, name, sent.uid, old.metadata.uid)
         version = reads.parse_version(sent.resourceVersion)
         if version:
@@ -213,7 +210,7 @@ class Registry:
             raise causes.error(old, [causes.invalid("metadata.resourceVersion", 0, "must be specified for an update")])
         sent.ClearField("resourceVersion")
 
-    def _has_uid(self, wanted: str, uid: str) -> bool:
+    def has_uid(self, wanted: str, uid: str) -> bool:
         """Whether an object meets a precondition on its UID; "" for none."""
         return not wanted or wanted == uid
 
@@ -236,7 +233,7 @@ class Registry:
             argument = request, (decode(resource, request.patch), removed)
         else:
             argument = request, patches.parse(request.patch)
-        return (await self._rewrite(strategy, namespace, name, self._patched, argument))[0]
+        return (await self.rewrite_in_turn(strategy, namespace, name, self._patched, argument))[0]
 
     def _patched(self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, Any]) -> bytes | None:
         """What is to be changed comes as JSON, or as two messages: what is set, and what is removed."""
@@ -245,7 +242,7 @@ class Registry:
         new = parse(resource, entry)
         old_name, uid = new.metadata.name, new.metadata.uid
         wanted = request.preconditions
-        if not self._has_uid(wanted.uid, uid):
+        if not self.has_uid(wanted.uid, uid):
             raise errors.wrong_uid(resource, entry.key, old_name, wanted.uid, uid)
         if wanted.resource_version:
             new.metadata.resourceVersion = wanted.resource_version
@@ -274,7 +271,7 @@ class Registry:
         grace_s = request.grace_period_seconds if request.HasField("grace_period_seconds") else None
         wanted = request.preconditions
         deletion = Deletion(grace_s, wanted.uid, wanted.resource_version)
-        return await self._rewrite(strategy, namespace, name, self.deleted, deletion)
+        return await self.rewrite_in_turn(strategy, namespace, name, self.deleted, deletion)
 
     def deleted(self, strategy: Strategy, entry: Entry, deletion: Deletion) -> bytes | None:
         """``rest.BeforeDelete`` and what follows it: what stands in the store after a delete, None for nothing."""
@@ -316,7 +313,7 @@ class Registry:
 
     def check_deletion(self, resource: resources.Resource, entry: Entry, metadata: Any, deletion: Deletion) -> None:
         """Raises :class:`kemu.errors.Conflict` when a precondition fails."""
-        if not self._has_uid(deletion.uid, metadata.uid):
+        if not self.has_uid(deletion.uid, metadata.uid):
             why = (
                 f"the UID in the precondition ({deletion.uid}) does not match the UID in record ({metadata.uid}). "
                 "The object might have been deleted and then recreated"
@@ -330,61 +327,9 @@ class Registry:
             )
             raise errors.conflict(resource, metadata.name, why)
 
-    # --- bind --------------------------------------------------------------------------------------------------------
-
-    async def bind(self, request: api_pb2.BindRequest) -> Entry:
-        """Give a pod its node, once."""
-        strategy = strategies.STRATEGIES["pods"]
-        name = request.name
-        namespace = addressed(PODS, request.namespace, name)
-        if not request.node:
-            cause = kemu_errors.Cause("target.name", "FieldValueRequired", "Required value")
-            raise kemu_errors.Invalid(
-                f'Binding "{name}" is invalid: target.name: Required value', kind="Binding", name=name, causes=[cause]
-            )
-        if self._capacity is None:
-            return (await self._rewrite(strategy, namespace, name, self._bound, request))[0]
-        key = resources.key(PODS, namespace, name)
-        while True:
-            entry = await self.storage.read(key)
-            if entry is None:
-                raise errors.not_found(PODS, name)
-            value = self._bound(strategy, entry, request)
-            guard = await self._capacity.guard(parse(PODS, entry), request.node)
-            revision, _ = await self.storage.swap(key, entry.revision, value, guard)
-            if revision:
-                return Entry(key, revision, value)
-
-    def _bound(self, strategy: Strategy, entry: Entry, request: api_pb2.BindRequest) -> bytes:
-        """``BindingREST.setPodNodeAndMetadata``."""
-        pod = parse(PODS, entry)
-        metadata, spec, status = pod.metadata, pod.spec, pod.status
-        name = metadata.name
-        if not self._has_uid(request.uid, metadata.uid):
-            raise errors.wrong_uid(PODS, entry.key, name, request.uid, metadata.uid, "binding")
-        if metadata.HasField("deletionTimestamp"):
-            raise errors.conflict(PODS, name, f"pod {name} is being deleted, cannot be assigned to a host", "binding")
-        self._check_unbound(pod)
-        if spec.schedulingGates:
-            raise errors.conflict(PODS, name, f"pod {name} has non-empty .spec.schedulingGates", "binding")
-        spec.nodeName = request.node
-        for key, text in request.annotations.items():
-            metadata.annotations[key] = text
-        meta.set_condition(status.conditions, "PodScheduled", "True", "", "", self.unix_now_ns())
-        status.ClearField("nominatedNodeName")
-        value: bytes = pod.SerializeToString(deterministic=True)
-        return value
-
-    def _check_unbound(self, pod: core_v1_pb2.Pod) -> None:
-        """Raises :class:`kemu.errors.Conflict` for a pod that has a node."""
-        if pod.spec.nodeName:
-            name = pod.metadata.name
-            why = f'pod {name} is already assigned to node "{pod.spec.nodeName}"'
-            raise errors.conflict(PODS, name, why, "binding")
-
     # --- common ------------------------------------------------------------------------------------------------------
 
-    async def _rewrite(
+    async def rewrite_in_turn(
         self, strategy: Strategy, namespace: str, name: str, change: Transform, argument: Any
     ) -> tuple[Entry, bool]:
         """Take the turn, then :meth:`rewrite`."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from kemu import bugs, safeguards
 from kemu.apiserver import admission
+from kemu.apiserver.registry import bind_checks
 from kemu.scenario.format.keys import (
     cluster_keys,
     controller_keys,
@@ -73,6 +74,11 @@ SPEC: dict[str, Key] = {
                 "maxMutatingRequestsInFlight": Key(Whole(0, 100_000), "See maxRequestsInFlight."),
                 "queueLengthLimit": Key(
                     Whole(0, 100_000), "How many requests of one client may wait; more get 429 and try again later."
+                ),
+                "bindCheck": Key(
+                    Choice(bind_checks.KINDS),
+                    "What a binding is refused for beside Kubernetes' reasons: none; capacity: the pod does not fit; "
+                    "generation: the node has had other bindings than the binding says.",
                 ),
                 "enableAdmissionPlugins": Key(
                     ListOf(Choice(admission.DEFAULT_OFF)), "Plugins that are off by default, as for kube-apiserver."

@@ -18,6 +18,7 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu import errors, safeguards
+from kemu.apiserver.registry import bind_checks
 from kemu.checks.limits import MAX_WATCH_DELAY_NS, Limits
 from kemu.k8s import core_v1_pb2
 from kemu.runtime import user_code
@@ -305,6 +306,7 @@ class _Loading:
             extenders=tuple(extenders),
             apiserver_replicas=api.get("replicas", 1),
             apiserver_limits=clusters.apiserver_limits(api),
+            bind_check=api.get("bindCheck", bind_checks.NONE),
             cache_lag_s=api.get("cacheLag", 0) / SECOND_NS,
             admission_plugins=tuple(api.get("enableAdmissionPlugins", ())),
             event_ttl_s=api.get("eventTtl", 3600 * SECOND_NS) / SECOND_NS,

@@ -76,6 +76,7 @@ def store(scenario: Scenario) -> list[ActorSpec]:
 def apiservers(scenario: Scenario) -> list[ActorSpec]:
     config: dict[str, Any] = {
         "store": STORE,
+        "bind_check": scenario.bind_check,
         "cache_lag_s": scenario.cache_lag_s,
         "event_ttl_s": scenario.event_ttl_s,
         "admission": [*admission.DEFAULT_ON, *scenario.admission_plugins],

@@ -1,0 +1,20 @@
+"""How many bindings a node has counted: an annotation of the Node, with ``bindCheck: generation``.
+
+API servers write it, schedulers read it for the precondition of a binding. Nothing in Kubernetes corresponds to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+ANNOTATION = "kemu.dev/bind-generation"
+
+
+def of(node: Any) -> int:
+    """0 where nothing has been bound; also where somebody has written nonsense there."""
+    text = node.metadata.annotations.get(ANNOTATION, "")
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def write(node: Any, count: int) -> None:
+    node.metadata.annotations[ANNOTATION] = str(count)
