@@ -43,6 +43,8 @@ EXTRAS = {
     "grpc_reflection": "ray",
     "psutil": "ray",
     "opentelemetry": "otlp",
+    "starlette": "live",
+    "uvicorn": "live",
     "duckdb": "sweep",
     "pyarrow": "sweep",
     "scipy": "sweep",

@@ -26,17 +26,17 @@ RETRY_S = 0.02
 def answered(
     progress: Progress, out: Callable[[], Path], tidy: Callable[[], None], *, as_json: bool
 ) -> Iterator[Callable[[], None]]:
-    """Within this, or until the function that it gives is called. ``out``: the run folder; ``tidy``: takes the progress
-    bar away."""
+    """Within this, or until the function that it gives is called. ``out``: the run folder; ``tidy``: called when
+    the log is closed, takes the progress bar away."""
 
     def answer(*_: object) -> None:
         writer = progress.writer
         if writer is not None and writer.is_busy:
             signal.setitimer(signal.ITIMER_REAL, RETRY_S)
             return
-        tidy()
         if writer is not None:
             writer.close()
+        tidy()
         code = failures.tell(failure(progress, out()), as_json=as_json)
         sys.stdout.flush()
         sys.stderr.flush()

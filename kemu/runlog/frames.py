@@ -75,6 +75,23 @@ def read_frame(file: BinaryIO) -> bytes | None:
     return payload if len(payload) == length and zlib.crc32(payload) == crc else None
 
 
+def length_at(buffer: bytes, at: int) -> int:
+    """Of the frame that begins there, with its prefix; -1 where not even that is whole."""
+    return _FRAME.size + int(_FRAME.unpack_from(buffer, at)[0]) if len(buffer) - at >= _FRAME.size else -1
+
+
+def event_at(buffer: bytes, at: int, path: Path, offset: int) -> Event:
+    """Of a frame that is whole. ``path`` and ``offset``: where it stands, for RunLogError."""
+    length, crc = _FRAME.unpack_from(buffer, at)
+    payload = buffer[at + _FRAME.size : at + _FRAME.size + length]
+    if zlib.crc32(payload) != crc:
+        raise RunLogError(f"{path}: offset {offset}: checksum mismatch: the frame is damaged")
+    try:
+        return unpack_event(payload)
+    except (ValueError, TypeError, msgpack.UnpackException):
+        raise RunLogError(f"{path}: offset {offset}: not an event of a run") from None
+
+
 class Digester:
     """Packs events into frames, and computes the digest of the run log that they make."""
 
@@ -179,6 +196,11 @@ class Reader:
         except BaseException:
             self._file.close()
             raise
+
+    @property
+    def next_offset(self) -> int:
+        """Where the next frame begins, of a reader that has read nothing but the header."""
+        return self._file.tell()
 
     def _header(self) -> dict[str, Any]:
         path = self.path

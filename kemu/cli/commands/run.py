@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kemu.checks.results import counted
-from kemu.cli import collectors, exits, failures, parsers, programs
+from kemu.cli import collectors, exits, failures, live_pages, parsers, programs
 from kemu.errors import KemuError
 from kemu.faults.kinds import KINDS
 
@@ -47,6 +47,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
     )
     parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd in the store's place")
+    live_pages.add_pace_to(parser)
+    live_pages.add_to(parser)
     collectors.add_to(parser)
     parser.add_argument(
         "--report", action="store_true", help="leave report.html in the run folder, as kemu report does"
@@ -89,10 +91,16 @@ def command(options: argparse.Namespace) -> int:
     progress = Progress()
     bar = Bar(sys.stderr, functools.partial(Line(Path(options.scenario).stem).text, progress))
     out = options.out or Path("runs")
+    live = live_pages.Live(options)
+
+    def tidy() -> None:
+        bar.close()
+        live.interrupted(interrupts.failure(progress, out).message)
+
     try:
         with contextlib.ExitStack() as stack:
             if options.is_program:
-                answering = interrupts.answered(progress, lambda: out, bar.close, as_json=options.json)
+                answering = interrupts.answered(progress, lambda: out, tidy, as_json=options.json)
                 leave = stack.enter_context(answering)
             if not options.json and options.scenario != "-":
                 bar.start()
@@ -103,7 +111,10 @@ def command(options: argparse.Namespace) -> int:
             if not options.json:
                 bar.aside(lambda: inputs.warn(scenario.warnings))
                 bar.start()
+            live.announce(bar.aside)
             runtime = options.runtime or scenario.runtime
+            if options.pace and runtime == "ray":
+                raise KemuError("--pace holds virtual time back: on Ray --speed says how fast time goes")
             if options.cells and runtime != "ray":
                 raise KemuError(f"--cells places the processes of Ray: it cannot stand beside --runtime {runtime}")
             if options.at and runtime == "ray":
@@ -121,10 +132,19 @@ def command(options: argparse.Namespace) -> int:
                 api_calls=options.api_calls,
                 run_id=options.run_id,
                 force=options.force,
+                pace=options.pace,
+                on_begin=live.on_begin,
             )
-            verdict, results = runner.run_all(scenario, run_options)
+            live.scenario(scenario.name, scenario.description, runner.variants(scenario))
+            verdict, results = runner.run_all(scenario, run_options, on_result=live.judged)
+            live.over(verdict)
     except KeyboardInterrupt:
-        return failures.tell(interrupts.failure(progress, out), as_json=options.json)
+        told = interrupts.failure(progress, out)
+        live.interrupted(told.message)
+        return failures.tell(told, as_json=options.json)
+    except BaseException:
+        live.close()
+        raise
     finally:
         bar.close()
     if options.otlp and runtime == "sim":
@@ -143,6 +163,7 @@ def command(options: argparse.Namespace) -> int:
         print(json.dumps(verdict))
     else:
         _show(scenario.description, verdict, results, options)
+    live.stay(verdict)
     return exits.BY_VERDICT[verdict["verdict"]]
 
 

@@ -36,12 +36,14 @@ from kemu.runtime.runtimes import Runtime
 from kemu.scenario import evidence, headlines, verdicts
 from kemu.scenario.expectations import Comparison, Expectation
 from kemu.scenario.loading import loader
-from kemu.scenario.playing import judging, plans, plays
+from kemu.scenario.playing import judging, paces, plans, plays
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.playing.progress import Progress
 from kemu.scenario.scenarios import Scenario
 from kemu.telemetry import exports, indexes, runs
 
+FOLLOWED_S = 0.05
+"""Real time for which events stay in memory where somebody follows the log."""
 _MADE = (*folders.RESULTS, folders.CELLS)
 """What stands in a run folder."""
 
@@ -71,6 +73,11 @@ class Options:
     """Of a matrix: which one, as ``variant_name`` says it."""
     force: bool = False
     """A result of another kind in the folder is replaced, too."""
+    pace: float = 0.0
+    """Virtual seconds for each real one at most (``sim``); 0: as fast as it goes."""
+    on_begin: Callable[[Path, str, int], None] | None = None
+    """Somebody follows the log while it is written: told the folder when it has one, the variant, and the virtual time
+    that the run may take. What is logged is in the file within :data:`FOLLOWED_S`."""
 
 
 @dataclass
@@ -121,19 +128,29 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     garbage.collect_leavings()
     begun = time.perf_counter()
     # Who kills the process finds what happened until then; in virtual time the run can be made again.
-    writer = Writer(folder / FILE_NAME, header, flush_every_s=1.0 if runtime_name == "ray" else 0.0)
+    flush_every_s = 1.0 if runtime_name == "ray" else 0.0
+    if options.on_begin is not None:
+        flush_every_s = FOLLOWED_S
+    writer = Writer(folder / FILE_NAME, header, flush_every_s=flush_every_s)
     exporter = _exporter(options, header)
     append = writer.append if exporter is None else _to_both(writer.append, exporter.feed)
+    if options.pace and runtime_name == "sim":
+        append = paces.Paced(append, options.pace, writer.flush)
     progress = options.progress
     if progress is not None:
         meant = judging.meant(scenario, scenario.duration_ns)
         progress.begin(scenario.duration_ns, sum(meant.values()), writer)
     recorder = plays.Recorder(append, scenario, progress, options.most_events)
+    if options.on_begin is not None:
+        options.on_begin(folder, options.variant, scenario.duration_ns)
     try:
         runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
         if progress is not None and isinstance(measured := getattr(runtime, "loads", None), Loads):
             progress.loads = measured.by_cell
-        end = plays.run(runtime, plays.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name)))
+        playing = plays.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name))
+        if options.on_begin is not None and runtime_name == "ray":
+            playing = paces.flushing(playing, writer.flush, FOLLOWED_S)
+        end = plays.run(runtime, playing)
     except InfrastructureError as error:
         if error.lost_at_ns is None:
             raise
@@ -342,6 +359,11 @@ def run_all(
     verdict = combine(scenario, results, options.out)
     (options.out / folders.VERDICT_FILE).write_text(json.dumps(verdict, indent=2) + "\n")
     return verdict, results
+
+
+def variants(scenario: Scenario) -> int:
+    """How many runs it makes."""
+    return len(loader.variants(scenario))
 
 
 def combine(scenario: Scenario, results: Sequence[RunResult], out: Path) -> dict[str, Any]:

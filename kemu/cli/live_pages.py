@@ -1,0 +1,109 @@
+"""``--live``: the options, the page that is served meanwhile, and what happens to it at the end."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kemu.cli import parsers
+from kemu.errors import KemuError
+from kemu.report.live import processes
+
+TOO_FAST_S = 3.0
+"""Whoever wants to watch a shorter run needs ``--pace``."""
+
+
+def add_to(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--live", action="store_true", help="serve the page of kemu report while it goes on, on this machine only"
+    )
+    parser.add_argument(
+        "--live-port", type=parsers.whole_number, default=None, metavar="N", help="with --live: the port; default: any"
+    )
+
+
+def add_pace_to(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--pace",
+        type=_pace,
+        default=0.0,
+        metavar="Nx",
+        help="virtual seconds for each real one at most, as 1x or 10x, to watch a run (sim)",
+    )
+
+
+def _pace(text: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)x?", text)
+    if match is None or not float(match[1]):
+        raise argparse.ArgumentTypeError(f"{text}: write it as 1x or 0.5x")
+    return float(match[1])
+
+
+class Live:
+    """Without ``--live`` it does nothing."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        """Raises KemuError where the port is in use, ModuleNotFoundError without the extra ``live``."""
+        if options.live_port is not None and not options.live:
+            raise KemuError("--live-port needs --live: it says where that page is served")
+        if options.live_port is not None and options.live_port > 65535:
+            raise KemuError(f"--live-port {options.live_port}: ports end at 65535")
+        self._page = processes.start(options.live_port or 0) if options.live else None
+
+    def announce(self, aside: Callable[[Callable[[], object]], None]) -> None:
+        """``aside`` prints although a progress bar is shown."""
+        page = self._page
+        if page is not None:
+            aside(lambda: print(f"live: {page.url}", file=sys.stderr, flush=True))
+
+    def scenario(self, name: str, description: str, runs: int) -> None:
+        if self._page is not None:
+            self._page.scenario(name, " ".join(description.split()), runs, ())
+
+    @property
+    def on_begin(self) -> Callable[[Path, str, int], None] | None:
+        """For :class:`kemu.scenario.playing.runner.Options`."""
+        page = self._page
+        if page is None:
+            return None
+        return lambda folder, variant, duration_ns: page.begin(folder, variant, duration_ns / 1e9)
+
+    def judged(self, _: object) -> None:
+        if self._page is not None:
+            self._page.judged()
+
+    def over(self, verdict: Mapping[str, Any]) -> None:
+        if self._page is not None:
+            self._page.end(processes.OVER, verdict["headline"], verdict)
+
+    def interrupted(self, text: str) -> None:
+        """The page stays in the browsers, and says so."""
+        if self._page is not None:
+            self._page.end(processes.INTERRUPTED, text)
+            self._page.close()
+
+    def stay(self, verdict: Mapping[str, Any]) -> None:
+        """In a terminal, until Ctrl-C; elsewhere browsers have a moment to take the end."""
+        page = self._page
+        if page is None:
+            return
+        try:
+            if sys.stdin.isatty():
+                quick = verdict["runtime"] == "sim" and verdict["wall_s"] < TOO_FAST_S
+                hint = "; too fast to watch? --pace 1x" if quick else ""
+                print(f"live: {page.url} until Ctrl-C{hint}", file=sys.stderr, flush=True)
+                threading.Event().wait()
+        except KeyboardInterrupt:
+            print(file=sys.stderr)
+        finally:
+            page.close()
+
+    def close(self) -> None:
+        """Whatever happened."""
+        if self._page is not None:
+            self._page.close()

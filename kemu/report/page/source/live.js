@@ -1,0 +1,207 @@
+// The page while the run goes on: events as they come, and the views anew as often as they can be made.
+
+const LINES = 7;
+const REFRESH_MS = 150;
+// What other events tell, too, or only checks need.
+const QUIET = /^(client|watch|store|api|cache|actor|lease)\.|^sched\.(queued|scores?)$|\.heartbeat$/;
+
+// For whoever looks from outside: where the stream stands, and whether it ever lacked or repeated an event.
+export const live = { run: 0, place: 0, events: 0, missing: 0, repeated: 0, skipped: 0, refreshed: 0, phase: "", lag: 0 };
+
+export function follow({ start, update }) {
+  const panel = new Panel();
+  let page = null;
+  let known = 0;
+  let dirty = false;
+  let busy = false;
+  let source = null;
+
+  async function refresh() {
+    if (busy || (panel.paused && page)) return;
+    busy = true;
+    dirty = false;
+    const begun = performance.now();
+    try {
+      const answer = await fetch(`data?known=${known}`, { cache: "no-store" });
+      if (!answer.ok) throw new Error(answer.statusText);
+      const found = await answer.json();
+      found.page.runs = found.page.runs.map((run, index) => run ?? page.runs[index]);
+      known = found.live.known;
+      if (found.page.runs.length) show(found);
+      live.refreshed = found.live.place;
+      panel.state(found.live.state);
+      if (!source) listen(found.live);
+    } catch (error) {
+      // The stream says what has happened to the server.
+      dirty = true;
+      if (!source) setTimeout(refresh, 500);
+    }
+    busy = false;
+    // Whoever takes long to make or to show is asked less often.
+    setTimeout(() => dirty && refresh(), Math.max(REFRESH_MS, 2 * (performance.now() - begun)));
+  }
+
+  function show({ page: data, firsts }) {
+    const first = document.getElementById("first");
+    data.runs.forEach((run, index) => {
+      if (first.querySelector(`section.first[data-run="${index}"]`)) return;
+      const section = document.createElement("section");
+      section.className = "first";
+      section.dataset.run = index;
+      section.hidden = index > 0;
+      first.append(section);
+    });
+    const isFirst = page === null;
+    page = data;
+    if (isFirst) start(data, firsts);
+    else update(data, firsts);
+  }
+
+  function changed() {
+    dirty = true;
+    if (!busy) refresh();
+  }
+
+  function listen({ run, place, offset }) {
+    Object.assign(live, { run, place });
+    source = new EventSource(offset ? `events?from=${run}.${place}.${offset}` : "events");
+    source.addEventListener("open", () => panel.lost(false));
+    source.addEventListener("error", () => panel.lost(true));
+    source.addEventListener("log", (message) => {
+      const rows = JSON.parse(message.data);
+      for (const row of rows) {
+        if (row[0] > live.place) live.missing += row[0] - live.place;
+        if (row[0] < live.place) live.repeated += 1;
+        live.place = row[0] + 1;
+      }
+      live.events += rows.length;
+      panel.log(rows);
+      changed();
+    });
+    source.addEventListener("skip", (message) => {
+      const { from, to } = JSON.parse(message.data);
+      if (from >= 0) live.skipped += to - from;
+      live.run = Number(message.lastEventId.split(".")[0]);
+      live.place = to;
+      changed();
+    });
+    source.addEventListener("run", (message) => {
+      live.run = JSON.parse(message.data).run;
+      live.place = 0;
+      changed();
+    });
+    source.addEventListener("state", (message) => {
+      const state = JSON.parse(message.data);
+      const isNew = state.phase !== live.phase || state.run !== panel.known.run;
+      panel.state(state);
+      if (isNew || state.events > live.refreshed) changed();
+    });
+    source.addEventListener("bye", () => {
+      source.close();
+      panel.gone();
+    });
+  }
+
+  panel.onResume = changed;
+  refresh();
+}
+
+// The strip above the views.
+class Panel {
+  constructor() {
+    this.rows = [];
+    this.rates = [];
+    this.known = { phase: "", run: 0 };
+    this.paused = false;
+    this.asked = false;
+    const place = document.createElement("section");
+    place.id = "live";
+    place.setAttribute("aria-label", "Live");
+    place.innerHTML = `<p><span role="status"></span> <span class="figures"></span>
+      <button type="button" aria-pressed="false">Hold the views</button></p><ol aria-label="Latest events"></ol>`;
+    document.getElementById("main").before(place);
+    this.status = place.querySelector("[role=status]");
+    this.figures = place.querySelector(".figures");
+    this.list = place.querySelector("ol");
+    this.button = place.querySelector("button");
+    this.place = place;
+    this.button.addEventListener("click", () => {
+      this.paused = !this.paused;
+      this.button.setAttribute("aria-pressed", String(this.paused));
+      if (!this.paused) this.onResume();
+    });
+  }
+
+  log(rows) {
+    this.rates.push([performance.now(), rows.length]);
+    for (const row of rows) if (!QUIET.test(row[3])) this.rows.push(row);
+    this.rows.splice(0, this.rows.length - LINES);
+    this.draw();
+  }
+
+  state(state) {
+    this.known = state;
+    live.phase = state.phase;
+    this.draw();
+  }
+
+  lost(is) {
+    this.isLost = is;
+    this.draw();
+  }
+
+  gone() {
+    this.isGone = true;
+    this.draw();
+  }
+
+  draw() {
+    if (this.asked) return;
+    this.asked = true;
+    requestAnimationFrame(() => {
+      this.asked = false;
+      this.paint();
+    });
+  }
+
+  paint() {
+    const { phase, text, run, runs, name, now_s, duration_s, pods, bound, events } = this.known;
+    const isOver = phase !== "going on";
+    const words = { over: "The run is over", interrupted: "The run was interrupted", lost: "The run was lost" };
+    let status = isOver ? `${words[phase]}${text ? `: ${text}` : ""}.` : "The run goes on.";
+    if (this.isGone) status += " kemu has stopped serving; this page stays as it is.";
+    else if (this.isLost) status += isOver ? " kemu has stopped serving; this page stays as it is." : " No connection: trying again.";
+    if (this.status.textContent !== status) this.status.textContent = status;
+    this.place.dataset.phase = this.isLost && !isOver ? "cut" : phase;
+    const now = performance.now();
+    this.rates = this.rates.filter(([time]) => now - time < 1000);
+    const rate = this.rates.reduce((sum, [, count]) => sum + count, 0);
+    const variant = runs > 1 ? `variant ${run + 1} of ${runs}${name ? ` (${name})` : ""} · ` : "";
+    const time = duration_s ? `${now_s.toFixed(1)} of ${duration_s} s` : `${(now_s ?? 0).toFixed(1)} s`;
+    const figures = `${variant}${time} · ${bound} of ${pods} pods bound · ${events} events${isOver ? "" : ` · ${rate}/s`}`;
+    if (this.figures.textContent !== figures) this.figures.textContent = figures;
+    this.button.hidden = isOver;
+    if (isOver && this.paused) {
+      this.paused = false;
+      this.onResume();
+    }
+    this.list.hidden = isOver;
+    if (isOver) return;
+    const lines = this.rows.map((row) => this.line(row));
+    this.list.replaceChildren(...lines);
+  }
+
+  line([place, time, actor, kind, subject, note]) {
+    const item = document.createElement("li");
+    item.dataset.place = place;
+    item.dataset.note = note;
+    const parts = [["when", `${(time / 1e6).toFixed(3)} s`], ["who", actor], ["kind", kind], ["subject", subject], ["why", note]];
+    for (const [name, text] of parts) {
+      const span = document.createElement("span");
+      span.className = name;
+      span.textContent = text;
+      item.append(span);
+    }
+    return item;
+  }
+}

@@ -1,0 +1,359 @@
+"""The page while a run goes on: soon, without gap or repetition, for nobody else, and at no cost for the run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+httpx = pytest.importorskip("httpx")
+pytest.importorskip("uvicorn")
+
+from kemu.cli.main import main  # noqa: E402
+from kemu.report.live import processes, runs, servers, streams  # noqa: E402
+from kemu.runlog.frames import FILE_NAME, Writer  # noqa: E402
+from kemu.runlog.tails import Cursor, Tail  # noqa: E402
+from tests.report.test_terminal import MATRIX, NOTHING_EXPECTED  # noqa: E402
+
+CHROMIUM = Path("/usr/bin/chromium")
+RATE = 1_000
+"""Events a second."""
+LATEST_S = 0.5
+"""From an event to the screen."""
+
+
+class Run:
+    """Something that writes a run log, at the pace that a test wants."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self.writer = Writer(folder / FILE_NAME, {"scenario": "s", "runtime": "sim", "seed": 1}, flush_every_s=0.05)
+        self.count = 0
+
+    def log(self, count: int, text: str = "") -> None:
+        for _ in range(count):
+            self.writer.append(self.count * 1_000_000, "somebody/0", "note", {"reason": text or f"{time.time():.4f}"})
+            self.count += 1
+
+    def log_for(self, seconds: float, rate: int = RATE) -> None:
+        """Evenly: a few every few milliseconds."""
+        begun, count = time.monotonic(), self.count
+        while (elapsed := time.monotonic() - begun) < seconds:
+            self.log(int(elapsed * rate) - (self.count - count))
+            time.sleep(0.004)
+        self.writer.flush()
+
+
+class Served:
+    """A server in threads of this process."""
+
+    def __init__(self, folder: Path) -> None:
+        self.runs = runs.Runs("s")
+        self.server = servers.Server(self.runs, 0)
+        self.run = Run(folder)
+        self.runs.begin(self.run.folder, "", 60.0)
+        for target in (self.runs.follow, self.server.run):
+            threading.Thread(target=target, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    def close(self) -> None:
+        self.server.stop()
+        self.runs.stop()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    found = Served(tmp_path / "run")
+    yield found
+    found.close()
+
+
+def messages(lines: Iterator[str]) -> Iterator[tuple[str, str, Any]]:
+    """Event, id and data of server-sent events."""
+    event = cursor = ""
+    for line in lines:
+        name, _, text = line.partition(": ")
+        if name == "event":
+            event, cursor = text, ""
+        elif name == "id":
+            cursor = text
+        elif name == "data":
+            yield event, cursor, json.loads(text)
+
+
+def logged(url: str, last_id: str, until: int) -> tuple[list[int], str]:
+    """The places that a browser gets until it has at least ``until`` of them and its connection breaks, and the last
+    id."""
+    places: list[int] = []
+    headers = {"Last-Event-ID": last_id} if last_id else {}
+    with httpx.stream("GET", f"{url}events", headers=headers, params={"from": "0.0.0"}, timeout=10) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        for event, cursor, data in messages(answer.iter_lines()):
+            if event == "log":
+                places += [row[0] for row in data]
+                last_id = cursor
+                if len(places) >= until:
+                    return places, last_id
+    raise AssertionError("the server has ended")
+
+
+def test_a_browser_that_is_cut_off_misses_nothing_and_gets_nothing_twice(served: Served) -> None:
+    writing = threading.Thread(target=served.run.log_for, args=(1.5,))
+    writing.start()
+    places, last_id, cuts = [], "", 0
+    while len(places) < 1_300:
+        some, last_id = logged(served.url, last_id, 150)
+        places += some
+        cuts += 1
+    writing.join()
+    assert cuts >= 4
+    assert places == list(range(len(places)))
+
+
+def test_the_page_and_the_stream_fit_together(served: Served) -> None:
+    """What the data of the views have not, the stream tells from their cursor on."""
+    served.run.log(100)
+    served.run.writer.flush()
+    end = time.monotonic() + 5
+    live: dict[str, Any] = {"place": 0}
+    while live["place"] < 100 and time.monotonic() < end:
+        found = httpx.get(f"{served.url}data").json()
+        live = found["live"]
+    assert live["state"]["events"] == live["place"] == 100
+    assert found["page"]["runs"][0]["summary"]["in_words"] == "Still going on"
+    served.run.log(10)
+    served.run.writer.flush()
+    places, _ = logged(served.url, f"{live['run']}.{live['place']}.{live['offset']}", 10)
+    assert places == list(range(100, 110))
+
+
+def test_only_for_those_who_have_the_address(served: Served) -> None:
+    port = re.findall(r":(\d+)/", served.url)[0]
+    root = f"http://127.0.0.1:{port}/"
+    assert served.url.startswith(root)
+    assert len(served.url) >= len(root) + 22, "a token that nobody guesses"
+    assert httpx.get(served.url).status_code == 200
+    for path in ("", "data", "events", "x" * (len(served.url) - len(root) - 1) + "/data"):
+        assert httpx.get(root + path).status_code == 404
+    # A site that has its own name point to loopback, and one that only sends requests here.
+    assert httpx.get(f"{served.url}data", headers={"Host": f"evil.example:{port}"}).status_code == 421
+    assert httpx.get(f"{served.url}data", headers={"Host": "127.0.0.1"}).status_code == 421
+    assert httpx.get(f"{served.url}data", headers={"Origin": "http://evil.example"}).status_code == 403
+    assert httpx.get(f"{served.url}data", headers={"Origin": "null"}).status_code == 403
+    assert httpx.get(f"{served.url}data", headers={"Origin": root[:-1]}).status_code == 200
+    assert httpx.post(f"{served.url}data").status_code == 405
+    headers = httpx.get(served.url).headers
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cache-control"] == "no-store"
+    assert "access-control-allow-origin" not in headers
+    assert "connect-src &#39;self&#39;" in httpx.get(served.url).text or "connect-src 'self'" in httpx.get(served.url).text
+
+
+def test_it_listens_on_loopback_only(served: Served) -> None:
+    assert served.server._socket.getsockname()[0] == "127.0.0.1"
+
+
+def test_a_slow_browser_waits_in_the_file_and_skips_what_it_cannot_show(tmp_path: Path) -> None:
+    """It has a few hundred events in memory, however far behind it is; and it is told what it skipped."""
+    run = Run(tmp_path / "run")
+    found = runs.Runs("s")
+    found.begin(run.folder, "", 60.0)
+    run.log(20_000, "x" * 200)
+    run.writer.flush()
+    while found._fold_some():
+        pass
+
+    async def some() -> list[tuple[str, str, Any]]:
+        stream = streams.stream(found, (0, Cursor(0, 0)), lambda: False)
+        taken: list[bytes] = []
+        async for message in stream:
+            taken.append(message)
+            if len(taken) == 4:
+                break
+        return list(messages(line for part in taken for line in part.decode().splitlines()))
+
+    first, rows, skip = asyncio.run(some())
+    assert first[0] == "state"
+    assert [row[0] for row in rows[2]] == list(range(streams.ROWS))
+    assert skip[0] == "skip"
+    assert skip[2] == {"from": streams.ROWS, "to": 20_000}
+    with Tail(run.folder / FILE_NAME) as tail:
+        tail.read()
+        assert skip[1] == f"0.20000.{tail.cursor.offset}", "from there it goes on"
+
+
+def test_browsers_that_read_nothing_hold_nobody_up(served: Served) -> None:
+    """Nor do they have the server gather what they do not read."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(8):
+            stack.enter_context(httpx.stream("GET", f"{served.url}events", params={"from": "0.0.0"}))
+        begun = time.monotonic()
+        for _ in range(30):
+            served.run.log(500, "x" * 1_000)
+        served.run.writer.flush()
+        assert time.monotonic() - begun < 3
+        places, _ = logged(served.url, "", 400)
+        assert places[:400] == list(range(400))
+
+
+def test_more_browsers_than_anybody_has_are_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "MOST_STREAMS", 1)
+    with httpx.stream("GET", f"{served.url}events") as first:
+        next(first.iter_raw())
+        assert httpx.get(f"{served.url}events").status_code == 503
+        assert httpx.get(f"{served.url}data").status_code == 200
+
+
+# The command --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def scenario(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("live") / "storm.yaml"
+    file.write_text(NOTHING_EXPECTED)
+    return file
+
+
+def test_the_run_is_the_same_with_and_without_the_page(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    digests = []
+    for arguments in ([], ["--live"], ["--pace", "100x"]):
+        assert main(["run", str(scenario), "--out", str(tmp_path / "run"), "--json", *arguments]) == 0
+        out = capsys.readouterr()
+        digests.append(json.loads(out.out)["digest"])
+        assert ("live: http://127.0.0.1:" in out.err) is (arguments == ["--live"])
+    assert len(set(digests)) == 1
+
+
+def test_a_paced_run_takes_its_time(scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its 14 virtual seconds at 20 a second."""
+    main(["run", str(scenario), "--out", str(tmp_path / "run"), "--json", "--pace", "20x"])
+    assert 0.6 < json.loads(capsys.readouterr().out)["wall_s"] < 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--live", "--live-port", "PORT"], "--live-port PORT: Address already in use: choose another, or 0 for any"),
+        (["--live-port", "1234"], "--live-port needs --live"),
+        (["--live", "--live-port", "70000"], "ports end at 65535"),
+        (["--pace", "2x", "--runtime", "ray"], "on Ray --speed says how fast time goes"),
+    ],
+)
+def test_what_cannot_be_is_told_before_the_run(
+    scenario: Path, served: Served, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    port = re.findall(r":(\d+)/", served.url)[0]
+    assert main(["run", str(scenario), *(each.replace("PORT", port) for each in arguments)]) == 2
+    assert told.replace("PORT", port) in capsys.readouterr().err
+
+
+def test_a_matrix_is_followed_from_variant_to_variant(tmp_path: Path) -> None:
+    """And its end can be read until the command ends, which it tells."""
+    file = tmp_path / "storm.yaml"
+    file.write_text(MATRIX)
+    page = processes.start(0)
+    try:
+        from kemu.cli import inputs
+        from kemu.scenario.playing import runner
+
+        found = inputs.load(str(file), None, {}, quiet=True)
+        page.scenario(found.name, "", 2, ())
+        told = runner.Options(
+            out=tmp_path / "run", on_begin=lambda folder, name, duration_ns: page.begin(folder, name, duration_ns / 1e9)
+        )
+        verdict, _ = runner.run_all(found, told, on_result=lambda _: page.judged())
+        page.end(processes.OVER, verdict["headline"], verdict)
+        begun, runs_told, places = time.monotonic(), [], []
+        with httpx.stream("GET", f"{page.url}events", params={"from": "0.0.0"}, timeout=10) as answer:
+            for event, _, data in messages(answer.iter_lines()):
+                if event == "run":
+                    runs_told.append((data["run"], len(places)))
+                if event == "log":
+                    places += [row[0] for row in data]
+                assert time.monotonic() - begun < 20
+                if event == "state" and data["phase"] == "over" and data["run"] == 1 and runs_told:
+                    if len(places) >= runs_told[0][1] + data["events"]:
+                        break
+        (second, first_count) = runs_told[0]
+        assert second == 1
+        assert places == [*range(first_count), *range(len(places) - first_count)]
+        data = httpx.get(f"{page.url}data").json()
+        assert [run["name"] for run in data["page"]["runs"]] == ["queue=fifo", "queue=priority"]
+        assert [run["summary"]["verdict"] for run in data["page"]["runs"]] == ["holds", "holds"]
+        assert data["live"]["state"]["text"] == verdict["headline"]
+        assert data["live"]["known"] == 2
+        again = httpx.get(f"{page.url}data", params={"known": "2"}).json()
+        assert again["page"]["runs"] == [None, None]
+    finally:
+        page.close()
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(page.url)
+
+
+# A browser ----------------------------------------------------------------------------------------------------------
+
+WATCH = """() => {
+  window.late = [];
+  window.seen = new Set();
+  new MutationObserver(() => {
+    const now = Date.now() / 1000;
+    for (const item of document.querySelectorAll("#live li")) {
+      if (window.seen.has(item.dataset.place)) continue;
+      window.seen.add(item.dataset.place);
+      window.late.push(now - Number(item.dataset.note));
+    }
+  }).observe(document.querySelector("#live ol"), { childList: true });
+}"""
+
+
+@pytest.mark.skipif(not CHROMIUM.exists(), reason="no chromium: apt-get install chromium")
+@pytest.mark.filterwarnings("ignore")
+def test_a_browser_shows_a_thousand_events_a_second_within_half_a_second(served: Served) -> None:
+    playwright = pytest.importorskip("playwright.sync_api")
+    problems: list[str] = []
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1280, "height": 800})
+        page.on("console", lambda one: problems.append(one.text) if one.type == "error" else None)
+        page.on("pageerror", lambda one: problems.append(str(one)))
+        page.goto(served.url)
+        page.wait_for_selector("#live [role=status]:has-text('goes on')")
+        page.evaluate(WATCH)
+        writing = threading.Thread(target=served.run.log_for, args=(3.0,))
+        writing.start()
+        page.wait_for_timeout(1_200)
+        # As when the laptop sleeps: connections are cut, and taken up again.
+        page.context.set_offline(True)
+        page.wait_for_timeout(300)
+        page.context.set_offline(False)
+        writing.join()
+        count = served.run.count
+        page.wait_for_function(f"kemuPage.live.place === {count}", timeout=5_000)
+        late = sorted(page.evaluate("window.late"))
+        live = page.evaluate("kemuPage.live")
+        served.run.writer.close()
+        served.runs.end(runs.OVER, "holds: 1 expectation")
+        page.wait_for_selector("#live [role=status]:has-text('The run is over: holds')")
+        page.wait_for_function(f"kemuPage.live.refreshed === {count}", timeout=5_000)
+        browser.close()
+    assert count >= 2_500
+    assert (live["missing"], live["repeated"], live["skipped"]) == (0, 0, 0)
+    assert live["events"] == count
+    assert len(late) > 50
+    # Half of them far sooner; those of the cut come when it is over, and a machine that is busy takes its time.
+    assert late[len(late) // 2] < LATEST_S, late
+    assert problems == []
