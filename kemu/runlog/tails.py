@@ -50,7 +50,7 @@ class Tail:
         return os.fstat(self._file.fileno()).st_size - self.cursor.offset
 
     def read(self, most: int = 1 << 30) -> list[tuple[int, Event]]:
-        """The next events that are whole, with their places; none where the file has no more of them yet.
+        """Some of the next events that are whole, with their places; none where the file has no more of them yet.
 
         Raises RunLogError where a frame is damaged, or none begins at the cursor.
         """

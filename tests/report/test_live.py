@@ -37,12 +37,16 @@ class Run:
         folder.mkdir()
         self.folder = folder
         self.writer = Writer(folder / FILE_NAME, {"scenario": "s", "runtime": "sim", "seed": 1}, flush_every_s=0.05)
-        self.count = 0
+        self.sent: list[float] = []
+
+    @property
+    def count(self) -> int:
+        return len(self.sent)
 
     def log(self, count: int, text: str = "") -> None:
         for _ in range(count):
-            self.writer.append(self.count * 1_000_000, "somebody/0", "note", {"reason": text or f"{time.time():.4f}"})
-            self.count += 1
+            self.sent.append(time.time())
+            self.writer.append(self.count * 1_000_000, "somebody/0", "note", {"reason": text})
 
     def log_for(self, seconds: float, rate: int = RATE) -> None:
         """Evenly: a few every few milliseconds."""
@@ -61,8 +65,9 @@ class Served:
         self.server = servers.Server(self.runs, 0)
         self.run = Run(folder)
         self.runs.begin(self.run.folder, "", 60.0)
-        for target in (self.runs.follow, self.server.run):
-            threading.Thread(target=target, daemon=True).start()
+        self.threads = [threading.Thread(target=target, daemon=True) for target in (self.runs.follow, self.server.run)]
+        for thread in self.threads:
+            thread.start()
 
     @property
     def url(self) -> str:
@@ -71,6 +76,9 @@ class Served:
     def close(self) -> None:
         self.server.stop()
         self.runs.stop()
+        self.run.writer.close()
+        for thread in self.threads:
+            thread.join(5)
 
 
 @pytest.fixture
@@ -158,7 +166,9 @@ def test_only_for_those_who_have_the_address(served: Served) -> None:
     assert headers["referrer-policy"] == "no-referrer"
     assert headers["cache-control"] == "no-store"
     assert "access-control-allow-origin" not in headers
-    assert "connect-src &#39;self&#39;" in httpx.get(served.url).text or "connect-src 'self'" in httpx.get(served.url).text
+    assert (
+        "connect-src &#39;self&#39;" in httpx.get(served.url).text or "connect-src 'self'" in httpx.get(served.url).text
+    )
 
 
 def test_it_listens_on_loopback_only(served: Served) -> None:
@@ -185,12 +195,16 @@ def test_a_slow_browser_waits_in_the_file_and_skips_what_it_cannot_show(tmp_path
         return list(messages(line for part in taken for line in part.decode().splitlines()))
 
     first, rows, skip = asyncio.run(some())
+    run.writer.close()
+    found.stop()
+    found.follow()
     assert first[0] == "state"
     assert [row[0] for row in rows[2]] == list(range(streams.ROWS))
     assert skip[0] == "skip"
     assert skip[2] == {"from": streams.ROWS, "to": 20_000}
     with Tail(run.folder / FILE_NAME) as tail:
-        tail.read()
+        while tail.read():
+            pass
         assert skip[1] == f"0.20000.{tail.cursor.offset}", "from there it goes on"
 
 
@@ -204,14 +218,15 @@ def test_browsers_that_read_nothing_hold_nobody_up(served: Served) -> None:
             served.run.log(500, "x" * 1_000)
         served.run.writer.flush()
         assert time.monotonic() - begun < 3
-        places, _ = logged(served.url, "", 400)
-        assert places[:400] == list(range(400))
+        places, _ = logged(served.url, "", 100)
+        assert places == list(range(len(places)))
 
 
 def test_more_browsers_than_anybody_has_are_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(servers, "MOST_STREAMS", 1)
     with httpx.stream("GET", f"{served.url}events") as first:
-        next(first.iter_raw())
+        reading = first.iter_raw()  # it ends with the stream
+        next(reading)
         assert httpx.get(f"{served.url}events").status_code == 503
         assert httpx.get(f"{served.url}data").status_code == 200
 
@@ -277,17 +292,18 @@ def test_a_matrix_is_followed_from_variant_to_variant(tmp_path: Path) -> None:
         )
         verdict, _ = runner.run_all(found, told, on_result=lambda _: page.judged())
         page.end(processes.OVER, verdict["headline"], verdict)
-        begun, runs_told, places = time.monotonic(), [], []
+        begun, runs_told, places, state = time.monotonic(), [], [], {}
         with httpx.stream("GET", f"{page.url}events", params={"from": "0.0.0"}, timeout=10) as answer:
             for event, _, data in messages(answer.iter_lines()):
+                assert time.monotonic() - begun < 20
+                state = data if event == "state" else state
                 if event == "run":
                     runs_told.append((data["run"], len(places)))
                 if event == "log":
                     places += [row[0] for row in data]
-                assert time.monotonic() - begun < 20
-                if event == "state" and data["phase"] == "over" and data["run"] == 1 and runs_told:
-                    if len(places) >= runs_told[0][1] + data["events"]:
-                        break
+                is_last = state["phase"] == "over" and state["run"] == 1 and runs_told
+                if is_last and len(places) >= runs_told[0][1] + state["events"] > runs_told[0][1]:
+                    break
         (second, first_count) = runs_told[0]
         assert second == 1
         assert places == [*range(first_count), *range(len(places) - first_count)]
@@ -307,17 +323,36 @@ def test_a_matrix_is_followed_from_variant_to_variant(tmp_path: Path) -> None:
 # A browser ----------------------------------------------------------------------------------------------------------
 
 WATCH = """() => {
-  window.late = [];
-  window.seen = new Set();
+  window.painted = [];
   new MutationObserver(() => {
-    const now = Date.now() / 1000;
-    for (const item of document.querySelectorAll("#live li")) {
-      if (window.seen.has(item.dataset.place)) continue;
-      window.seen.add(item.dataset.place);
-      window.late.push(now - Number(item.dataset.note));
-    }
+    const last = document.querySelector("#live ol").lastElementChild;
+    window.painted.push([Date.now() / 1000, Number(last.dataset.place)]);
   }).observe(document.querySelector("#live ol"), { childList: true });
 }"""
+"""When which event was the last one on the screen."""
+
+
+def lateness(painted: list[tuple[float, int]], sent: list[float]) -> list[float]:
+    """Of each event, until it or a later one was on the screen."""
+    found, place = [], 0
+    for when, last in painted:
+        found += [when - at for at in sent[place : last + 1]]
+        place = max(place, last + 1)
+    return found
+
+
+def cut_connections(served: Served) -> None:
+    """As a proxy that is restarted, or a laptop that sleeps."""
+    for connection in list(served.server._uvicorn.server_state.connections):
+        connection.loop.call_soon_threadsafe(connection.transport.abort)
+
+
+def until(page: Any, holds: str) -> None:
+    """The page's policy forbids what Playwright itself would do to wait for an expression."""
+    end = time.monotonic() + 8
+    while not page.evaluate(holds):
+        assert time.monotonic() < end, (holds, page.evaluate("kemuPage.live"))
+        page.wait_for_timeout(20)
 
 
 @pytest.mark.skipif(not CHROMIUM.exists(), reason="no chromium: apt-get install chromium")
@@ -335,25 +370,24 @@ def test_a_browser_shows_a_thousand_events_a_second_within_half_a_second(served:
         page.evaluate(WATCH)
         writing = threading.Thread(target=served.run.log_for, args=(3.0,))
         writing.start()
-        page.wait_for_timeout(1_200)
-        # As when the laptop sleeps: connections are cut, and taken up again.
-        page.context.set_offline(True)
-        page.wait_for_timeout(300)
-        page.context.set_offline(False)
+        page.wait_for_timeout(1_500)
+        cut_connections(served)
         writing.join()
         count = served.run.count
-        page.wait_for_function(f"kemuPage.live.place === {count}", timeout=5_000)
-        late = sorted(page.evaluate("window.late"))
+        until(page, f"kemuPage.live.place === {count}")
+        late = sorted(lateness(page.evaluate("window.painted"), served.run.sent))
         live = page.evaluate("kemuPage.live")
         served.run.writer.close()
         served.runs.end(runs.OVER, "holds: 1 expectation")
         page.wait_for_selector("#live [role=status]:has-text('The run is over: holds')")
-        page.wait_for_function(f"kemuPage.live.refreshed === {count}", timeout=5_000)
+        until(page, f"kemuPage.live.refreshed === {count}")
         browser.close()
     assert count >= 2_500
     assert (live["missing"], live["repeated"], live["skipped"]) == (0, 0, 0)
     assert live["events"] == count
-    assert len(late) > 50
-    # Half of them far sooner; those of the cut come when it is over, and a machine that is busy takes its time.
-    assert late[len(late) // 2] < LATEST_S, late
-    assert problems == []
+    assert len(late) == count
+    told = f"late by {late[len(late) // 2]:.3f} s (median), {late[-count // 100]:.3f} s (p99), {late[-1]:.3f} s (most)"
+    print(told)
+    # A machine that is busy with other tests may hold some up; so does the cut.
+    assert late[len(late) // 2] < LATEST_S, told
+    assert [one for one in problems if "net::ERR_" not in one] == []

@@ -62,6 +62,8 @@ class Page:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
     def _tell(self, what: str, **data: Any) -> None:
         # Without the page the run goes on.
@@ -90,6 +92,9 @@ def start(port: int) -> Page:
     told = json.loads(line) if line else {}
     if "url" in told:
         return Page(process, told["url"])
+    assert process.stdin is not None
+    process.stdin.close()
+    process.stdout.close()
     process.wait()
     if "error" in told:
         raise KemuError(told["error"])

@@ -104,7 +104,7 @@ class Runs:
         """What it shows, the page, and until when it is served whatever happens."""
         self._stopping = False
 
-    # --- what the driver tells -----------------------------------------------------------------------------------------
+    # --- what the driver tells
 
     def begin(self, folder: Path, name: str, duration_s: float) -> None:
         """The next run: its log has a header."""
@@ -124,13 +124,15 @@ class Runs:
         if phase != OVER:
             self.judged()
 
-    # --- folding -------------------------------------------------------------------------------------------------------
+    # --- folding
 
     def follow(self) -> None:
         """Until :meth:`stop`; in a thread of its own."""
         while not self._stopping:
             if not self._fold_some():
                 time.sleep(POLL_S)
+        for run in self._runs:
+            run.tail.close()
 
     def stop(self) -> None:
         self._stopping = True
@@ -151,7 +153,7 @@ class Runs:
                 run.fold.feed(place, *event)
         return bool(events)
 
-    # --- what is asked -------------------------------------------------------------------------------------------------
+    # --- what is asked
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -187,7 +189,7 @@ class Runs:
         )
 
     def page(self, known: int = 0) -> bytes:
-        """``{page, firsts, live}`` as JSON; while nothing has changed, or the last one was made just now, the same bytes.
+        """``{page, firsts, live}`` as JSON; while nothing has changed, or the last was made just now, the same bytes.
 
         ``known``: so many runs at the beginning the browser has already, as they will stay: they are null.
         """
@@ -195,9 +197,10 @@ class Runs:
             run, cursor = self.cursor()
             known = min(known, sum(one.final is not None for one in self._runs))
             key = (run, cursor, self.phase, known, [one.is_judged for one in self._runs])
-            if self._page is not None and self._page[0][3] == known:
-                if self._page[0] == key or time.monotonic() < self._page[2]:
-                    return self._page[1]
+            if self._page is not None:
+                made_of, page, until = self._page
+                if made_of == key or (made_of[3] == known and time.monotonic() < until):
+                    return page
             begun = time.monotonic()
             page = self._whole(run, cursor, known)
             took_s = time.monotonic() - begun
@@ -233,7 +236,8 @@ class Runs:
         first = shells.first_screen(data, index, self.shell()["matrix"])
         made = Made(_json(data), first)
         if is_complete:
-            if sum(len(one.final.data) for one in self._runs if one.final is not None) + len(made.data) > MOST_BYTES:
+            kept = sum(len(one.final.data) for one in self._runs if one.final is not None)
+            if kept + len(made.data) > MOST_BYTES:
                 rest = {"name": run.name, "summary": data["summary"], "strings": [], "left_out": True}
                 made = Made(_json(rest), first)
             run.final = made

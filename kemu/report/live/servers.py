@@ -11,10 +11,11 @@ too: without the token, which is in the address, they get nothing.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import uvicorn
@@ -112,11 +113,12 @@ class Server:
         stream = self._counted(streams.stream(self.runs, streams.cursor_of(last), lambda: self._ending))
         return StreamingResponse(stream, media_type="text/event-stream")
 
-    async def _counted(self, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    async def _counted(self, stream: AsyncGenerator[bytes]) -> AsyncIterator[bytes]:
         self._streams += 1
         try:
-            async for message in stream:
-                yield message
+            async with contextlib.aclosing(stream):
+                async for message in stream:
+                    yield message
         finally:
             self._streams -= 1
 
@@ -171,5 +173,3 @@ def _bound(port: int) -> socket.socket:
         raise KemuError(f"--live-port {port}: {error.strerror or error}: choose another, or 0 for any") from None
     found.listen(64)
     return found
-
-

@@ -17,7 +17,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 from kemu.errors import RunLogError
@@ -45,7 +45,7 @@ def cursor_of(text: str) -> tuple[int, Cursor] | None:
     return (int(match[1]), Cursor(int(match[2]), int(match[3]))) if match else None
 
 
-async def stream(runs: Runs, begin: tuple[int, Cursor] | None, is_over: Callable[[], bool]) -> AsyncIterator[bytes]:
+async def stream(runs: Runs, begin: tuple[int, Cursor] | None, is_over: Callable[[], bool]) -> AsyncGenerator[bytes]:
     """``begin``: where to go on; None: with what happens from now on. ``is_over``: the server ends."""
     run, cursor = begin or runs.cursor()
     yield f"retry: {RECONNECT_MS}\n\n".encode()

@@ -52,11 +52,11 @@ def make(parts: Sequence[Part], verdict: Mapping[str, Any], description: str) ->
             room -= size
         runs.append(data)
     title = str(verdict.get("scenario", "")) or parts[0].folder.name
-    page = {"title": title, "description": description, "runs": runs, "matrix": _matrix(verdict)}
+    page = {"title": title, "description": description, "runs": runs, "matrix": matrix(verdict)}
     return shells.render(page)
 
 
-def _matrix(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
+def matrix(verdict: Mapping[str, Any]) -> dict[str, Any] | None:
     """What compares the variants; None where there is one run."""
     if "variants" not in verdict:
         return None

@@ -21,8 +21,8 @@ from markupsafe import Markup
 _FILES = "kemu.report.page"
 
 
-def render(page: Mapping[str, Any]) -> str:
-    """``page``: ``title description runs matrix``, JSON."""
+def render(page: Mapping[str, Any], *, live: bool = False) -> str:
+    """``page``: ``title description runs matrix``, JSON. ``live``: its script fetches the runs from where it comes."""
     script, style, loader = _file("bundle/page.js"), _file("bundle/page.css"), _file("source/loader.js").strip()
     inline = json.loads(_file("bundle/styles.json"))
     policy = "; ".join(
@@ -31,6 +31,7 @@ def render(page: Mapping[str, Any]) -> str:
             f"script-src {_hash(loader)} {_hash(script)}",
             f"style-src {' '.join(_hash(one) for one in (style, *inline))}",
             "img-src data:",
+            *(["connect-src 'self'"] if live else []),
             "base-uri 'none'",
             "form-action 'none'",
         ]
@@ -42,7 +43,7 @@ def render(page: Mapping[str, Any]) -> str:
         style=Markup(style),
         loader=Markup(loader),
         script=Markup(packed_text(script)),
-        data=Markup(packed(page)),
+        data=Markup(packed({**page, "live": True} if live else page)),
     )
 
 

@@ -2,6 +2,7 @@
 
 import { render } from "preact";
 import { html } from "./parts.js";
+import { follow } from "./live.js";
 import { Run } from "./model.js";
 import { drawStages } from "./views/overview.js";
 import { Attempts, title as attempts } from "./views/attempts.js";
@@ -37,8 +38,17 @@ const HIDDEN = ["search"];
 let page = null;
 let runs = [];
 
+export { live } from "./live.js";
+
 export function start(data) {
+  if (data.live) follow({ start: begin, update });
+  else begin(data);
+}
+
+// `firsts`: as for update.
+function begin(data, firsts = {}) {
   take(data);
+  replaceFirsts(firsts);
   addEventListener("hashchange", () => show(true));
   show(false);
   document.documentElement.dataset.ready = "yes";
@@ -47,11 +57,15 @@ export function start(data) {
 // New data of a run that goes on. `firsts`: the static HTML of the first screens, by run.
 export function update(data, firsts = {}) {
   take(data);
+  replaceFirsts(firsts);
+  show(false);
+}
+
+function replaceFirsts(firsts) {
   for (const [index, text] of Object.entries(firsts)) {
     const section = document.querySelector(`section.first[data-run="${index}"]`);
     if (section) section.innerHTML = text;
   }
-  show(false);
 }
 
 function take(data) {
