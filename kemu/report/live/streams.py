@@ -18,7 +18,8 @@ import json
 import re
 import time
 from collections.abc import AsyncGenerator, Callable
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from kemu.errors import RunLogError
 from kemu.report.live.runs import Runs
@@ -35,6 +36,8 @@ MOST_BEHIND_BYTES = 1 << 20
 RECONNECT_MS = 300
 NOTE = 160
 
+BEGIN = Cursor(0, 0)
+"""Of a run that nobody has read yet."""
 _ID = re.compile(r"(\d{1,6})\.(\d{1,15})\.(\d{1,18})")
 _NOTES = ("reason", "message", "verb", "error", "phase", "status")
 
@@ -49,10 +52,9 @@ async def stream(runs: Runs, begin: tuple[int, Cursor] | None, is_over: Callable
     """``begin``: where to go on; None: with what happens from now on. ``is_over``: the server ends."""
     run, cursor = begin or runs.cursor()
     yield f"retry: {RECONNECT_MS}\n\n".encode()
-    tail: Tail | None = None
     told: Any = None
     state_at = sent_at = 0.0
-    try:
+    with _Log(runs) as log:
         while not is_over():
             now = time.monotonic()
             if now - state_at >= STATE_EVERY_S:
@@ -60,44 +62,72 @@ async def stream(runs: Runs, begin: tuple[int, Cursor] | None, is_over: Callable
                 if state != told or now - sent_at >= PING_S:
                     told, sent_at = state, now
                     yield _message("state", state.data())
-            path = runs.log(run)
-            if path is None:
-                await asyncio.sleep(POLL_S)
-                continue
             try:
-                tail = tail or Tail(path, cursor if cursor.offset else None)
-                rows = tail.read(ROWS)
+                rows = log.read(run, cursor)
             except RunLogError:
                 # An id of another run in this folder: the page has to be fetched anew.
                 run, cursor = runs.cursor()
-                tail = _closed(tail)
                 yield _message("skip", {"from": -1, "to": cursor.place}, run, cursor)
                 await asyncio.sleep(POLL_S)
                 continue
             if rows:
-                sent_at = now
-                yield _message("log", [_row(place, event) for place, event in rows], run, tail.cursor)
-                if tail.behind() > MOST_BEHIND_BYTES:
-                    latest, there = runs.cursor()
-                    if (latest, there.place) > (run, tail.cursor.place):
-                        skipped = {"from": tail.cursor.place if latest == run else -1, "to": there.place}
-                        run, cursor, tail = latest, there, _closed(tail)
-                        yield _message("skip", skipped, run, cursor)
-            elif runs.is_over(run) and runs.log(run + 1) is not None and not tail.behind():
-                run, tail = run + 1, _closed(tail)
-                cursor = Cursor(0, 0)
+                sent_at, cursor = now, log.cursor
+                yield _message("log", [_row(place, event) for place, event in rows], run, cursor)
+                latest, there = runs.cursor()
+                if log.behind > MOST_BEHIND_BYTES and (latest, there.place) > (run, cursor.place):
+                    skipped = {"from": cursor.place if latest == run else -1, "to": there.place}
+                    run, cursor = latest, there
+                    yield _message("skip", skipped, run, cursor)
+            elif log.is_over(run) and runs.log(run + 1) is not None:
+                run, cursor = run + 1, BEGIN
                 yield _message("run", {"run": run}, run, cursor)
             else:
                 await asyncio.sleep(POLL_S)
-        yield _message("state", runs.state().data())
-        yield _message("bye", {})
-    finally:
-        _closed(tail)
+    yield _message("state", runs.state().data())
+    yield _message("bye", {})
 
 
-def _closed(tail: Tail | None) -> None:
-    if tail is not None:
-        tail.close()
+class _Log:
+    """The file that is read, of one run after the other."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._run = -1
+        self._tail: Tail | None = None
+
+    def read(self, run: int, cursor: Cursor) -> list[tuple[int, Event]]:
+        """Some events from the cursor on. Raises RunLogError where none begins there."""
+        path = self._runs.log(run)
+        if path is None:
+            return []
+        if self._tail is None or run != self._run or cursor not in (self._tail.cursor, BEGIN):
+            self.close()
+            self._run, self._tail = run, Tail(path, cursor if cursor != BEGIN else None)
+        return self._tail.read(ROWS)
+
+    @property
+    def cursor(self) -> Cursor:
+        """Behind what was read."""
+        return self._tail.cursor if self._tail is not None else BEGIN
+
+    @property
+    def behind(self) -> int:
+        return self._tail.behind() if self._tail is not None else 0
+
+    def is_over(self, run: int) -> bool:
+        """All of it was read, and nothing will be added."""
+        return self._runs.log(run) is not None and self._runs.is_over(run) and not self.behind
+
+    def close(self) -> None:
+        tail, self._tail = self._tail, None
+        if tail is not None:
+            tail.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
 
 
 def _message(event: str, data: Any, run: int = 0, cursor: Cursor | None = None) -> bytes:
