@@ -58,7 +58,7 @@ _DOCS = {
     "decisions.per_binding": "scheduling attempts for each binding",
 }  # fmt: skip
 
-METRICS = tuple(Column(name, NUMBER, _DOCS[name]) for name in expectations.METRICS)
+METRICS = tuple(Column(name, NUMBER, _DOCS.get(name, "")) for name in expectations.METRICS)
 COUNTERS = tuple(Column(name, INTEGER, "counter") for name in expectations.COUNTERS)
 BY_PRIORITY = tuple(column for column in METRICS if column.name.partition(".")[0] in expectations.BY_PRIORITY)
 REFUSED = costs.REFUSED
@@ -76,19 +76,19 @@ PRIORITIES = (
 
 PODS = _columns(
     ("uid", TEXT, "of the pod; a name may be used again"),
-    ("namespace", TEXT, ""),
-    ("name", TEXT, ""),
+    ("namespace", TEXT, "of the pod"),
+    ("name", TEXT, "of the pod"),
     ("workload", TEXT, "of the scenario; empty for other pods"),
     ("owner", TEXT, "`<kind>/<name>` of its controller, or `workload/<name>`, or its own name"),
     ("scheduler", TEXT, "`<name>/<replica>` that bound it; before that, the name of the scheduler that has to"),
-    ("priority", INTEGER, ""),
+    ("priority", INTEGER, "as admission set it"),
     ("cpu_milli", INTEGER, "requested CPU in millicores"),
     ("memory_bytes", INTEGER, "requested memory"),
     ("node", TEXT, "to which it is bound; empty: none"),
     ("phase", TEXT, "at the end, or when it was removed"),
     ("reason", TEXT, "why it was rejected, evicted, preempted or killed, if it was: as in its status"),
-    ("created_s", NUMBER, ""),
-    ("bound_s", NUMBER, "null: never"),
+    ("created_s", NUMBER, "when the store had it"),
+    ("bound_s", NUMBER, "when it was bound; null: never"),
     ("running_s", NUMBER, "when its containers ran; null: never"),
     ("finished_s", NUMBER, "when its containers had ended, for whatever reason; null: they had not"),
     ("deleted_s", NUMBER, "when the object was gone; null: it is still there"),
@@ -96,11 +96,11 @@ PODS = _columns(
     ("censored", BOOLEAN, "it was never bound, so that `waited_s` is only a lower bound; null as `waited_s`"),
     ("attempts", INTEGER, "of schedulers to place it"),
     ("overtaken", INTEGER, "pods created later, of no higher priority, that were bound while it waited"),
-    ("preempted", INTEGER, "how often"),
+    ("preempted", INTEGER, "how often it was"),
     ("preempted_by", TEXT, "the last preemptor, `namespace/name`; null: none"),
-    ("evicted", INTEGER, "how often"),
+    ("evicted", INTEGER, "how often it was"),
     ("rejected", INTEGER, "how often a kubelet has rejected it"),
-    ("oom_killed", INTEGER, "how often"),
+    ("oom_killed", INTEGER, "how often it was"),
     ("replaces", TEXT, "`namespace/name` of the pod whose place it takes; empty: none"),
 )  # fmt: skip
 
@@ -127,7 +127,7 @@ FAULTS = _columns(
 )
 
 NODES = _columns(
-    ("name", TEXT, ""),
+    ("name", TEXT, "of the node"),
     ("added_s", NUMBER, "when it first joined the cluster"),
     ("removed_s", NUMBER, "when it last left; null: it is there at the end"),
     ("cpu_milli", INTEGER, "allocatable CPU when it joined, in millicores"),

@@ -124,3 +124,8 @@ def test_data_frames_read_it(file: Path) -> None:
     assert [len(each) for each in table["faults"]] == [1, 1, 1, 0]
     asked = duckdb.sql(f"SELECT queue, sum(len(attempts)) FROM '{file}' GROUP BY queue ORDER BY queue").fetchall()
     assert asked[0][1] == 2 * asked[1][1]
+
+
+def test_every_column_is_explained() -> None:
+    columns = [*tables.IDENTITY, *tables.RUN, *tables.METRICS, *(each for one in tables.NESTED.values() for each in one)]
+    assert [column.name for column in columns if not column.doc] == []
