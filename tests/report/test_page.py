@@ -87,7 +87,7 @@ def test_the_first_screen_needs_no_scrolling(page: Page) -> None:
 
 
 QUESTIONS = {
-    "is it as expected?": ("overview", "As expected"),
+    "is it as expected?": ("overview", "As the scenario expects"),
     "who lost?": ("overview", "important-0 lost the race"),
     "who turned it away?": ("overview", "kubelet node-1 rejected it (OutOfcpu)"),
     "why?": ("overview", "scheduler-a still counted 10 CPUs free on node-1"),

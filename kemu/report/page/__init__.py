@@ -17,7 +17,8 @@ The data contract
 ``actors``   names; events refer to them by index
 ``end``      of the run
 
-A column is an array; the columns of one table have equal length. Times are whole microseconds of virtual time, -1 means
+A column is an array, or ``{"deltas": […]}`` with the differences from value to value; the columns of one table have
+equal length. Times are whole microseconds of virtual time, -1 means
 never. An event is named by its place in the run log, from 0, -1 means none. A new view is a class in ``views`` (the
 protocol :class:`views.view.View`), an entry in ``folds.VIEWS``, and a module in ``source/views`` that is entered in
 ``source/page.js``. While a run goes on the same object is made again and passed to ``kemuPage.update``.

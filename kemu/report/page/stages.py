@@ -11,6 +11,7 @@ from typing import Any
 
 MOST_ROWS = 22
 MOST_GHOSTS = 7
+MOST_NODES = 4
 
 Item = dict[str, Any]
 
@@ -24,12 +25,18 @@ def of(explanation: Mapping[str, Any]) -> dict[str, Any]:
     known = [_sign(one) for one in ours]
     first = next((index for index, one in enumerate(theirs) if one["differs"]), len(theirs))
     ghosts = [{**one, "ghost": True} for one in theirs[first:] if _sign(one) not in known]
-    last = next((one for one in reversed(ours) if one.get("bad")), ours[-1] if ours else None)
-    if last is not None:
-        last["losing"] = True
-    ours = ours[-MOST_ROWS:]
+    if ours:
+        _losing(ours)["losing"] = True
+    ours = _folded(ours)[-MOST_ROWS:]
     ghosts = [one for one in ghosts if ours and one["time"] >= ours[0]["time"]][:MOST_GHOSTS]
+    ghosts = _folded(ghosts)
     items = sorted([*ours, *ghosts], key=lambda one: one["time"])
+    used = sorted({one[name] for one in items for name in ("lane", "from", "to") if name in one})
+    for one in items:
+        one |= {name: used.index(one[name]) for name in ("lane", "from", "to") if name in one}
+    titles = [failing.get("titles", lanes)[index] for index in used]
+    if len(titles) == 1:
+        titles += _choices(items)
     for row, one in enumerate(items):
         one["row"] = row
     for one in items:
@@ -37,11 +44,54 @@ def of(explanation: Mapping[str, Any]) -> dict[str, Any]:
         sent = one.get("sent", one["time"])
         one["sent_row"] = next(other["row"] for other in items if other["time"] >= sent or other is one)
     return {
-        "lanes": failing.get("titles", lanes),
+        "lanes": titles,
         "rows": len(items),
         "items": items,
         "without": _without(explanation) if ghosts else "",
     }
+
+
+def _losing(items: list[Item]) -> Item:
+    """The last mark that is bad, unless the runs part at a later one; else where they part; else the end."""
+    marks = [one for one in items if one["kind"] == "mark"] or items
+    parting = next((one for one in marks if one["differs"]), None)
+    after = marks[marks.index(parting) :] if parting is not None else marks
+    return next((one for one in reversed(after) if one.get("bad")), parting or marks[-1])
+
+
+def _choices(items: list[Item]) -> list[str]:
+    """The picture of one scheduler: what it chose becomes an arrow to the node. Returns the nodes, as further lanes."""
+    nodes: dict[str, int] = {}
+    for item in items:
+        pod, arrow, node = item["text"].partition(" → ")
+        if arrow and item["kind"] == "mark" and (node in nodes or len(nodes) < MOST_NODES):
+            lane = nodes.setdefault(node, len(nodes) + 1)
+            more = {"kind": "message", "from": 0, "to": lane, "sent": item["time"], "lost": False, "held": 0}
+            item |= {**more, "text": pod}
+            del item["lane"]
+    return list(nodes)
+
+
+def _folded(items: list[Item]) -> list[Item]:
+    """What an actor does to several pods in a row is one row."""
+    folded: list[list[Item]] = []
+    for item in items:
+        if folded and item["kind"] == "mark" and _sort(item) == _sort(folded[-1][-1]):
+            folded[-1].append(item)
+        else:
+            folded.append([item])
+    found = []
+    for group in folded:
+        more = len(group) - 1
+        lost = next((one for one in group if one.get("losing")), group[0])
+        found.append({**lost, "text": f"{lost['text']} +{more}" if more else lost["text"]})
+    return found
+
+
+def _sort(item: Item) -> tuple[Any, ...]:
+    if item["kind"] != "mark":
+        return ("message",)
+    return item["lane"], item["bad"], item["differs"], item["text"].partition(" ")[0], "→" in item["text"]
 
 
 def _without(explanation: Mapping[str, Any]) -> str:

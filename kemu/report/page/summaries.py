@@ -10,11 +10,12 @@ from kemu.checks.scheduling import waiting
 from kemu.report import happenings
 from kemu.report.page import stages
 from kemu.report.page.folds import Fold
-from kemu.report.page.tables import NEVER, micros
+from kemu.report.page.tables import FAULTS, NEVER, micros
 from kemu.report.page.views import pods, shortages
 
 MOST_FAULTS = 6
-_VERDICTS = {"holds": "As expected", "fails": "Not as expected", "unknown": "Undecided"}
+MOST_LETTERS = 160
+_VERDICTS = {"holds": "As the scenario expects", "fails": "Not as the scenario expects", "unknown": "Undecided"}
 """The verdict in words for those who do not know kemu's."""
 
 
@@ -108,7 +109,8 @@ def _worst(fold: Fold) -> dict[str, Any] | None:
 
 def _fate(pod: PodHistory, wait: waiting.Wait) -> str:
     attempts = _count(pod.attempts, "attempt")
-    what = f"waited {wait.seconds:.1f} s for {pod.node}" if wait.bound else f"waited {wait.seconds:.1f} s in vain"
+    seconds = f"{wait.seconds:.1f} s" if wait.seconds >= 1 else f"{wait.seconds:.3f} s"
+    what = f"waited {seconds} for {pod.node}" if wait.bound else f"waited {seconds} in vain"
     overtaken = f", overtaken {_count(wait.overtaken, 'time')}" if wait.overtaken else ""
     return f"{what}: {attempts}{overtaken}"
 
@@ -119,7 +121,7 @@ def _reasons(fold: Fold, pod: PodHistory) -> list[dict[str, Any]]:
     if not tried:
         return []
     fact = tried[-1]
-    reason = happenings.last_reason(pod)
+    reason = _in_short(happenings.last_reason(pod))
     plugins = {shortages.FIT: 1} if "Insufficient" in fact.message else {}
     question = shortages.Question(fact.time_ns, pod.uid, plugins)
     place = fold.tables.place(fact.time_ns, pod.uid)
@@ -128,13 +130,19 @@ def _reasons(fold: Fold, pod: PodHistory) -> list[dict[str, Any]]:
     return [{"text": text, "time": micros(fact.time_ns), "event": place} for text in texts]
 
 
+def _in_short(reason: str) -> str:
+    """A scheduler's message of a large cluster is long, and most of it is about preemption."""
+    short = reason.partition(" preemption:")[0] if len(reason) > MOST_LETTERS else reason
+    return short if len(short) <= MOST_LETTERS else f"{short[: MOST_LETTERS - 1]}…"
+
+
 def _faults(fold: Fold) -> list[dict[str, Any]]:
     found = [one for one in happenings.all_of(fold.history) if one.kind in ("fault", "disturbance")]
     told = [
         {
             "text": one.phrase() + (f" ({one.reason()})" if one.reason() else ""),
             "time": micros(one.time_ns),
-            "event": fold.tables.place(one.time_ns, *one.whom, one.node),
+            "event": fold.tables.place(one.time_ns, *one.whom, one.node, FAULTS),
         }
         for one in found[:MOST_FAULTS]
     ]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 Column = list[Any]
 NEVER = -1
+FAULTS = "chaos"
+"""The subject of all events of faults."""
 
 
 class Strings:
@@ -76,6 +79,11 @@ class Tables:
     def place(self, time_ns: int, *subjects: str) -> int:
         """Of the first event at that time about the first of them of which there is one; -1: none."""
         return next((found for one in subjects if (found := self._places.get((time_ns, one), -1)) >= 0), -1)
+
+
+def deltas(column: Column) -> dict[str, Column]:
+    """A column as its first value and the differences: growing columns take less room so."""
+    return {"deltas": [after - before for before, after in itertools.pairwise([0, *column])]}
 
 
 def micros(time_ns: int | None) -> int:

@@ -1,8 +1,18 @@
 // The data of one run, as folds.Fold.data in Python makes it, with the lookups that views need.
 
+// Columns of differences become columns of values.
+function unpacked(value) {
+  if (value === null || typeof value !== "object" || Array.isArray(value)) return value;
+  if (Array.isArray(value.deltas)) {
+    let sum = 0;
+    return value.deltas.map((by) => (sum += by));
+  }
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, unpacked(one)]));
+}
+
 export class Run {
   constructor(data, index) {
-    Object.assign(this, data);
+    Object.assign(this, unpacked(data));
     this.index = index;
     this.podCount = data.pods ? data.pods.name.length : 0;
   }

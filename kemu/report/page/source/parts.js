@@ -49,7 +49,7 @@ export function Chart({ make, label, has = [], linked = false }) {
   return html`<div class="chart" ref=${place}></div>`;
 }
 
-const STEP = 100;
+const STEP = 50;
 
 // `columns`: pairs of a heading and what makes a cell of a row.
 export function Table({ label, columns, rows, marked }) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kemu.report.page.tables import Tables, micros
+from kemu.report.page.tables import Tables, deltas, micros
 from kemu.report.page.views import shortages
 from kemu.report.page.views.view import Handler, Told
 
@@ -50,7 +50,8 @@ class Attempts:
             )
             for column, value in zip(columns.values(), row, strict=True):
                 column.append(value)
-        return columns
+        packed = {name: deltas(columns[name]) for name in ("event", "time", "start")}
+        return {**columns, **packed}
 
 
 _COLUMNS = (

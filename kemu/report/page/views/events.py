@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.checks.history.histories import NODE_PREFIX, POD_PREFIX
-from kemu.report.page.tables import NEVER, Tables, micros
+from kemu.report.page.tables import FAULTS, NEVER, Tables, deltas, micros
 from kemu.report.page.views.view import Handler, Told
 
 MOST_DETAILS = 20_000
@@ -47,8 +47,8 @@ class Events:
             for subject in (uid, node):
                 if subject:
                     self._tables.tell(place, time_ns, subject)
-            if "id" in data:
-                self._tables.tell(place, time_ns, str(data["id"]))
+            if kind.startswith("chaos."):
+                self._tables.tell(place, time_ns, FAULTS)
             self._add(place, time_ns, actor, kind, pod, node, data)
 
         return take
@@ -82,8 +82,8 @@ class Events:
         rows = rows[:MOST]
         text = self._tables.text
         return {
-            "place": [row[0] for row in rows],
-            "time": [row[1] for row in rows],
+            "place": deltas([row[0] for row in rows]),
+            "time": deltas([row[1] for row in rows]),
             "actor": [row[2] for row in rows],
             "kind": [text(row[3]) for row in rows],
             "pod": [row[4] for row in rows],

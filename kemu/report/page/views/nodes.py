@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kemu.checks.history import History
+from kemu.checks.history import History, parsed
 from kemu.checks.history.facts import NodeHistory, PodHistory
+from kemu.checks.history.histories import POD_PREFIX
+from kemu.kubelet.usage import usages
 from kemu.report import happenings
-from kemu.report.page.tables import Tables, micros
+from kemu.report.page.tables import Tables, deltas, micros
 from kemu.report.page.views.view import Handler, Told
 
+SAMPLES = 40
+SECOND_NS = 1_000_000_000
+_USAGE = usages.USAGE.encode()
 _ENDS = ("ended", "finished", "deleted", "rejected", "unbound")
 _SHOWN = ("cpu", "memory")
 _MARKED = ("preempted", "evicted", "oomKilled", "rejected")
@@ -21,10 +26,19 @@ class Nodes:
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
+        self._usages: dict[str, usages.Usage] = {}
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
-        return {}
+        return {"store.txn": self._on_txn}
+
+    def _on_txn(self, place: int, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        for op, key, value, _, version in data["changes"]:
+            if op == 0 and version == 1 and key.startswith(POD_PREFIX) and _USAGE in value:
+                pod = parsed.pod(value)
+                usage = usages.of(pod)
+                if usage is not None:
+                    self._usages[pod.metadata.uid] = usage
 
     def data(self, told: Told) -> dict[str, Any]:
         tables, history = self._tables, told.history
@@ -48,10 +62,35 @@ class Nodes:
         return {
             "names": tables.nodes(),
             "allocatable": [_allocatable(history, name) for name in tables.nodes()],
-            "stays": stays,
+            "stays": {**stays, "from": deltas(stays["from"]), "to": deltas(stays["to"])},
             "marks": marks,
             "conditions": self._conditions(history),
+            "usage": self._used(history),
         }
+
+    def _used(self, history: History) -> list[dict[str, Any]]:
+        """What pods use at a few times of their lives, where the scenario says so: cpu in millicores, bytes of memory.
+        A container that is started again begins anew, which is left out here."""
+        found = []
+        for uid, usage in self._usages.items():
+            pod = history.pods.get(uid)
+            runs = pod.first("running") if pod is not None else None
+            if pod is None or runs is None:
+                continue
+            ends = [end_ns for _, _, end_ns in of_pod(pod) if end_ns is not None]
+            lasts_ns = max((ends or [history.now_ns])[-1] - runs.time_ns, 0)
+            times = [lasts_ns * number // SAMPLES // SECOND_NS for number in range(SAMPLES)]
+            amounts = {resource: [_amount(usage, resource, second) for second in times] for resource in _SHOWN}
+            found.append(
+                {
+                    "pod": self._tables.pod(uid, pod.key),
+                    "node": self._tables.node(runs.node or pod.node),
+                    "from": micros(runs.time_ns),
+                    "lasts": lasts_ns // 1000,
+                    **amounts,
+                }
+            )
+        return found
 
     def _conditions(self, history: History) -> dict[str, list[int]]:
         """What happened to nodes, as the story tells it."""
@@ -63,6 +102,11 @@ class Nodes:
             for column, value in zip(found.values(), values, strict=True):
                 column.append(value)
         return found
+
+
+def _amount(usage: usages.Usage, resource: str, second: int) -> int:
+    curves = [usage.shared, *usage.of_containers.values()]
+    return sum(each[resource].at(second) for each in curves if resource in each)
 
 
 def _allocatable(history: History, name: str) -> list[list[int]]:

@@ -9,7 +9,7 @@ from kemu.checks.history.facts import PodHistory
 from kemu.checks.scheduling import waiting
 from kemu.objects.amounts import quantities
 from kemu.report import happenings
-from kemu.report.page.tables import NEVER, Column, Tables, micros
+from kemu.report.page.tables import NEVER, Column, Tables, deltas, micros
 from kemu.report.page.views.view import Handler, Told
 from kemu.telemetry import runs
 
@@ -53,8 +53,9 @@ class Pods:
             }
             for name, value in row.items():
                 columns[name].append(value)
-        columns["trace"] = ["".join(f"{run.trace_id(uid):032x}" for uid in tables.pods())]
-        return columns
+        packed = {name: deltas(columns[name]) for name in ("created", "name", "fate")}
+        traces = ["".join(f"{run.trace_id(uid):032x}" for uid in tables.pods())]
+        return {**columns, **packed, "trace": traces}
 
 
 _COLUMNS = (

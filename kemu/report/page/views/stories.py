@@ -7,7 +7,7 @@ from typing import Any
 
 from kemu.report import stories
 from kemu.report.happenings import Happening
-from kemu.report.page.tables import Tables, micros
+from kemu.report.page.tables import FAULTS, Tables, micros
 from kemu.report.page.views.view import Handler, Told
 
 MOST_LINES = 250
@@ -52,5 +52,5 @@ class Stories:
 
     def place(self, one: Happening) -> int:
         """Of the event that it follows from."""
-        subjects = [one.pod.uid, one.pod.key] if one.pod is not None else [one.node, *one.whom]
+        subjects = [one.pod.uid, one.pod.key] if one.pod is not None else [one.node, *one.whom, FAULTS]
         return self._tables.place(one.time_ns, *subjects)

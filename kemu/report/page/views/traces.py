@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kemu.report.page.tables import Tables, micros
+from kemu.report.page.tables import Tables, deltas, micros
 from kemu.report.page.views.view import Handler, Told
 from kemu.telemetry import builder, spans, waterfall
 from kemu.telemetry.spans import Span
@@ -50,16 +50,17 @@ class Traces:
                 text(waterfall.reason_of(span)),
                 text(span.service),
                 micros(span.start_ns),
-                micros(span.end_ns),
+                micros(span.end_ns) - micros(span.start_ns),
                 int(span.ok),
             )
             links += [[pod, text(link.relation), tables.latest_pod(link.pod)] for link in _distinct(span, found)]
             for column, value in zip(columns.values(), values, strict=True):
                 column.append(value)
-        return {**columns, "links": links}
+        packed = {name: deltas(columns[name]) for name in ("pod", "from")}
+        return {**columns, **packed, "links": links}
 
 
-_COLUMNS = ("pod", "label", "reason", "service", "from", "to", "ok")
+_COLUMNS = ("pod", "label", "reason", "service", "from", "took", "ok")
 
 
 def _rank(span: Span) -> int:

@@ -31,7 +31,7 @@ export function Nodes({ run, argument }) {
   const priorities = [...new Set(run.nodes.stays.pod.map((pod) => run.pods.priority[pod]))].sort((a, b) => b - a);
   const step = (by) => setFirst(Math.min(Math.max(first + by, 0), Math.max(names.length - 1, 0)));
   return html`<h2>Nodes over time</h2>
-    <p class="note">Bars are pods, coloured by priority; below, what they request (filled) of what the node has (line).</p>
+    <p class="note">Bars are pods, coloured by priority; below, what they request (filled) and use (dotted) of what the node has (dashed).</p>
     <div class="row">
       <${Filter} label="Node" value=${filter} onInput=${(value) => { setFilter(value); setFirst(0); }} />
       <${Choice} label="Resource" value=${resource} options=${[["cpu", "CPU"], ["memory", "memory"]]} onInput=${setResource} />
@@ -39,7 +39,57 @@ export function Nodes({ run, argument }) {
         ${first + 1}–${Math.min(first + AT_ONCE, names.length)} of ${names.length}
         <button type="button" disabled=${first + AT_ONCE >= names.length} onClick=${() => step(AT_ONCE)}>Next</button></span>`}
     </div>
+    <${Legend} priorities=${priorities} />
+    ${names.length > 1 && exact < 0 && html`<${Cluster} run=${run} nodes=${names} resource=${resource} />`}
     ${shown.map((node) => html`<${One} key=${node} run=${run} node=${node} resource=${resource} priorities=${priorities} />`)}`;
+}
+
+function Legend({ priorities }) {
+  return priorities.length > 0 && html`<p class="legend">Priority ${priorities.map((priority, index) => html`<span class=${`swatch s${(index % 7) + 1}`}></span>${priority} `)}</p>`;
+}
+
+// All nodes together: what is requested of what there is.
+function Cluster({ run, nodes, resource }) {
+  const load = summed(nodes.flatMap((node) => changesOf(run, node, resource)), run.end);
+  if (!load.some((one) => one.total)) return null;
+  const peak = load.reduce((most, one) => (one.share > most.share ? one : most));
+  const unit = resource === "cpu" ? cores : bytes;
+  const told = `Fullest at ${seconds(Math.round(peak.time * 1e6))}: ${unit(peak.used)} of ${unit(peak.total)} requested (${Math.round(peak.share * 100)} %).`;
+  return html`<section class="node-box"><h3>${nodes.length} nodes together</h3><p class="note">${told}</p>
+    <${Load} run=${run} load=${load} used=${usedOn(run, nodes, resource)} resource=${resource} label=${`${resource} requested on all nodes. ${told}`} has=${[run, nodes.length, resource]} /></section>`;
+}
+
+function Load({ run, load, used, resource, label, has }) {
+  return html`<${Chart} has=${has} label=${label} make=${() => ({
+    height: 120, marginLeft: 60, marginRight: 20, marginTop: 18, marginBottom: 28, x: { domain: [0, run.end / 1e6], label: "time (s)", labelAnchor: "center" },
+    y: { label: resource === "cpu" ? "CPUs requested" : "GiB requested", grid: true, zero: true, ticks: 4 },
+    marks: [
+      Plot.areaY(load, { x: "time", y: (one) => scaled(one.used, resource), curve: "step-after", fill: "var(--c1)", fillOpacity: 0.35 }),
+      Plot.lineY(load, { x: "time", y: (one) => scaled(one.used, resource), curve: "step-after", stroke: "var(--c1)" }),
+      Plot.lineY(used, { x: "time", y: (one) => scaled(one.used, resource), curve: "step-after", stroke: "var(--c2)", strokeWidth: 1.8, strokeDasharray: "1 2" }),
+      Plot.text(used, Plot.selectMaxY({ x: "time", y: (one) => scaled(one.used, resource), text: () => "used", dy: -7, fill: "var(--c2)", stroke: "var(--ground)", strokeWidth: 3 })),
+      Plot.lineY(load, { x: "time", y: (one) => scaled(one.total, resource), curve: "step-after", stroke: "var(--bad)", strokeDasharray: "5 3" }),
+      Plot.text(load.slice(-1), { x: "time", y: (one) => scaled(one.total, resource), text: () => "allocatable", textAnchor: "end", dy: -7, fill: "var(--bad)" }),
+    ],
+  })} />`;
+}
+
+// What pods use over time, where the scenario says so.
+function usedOn(run, nodes, resource) {
+  const wanted = new Set(nodes);
+  const changes = [];
+  for (const one of run.nodes.usage) {
+    if (!wanted.has(one.node)) continue;
+    const amounts = one[resource];
+    let before = 0;
+    amounts.forEach((amount, index) => {
+      changes.push([one.from + (one.lasts * index) / amounts.length, amount - before, 0]);
+      before = amount;
+    });
+    changes.push([one.from + one.lasts, -before, 0]);
+  }
+  const used = summed(changes, run.end);
+  return used.some((one) => one.used > 0) ? used : [];
 }
 
 function One({ run, node, resource, priorities }) {
@@ -56,13 +106,13 @@ function One({ run, node, resource, priorities }) {
   const { marks: all } = run.nodes;
   const lane = new Map(stays.map((one) => [one.pod, one.lane]));
   const peak = load.reduce((most, one) => (one.share > most.share ? one : most), { share: 0, time: 0 });
-  const summary = load.length ? `Fullest at ${seconds(Math.round(peak.time * 1e6))}: ${unit(peak.used)} of ${unit(peak.total)} requested (${Math.round(peak.share * 100)} %).` : "";
+  const summary = peak.total ? `Fullest at ${seconds(Math.round(peak.time * 1e6))}: ${unit(peak.used)} of ${unit(peak.total)} requested (${Math.round(peak.share * 100)} %).` : "";
   return html`<section class="node-box"><h3>${name}</h3>
     ${summary && html`<p class="note">${summary}</p>`}
     ${stays.length > 0 && html`<${Chart} linked has=${has} label=${`Pods on ${name} over time`} make=${(width) => ({
-      height: lanes * tall + 44, marginLeft: 60, marginRight: 20, marginTop: 20, marginBottom: 20, x,
+      height: lanes * tall + 30, marginLeft: 60, marginRight: 20, marginTop: 4, marginBottom: 20, x,
       y: { axis: null, domain: [lanes, 0] },
-      color: { ...colours(priorities), legend: true, label: "priority", tickFormat: String },
+      color: colours(priorities),
       marks: [
         Plot.rect(stays, {
           x1: "from", x2: "to", y1: "lane", y2: (one) => one.lane + 0.86, rx: 2, href: (one) => run.link("pods", one.pod),
@@ -80,17 +130,8 @@ function One({ run, node, resource, priorities }) {
         }),
       ],
     })} />`}
-    ${load.length > 0 && html`<${Chart} has=${has} label=${`${resource} requested on ${name} against what it has. ${summary}`} make=${() => ({
-      height: 120, marginLeft: 60, marginRight: 20, marginTop: 18, marginBottom: 24, x: { ...x, label: "time (s)" },
-      y: { label: resource === "cpu" ? "CPUs requested" : "GiB requested", grid: true, zero: true, ticks: 4 },
-      marks: [
-        Plot.areaY(load, { x: "time", y: (one) => scaled(one.used, resource), curve: "step-after", fill: "var(--c1)", fillOpacity: 0.35 }),
-        Plot.lineY(load, { x: "time", y: (one) => scaled(one.used, resource), curve: "step-after", stroke: "var(--c1)" }),
-        Plot.lineY(load, { x: "time", y: (one) => scaled(one.total, resource), curve: "step-after", stroke: "var(--bad)", strokeDasharray: "5 3" }),
-        Plot.text(load.slice(-1), { x: "time", y: (one) => scaled(one.total, resource), text: () => "allocatable", textAnchor: "end", dy: -7, fill: "var(--bad)" }),
-      ],
-    })} />`}
-    ${conditions.length + marks.length > 0 && html`<details open=${conditions.length + marks.length <= 12}><summary>${conditions.length + marks.length} happenings</summary>
+    ${load.some((one) => one.total) && html`<${Load} run=${run} load=${load} used=${usedOn(run, [node], resource)} resource=${resource} has=${has} label=${`${resource} requested on ${name} against what it has. ${summary}`} />`}
+    ${conditions.length + marks.length > 0 && html`<details open=${conditions.length + marks.length <= 12}><summary>${conditions.length + marks.length} ${conditions.length + marks.length === 1 ? "happening" : "happenings"}</summary>
       <${Table} label=${`Happenings on ${name}`} columns=${[
         ["Time", (one) => seconds(one.time)],
         ["What", (one) => html`<${Event} run=${run} place=${one.event}>${one.text}<//>`],
@@ -129,25 +170,38 @@ function packed(run, node) {
 
 // What the pods on a node request, over time, beside what it has.
 function requested(run, node, resource) {
+  return summed(changesOf(run, node, resource), run.end);
+}
+
+// Triples: when, by how much the requests change, by how much what the node has changes.
+function changesOf(run, node, resource) {
   const { stays, allocatable } = run.nodes;
   const column = resource === "cpu" ? 1 : 2;
   const changes = [];
   for (const row of rowsOf(stays.node, (row) => stays.node[row] === node)) {
     const wants = run.pods[resource][stays.pod[row]];
-    changes.push([stays.from[row], wants, null]);
-    if (stays.to[row] >= 0) changes.push([stays.to[row], -wants, null]);
+    changes.push([stays.from[row], wants, 0]);
+    if (stays.to[row] >= 0) changes.push([stays.to[row], -wants, 0]);
   }
-  for (const since of allocatable[node]) changes.push([since[0], 0, since[column] ?? 0]);
+  let before = 0;
+  for (const since of allocatable[node]) {
+    changes.push([since[0], 0, (since[column] ?? 0) - before]);
+    before = since[column] ?? 0;
+  }
+  return changes;
+}
+
+function summed(changes, end) {
   changes.sort((a, b) => a[0] - b[0]);
   const load = [];
   let used = 0;
   let total = 0;
-  for (const [time, by, now] of [...changes, [run.end, 0, null]]) {
+  for (const [time, by, now] of [...changes, [end, 0, 0]]) {
     used += by;
-    total = now ?? total;
+    total += now;
     const one = { time: time / 1e6, used, total, share: total ? used / total : 0 };
     if (load.length && load.at(-1).time === one.time) load[load.length - 1] = one;
     else load.push(one);
   }
-  return load.some((one) => one.total) ? load : [];
+  return load;
 }

@@ -50,7 +50,7 @@ function options(run, stage, width) {
     });
   const label = (one) => cut(one.text + (one.held ? ` (held ${lasting(one.held)})` : one.lost ? ": lost" : ""),
     letters * Math.max(Math.abs(one.to - one.from), 1) - 3);
-  const middle = { x: (one) => (one.from + target(one)) / 2, y: (one) => (one.sent_row === one.row ? one.row - 0.34 : one.row + 0.02), text: label };
+  const middle = { x: (one) => (one.from + target(one)) / 2, y: (one) => (one.sent_row === one.row ? one.row - 0.34 : one.row + 0.02), text: label, href };
   return {
     height: HEAD + stage.rows * tall + 14,
     marginLeft: left, marginRight: right, marginTop: HEAD, marginBottom: 8,
@@ -81,7 +81,7 @@ function options(run, stage, width) {
       }),
       Plot.text(marks, {
         x: "lane", y: "row", dx: 11, textAnchor: "start", fontSize: 12, href, stroke: "var(--ground)", strokeWidth: 4,
-        text: (one) => cut(`${one.text}${one.losing ? " ◀ LOST" : ""}`, one.lane === last ? right / 6 : letters + (last ? 6 : 60)),
+        text: (one) => cut(`${one.text}${one.losing ? (one.bad ? " ◀ LOST" : " ◀ HERE") : ""}`, one.lane === last ? right / 6 : letters + (last ? 6 : 60)),
         fill: (one) => (one.ghost ? "var(--faint)" : one.bad ? "var(--bad)" : "var(--text)"),
         fontWeight: 500,
       }),

@@ -77,7 +77,7 @@ function Waterfall({ run, pod }) {
   if (!rows.length) return null;
   const spans = rows.map((row, index) => ({
     row: index, label: run.text(traces.label[row]).replace("default/", ""), reason: run.text(traces.reason[row]), service: run.text(traces.service[row]),
-    from: traces.from[row] / 1e6, to: traces.to[row] / 1e6, ok: traces.ok[row], took: traces.to[row] - traces.from[row],
+    from: traces.from[row] / 1e6, to: (traces.from[row] + traces.took[row]) / 1e6, ok: traces.ok[row], took: traces.took[row],
   }));
   const services = [...new Set(spans.map((one) => one.service))];
   const start = Math.min(...spans.map((one) => one.from));

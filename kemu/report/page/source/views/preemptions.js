@@ -33,10 +33,10 @@ function Graph({ run, byFamily }) {
   return html`<div class="scroll" role="region" aria-label="Graph of preemptions" tabindex="0"><${Chart} linked has=${[run]} label=${told} make=${() => ({
     width: far, height: height + 40, margin: 20, x: { domain: [0, Math.max(width, far - 40)], axis: null }, y: { domain: [height, 0], axis: null },
     marks: [
-      ...edges.map((one) => Plot.line(one.points, { x: "x", y: "y", stroke: "var(--bad)", strokeWidth: Math.min(1.2 + Math.log2(one.count), 5), markerEnd: "arrow", curve: "basis" })),
+      ...edges.map((one) => Plot.line(one.points, { x: "x", y: "y", stroke: "var(--bad)", strokeWidth: Math.min(1.4 + Math.log2(one.count) / 4, 3), markerEnd: "arrow", curve: "basis" })),
       Plot.text(edges.filter((one) => one.count > 1), {
         x: (one) => one.points[one.points.length >> 1].x, y: (one) => one.points[one.points.length >> 1].y, text: (one) => `${one.count} times`,
-        fill: "var(--bad)", stroke: "var(--ground)", strokeWidth: 4, fontSize: 12,
+        fill: "var(--bad)", stroke: "var(--ground)", strokeWidth: 4, fontSize: 12, dy: -9,
       }),
       Plot.rect(nodes, { x1: (one) => one.x - one.width / 2, x2: (one) => one.x + one.width / 2, y1: (one) => one.y - 17, y2: (one) => one.y + 17, rx: 5, fill: "var(--box)", stroke: "var(--line)" }),
       Plot.text(nodes, { x: "x", y: "y", text: (one) => `${one.label}\npriority ${one.priority}`, fill: "var(--text)", fontSize: 11.5, href: (one) => (one.pod < 0 ? null : run.link("pods", one.pod)) }),
@@ -44,10 +44,16 @@ function Graph({ run, byFamily }) {
   })} /></div>`;
 }
 
+// The arrow ends a little before the box.
+function short(points) {
+  const last = points.at(-1);
+  return [...points.slice(0, -1), { x: last.x - 5, y: last.y }];
+}
+
 function laidOut(run, byFamily) {
   const { preemptions, pods } = run;
   const graph = new dagre.graphlib.Graph();
-  graph.setGraph({ rankdir: "LR", nodesep: 14, ranksep: 70 });
+  graph.setGraph({ rankdir: "LR", nodesep: 14, ranksep: 120 });
   graph.setDefaultEdgeLabel(() => ({}));
   const name = (pod) => (byFamily ? run.text(pods.family[pod]) : `${pod}`);
   const counts = new Map();
@@ -65,6 +71,6 @@ function laidOut(run, byFamily) {
   const size = graph.graph();
   return {
     width: size.width, height: size.height, nodes: graph.nodes().map((id) => graph.node(id)),
-    edges: graph.edges().map((edge) => ({ ...graph.edge(edge), from: graph.node(edge.v).label, to: graph.node(edge.w).label })),
+    edges: graph.edges().map((edge) => ({ ...graph.edge(edge), points: short(graph.edge(edge).points), from: graph.node(edge.v).label, to: graph.node(edge.w).label })),
   };
 }

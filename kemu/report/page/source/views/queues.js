@@ -23,13 +23,13 @@ function Curves({ run, name }) {
   const parts = PARTS.filter((part) => curves.some((one) => one.queue === part));
   return html`<p class="note">${most}.</p><${Chart} has=${[run, name]} label=${`Queue of scheduler ${name} over time: ${most}`} make=${() => ({
     height: 240, marginLeft: 50, marginRight: 110, x: { label: "time (s)", domain: [0, run.end / 1e6] },
-    y: { label: "pods", grid: true, zero: true },
+    y: { label: "pods", grid: true, zero: true, domain: [0, Math.max(1, ...points.map((one) => one.count))], tickFormat: "d", ticks: Math.min(5, Math.max(1, ...points.map((one) => one.count))) },
     color: { ...colours(parts), legend: true },
     marks: [
       ...parts.map((part) => Plot.lineY(points.filter((one) => one.queue === part), {
         x: "time", y: "count", stroke: "queue", curve: "step-after", strokeWidth: 1.8, strokeDasharray: DASHES[part],
       })),
-      Plot.text(points, Plot.selectMaxY({ x: "time", y: "count", z: "queue", text: "queue", dy: -8, fill: "var(--text)", stroke: "var(--ground)", strokeWidth: 3 })),
+      Plot.text(points.filter((one) => curves.some((curve) => curve.queue === one.queue && Math.max(...curve.count) > 0)), Plot.selectMaxY({ x: "time", y: "count", z: "queue", text: "queue", dy: -8, fill: "var(--text)", stroke: "var(--ground)", strokeWidth: 3 })),
     ],
   })} />`;
 }

@@ -31,5 +31,5 @@ export function Variants({ page, runs }) {
 }
 
 function wait(group) {
-  return group ? `${group.censored.includes("max_s") ? "≥ " : ""}${group.max_s.toFixed(3)} s` : "";
+  return group ? `${(group.censored ?? []).includes("max_s") ? "≥ " : ""}${group.max_s.toFixed(3)} s` : "";
 }

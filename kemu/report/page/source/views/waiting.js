@@ -34,7 +34,7 @@ export function Waiting({ run }) {
     })} />
     <h3>Each pod</h3>
     <${Chart} has=${[run]} label="Waiting time of each pod by priority" linked=${pods.length <= 500} make=${() => ({
-      height: 60 + 46 * priorities.length, marginLeft: 70, x: { label: "waited (s)", grid: true }, y: { label: "priority", domain: priorities, type: "band" },
+      height: 60 + 46 * priorities.length, marginLeft: 70, x: { label: "waited (s)", grid: true }, y: { label: "priority", domain: priorities, type: "band", tickFormat: String },
       symbol: { domain: ["bound", "never bound"], range: ["circle", "times"], legend: true },
       marks: [Plot.dot(pods, {
         x: "waited", y: "priority", symbol: (one) => (one.bound ? "bound" : "never bound"), r: 4, strokeWidth: 1.6,
@@ -43,7 +43,7 @@ export function Waiting({ run }) {
       })],
     })} />
     <h3>Longest</h3>
-    <${Table} label="The pods that waited longest" rows=${longest.slice(0, 200)} columns=${[
+    <${Table} label="The pods that waited longest" rows=${longest.slice(0, 50)} columns=${[
       ["Pod", (one) => html`<${Pod} run=${run} pod=${one.pod} />`], ["Priority", (one) => one.priority],
       ["Waited", (one) => `${one.waited.toFixed(3)} s${one.bound ? "" : ", never bound"}`],
       ["Overtaken", (one) => `${run.pods.overtaken[one.pod]} times`], ["Attempts", (one) => run.pods.attempts[one.pod]],
@@ -52,7 +52,7 @@ export function Waiting({ run }) {
 }
 
 function figure(group, name) {
-  return `${group.censored.includes(name) ? "≥ " : ""}${group[name].toFixed(3)} s`;
+  return `${(group.censored ?? []).includes(name) ? "≥ " : ""}${group[name].toFixed(3)} s`;
 }
 
 // The product-limit estimate: at each binding, the share of those who still waited that went on waiting.

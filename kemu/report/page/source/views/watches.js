@@ -20,7 +20,7 @@ export function Watches({ run }) {
     <${Chart} has=${[run]} label=${`Worst watch lag over time by client; the most is ${lasting(worst.max)}, of ${worst.name}`} make=${() => ({
       height: 60 + 22 * shown.length, marginLeft: 190, x: { label: "time (s)", domain: [0, run.end / 1e6] },
       y: { label: null, domain: shown.map((one) => one.name), type: "band" },
-      color: { type: "sqrt", scheme: "cividis", label: "worst lag (ms)", legend: true },
+      color: { type: "linear", scheme: "cividis", domain: [0, worst.max / 1e3], label: "worst lag (ms)", legend: true, ticks: 4 },
       marks: [Plot.barX(cells.filter((one) => shown.some((client) => client.name === one.client)), {
         x1: "from", x2: "to", y: "client", fill: "lag", inset: 0.5, title: (one) => `${one.client}: ${one.lag.toFixed(1)} ms`,
       })],
