@@ -14,7 +14,7 @@ export class Run {
   constructor(data, index) {
     Object.assign(this, unpacked(data));
     this.index = index;
-    this.podCount = data.pods ? data.pods.name.length : 0;
+    this.podCount = this.pods ? this.pods.name.length : 0;
   }
 
   text(index) {

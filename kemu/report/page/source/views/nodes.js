@@ -13,7 +13,7 @@ const WORDS = { preempted: "✗ preempted", evicted: "✗ evicted", oomKilled: "
 export function Nodes({ run, argument }) {
   const chosen = argument ? decodeURIComponent(argument) : "";
   const [filter, setFilter] = useState(chosen);
-  const [resource, setResource] = useState("cpu");
+  const [resource, setResource] = useState(run.nodes.usage.some((one) => one.memory.some((amount) => amount > 0)) ? "memory" : "cpu");
   const [first, setFirst] = useState(0);
   const [before, setBefore] = useState(chosen);
   if (before !== chosen) {
