@@ -44,6 +44,7 @@ from kemu.exploration.strategies import swarms
 from kemu.exploration.strategies.registry import STRATEGIES, USUAL
 from kemu.exploration.strategies.subjects import Subject
 from kemu.exploration.workers import Inline
+from kemu.sweep.statistics import intervals
 from tests.exploration import beds
 
 FILE = Path(__file__).parent / "strategies.json"
@@ -88,9 +89,9 @@ class Cell:
     def figures(self) -> tuple[float, float, float]:
         """The median and its 95 % interval; infinite where more runs would tell."""
         if self.block and self.found < HIGH:
-            least, most = wilson(self.found, TRIALS)
+            share = intervals.of_share(self.found, TRIALS)
             block = min(self.block, self.runs)
-            median, low, high = (block * blocks(share) for share in (self.found / TRIALS, most, least))
+            median, low, high = (block * blocks(each) for each in (share.estimate, share.high, share.low))
             return median, low, high
         ordered = sorted(math.inf if first is None else first for first in self.firsts)
         return ordered[TRIALS // 2 - 1], ordered[LOW - 1], ordered[HIGH - 1]
@@ -108,14 +109,6 @@ class Cell:
     def at_least(self) -> float:
         """The median, or how many runs were not enough for it."""
         return self.not_enough if math.isinf(self.median) else self.median
-
-
-def wilson(found: int, trials: int) -> tuple[float, float]:
-    """The 95 % interval of a share."""
-    z = 1.96
-    middle, share = found + z * z / 2, found / trials
-    width = z * math.sqrt(trials * share * (1 - share) + z * z / 4)
-    return max(0.0, (middle - width) / (trials + z * z)), (middle + width) / (trials + z * z)
 
 
 def blocks(share: float) -> float:

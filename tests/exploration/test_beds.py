@@ -53,7 +53,6 @@ class TestTheFigures:
         assert math.isinf(cell.median)
         assert strategies.told(cell) == ">294"
         assert cell.not_enough == pytest.approx(16 * math.log(0.5) / math.log(1 - 0.037), rel=0.01)
-        assert strategies.wilson(0, 100)[1] == pytest.approx(0.037, abs=1e-3)
 
 
 class TestSearches:
