@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kemu.scenario.expectations import BY_PRIORITY, COUNTERS, METRICS
 from kemu.scenario.format.documents import nearest
+from kemu.scenario.loading import references
 from kemu.scenario.playing.runner import plain
 from kemu.sweep.cells import Json, Metric
 from kemu.sweep.results import tables
@@ -202,11 +202,9 @@ def _value_of(text: str, key: str, values: Sequence[Json]) -> Json:
 
 
 def _check_metric(name: str, priority: int | None) -> None:
-    known = (*METRICS, *COUNTERS)
-    if name not in known and not name.startswith(tables.REFUSED):
-        raise ValueError(f"there is no metric {name}{_hint(name, known)}")
-    if priority is not None and name.partition(".")[0] not in BY_PRIORITY:
-        raise ValueError(f"{name} is not told by priority")
+    _, message, hint = references.metric_complaint(name, priority)
+    if message:
+        raise ValueError(f"{message}; {hint}" if hint else message)
 
 
 def _hint(word: str, known: Sequence[str]) -> str:

@@ -5,13 +5,13 @@ the two terms are compared seed by seed, and the interval is that of the mean of
 whole interval is on its side, and fails if the whole interval is on the other side.
 
 Figures that are lower bounds count at what they are least on the one side, and at infinity on the other: ``A > B`` may
-hold where A is a lower bound, and cannot where B is.
+hold where A is a lower bound, and cannot where B is, unless that is so in very few seeds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,8 +25,9 @@ from kemu.sweep.statistics.intervals import Interval
 from kemu.sweep.statistics.samples import Figure, Sample
 
 HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
-MOST_MISSING = 0.05
-"""The share of seeds without a figure up to which the others decide."""
+MOST_INEXACT = 0.05
+"""The share of seeds without a figure up to which the others decide; and of those in which it is only a lower bound, or
+missing, up to which lower bounds are taken as they are."""
 POWER = 0.8
 """The chance that a further sweep decides, for which the number of seeds is told."""
 MOST_SEEDS = 100_000
@@ -42,7 +43,14 @@ class Side:
     """Without the factor."""
     lower_bounds: int
     """In how many seeds it is only a lower bound."""
-    unit: str = ""
+    seeds: int
+    is_settled: bool
+    """So few that they are taken for the figure itself."""
+    unit: str
+
+    @property
+    def is_lower_bound(self) -> bool:
+        return self.lower_bounds > 0 and not self.is_settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,45 +168,23 @@ def _figure(term: Term, sample: Sample | None, seed: int) -> Figure:
 
 
 def _compare(claim: Claim, pairs: Sequence[tuple[Figure, Figure]], missing: int) -> Judgement:
+    sides = [_side(term, [pair[place] for pair in pairs], missing) for place, term in enumerate(_terms(claim))]
+    pairs = [(_settled(left, sides[0]), _settled(right, sides[1])) for left, right in pairs]
     factors = [1.0 if term.metric is None else term.factor for term in _terms(claim)]
     # Left - right, as low and as high as they may be.
     lows = [factors[0] * left.least - factors[1] * right.most for left, right in pairs]
     highs = [factors[0] * left.most - factors[1] * right.least for left, right in pairs]
     low, high = _mean_of(lows, claim.confidence), _mean_of(highs, claim.confidence)
-    middle = _middle([left.least * factors[0] - right.least * factors[1] for left, right in pairs], low, high)
+    middle = math.fsum(factors[0] * left.least - factors[1] * right.least for left, right in pairs) / len(pairs)
     difference = Interval(middle, low.low, high.high, claim.confidence, len(pairs))
-    outcome = _outcome(claim.sign, difference)
-    are_exact = all(left.is_exact and right.is_exact for left, right in pairs)
     ratio = _ratio(claim, pairs)
+    outcome, more, why = _decided(claim, sides, lows, highs, difference, missing)
     kept = sum(_keeps(claim.sign, each) for each in (lows if claim.sign.startswith(">") else highs))
-    spread = float(np.std(lows, ddof=1)) if are_exact and len(pairs) > 1 else 0.0
-    sides = [
-        Side(
-            term.text,
-            math.fsum(pair[place].least for pair in pairs) / len(pairs),
-            sum(not pair[place].is_exact for pair in pairs),
-            " s" if term.metric is not None and term.metric.name.endswith("_s") else "",
-        )
-        for place, term in enumerate(_terms(claim))
-    ]
-    more: int | None = None
-    told = _figures(claim, sides, difference, ratio)
-    needed = least_seeds(claim.confidence)
-    if len(pairs) < needed:
-        outcome, more = UNDECIDED, needed - len(pairs)
-        detail = f"{told}; {len(pairs)} seeds are too few to tell, whatever they show: {needed} are the least"
-    elif missing > MOST_MISSING * (missing + len(pairs)):
-        outcome = UNDECIDED
-        detail = f"{told}; but {missing} of {missing + len(pairs)} seeds have no figure, so the others prove nothing"
-    elif outcome == UNDECIDED:
-        more = _more_seeds(claim, lows, highs)
-        detail = f"{told}; {_why_undecided(sides, more, low, high)}"
-    else:
-        detail = told
+    spread = float(np.std(lows, ddof=1)) if lows == highs and len(pairs) > 1 else 0.0
     return Judgement(
         claim,
         outcome,
-        detail,
+        "; ".join([_figures(claim, sides, difference, ratio), *_taken(sides), *([why] if why else [])]),
         more,
         len(pairs),
         missing,
@@ -209,6 +195,45 @@ def _compare(claim: Claim, pairs: Sequence[tuple[Figure, Figure]], missing: int)
         intervals.of_share(kept, len(pairs), claim.confidence),
         middle / spread if spread else None,
     )
+
+
+def _side(term: Term, figures: Sequence[Figure], missing: int) -> Side:
+    bounds = sum(not figure.is_exact for figure in figures)
+    return Side(
+        term.text,
+        math.fsum(figure.least for figure in figures) / len(figures),
+        bounds,
+        len(figures),
+        bounds + missing <= MOST_INEXACT * (len(figures) + missing),
+        " s" if term.metric is not None and term.metric.name.endswith("_s") else "",
+    )
+
+
+def _settled(figure: Figure, side: Side) -> Figure:
+    """Few lower bounds are taken for the figure itself."""
+    return Figure(figure.least, figure.least) if side.is_settled else figure
+
+
+def _decided(
+    claim: Claim,
+    sides: Sequence[Side],
+    lows: Sequence[float],
+    highs: Sequence[float],
+    difference: Interval,
+    missing: int,
+) -> tuple[str, int | None, str]:
+    """The outcome, how many more seeds would decide, and why it is not decided."""
+    count, needed = len(lows), least_seeds(claim.confidence)
+    if count < needed:
+        few = f"{count} {'seeds are' if count > 1 else 'seed is'} too few to tell, whatever they show"
+        return UNDECIDED, needed - count, f"{few}: {needed} are the least"
+    if missing > MOST_INEXACT * (missing + count):
+        return UNDECIDED, None, f"{missing} of {missing + count} seeds have no figure, so the others prove nothing"
+    outcome = _outcome(claim.sign, difference)
+    if outcome != UNDECIDED:
+        return outcome, None, ""
+    more = _more_seeds(claim, lows, highs)
+    return outcome, more, _why_undecided(sides, more)
 
 
 def _ratio(claim: Claim, pairs: Sequence[tuple[Figure, Figure]]) -> Interval | None:
@@ -229,11 +254,6 @@ def _mean_of(values: Sequence[float], confidence: float) -> Interval:
     if infinite is not None:
         return Interval(infinite, infinite, infinite, confidence, len(values))
     return intervals.of_mean(values, confidence)
-
-
-def _middle(measured: Sequence[float], low: Interval, high: Interval) -> float:
-    """What was measured, which for lower bounds is no estimate of the truth."""
-    return low.estimate if low.estimate == high.estimate else math.fsum(measured) / len(measured)
 
 
 def _outcome(sign: str, difference: Interval) -> str:
@@ -285,7 +305,7 @@ def _figures(claim: Claim, sides: Sequence[Side], difference: Interval, ratio: I
 
 
 def _mean_in_words(side: Side) -> str:
-    return f"{side.text} is {'at least ' * bool(side.lower_bounds)}{number(side.mean)}{side.unit}"
+    return f"{side.text} is {'at least ' * side.is_lower_bound}{number(side.mean)}{side.unit}"
 
 
 def _of_metric(claim: Claim, difference: Interval) -> Interval:
@@ -309,8 +329,14 @@ def _range(interval: Interval) -> str:
     )
 
 
-def _why_undecided(sides: Sequence[Side], more: int | None, low: Interval, high: Interval) -> str:
-    bounded = [f"{side.text} in {side.lower_bounds} of {low.count} seeds" for side in sides if side.lower_bounds]
+def _taken(sides: Sequence[Side]) -> Iterator[str]:
+    for side in sides:
+        if side.lower_bounds and side.is_settled:
+            yield f"{side.text} is only a lower bound in {side.lower_bounds} of {side.seeds} seeds, and taken as it is"
+
+
+def _why_undecided(sides: Sequence[Side], more: int | None) -> str:
+    bounded = [f"{side.text} in {side.lower_bounds} of {side.seeds} seeds" for side in sides if side.is_lower_bound]
     if bounded:
         cut = f"pods still waited at the end, so that it is only a lower bound: {', '.join(bounded)}"
         return cut if more else f"{cut}; a longer duration helps, more seeds do not"

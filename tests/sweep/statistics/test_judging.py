@@ -103,8 +103,14 @@ class TestLowerBounds:
         assert "a longer duration helps" in found.detail
 
     def test_on_the_smaller_side_they_prove_nothing(self) -> None:
-        found = judged(THREE_TIMES, waits(self.DRAW, 30, {"priority": [3]}))
+        found = judged(THREE_TIMES, waits(self.DRAW, 30, {"priority": [3, 7]}))
         assert (found.outcome, found.more_seeds) == (UNDECIDED, None)
+
+    def test_in_one_seed_of_twenty_they_are_taken_as_they_are(self) -> None:
+        found = judged(THREE_TIMES, waits(self.DRAW, 40, {"priority": [3, 7]}))
+        assert found.outcome == HOLDS
+        assert "in 2 of 40 seeds, and taken as it is" in found.detail
+        assert judged(THREE_TIMES, waits(self.DRAW, 40, {"priority": [3, 7, 8]})).outcome == UNDECIDED
 
     def test_a_saturated_run_has_lower_bounds_of_what_grows_and_nothing_else(self) -> None:
         run = record({QUEUE: "fifo"}, 1, status=SATURATED, waiting__p99_s=3.0, oom_kills=2.0, utilisation__cpu=0.5)
@@ -189,7 +195,7 @@ def few_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def failed_runs_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(judging, "MOST_MISSING", 1.0)
+    monkeypatch.setattr(judging, "MOST_INEXACT", 1.0)
 
 
 CASES: dict[str, tuple[Callable[[], Judgement], str]] = {
