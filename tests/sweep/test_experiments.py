@@ -152,3 +152,12 @@ def test_the_schema_accepts_what_the_loader_does() -> None:
     text = f"{HEAD}spec:\n{INLINE}  vary: {{'{RATE}': {{from: 1/s, to: 2/s, steps: 3}}, a: 1..3}}\n  seeds: [1]\n"
     validator.validate(loader.documents.parse(text, "x")[0].data)
     assert list(validator.iter_errors({"apiVersion": "kemu.dev/v1", "kind": "Experiment", "spec": {"seeds": 1}}))
+
+
+def test_what_it_is_about_does_not_make_it_another_experiment() -> None:
+    """Findings are written when the results are there: no cell runs again for that."""
+    words = "  question: Why?\n  quotes: [{document: d, section: s, text: t}]\n  finding: Therefore.\n"
+    assert experiment(f"  seeds: 2\n{words}").identity() == experiment("  seeds: 2\n").identity()
+    assert (
+        "spec.quotes[0]" in mistakes(f"{HEAD}spec:\n{INLINE}  seeds: 2\n  quotes: [{{document: d, section: s}}]\n")[0]
+    )

@@ -167,7 +167,17 @@ CLAIM = Record(
         "confidence": Key(Number(0.5, 0.9999), "How sure the judgement has to be; 0.95 by default."),
     }
 )  # fmt: skip
+QUOTE = Record(
+    {
+        "document": Key(Text(), "Which document says it.", required=True),
+        "section": Key(Text(), "Where in it.", required=True),
+        "text": Key(Text(".*"), "Its words.", required=True),
+    }
+)
 SPEC: dict[str, Key] = {
+    "question": Key(Text(".*"), "What it asks, for a reader of its results."),
+    "quotes": Key(ListOf(QUOTE), "What is said about it elsewhere."),
+    "finding": Key(Text(".*"), "What the results mean, written after seeing them."),
     "scenario": Key(
         _ScenarioOrName(), "What runs: a path, the name of a shipped scenario, or a scenario itself.", required=True
     ),
