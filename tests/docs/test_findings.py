@@ -19,9 +19,8 @@ SOURCES = ROOT.parent / "shared" / "seeds"
 
 def plain(text: str) -> str:
     """Without line breaks and what Markdown and typography add."""
-    return re.sub(r"\s+", " ", re.sub(r"[`*_]|\[([^\]]*)\]\([^)]*\)", r"\1", text)).translate(
-        {ord("“"): '"', ord("”"): '"', ord("’"): "'"}
-    )
+    words = re.sub(r"\s+", " ", re.sub(r"[`*_]|\[([^\]]*)\]\([^)]*\)", r"\1", text))
+    return words.translate({0x201C: '"', 0x201D: '"', 0x2019: "'"}).strip()
 
 
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
@@ -32,11 +31,13 @@ def test_an_experiment_says_what_it_is_about(file: Path) -> None:
     assert experiment.claims
 
 
-@pytest.mark.skipif(not SOURCES.exists(), reason="the source documents are in ../shared/seeds, which is absent")
+@pytest.mark.skipif(
+    not SOURCES.exists(), reason="the source documents are not part of the project: ../shared/seeds is absent"
+)
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_quotations_are_exact(file: Path) -> None:
     sources = {path.name[:3]: plain(path.read_text()) for path in SOURCES.glob("*.txt")}
     for quote in documents.read(file)[0].data["spec"]["quotes"]:
         number = re.search(r"\(document (\d+)\)$", quote["document"])
         assert number, quote["document"]
-        assert plain(quote["text"]).strip() in sources[number[1]]
+        assert plain(quote["text"]) in sources[number[1]]
