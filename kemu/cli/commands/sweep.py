@@ -50,7 +50,7 @@ def command(options: argparse.Namespace) -> int:
     experiment = loader.load(options.experiment, options.data)
     if not options.json:
         inputs.warn(experiment.warnings)
-    options.out = options.out or Path("runs") / f"{experiment.name}-sweep"
+    options.out = options.out or sweep_reports.default_folder(experiment)
     jobs = options.jobs or os.cpu_count() or 1
     with Sweep(experiment, options.out, force=options.force) as sweep:
         try:

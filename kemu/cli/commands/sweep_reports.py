@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import shlex
 import time
 from collections import deque
@@ -22,8 +24,8 @@ from kemu.sweep.cells import DONE, FAILED, SATURATED, Cell, CellRecord, Metric
 from kemu.sweep.engine.sweeps import Sweep
 from kemu.sweep.statistics import intervals, judging, samples
 
-PLAIN_EVERY_S = 10.0
-"""Where nobody can rewrite lines: in a log of CI."""
+PLAIN_EVERY_S, PLAIN_SHARE = 10.0, 0.05
+"""Where nobody can rewrite lines, in a log of CI: how often, and which share of the time so far at least."""
 PACE_OF = 200
 """Cells, the last ones, whose pace the time left is estimated from."""
 CONFIDENCE = 0.95
@@ -40,8 +42,8 @@ class Progress:
         self._sweep = sweep
         self._stream = stream
         self._quiet = quiet
-        self._ends: deque[float] = deque([time.monotonic()], PACE_OF + 1)
-        self._told_s = time.monotonic()
+        self._begun_s = self._told_s = time.monotonic()
+        self._ends: deque[float] = deque([self._begun_s], PACE_OF + 1)
         self._bar = progress.Bar(stream, self._line)
 
     def __enter__(self) -> Self:
@@ -63,7 +65,8 @@ class Progress:
         """A cell is over."""
         now_s = time.monotonic()
         self._ends.append(now_s)
-        if not self._quiet and not self._stream.isatty() and now_s - self._told_s >= PLAIN_EVERY_S:
+        wait_s = max(PLAIN_EVERY_S, PLAIN_SHARE * (now_s - self._begun_s))
+        if not self._quiet and not self._stream.isatty() and now_s - self._told_s >= wait_s:
             self._told_s = now_s
             self._print(self._line(now_s, plain=True))
 
@@ -89,6 +92,10 @@ class Progress:
 def _size(experiment: Any) -> str:
     variants, seeds = counted(len(experiment.variants), "variant"), counted(len(experiment.seeds), "seed")
     return f"{variants} with {seeds} each: {counted(experiment.size, 'cell')}"
+
+
+def default_folder(experiment: Any) -> Path:
+    return Path("runs") / f"{experiment.name}-sweep"
 
 
 # What it came to ----------------------------------------------------------------------------------------------------
@@ -219,7 +226,7 @@ def _claim(claim: Mapping[str, Any], width: int) -> Iterator[Text]:
     mark, style = _MARKS[claim["outcome"]]
     outcome = claim["outcome"]
     if claim["more_seeds"]:
-        outcome += f" (needs about {claim['more_seeds']:,} more seeds)"
+        outcome += f" (needs about {counted(claim['more_seeds'], 'more seed')})"
     lead = Text.assemble((f"{mark} ", style))
     yield from layouts.hanging(lead, Text.assemble((claim["id"], "bold"), f"  {outcome}: ", claim["says"]), width)
     yield from layouts.hanging(Text("    "), Text(claim["detail"]), width)
@@ -266,6 +273,8 @@ def next_commands(sweep: Sweep, found: Mapping[str, Any], kemu: str) -> list[tup
     if undecided:
         seeds = math.ceil((len(sweep.experiment.seeds) + max(undecided)) / 10) * 10
         again = f"{kemu} sweep {shlex.quote(sweep.experiment.file)}"
+        if sweep.folder != default_folder(sweep.experiment):
+            again += f" --out {folder}"
         commands.append((again, f"after seeds: {seeds} in the file, only the new cells run"))
     commands.append((f"{kemu} results {folder}", "the tables of all runs; --sql asks them"))
     return commands
@@ -286,11 +295,8 @@ def _telling_cell(sweep: Sweep) -> tuple[Cell, str] | None:
 
 
 def _yaml(value: Any) -> str:
-    """As ``--set`` reads it: JSON is YAML."""
-    import json
+    """As ``--set`` reads it: a word as it is, anything else as JSON, which is YAML."""
+    return value if isinstance(value, str) and _WORD.fullmatch(value) else json.dumps(value, ensure_ascii=False)
 
-    return (
-        value
-        if isinstance(value, str) and value.replace("/", "").isalnum() and not value.isdecimal()
-        else json.dumps(value)
-    )
+
+_WORD = re.compile(r"(?!(on|off|yes|no|true|false|null)$)[a-zA-Z][\w-]*|[0-9.]+(/s|/m|/h|ms|s|m|h|[KMGT]i)")
