@@ -6,9 +6,9 @@ import argparse
 import re
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from kemu.cli import parsers
 from kemu.errors import KemuError
@@ -44,6 +44,18 @@ def _pace(text: str) -> float:
     return float(match[1])
 
 
+class Explained(Protocol):
+    """As :class:`kemu.report.page.pages.Part`."""
+
+    @property
+    def explanation(self) -> Mapping[str, Any] | None: ...
+
+    @property
+    def commands(self) -> Sequence[tuple[str, str]]:
+        """With what they do."""
+        ...
+
+
 class Live:
     """Without ``--live`` it does nothing."""
 
@@ -63,7 +75,7 @@ class Live:
 
     def scenario(self, name: str, description: str, runs: int) -> None:
         if self._page is not None:
-            self._page.scenario(name, " ".join(description.split()), runs, ())
+            self._page.scenario(name, " ".join(description.split()), runs)
 
     @property
     def on_begin(self) -> Callable[[Path, str, int], None] | None:
@@ -87,8 +99,9 @@ class Live:
             self._page.end(processes.INTERRUPTED, text)
             self._page.close()
 
-    def stay(self, verdict: Mapping[str, Any]) -> None:
-        """In a terminal, until Ctrl-C; elsewhere browsers have a moment to take the end."""
+    def stay(self, verdict: Mapping[str, Any], explanations: Callable[[], Sequence[Explained]]) -> None:
+        """In a terminal, until Ctrl-C, with explanations as soon as they are made; elsewhere browsers have a moment to
+        take the end."""
         page = self._page
         if page is None:
             return
@@ -97,6 +110,8 @@ class Live:
                 quick = verdict["runtime"] == "sim" and verdict["wall_s"] < TOO_FAST_S
                 hint = "; too fast to watch? --pace 1x" if quick else ""
                 print(f"live: {page.url} until Ctrl-C{hint}", file=sys.stderr, flush=True)
+                for number, part in enumerate(explanations()):
+                    page.explained(number, part.explanation, part.commands)
                 threading.Event().wait()
         except KeyboardInterrupt:
             print(file=sys.stderr)

@@ -9,6 +9,7 @@ from typing import Any
 
 from kemu.cli import programs, run_folders
 from kemu.errors import KemuError
+from kemu.report.page import pages
 
 MOST_EXPLAINED_BYTES = 12_000_000
 """Of the run log: a longer run is not made again to explain it, unless ``kemu explain`` has done so."""
@@ -18,19 +19,23 @@ MOST_EXPLAINED = 6
 
 def write(run: Path, out: Path | None, data: Path | None) -> tuple[Path, int]:
     """The file, and its size in bytes. Raises KemuError where there is no run."""
-    from kemu.report.page import pages
     from kemu.runlog import folders as run_files
+
+    file = out or run / run_files.REPORT_FILE
+    return file, pages.write(file, parts(run, data), run_folders.verdict(run), "")
+
+
+def parts(run: Path, data: Path | None) -> list[pages.Part]:
+    """The run, or each variant of a matrix, with what explains it."""
 
     folders = run_folders.all_of(run)
     explained = _explanations(run, folders, data)
-    parts = []
+    found = []
     for folder in folders:
         verdict = run_folders.verdict(folder)
         name = run_folders.name(folder) if folder != run else ""
-        parts.append(pages.Part(folder, verdict, explained.get(folder), name, _commands(run, folder, verdict)))
-    verdict = run_folders.verdict(run)
-    file = out or run / run_files.REPORT_FILE
-    return file, pages.write(file, parts, verdict, "")
+        found.append(pages.Part(folder, verdict, explained.get(folder), name, _commands(run, folder, verdict)))
+    return found
 
 
 def _commands(run: Path, folder: Path, verdict: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -286,7 +286,7 @@ def test_a_matrix_is_followed_from_variant_to_variant(tmp_path: Path) -> None:
         from kemu.scenario.playing import runner
 
         found = inputs.load(str(file), None, {}, quiet=True)
-        page.scenario(found.name, "", 2, ())
+        page.scenario(found.name, "", 2)
         told = runner.Options(
             out=tmp_path / "run", on_begin=lambda folder, name, duration_ns: page.begin(folder, name, duration_ns / 1e9)
         )
@@ -312,8 +312,16 @@ def test_a_matrix_is_followed_from_variant_to_variant(tmp_path: Path) -> None:
         assert [run["summary"]["verdict"] for run in data["page"]["runs"]] == ["holds", "holds"]
         assert data["live"]["state"]["text"] == verdict["headline"]
         assert data["live"]["known"] == 2
-        again = httpx.get(f"{page.url}data", params={"known": "2"}).json()
-        assert again["page"]["runs"] == [None, None]
+        edition = str(data["live"]["edition"])
+        again = httpx.get(f"{page.url}data", params={"known": "2", "edition": edition}).json()
+        assert again["page"]["runs"] == [None, None], "a browser keeps what cannot change"
+        page.explained(1, None, [("kemu replay here", "makes it again")])
+        while again["live"]["edition"] == data["live"]["edition"]:
+            assert time.monotonic() - begun < 20
+            again = httpx.get(f"{page.url}data", params={"known": "2", "edition": edition}).json()
+        assert again["page"]["runs"][1]["summary"]["commands"] == [
+            {"command": "kemu replay here", "does": "makes it again"}
+        ]
     finally:
         page.close()
     with pytest.raises(httpx.ConnectError):

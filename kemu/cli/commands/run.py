@@ -163,8 +163,14 @@ def command(options: argparse.Namespace) -> int:
         print(json.dumps(verdict))
     else:
         _show(scenario.description, verdict, results, options)
-    live.stay(verdict)
+    live.stay(verdict, functools.partial(_explained, options))
     return exits.BY_VERDICT[verdict["verdict"]]
+
+
+def _explained(options: argparse.Namespace) -> list[Any]:
+    from kemu.cli import reports
+
+    return [*reports.parts(options.out, options.data)]
 
 
 def _report(options: argparse.Namespace) -> None:

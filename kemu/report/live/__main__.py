@@ -53,11 +53,12 @@ def _take(runs: Runs, told: Mapping[str, Any]) -> None:
     match told["what"]:
         case "scenario":
             runs.title, runs.description, runs.count = told["name"], told["description"], told["runs"]
-            runs.commands = [(command, does) for command, does in told["commands"]]
         case "begin":
             runs.begin(Path(told["folder"]), told["name"], told["duration_s"])
         case "judged":
             runs.judged()
+        case "explained":
+            runs.explained(told["run"], told["explanation"], [(command, does) for command, does in told["commands"]])
         case "end":
             runs.end(told["phase"], told["text"], told["verdict"])
 

@@ -1,7 +1,7 @@
 """Starts the process that serves the page, and tells it what it cannot see in the files.
 
     page = start(8765)
-    page.scenario("race", "", 1, ())
+    page.scenario("race", "", 1)
     page.begin(folder, "", 60.0)
     …
     page.judged()
@@ -36,9 +36,9 @@ class Page:
         self._process = process
         self.url = url
 
-    def scenario(self, name: str, description: str, runs: int, commands: Sequence[tuple[str, str]]) -> None:
+    def scenario(self, name: str, description: str, runs: int) -> None:
         """``runs``: how many there will be."""
-        self._tell("scenario", name=name, description=description, runs=runs, commands=list(commands))
+        self._tell("scenario", name=name, description=description, runs=runs)
 
     def begin(self, folder: Path, name: str, duration_s: float) -> None:
         """A run: its log has a header. ``name``: of the variant."""
@@ -51,6 +51,10 @@ class Page:
     def end(self, phase: str, text: str, verdict: Mapping[str, Any] | None = None) -> None:
         """There will be no further run; the page can still be read."""
         self._tell("end", phase=phase, text=text, verdict=verdict)
+
+    def explained(self, run: int, explanation: Mapping[str, Any] | None, commands: Sequence[tuple[str, str]]) -> None:
+        """Why a run that is over went as it did, as in explanation.json; ``commands``: with what they do."""
+        self._tell("explained", run=run, explanation=explanation, commands=list(commands))
 
     def close(self) -> None:
         """End the process. Browsers keep what they show."""

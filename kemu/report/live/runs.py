@@ -53,6 +53,12 @@ class Followed:
     is_judged: bool = False
     final: Made | None = None
     """Once nothing can change it any more."""
+    is_closed: bool = False
+    """Its fold is."""
+    explanation: Mapping[str, Any] | None = None
+    """Why it fails, or why somebody lost, as in explanation.json."""
+    commands: Sequence[tuple[str, str]] = ()
+    """With what they do."""
 
     @property
     def log(self) -> Path:
@@ -79,6 +85,8 @@ class State:
     events: int
     pods: int
     bound: int
+    edition: int
+    """Changes when what is told of a run that is over does."""
 
     def data(self) -> dict[str, Any]:
         return dict(self.__dict__)
@@ -90,7 +98,6 @@ class Runs:
     description: str = ""
     count: int = 1
     """How many runs there will be."""
-    commands: Sequence[tuple[str, str]] = ()
     phase: str = GOING_ON
     text: str = ""
     verdict: Mapping[str, Any] = field(default_factory=dict)
@@ -103,6 +110,8 @@ class Runs:
         self._page: tuple[Any, bytes, float] | None = None
         """What it shows, the page, and until when it is served whatever happens."""
         self._stopping = False
+        self._edition = 0
+        """Of the data of runs that are over; a new one where those change after all."""
 
     # --- what the driver tells
 
@@ -123,6 +132,14 @@ class Runs:
         self.phase, self.text, self.verdict = phase, text, verdict or {}
         if phase != OVER:
             self.judged()
+
+    def explained(self, run: int, explanation: Mapping[str, Any] | None, commands: Sequence[tuple[str, str]]) -> None:
+        """What is known of a run only when it is over; ``commands``: with what they do."""
+        with self._making:
+            if 0 <= run < len(self._runs):
+                one = self._runs[run]
+                one.explanation, one.commands, one.final = explanation, commands, None
+                self._edition += 1
 
     # --- folding
 
@@ -172,7 +189,7 @@ class Runs:
 
     def state(self) -> State:
         if not self._runs:
-            return State(self.phase, self.text, 0, self.count, "", 0.0, 0.0, 0, 0, 0)
+            return State(self.phase, self.text, 0, self.count, "", 0.0, 0.0, 0, 0, 0, 0)
         run = self._runs[-1]
         history = run.fold.history
         return State(
@@ -186,17 +203,19 @@ class Runs:
             run.tail.cursor.place,
             len(history.pods),
             history.counts["pods_bound"],
+            self._edition,
         )
 
-    def page(self, known: int = 0) -> bytes:
+    def page(self, known: int = 0, edition: int = 0) -> bytes:
         """``{page, firsts, live}`` as JSON; while nothing has changed, or the last was made just now, the same bytes.
 
-        ``known``: so many runs at the beginning the browser has already, as they will stay: they are null.
+        ``known``: so many runs at the beginning the browser has already, as they will stay: they are null; in which
+        ``edition``.
         """
         with self._making:
             run, cursor = self.cursor()
-            known = min(known, sum(one.final is not None for one in self._runs))
-            key = (run, cursor, self.phase, known, [one.is_judged for one in self._runs])
+            known = min(known, sum(one.final is not None for one in self._runs)) if edition == self._edition else 0
+            key = (run, cursor, self.phase, known, self._edition, [one.is_judged for one in self._runs])
             if self._page is not None:
                 made_of, page, until = self._page
                 if made_of == key or (made_of[3] == known and time.monotonic() < until):
@@ -213,7 +232,8 @@ class Runs:
         datas = ",".join("null" if one is None else one.data for one in made)
         firsts = _json({index: one.first for index, one in enumerate(made) if one is not None})
         finals = sum(one.final is not None for one in self._runs[: run + 1])
-        live = _json({"run": run, **cursor._asdict(), "known": finals, "state": self.state().data()})
+        state = self.state().data()
+        live = _json({"run": run, **cursor._asdict(), "known": finals, "edition": self._edition, "state": state})
         return f'{{"page":{shell[:-1]},"runs":[{datas}]}},"firsts":{firsts},"live":{live}}}'.encode()
 
     def shell(self) -> dict[str, Any]:
@@ -227,12 +247,13 @@ class Runs:
             return run.final
         with self._lock:
             is_complete = run.is_complete
-            if is_complete:
+            if is_complete and not run.is_closed:
+                run.is_closed = True
                 run.fold.close()
             verdict = _verdict(run.folder) if run.is_judged else {}
-            data = run.fold.data(verdict)
+            data = run.fold.data(verdict, summaries.events_of(run.explanation))
             data["name"] = run.name
-            data["summary"] = summaries.of(run.fold, verdict, None, self.commands)
+            data["summary"] = summaries.of(run.fold, verdict, run.explanation, run.commands)
         first = shells.first_screen(data, index, self.shell()["matrix"])
         made = Made(_json(data), first)
         if is_complete:

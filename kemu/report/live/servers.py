@@ -102,8 +102,8 @@ class Server:
         return HTMLResponse(html)
 
     async def _data(self, request: Request) -> Response:
-        known = request.query_params.get("known", "0")
-        made = await run_in_threadpool(self.runs.page, int(known) if known.isdecimal() else 0)
+        asked = (request.query_params.get(name, "") for name in ("known", "edition"))
+        made = await run_in_threadpool(self.runs.page, *(int(text) if text.isdecimal() else 0 for text in asked))
         return Response(made, media_type="application/json")
 
     async def _events(self, request: Request) -> Response:

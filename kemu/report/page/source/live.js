@@ -1,6 +1,6 @@
 // The page while the run goes on: events as they come, and the views anew as often as they can be made.
 
-const LINES = 7;
+const LINES = 4;
 const REFRESH_MS = 150;
 // What other events tell, too, or only checks need.
 const QUIET = /^(client|watch|store|api|cache|actor|lease)\.|^sched\.(queued|scores?)$|\.heartbeat$/;
@@ -12,6 +12,7 @@ export function follow({ start, update }) {
   const panel = new Panel();
   let page = null;
   let known = 0;
+  let edition = 0;
   let dirty = false;
   let busy = false;
   let source = null;
@@ -22,15 +23,20 @@ export function follow({ start, update }) {
     dirty = false;
     const begun = performance.now();
     try {
-      const answer = await fetch(`data?known=${known}`, { cache: "no-store" });
+      const answer = await fetch(`data?known=${known}&edition=${edition}`, { cache: "no-store" });
       if (!answer.ok) throw new Error(answer.statusText);
       const found = await answer.json();
       found.page.runs = found.page.runs.map((run, index) => run ?? page.runs[index]);
-      known = found.live.known;
+      ({ known, edition } = found.live);
       if (found.page.runs.length) show(found);
       live.refreshed = found.live.place;
+      // It was made a moment ago, for somebody else.
+      if (found.live.run !== live.run || found.live.place < live.place) dirty = source !== null;
       panel.state(found.live.state);
-      if (!source) listen(found.live);
+      if (!source) {
+        panel.begin(found.page.runs[found.live.run]);
+        listen(found.live);
+      }
     } catch (error) {
       // The stream says what has happened to the server.
       dirty = true;
@@ -92,7 +98,7 @@ export function follow({ start, update }) {
     });
     source.addEventListener("state", (message) => {
       const state = JSON.parse(message.data);
-      const isNew = state.phase !== live.phase || state.run !== panel.known.run;
+      const isNew = state.phase !== live.phase || state.run !== panel.known.run || state.edition !== edition;
       panel.state(state);
       if (isNew || state.events > live.refreshed) changed();
     });
@@ -130,6 +136,18 @@ class Panel {
       this.button.setAttribute("aria-pressed", String(this.paused));
       if (!this.paused) this.onResume();
     });
+  }
+
+  // With what the page knows already.
+  begin(run) {
+    if (!run?.events) return;
+    const { place, time, actor, kind, pod, node } = run.events;
+    const name = (row) => (pod[row] >= 0 ? run.strings[run.pods.name[pod[row]]] : node[row] >= 0 ? run.nodes.names[node[row]] : "");
+    for (let row = Math.max(0, place.length - 3 * LINES); row < place.length; row++) {
+      const told = [place[row], time[row], run.actors[actor[row]], run.strings[kind[row]], name(row), ""];
+      if (!QUIET.test(told[3])) this.rows.push(told);
+    }
+    this.rows.splice(0, this.rows.length - LINES);
   }
 
   log(rows) {
