@@ -206,8 +206,9 @@ class Runs:
             self._edition,
         )
 
-    def page(self, known: int = 0, edition: int = 0) -> bytes:
+    def page(self, known: int = 0, edition: int = 0) -> tuple[bytes, bool]:
         """``{page, firsts, live}`` as JSON; while nothing has changed, or the last was made just now, the same bytes.
+        And whether it is the last one: it shows how everything ended.
 
         ``known``: so many runs at the beginning the browser has already, as they will stay: they are null; in which
         ``edition``.
@@ -219,12 +220,15 @@ class Runs:
             if self._page is not None:
                 made_of, page, until = self._page
                 if made_of == key or (made_of[3] == known and time.monotonic() < until):
-                    return page
+                    return page, made_of == key and self._is_settled()
             begun = time.monotonic()
             page = self._whole(run, cursor, known)
             took_s = time.monotonic() - begun
             self._page = key, page, time.monotonic() + max(REST * took_s, LEAST_REST_S)
-            return page
+            return page, self._is_settled() and cursor == self.cursor()[1]
+
+    def _is_settled(self) -> bool:
+        return self.phase != GOING_ON and all(run.is_complete for run in self._runs)
 
     def _whole(self, run: int, cursor: Cursor, known: int) -> bytes:
         made = [self._made(index) if index >= known else None for index in range(run + 1)]
@@ -254,6 +258,8 @@ class Runs:
             data = run.fold.data(verdict, summaries.events_of(run.explanation))
             data["name"] = run.name
             data["summary"] = summaries.of(run.fold, verdict, run.explanation, run.commands)
+            if self.phase in (INTERRUPTED, LOST) and not verdict:
+                data["summary"] |= {"in_words": "Broken off", "headline": self.text}
         first = shells.first_screen(data, index, self.shell()["matrix"])
         made = Made(_json(data), first)
         if is_complete:

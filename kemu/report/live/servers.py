@@ -35,7 +35,8 @@ from kemu.report.page import shells
 HOST = "127.0.0.1"
 MOST_STREAMS = 32
 """More browsers at a time are refused."""
-LINGER_S = 1.5
+LINGER_S = 4.0
+"""So long browsers have to fetch how it ended."""
 _POLL_S = 0.05
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -58,6 +59,8 @@ class Server:
         self._socket = _bound(port)
         self._port = self._socket.getsockname()[1]
         self._streams = 0
+        self._last_served = 0
+        """How often the data were asked for that show how everything ended."""
         self._ending = False
         names = frozenset(f"{name}:{self._port}" for name in (HOST, "localhost"))
         base = f"/{self._token}"
@@ -90,7 +93,7 @@ class Server:
     def stop(self) -> None:
         """From any other thread: browsers have a moment to take how it ended, and the server ends."""
         until = time.monotonic() + LINGER_S
-        while self._streams and time.monotonic() < until:
+        while self._streams > self._last_served and time.monotonic() < until:
             time.sleep(_POLL_S)
         self._ending = True
         time.sleep(_POLL_S * 2)
@@ -103,7 +106,9 @@ class Server:
 
     async def _data(self, request: Request) -> Response:
         asked = (request.query_params.get(name, "") for name in ("known", "edition"))
-        made = await run_in_threadpool(self.runs.page, *(int(text) if text.isdecimal() else 0 for text in asked))
+        numbers = [int(text) if text.isdecimal() else 0 for text in asked]
+        made, is_last = await run_in_threadpool(self.runs.page, *numbers)
+        self._last_served += is_last
         return Response(made, media_type="application/json")
 
     async def _events(self, request: Request) -> Response:

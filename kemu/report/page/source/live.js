@@ -185,8 +185,8 @@ class Panel {
   paint() {
     const { phase, text, run, runs, name, now_s, duration_s, pods, bound, events } = this.known;
     const isOver = phase !== "going on";
-    const words = { over: "The run is over", interrupted: "The run was interrupted", lost: "The run was lost" };
-    let status = isOver ? `${words[phase]}${text ? `: ${text}` : ""}.` : "The run goes on.";
+    const words = { over: "The run is over: ", interrupted: "The run was ", lost: "The run was lost: " };
+    let status = isOver ? `${words[phase] ?? "Loading"}${text ?? ""}.` : "The run goes on.";
     if (this.isGone) status += " kemu has stopped serving; this page stays as it is.";
     else if (this.isLost) status += isOver ? " kemu has stopped serving; this page stays as it is." : " No connection: trying again.";
     if (this.status.textContent !== status) this.status.textContent = status;
