@@ -291,21 +291,23 @@ def _more_seeds(claim: Claim, lows: Sequence[float], highs: Sequence[float]) -> 
 
 
 def _figures(claim: Claim, sides: Sequence[Side], difference: Interval, ratio: Interval | None) -> str:
-    interval = f"{claim.confidence * 100:g} % interval"
+    """The claim itself stands before that."""
     if claim.left.metric is None or claim.right.metric is None:
         place = 1 if claim.left.metric is None else 0
-        return f"{_mean_in_words(sides[place])} ({interval} {_range(_of_metric(claim, difference))})"
-    told = " and ".join(_mean_in_words(side) for side in sides)
+        return f"{_mean_in_words(sides[place])} ({_range(_of_metric(claim, difference))})"
+    told = " against ".join(_mean_in_words(side) for side in sides)
     if ratio is not None:
         about = "at least " * math.isinf(ratio.high) or "at most " * (ratio.low == 0)
-        return f"{told}: {about}{number(ratio.estimate)} times as much ({interval} {_range(ratio)})"
+        times = number(ratio.estimate)
+        much = f"{times} times as much" if times != "1" else "as much"
+        return f"{told}: {about}{much} ({_range(ratio)})"
     scaled = claim.left.factor != 1 or claim.right.factor != 1
     what = "difference, with factors," if scaled else "difference"
-    return f"{told}: a {what} of {number(difference.estimate)} ({interval} {_range(difference)})"
+    return f"{told}: a {what} of {number(difference.estimate)} ({_range(difference)})"
 
 
 def _mean_in_words(side: Side) -> str:
-    return f"{side.text} is {'at least ' * side.is_lower_bound}{number(side.mean)}{side.unit}"
+    return f"{'at least ' * side.is_lower_bound}{number(side.mean)}{side.unit}"
 
 
 def _of_metric(claim: Claim, difference: Interval) -> Interval:
@@ -318,15 +320,17 @@ def _of_metric(claim: Claim, difference: Interval) -> Interval:
 
 
 def _range(interval: Interval) -> str:
+    if interval.low == interval.high:
+        return f"the same in all {interval.count} seeds" if interval.count > 1 else "one seed"
     if math.isinf(interval.low) and math.isinf(interval.high):
-        return "unbounded"
+        return "nothing is known beyond that"
     if math.isinf(interval.high):
-        return f"from {number(interval.low)}"
-    return (
-        f"{number(interval.low)} to {number(interval.high)}"
-        if interval.low > -math.inf
-        else f"to {number(interval.high)}"
-    )
+        ends = f"from {number(interval.low)}"
+    elif math.isinf(interval.low):
+        ends = f"to {number(interval.high)}"
+    else:
+        ends = f"{number(interval.low)} to {number(interval.high)}"
+    return f"{interval.confidence * 100:g} % interval {ends}"
 
 
 def _taken(sides: Sequence[Side]) -> Iterator[str]:
@@ -338,7 +342,7 @@ def _taken(sides: Sequence[Side]) -> Iterator[str]:
 def _why_undecided(sides: Sequence[Side], more: int | None) -> str:
     bounded = [f"{side.text} in {side.lower_bounds} of {side.seeds} seeds" for side in sides if side.is_lower_bound]
     if bounded:
-        cut = f"pods still waited at the end, so that it is only a lower bound: {', '.join(bounded)}"
+        cut = f"pods still waited at the end, so that this is only a lower bound: {', '.join(bounded)}"
         return cut if more else f"{cut}; a longer duration helps, more seeds do not"
     return "the interval allows both answers" if more else "the two are the same as far as seeds can tell"
 
