@@ -78,6 +78,13 @@ def test_mistakes_end_with_exit_code_2(matrix: Path, tmp_path: Path, capsys: pyt
     assert main.main(["results", str(matrix), "--table", "pods", "--out", str(tmp_path / "no" / "file")]) == exits.INPUT
 
 
+def test_a_sweep_that_is_not_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "cells.kemu").write_bytes(b"")
+    told = json.loads(printed(capsys, str(tmp_path), "--json", code=exits.INPUT))["message"]
+    assert "the sweep is not over" in told
+    assert f"kemu sweep {tmp_path}/experiment.yaml --out {tmp_path} goes on with it" in told
+
+
 def test_many_columns_become_a_block_for_each_row_on_a_terminal(
     matrix: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,12 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kemu.errors import KemuError
+from kemu.runlog import folders
 from kemu.scenario.playing import runner
 from kemu.sweep.cells import Cell, CellRecord, CellRows, Json
 from kemu.sweep.results import rows, tables
 from kemu.sweep.results.tables import Column
 
-FILE_NAME = "results.parquet"
+FILE_NAME = folders.TABLES_FILE
 FORMAT = "kemu-results/1"
 METADATA = b"kemu"
 """The key of the file's metadata under which :class:`Head` stands, as JSON."""

@@ -40,6 +40,9 @@ def of(path: Path) -> Source:
     if file.is_file():
         head = files.head_of(file)
         return Source(pyarrow.dataset.dataset(file, format="parquet"), head)
+    if (path / folders.CELLS_FILE).is_file():
+        again = f"kemu sweep {path / folders.EXPERIMENT_FILE} --out {path}"
+        raise KemuError(f"{path}: the sweep is not over, so there are no results yet; {again} goes on with it")
     found = folders.runs_in(path)
     if not (found[0] / RUN_LOG).is_file():
         raise KemuError(folders.not_a_run(path, f"{files.FILE_NAME} or {RUN_LOG}"))
