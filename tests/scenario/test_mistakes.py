@@ -205,6 +205,7 @@ def test_a_mistake_in_a_statement_has_its_path(statement: str, path: str, what: 
         (workload("arrivals: {count: 1}, usage: {memory: {ramp: {from: 1Gi, to: 2Gi}}}"), "spec.workloads[0].usage", "memory.ramp: over is missing"),
         (workload("arrivals: {count: 1}, usage: {memory: {spike: 1Gi}}"), "spec.workloads[0].usage", "memory: must be an amount or one of"),
         (workload("arrivals: {count: 1}, usage: {mem: 1Gi}"), "spec.workloads[0].usage", "mem: unknown field"),
+        ("manifests: [{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {kemu.dev/gpu-card: '0,3'}}, spec: {containers: [{name: m}]}}, {apiVersion: v1, kind: Pod, metadata: {name: b, annotations: {kemu.dev/gpu-card: '1,1'}}, spec: {containers: [{name: m}]}}]", "spec.manifests[1].metadata.annotations[kemu.dev/gpu-card]", "distinct numbers"),
         ("manifests: [{apiVersion: v1, kind: Pod, metadata: {name: a, annotations: {kemu.dev/usage: 'memory: 1Gi'}}, spec: {containers: [{name: m}]}}, {apiVersion: v1, kind: Pod, metadata: {name: b, annotations: {kemu.dev/usage: x}}, spec: {containers: [{name: m}]}}]", "spec.manifests[1].metadata.annotations[kemu.dev/usage]", "must be a mapping"),
     ],
 )  # fmt: skip
