@@ -52,6 +52,25 @@ class Moody(NodeFilterPlugin):
 """
 
 
+_CONFIG = """\
+    schedulers:
+      - name: default-scheduler
+        config:
+          apiVersion: kubescheduler.config.k8s.io/v1
+          kind: KubeSchedulerConfiguration
+          profiles:
+            - schedulerName: default-scheduler
+              plugins: {multiPoint: {enabled: [{name: "moody:Moody"}]}}
+              pluginConfig: [{name: "moody:Moody", args: {does: nothing}}]
+    workloads:
+"""
+MOODY = (
+    TEXT.partition("  vary:")[0].replace("    workloads:\n", _CONFIG)
+    + '  vary: {"schedulers[0].config.profiles[0].pluginConfig[0].args.does": [nothing, raises, dies]}\n  seeds: 2\n'
+)
+"""With a plugin of the user's, which works, raises, or ends its process."""
+
+
 def experiment(text: str = TEXT, name: str = "small.yaml") -> Experiment:
     return loader.loads(text, name)
 
@@ -160,23 +179,7 @@ def test_two_sweeps_do_not_write_one_folder(whole: tuple[Path, bytes]) -> None:
 
 def test_a_cell_that_fails_ends_nothing(tmp_path: Path) -> None:
     (tmp_path / "moody.py").write_text(PLUGIN)
-    config = """\
-    schedulers:
-      - name: default-scheduler
-        config:
-          apiVersion: kubescheduler.config.k8s.io/v1
-          kind: KubeSchedulerConfiguration
-          profiles:
-            - schedulerName: default-scheduler
-              plugins: {multiPoint: {enabled: [{name: "moody:Moody"}]}}
-              pluginConfig: [{name: "moody:Moody", args: {does: nothing}}]
-    workloads:
-"""
-    start, _, _ = TEXT.partition("  vary:")
-    text = start.replace("    workloads:\n", config) + (
-        '  vary: {"schedulers[0].config.profiles[0].pluginConfig[0].args.does": [nothing, raises, dies]}\n  seeds: 2\n'
-    )
-    with Workers(2) as workers, Sweep(experiment(text, str(tmp_path / "e.yaml")), tmp_path / "out") as sweep:
+    with Workers(2) as workers, Sweep(experiment(MOODY, str(tmp_path / "e.yaml")), tmp_path / "out") as sweep:
         list(sweep.go(workers))
         records = sweep.ordered()
         sweep.write()
