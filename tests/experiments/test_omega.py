@@ -62,7 +62,9 @@ def test_many_schedulers_conflict_as_in_the_model_whoever_refuses(check: str) ->
     """With ``none`` the kubelets reject the pods that came second; all checks of kemu hold in the end."""
     length_s = 6.0
     arrivals, expected = modelled(MANY, length_s)
-    scenario = scenario_forms.load(clusters.spec(MANY, length_s, bind_check=check))
+    scenario = scenario_forms.load(
+        clusters.spec(MANY, length_s, variant={"capacity": "", "none": clusters.KUBELETS}[check])
+    )
     watcher = clusters.Watcher(MANY, arrivals, length_s)
     execution = executions.execute(scenario, watcher=watcher.take)
     assert execution.outcome == "holds", execution.failures

@@ -13,7 +13,7 @@ from experiments.published.omega.configurations import Configuration
 from experiments.published.omega.jobs import BATCH, SERVICE, Job
 from experiments.published.omega.outcomes import Outcome, Transaction
 from experiments.published.omega.owners import REJECTED
-from experiments.published.omega.schedulers import TAKEN, TRANSACTION
+from experiments.published.omega.schedulers import TRANSACTION
 from kemu.api import scenario_forms
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.simulation import SimRuntime
@@ -35,9 +35,26 @@ MODULE = "experiments.published.omega"
 RETRY_S = 1.0
 
 
-def spec(configuration: Configuration, length_s: float, *, bind_check: str = "") -> dict[str, Any]:
-    """The scenario. ``bind_check``: another one than that of the configuration."""
-    check = bind_check or ("generation" if configuration.coarse else "capacity")
+KUBELETS = "kubelets reject"
+"""A variant: nothing is checked at bind, as in Kubernetes."""
+REAL_TIMES = "kubelets reject, real times"
+"""A variant: that, with the latencies of a real cluster (``timing: realistic``)."""
+KUBE_SCHEDULER = "kube-scheduler"
+"""A variant: kubelets reject, and the schedulers are kemu's own: one pod at a time, as much time for each task."""
+VARIANTS = ("", KUBELETS, REAL_TIMES, KUBE_SCHEDULER)
+
+MEAN_TASKS = 10.5
+"""Of a job."""
+
+
+def cycle_s(configuration: Configuration) -> float:
+    """Of kube-scheduler: so long that a task takes it as much time as Omega's batch scheduler."""
+    return round(configuration.t_task_s + configuration.t_job_batch_s / MEAN_TASKS, 6)
+
+
+def spec(configuration: Configuration, length_s: float, *, variant: str = "") -> dict[str, Any]:
+    """The scenario. ``variant``: one of :data:`VARIANTS`."""
+    check = "none" if variant else "generation" if configuration.coarse else "capacity"
     owner = {
         "seed": configuration.seed,
         "durationMean": configuration.duration_mean,
@@ -55,11 +72,15 @@ def spec(configuration: Configuration, length_s: float, *, bind_check: str = "")
                 "seed": configuration.seed,
                 "allOrNothing": configuration.all_or_nothing,
                 "coarse": configuration.coarse and check == "generation",
-                "samples": name == "service",
             },
         }
         for name, _, t_job_s in configuration.schedulers()
     ]
+    timing: dict[str, Any] = {"preset": "realistic"} if variant == REAL_TIMES else dict.fromkeys(NO_TIME, 0)
+    if variant == KUBE_SCHEDULER:
+        timing["schedulingCycle"] = f"{cycle_s(configuration):.6f}s"
+        backoff = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}
+        schedulers = [{"name": one["name"], "config": backoff} for one in schedulers]
     schedulers.append({"name": "owner", "factory": f"{MODULE}.owners:Owner", "config": owner})
     room = configuration.room
     return {
@@ -78,7 +99,7 @@ def spec(configuration: Configuration, length_s: float, *, bind_check: str = "")
         "controllers": [],
         "eventObjects": "none",
         "podStatuses": "sparing",
-        "timing": dict.fromkeys(NO_TIME, 0),
+        "timing": timing,
     }
 
 
@@ -95,15 +116,32 @@ class Watcher:
         """The transaction that bound it."""
         self._waits: dict[str, list[float]] = {BATCH: [], SERVICE: []}
         self._left = [job.tasks for job in jobs]
+        self._cycle_s = cycle_s(configuration)
+        self._taken = 0
+        """Tasks that run now."""
         self._samples: list[int] = []
+        """Of these, at every whole second."""
         self.rejected = 0
         """Pods, by kubelets."""
+        self._running: dict[str, int] = {}
+        """By kubelet."""
+        self.most_on_a_node = 0
+        """Pods that ran on one node at the same time, at most."""
 
     def take(self, time_ns: int, actor: str, kind: str, data: Mapping[str, Any]) -> None:
+        while len(self._samples) * SECOND_NS < time_ns:
+            self._samples.append(self._taken)
         if kind == TRANSACTION:
             self._add(time_ns, actor, data)
-        elif kind == TAKEN:
-            self._samples.append(data["tasks"])
+        elif kind == "sched.bind" and data["ok"]:
+            self._add_binding(time_ns, actor, data)
+        elif kind == "kubelet.running":
+            self._taken += 1
+            count = self._running[actor] = self._running.get(actor, 0) + 1
+            self.most_on_a_node = max(self.most_on_a_node, count)
+        elif kind == "kubelet.finished":
+            self._taken -= 1
+            self._running[actor] -= 1
         elif kind == REJECTED:
             self.rejected += 1
             index = self._by_pod[data["pod"]]
@@ -132,6 +170,20 @@ class Watcher:
         if data["attempt"] == 1:
             self._waits[scheduler_class].append(started_ns / SECOND_NS - self._jobs[number].arrival_s)
 
+    def _add_binding(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """Of kemu's scheduler: a transaction of one claim."""
+        name, scheduler_class = self._classes[actor]
+        pod = data["pod"].partition("/")[2]
+        number = int(pod.split("-")[1])
+        machine = int(data["node"].rpartition("-")[2]) - 1
+        self._by_pod[pod] = len(self._transactions)
+        one = Transaction(name, scheduler_class, number, time_ns / SECOND_NS, self._cycle_s, (machine,), 1, 0)
+        self._transactions.append(one)
+        if self._left[number] == self._jobs[number].tasks:
+            waited_s = time_ns / SECOND_NS - self._cycle_s - self._jobs[number].arrival_s
+            self._waits[scheduler_class].append(waited_s)
+        self._left[number] -= 1
+
     def outcome(self) -> Outcome:
         unfinished = {BATCH: 0, SERVICE: 0}
         for job, left in zip(self._jobs, self._left, strict=True):
@@ -142,9 +194,9 @@ class Watcher:
         return Outcome(configuration, self._length_s, self._transactions, self._waits, utilisation, unfinished)
 
 
-def run(configuration: Configuration, jobs: Sequence[Job], length_s: float, *, bind_check: str = "") -> Watcher:
+def run(configuration: Configuration, jobs: Sequence[Job], length_s: float, *, variant: str = "") -> Watcher:
     """``jobs``: those that arrive within ``length_s``. The log is not kept, only looked at."""
-    scenario = scenario_forms.load(spec(configuration, length_s, bind_check=bind_check), name="omega")
+    scenario = scenario_forms.load(spec(configuration, length_s, variant=variant), name="omega")
     watcher = Watcher(configuration, jobs, length_s)
     play(scenario, watcher)
     return watcher

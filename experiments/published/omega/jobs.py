@@ -77,10 +77,13 @@ def _draw(scheduler_class: str, seed: int, end_s: float, gap_s: float, duration_
         arrival_s += exponential(gap_s)
 
 
+def file_name(duration_mean: int, seed: int) -> str:
+    return WORKLOADS[duration_mean].file_prefix.format(seed=seed) + ".csv.gz"
+
+
 def read(folder: Path, duration_mean: int, seed: int) -> list[Job]:
     """The list of a workload, from the published files."""
-    name = WORKLOADS[duration_mean].file_prefix.format(seed=seed) + ".csv.gz"
-    with gzip.open(folder / name, "rt", newline="") as file:
+    with gzip.open(folder / file_name(duration_mean, seed), "rt", newline="") as file:
         found = [
             Job(row["scheduler_class"], float(row["arrival_s"]), int(row["tasks"]), float(row["duration_s"]))
             for row in csv.DictReader(file)

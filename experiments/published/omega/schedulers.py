@@ -5,7 +5,7 @@ of the job on it by randomised first fit (:mod:`experiments.published.omega.plac
 request. What was not bound, for whatever reason, joins the back of the queue a second later.
 
 ``config``: ``tJobSeconds``, ``tTaskSeconds``, ``seed`` (of the choices), ``allOrNothing``, ``coarse`` (bindings state
-the generation of their node, for ``bindCheck: generation``), ``samples`` (log how many tasks there are, every second).
+the generation of their node, for ``bindCheck: generation``).
 """
 
 from __future__ import annotations
@@ -29,8 +29,6 @@ MOST_IDLE_ATTEMPTS, MOST_ATTEMPTS = 100, 1_000
 
 TRANSACTION = "omega.transaction"
 """Run log: an attempt has ended."""
-TAKEN = "omega.taken"
-"""Run log: how many tasks there are on the nodes."""
 
 
 class Job:
@@ -80,7 +78,6 @@ class OmegaScheduler:
         self.t_job_s, self.t_task_s = settings["tJobSeconds"], settings["tTaskSeconds"]
         self.seed = settings["seed"]
         self.all_or_nothing, self.coarse = settings["allOrNothing"], settings["coarse"]
-        self.samples = settings["samples"]
         self.client = clients.Client(env, config["apiserver"], shares=True)
         self.queue: deque[Job] = deque()
         self.arrived = asyncio.Event()
@@ -109,13 +106,10 @@ class OmegaScheduler:
             self.numbers[name] = number
             self.room.append(min(allocatable[resource] // amount for resource, amount in task.items()))
             self.generations.append(bind_generations.of(node))
-        size = sum(self.room)
         placer = Placer(self.seed, len(self.machines))
         await self.pods.synced()
         self.env.ready()
         await self.clock.started()
-        if self.samples:
-            self.env.spawn(self.sample(size), "samples")
         while True:
             while not self.queue:
                 self.arrived.clear()
@@ -200,13 +194,6 @@ class OmegaScheduler:
                 return
             self.news = asyncio.get_running_loop().create_future()
             await self.news
-
-    async def sample(self, size: int) -> None:
-        second = 0
-        while True:
-            self.env.log(TAKEN, {"tasks": size - sum(self.room)})
-            second += 1
-            await self.clock.sleep_until_ns(second * SECOND_NS, background=True)
 
     # --- news --------------------------------------------------------------------------------------------------------
 
