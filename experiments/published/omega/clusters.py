@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from experiments.published.omega.actors.owners import REJECTED
+from experiments.published.omega.actors.schedulers import TRANSACTION
 from experiments.published.omega.configurations import Configuration
 from experiments.published.omega.jobs import BATCH, SERVICE, Job
 from experiments.published.omega.outcomes import Outcome, Transaction
-from experiments.published.omega.owners import REJECTED
-from experiments.published.omega.schedulers import TRANSACTION
 from kemu.api import scenario_forms
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.simulation import SimRuntime
@@ -31,7 +31,7 @@ NO_TIME = (
     "podStart",
     "imagePull",
 )
-MODULE = "experiments.published.omega"
+ACTORS = "experiments.published.omega.actors"
 RETRY_S = 1.0
 
 
@@ -65,7 +65,7 @@ def spec(configuration: Configuration, length_s: float, *, variant: str = "") ->
     schedulers: list[dict[str, Any]] = [
         {
             "name": name,
-            "factory": f"{MODULE}.schedulers:OmegaScheduler",
+            "factory": f"{ACTORS}.schedulers:OmegaScheduler",
             "config": {
                 "tJobSeconds": t_job_s,
                 "tTaskSeconds": configuration.t_task_s,
@@ -81,7 +81,7 @@ def spec(configuration: Configuration, length_s: float, *, variant: str = "") ->
         timing["schedulingCycle"] = f"{cycle_s(configuration):.6f}s"
         backoff = {"podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}
         schedulers = [{"name": one["name"], "config": backoff} for one in schedulers]
-    schedulers.append({"name": "owner", "factory": f"{MODULE}.owners:Owner", "config": owner})
+    schedulers.append({"name": "owner", "factory": f"{ACTORS}.owners:Owner", "config": owner})
     room = configuration.room
     return {
         "seed": configuration.seed,

@@ -105,15 +105,13 @@ def _beside(column: str, own: float, other: float) -> str:
 
 def exactness(rows: Sequence[Row]) -> list[str]:
     differing = [(row, name) for row in rows for name in figures.COUNTS if row[name] != row[name + PUBLISHED_SUFFIX]]
-    lines = [
-        f"{len(rows)} rows with {len(figures.COUNTS)} counts each: {len(differing)} of these "
-        f"{len(rows) * len(figures.COUNTS):,} counts differ from the published ones."
-    ]
+    whole = len(rows) * len(figures.COUNTS)
+    lines = [f"Of {whole:,} counts in {len(rows)} rows, {len(differing)} differ from the published ones."]
     lines += [f"* {results.key_of(row)}: {name} {row[name]}, {row[name + PUBLISHED_SUFFIX]}" for row, name in differing]
     return lines
 
 
-# --- kemu --------------------------------------------------------------------------------------------------------------
+# --- kemu ------------------------------------------------------------------------------------------------------------
 
 
 def is_full(row: Row) -> bool:
@@ -121,11 +119,11 @@ def is_full(row: Row) -> bool:
 
 
 def on_kemu(model: Sequence[Row], rows: Sequence[Row]) -> list[str]:
-    lines = [
-        "| configuration | list | length | pods | transactions, equal ones | conflicts | busyness | wait in s | utilisation "
-        "| CPU for a pod |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
+    titles = (
+        *("configuration", "list", "length", "pods", "transactions, equal ones", "conflicts", "busyness"),
+        *("wait in s", "utilisation", "CPU for a pod"),
+    )
+    lines = ["| " + " | ".join(titles) + " |", "| --- " * len(titles) + "|"]
     by_key = {results.key_of(row): row for row in model}
     for row in rows:
         if row["variant"]:
@@ -187,7 +185,7 @@ def _cell(row: Row) -> str:
     return f"{float(row['conflict_fraction_batch']):.3f}; {by_pod}"
 
 
-# --- what must hold ----------------------------------------------------------------------------------------------------
+# --- what must hold --------------------------------------------------------------------------------------------------
 
 
 def violations(model: Sequence[Row], kemu: Sequence[Row]) -> Iterator[str]:
@@ -213,6 +211,6 @@ def line(row: Row) -> str:
     variant = f" [{row['variant']}]" if row["variant"] else ""
     return (
         f"{_configuration(row)}{variant}, {row['duration_mean']} s, seed {row['seed']}, {_duration(row)}: "
-        f"{row['transactions_equal']} of {row['transactions']} transactions equal, {row['pods_rejected']} pods rejected, "
-        f"{row['cpu_s']} s of CPU"
+        f"{row['transactions_equal']} of {row['transactions']} transactions equal, {row['pods_rejected']} pods "
+        f"rejected, {row['cpu_s']} s of CPU"
     )

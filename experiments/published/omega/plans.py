@@ -14,7 +14,7 @@ from experiments.published.omega.configurations import Configuration, all_rows
 Run = tuple[Configuration, float, str]
 """Configuration, length in s, variant."""
 
-PREFIX_S = {"tjob_service": 1_200.0, "mode": 1_200.0, "batch_schedulers": 60.0}
+PREFIX_S = {"tjob_service": 900.0, "mode": 900.0, "batch_schedulers": 60.0}
 CURVE = ("1", "2", "4", "8", "16")
 CURVE_S = 60.0
 

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from experiments.published.omega.owners import COUNT_ANNOTATION, CPU, JOB_LABEL, MEMORY
+from experiments.published.omega.actors.owners import COUNT_ANNOTATION, CPU, JOB_LABEL, MEMORY
 from experiments.published.omega.placements import Placer
 from kemu import errors
 from kemu.client import clients, informers, sessions
