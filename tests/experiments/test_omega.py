@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
-from experiments.published.omega import clusters, figures, jobs, models
+from experiments.published.omega import (
+    clusters,
+    configurations,
+    figures,
+    inputs,
+    jobs,
+    models,
+    pages,
+    results,
+    tolerances,
+)
 from experiments.published.omega.configurations import ALL_OR_NOTHING, COARSE, FINE, INCREMENTAL, Configuration
 from experiments.published.omega.java_random import JavaRandom
 from experiments.published.omega.outcomes import Transaction
@@ -97,3 +111,101 @@ def test_the_lists_begin_as_the_published_ones() -> None:
     assert [one.tasks for one in longer] == [one.tasks for one in jobs.drawn(100, 1, 60.0)]
     begin = jobs.drawn(10, 2, 5.0)
     assert jobs.drawn(10, 2, 9.0)[: len(begin)] == begin
+
+
+# --- the published table ----------------------------------------------------------------------------------------------
+
+PUBLISHED = Path(__file__).resolve().parents[3] / "shared" / "published" / "omega"
+ROWS = configurations.all_rows()
+IN_SHORT = [row for row in ROWS if row.seed == 2 and (row.duration_mean, row.parameter) in ((140, "15.0"), (14, "4"))]
+
+
+@pytest.mark.parametrize("row", ROWS if "KEMU_NIGHTLY" in os.environ else IN_SHORT, ids=str)
+def test_the_model_gives_the_published_counts(row: Configuration) -> None:
+    (stored,) = (one for one in results.read(results.MODEL) if results.key_of(one) == row.key)
+    arrivals = jobs.drawn(row.duration_mean, row.seed)
+    own = figures.row(models.run(row, arrivals, jobs.WORKLOADS[row.duration_mean].length_s))
+    assert own == {name: stored[name] for name in own}
+    assert {name: own[name] for name in figures.COUNTS} == {
+        name: stored[name + results.PUBLISHED_SUFFIX] for name in figures.COUNTS
+    }
+
+
+def test_the_page_says_what_the_stored_results_say() -> None:
+    assert not pages.complaints()
+    assert not list(pages.violations(results.read(results.MODEL), results.read(results.KEMU)))
+
+
+def test_stored_results_are_of_all_rows() -> None:
+    assert {results.key_of(row) for row in results.read(results.MODEL)} == {row.key for row in ROWS}
+    if PUBLISHED.is_dir():
+        published = configurations.published(PUBLISHED)
+        for row in results.read(results.MODEL):
+            for name in figures.COUNTS:
+                assert row[name + results.PUBLISHED_SUFFIX] == published[results.key_of(row)][name]
+
+
+@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published lists are not beside the checkout (../shared)")
+@pytest.mark.parametrize("mean", jobs.WORKLOADS)
+def test_the_lists_are_the_published_ones(mean: int) -> None:
+    assert jobs.drawn(mean, 2) == jobs.read(PUBLISHED, mean, 2)
+
+
+def test_without_the_files_the_command_says_what_it_needs(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "experiments.published.omega", "--data", str(tmp_path)]
+    root = Path(__file__).resolve().parents[2]
+    told = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    assert told.returncode == 2
+    assert told.stderr.startswith(f"{inputs.EXPECTED} and {inputs.SPREAD} are not there: looked in {tmp_path}")
+
+
+# --- tolerances -------------------------------------------------------------------------------------------------------
+
+
+def stored_row(mode: str, experiment: str = "mode", mean: str = "140") -> dict[str, str]:
+    for row in results.read(results.MODEL):
+        if (row["experiment"], row["transaction_mode"], row["duration_mean"]) == (experiment, mode, mean):
+            return dict(row)
+    raise AssertionError
+
+
+def test_the_model_is_within_the_tolerances_of_other_choices() -> None:
+    complaints = [one for row in results.read(results.MODEL) for one in tolerances.complaints(row, row)]
+    assert len(complaints) <= 2, complaints  # as many as the published text expects
+
+
+@pytest.mark.parametrize(
+    ("mode", "column", "value"),
+    [
+        (INCREMENTAL, "conflict_fraction_service", "2.0"),
+        (INCREMENTAL, "conflict_fraction_batch", "0.004"),
+        (INCREMENTAL, "busyness_service", "0.5"),
+        (INCREMENTAL, "utilisation", "0.77"),
+        (INCREMENTAL, "mean_wait_service_s", "6.0"),
+        (ALL_OR_NOTHING, "mean_wait_service_s", "29"),
+        (ALL_OR_NOTHING, "busyness_batch", "0.2"),
+    ],
+)
+def test_tolerances_tell_what_is_too_far_away(mode: str, column: str, value: str) -> None:
+    row = stored_row(mode)
+    changed = {**row, column: value}
+    new = set(tolerances.complaints(changed, row)) - set(tolerances.complaints(row, row))
+    assert len(new) == 1
+    assert value.rstrip("0").rstrip(".") in new.pop()
+
+
+def test_few_conflicts_are_compared_as_counts() -> None:
+    row = stored_row(INCREMENTAL, "tjob_service", "100")
+    assert row["parameter"] == "0.1"
+    assert any(
+        "conflicts of service" in one
+        for one in tolerances.complaints({**row, "transactions_conflicted_service": "40"}, row)
+    )
+
+
+def test_transactions_are_equal_up_to_the_first_difference() -> None:
+    _, expected = modelled(SMALL[0], LENGTH_S)
+    other = [*expected[:3], expected[3]._replace(placed=99), *expected[4:]]
+    assert results.equal(expected, expected) == len(expected)
+    assert results.equal(other, expected) == 3
+    assert results.equal([expected[0]._replace(ended_s=expected[0].ended_s + 1e-5)], expected) == 0
