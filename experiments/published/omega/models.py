@@ -1,6 +1,6 @@
 """The model of the published experiment, in plain Python: no cluster, one event at a time.
 
-It gives the published counts to the last digit (tests/experiments), and is what the runs on kemu are compared with,
+It gives the published counts to the last digit (tests/published), and is what the runs on kemu are compared with,
 transaction by transaction.
 """
 

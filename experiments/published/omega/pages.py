@@ -170,7 +170,8 @@ def curve(rows: Sequence[Row]) -> list[str]:
                 and float(row["length_s"]) == plans.CURVE_S
             ]
             cells.append(_cell(found[0]) if found else "")
-        lines.append(f"| {parameter} | " + " | ".join(cells) + " |")
+        if any(cells):
+            lines.append(f"| {parameter} | " + " | ".join(cells) + " |")
     return lines
 
 

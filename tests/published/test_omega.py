@@ -145,7 +145,9 @@ def test_stored_results_are_of_all_rows() -> None:
                 assert row[name + results.PUBLISHED_SUFFIX] == published[results.key_of(row)][name]
 
 
-@pytest.mark.skipif(not PUBLISHED.is_dir(), reason="the published lists are not beside the checkout (../shared)")
+@pytest.mark.skipif(
+    not PUBLISHED.is_dir(), reason="not beside the project: the published lists, ../shared/published/omega"
+)
 @pytest.mark.parametrize("mean", jobs.WORKLOADS)
 def test_the_lists_are_the_published_ones(mean: int) -> None:
     assert jobs.drawn(mean, 2) == jobs.read(PUBLISHED, mean, 2)
