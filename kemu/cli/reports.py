@@ -22,7 +22,13 @@ def write(run: Path, out: Path | None, data: Path | None) -> tuple[Path, int]:
     from kemu.runlog import folders as run_files
 
     file = out or run / run_files.REPORT_FILE
-    return file, pages.write(file, parts(run, data), run_folders.verdict(run), "")
+    held = run_files.held_in(run)
+    if held is not None and held.kind == "search":
+        from kemu.cli import finds
+
+        found, verdict, search = finds.of(run, data)
+        return file, pages.write(file, found, verdict, {"search": search})
+    return file, pages.write(file, parts(run, data), run_folders.verdict(run))
 
 
 def parts(run: Path, data: Path | None) -> list[pages.Part]:

@@ -260,7 +260,7 @@ class Runs:
             data["summary"] = summaries.of(run.fold, verdict, run.explanation, run.commands)
             if self.phase in (INTERRUPTED, LOST) and not verdict:
                 data["summary"] |= {"in_words": "Broken off", "headline": self.text}
-        first = shells.first_screen(data, index, self.shell()["matrix"])
+        first = shells.first_screen(data, index, self.shell())
         made = Made(_json(data), first)
         if is_complete:
             kept = sum(len(one.final.data) for one in self._runs if one.final is not None)

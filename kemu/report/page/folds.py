@@ -11,14 +11,14 @@ While a run goes on, ``data`` may be asked for at any time.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from kemu.checks.history import History
 from kemu.report.page import tables
 from kemu.report.page.views import attempts, events, nodes, pods, preemptions, queues, stories, traces, view, watches
-from kemu.runlog.frames import FILE_NAME, Reader
+from kemu.runlog.frames import FILE_NAME, Event, Reader
 
 VIEWS: tuple[type[view.View], ...] = (
     events.Events,
@@ -72,11 +72,16 @@ class Fold:
         }
 
 
+def of_events(header: Mapping[str, Any], events: Iterable[Event]) -> Fold:
+    """Of a run that is over."""
+    fold = Fold(header)
+    for place, event in enumerate(events):
+        fold.feed(place, *event)
+    fold.close()
+    return fold
+
+
 def of_folder(folder: Path) -> Fold:
     """Of the run in a folder. Raises RunLogError."""
     with Reader(folder / FILE_NAME) as reader:
-        fold = Fold(reader.header)
-        for place, event in enumerate(reader):
-            fold.feed(place, *event)
-    fold.close()
-    return fold
+        return of_events(reader.header, reader)

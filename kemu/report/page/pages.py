@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kemu.report.page import folds, shells, summaries
+from kemu.runlog.frames import Event
 
 MOST_BYTES = 3_000_000
 """Of a page: of a matrix, variants that do not fit are only summarised."""
@@ -25,22 +26,24 @@ class Part:
     """Of the variant."""
     commands: Sequence[tuple[str, str]] = ()
     """With what they do."""
+    made: tuple[Mapping[str, Any], Sequence[Event]] | None = None
+    """The header and the events of a run that was made in memory; None: its log is in the folder."""
 
 
-def write(file: Path, parts: Sequence[Part], verdict: Mapping[str, Any], description: str) -> int:
-    """``verdict``: that of the whole. Returns the size in bytes. Raises RunLogError."""
-    html = make(parts, verdict, description).encode()
+def write(file: Path, parts: Sequence[Part], verdict: Mapping[str, Any], more: Mapping[str, Any] | None = None) -> int:
+    """As :func:`make`. Returns the size in bytes. Raises RunLogError."""
+    html = make(parts, verdict, more or {}).encode()
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(html)
     return len(html)
 
 
-def make(parts: Sequence[Part], verdict: Mapping[str, Any], description: str) -> str:
-    """The page."""
+def make(parts: Sequence[Part], verdict: Mapping[str, Any], more: Mapping[str, Any]) -> str:
+    """The page. ``verdict``: that of the whole. ``more``: what further views show of it, such as ``search``."""
     runs: list[dict[str, Any]] = []
     room = MOST_BYTES
     for part in parts:
-        fold = folds.of_folder(part.folder)
+        fold = folds.of_events(*part.made) if part.made is not None else folds.of_folder(part.folder)
         data = fold.data(part.verdict, summaries.events_of(part.explanation))
         data["name"] = part.name
         data["summary"] = summaries.of(fold, part.verdict, part.explanation, part.commands)
@@ -52,7 +55,7 @@ def make(parts: Sequence[Part], verdict: Mapping[str, Any], description: str) ->
             room -= size
         runs.append(data)
     title = str(verdict.get("scenario", "")) or parts[0].folder.name
-    page = {"title": title, "description": description, "runs": runs, "matrix": matrix(verdict)}
+    page = {"title": title, "headline": verdict.get("headline", ""), "runs": runs, "matrix": matrix(verdict), **more}
     return shells.render(page)
 
 

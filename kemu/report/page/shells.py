@@ -38,7 +38,7 @@ def render(page: Mapping[str, Any], *, live: bool = False) -> str:
     )
     return _template("page.html.jinja").render(
         page=page,
-        first_screen=lambda run, index: Markup(first_screen(run, index, page["matrix"])),
+        first_screen=lambda run, index: Markup(first_screen(run, index, page)),
         policy=Markup(policy),
         style=Markup(style),
         loader=Markup(loader),
@@ -47,9 +47,10 @@ def render(page: Mapping[str, Any], *, live: bool = False) -> str:
     )
 
 
-def first_screen(run: Mapping[str, Any], index: int, matrix: Mapping[str, Any] | None) -> str:
+def first_screen(run: Mapping[str, Any], index: int, page: Mapping[str, Any]) -> str:
     """The overview of a run as static HTML. ``index``: of the run, to which its links lead."""
-    return _template("first.html.jinja").render(run=run, index=index, matrix=matrix)
+    whole = page["matrix"]["headline"] if page["matrix"] else page["headline"] if "search" in page else ""
+    return _template("first.html.jinja").render(run=run, index=index, whole=whole)
 
 
 def packed(data: Any) -> str:

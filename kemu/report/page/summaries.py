@@ -35,6 +35,7 @@ def of(
         "worst": _worst(fold),
         "faults": _faults(fold),
         "commands": [{"command": command, "does": does} for command, does in commands],
+        "probability": explanation.get("probability") if explanation is not None else None,
         "expectations": [_judged(one) for one in verdict.get("expectations", ())],
         "checks": [_judged(one) for one in verdict.get("checks", ())],
         "waiting": verdict.get("waiting", {}),

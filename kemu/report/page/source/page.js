@@ -8,9 +8,11 @@ import { drawStages } from "./views/overview.js";
 import { Attempts, title as attempts } from "./views/attempts.js";
 import { Checks, title as checks } from "./views/checks.js";
 import { Events, title as events } from "./views/events.js";
+import { Finds, title as finds } from "./views/finds.js";
 import { Nodes, title as nodes } from "./views/nodes.js";
 import { Pods, title as pods } from "./views/pods.js";
 import { Preemptions, title as preemptions } from "./views/preemptions.js";
+import { Probability, title as probability } from "./views/probability.js";
 import { Queues, title as queues } from "./views/queues.js";
 import { Search, title as search } from "./views/search.js";
 import { Story, title as story } from "./views/story.js";
@@ -31,9 +33,17 @@ const VIEWS = {
   checks: [checks, Checks],
   events: [events, Events],
   variants: [variants, Variants],
+  finds: [finds, Finds],
+  decided: [probability, Probability],
   search: [search, Search],
 };
-const HIDDEN = ["search"];
+// Views that not every page has.
+const NEEDS = {
+  search: () => false,
+  variants: () => page.matrix,
+  finds: () => page.search,
+  decided: () => runs.some((run) => run.summary.probability),
+};
 
 let page = null;
 let runs = [];
@@ -73,10 +83,14 @@ function take(data) {
   runs = data.runs.map((run, index) => new Run(run, index));
 }
 
+function has(view) {
+  return view in VIEWS && (!NEEDS[view] || Boolean(NEEDS[view]()));
+}
+
 function address() {
   const [, run, view, ...rest] = location.hash.split("/");
   const index = runs[Number(run)] ? Number(run) : 0;
-  const known = view in VIEWS && (view !== "variants" || page.matrix) ? view : "overview";
+  const known = view === "search" || has(view) ? view : "overview";
   return { run: runs[index], view: known, argument: rest.join("/") };
 }
 
@@ -94,7 +108,7 @@ function show(moved) {
     drawStages(runs, first);
   } else {
     const [, View] = VIEWS[view];
-    const whole = run.left_out && !["variants", "checks"].includes(view);
+    const whole = run.left_out && !["variants", "checks", "finds"].includes(view);
     render(whole ? html`<p class="note">There was no room for this variant: run <code>kemu report</code> on its own folder.</p>`
       : html`<${View} key=${`${run.index}/${view}`} run=${run} page=${page} runs=${runs} argument=${argument} />`, place);
   }
@@ -106,12 +120,12 @@ function show(moved) {
 }
 
 function Variant({ run, view }) {
-  return html`<label>Variant <select onChange=${(event) => { location.hash = `#/${event.target.value}/${view}`; }}>
+  return html`<label>${page.search ? "Find" : "Variant"} <select onChange=${(event) => { location.hash = `#/${event.target.value}/${view}`; }}>
     ${runs.map((one) => html`<option value=${one.index} selected=${one.index === run.index}>${one.name || one.index}</option>`)}</select></label>`;
 }
 
 function Navigation({ run, view, argument }) {
-  const names = Object.keys(VIEWS).filter((name) => !HIDDEN.includes(name) && (name !== "variants" || page.matrix));
+  const names = Object.keys(VIEWS).filter(has);
   const item = (name, text) => html`<a href=${run.link(name)} aria-current=${name === view ? "page" : undefined}>${text}</a>`;
   const go = (event) => {
     event.preventDefault();

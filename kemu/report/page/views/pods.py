@@ -54,7 +54,9 @@ class Pods:
             for name, value in row.items():
                 columns[name].append(value)
         packed = {name: deltas(columns[name]) for name in ("created", "name", "fate")}
-        traces = ["".join(f"{run.trace_id(uid):032x}" for uid in tables.pods())]
+        # A run that was made in memory has no traces elsewhere.
+        has_traces = "document" in told.header
+        traces = ["".join(f"{run.trace_id(uid):032x}" for uid in tables.pods()) if has_traces else ""]
         return {**columns, **packed, "trace": traces}
 
 

@@ -51,7 +51,7 @@ function One({ run, pod }) {
       <div><dt>Created</dt><dd>${seconds(pods.created[pod])}</dd></div>
       <div><dt>Bound</dt><dd>${seconds(pods.bound[pod])}</dd></div>
       <div><dt>Gone</dt><dd>${seconds(pods.gone[pod])}</dd></div>
-      <div><dt>Trace in Jaeger</dt><dd><code>${run.trace(pod)}</code></dd></div>
+      ${run.trace(pod) && html`<div><dt>Trace in Jaeger</dt><dd><code>${run.trace(pod)}</code></dd></div>`}
     </dl>
     <${Waterfall} run=${run} pod=${pod} />
     <${Links} run=${run} pod=${pod} />

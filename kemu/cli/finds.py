@@ -1,0 +1,94 @@
+"""What a search has found, for its report: each failure as a run of its own, made again in memory."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+from kemu.cli import programs
+from kemu.errors import KemuError
+from kemu.report.page import pages
+
+MOST = 6
+"""Failures that are shown as runs; the table has all."""
+
+
+def of(folder: Path, data: Path | None) -> tuple[list[pages.Part], dict[str, Any], dict[str, Any]]:
+    """The runs to show, the verdict of the whole, and the figures of the search.
+
+    Raises KemuError where the folder cannot be read.
+    """
+    from kemu.exploration import results, searches
+    from kemu.exploration.clusters import Clusters
+    from kemu.runlog import folders
+
+    header, records = _campaign(folder / folders.CAMPAIGN_FILE)
+    clusters = Clusters()
+    tried: dict[str, list[int]] = {}
+    for one in records:
+        record = results.from_data(one)
+        tried.setdefault(record.strategy, [0, 0])[0] += 1
+        if record.is_found:
+            tried[record.strategy][1] += 1
+            clusters.add(record)
+    rows: list[dict[str, Any]] = []
+    parts: list[pages.Part] = []
+    for cluster in clusters:
+        file = folder / searches.FAILURES / cluster.id / searches.SCENARIO_FILE
+        row = {
+            "id": cluster.id,
+            "detail": cluster.failure.detail,
+            "runs": len(cluster.runs),
+            "first": cluster.first.number,
+        }
+        row |= {"strategies": cluster.strategies, "scenario": file.read_text() if file.is_file() else "", "run": -1}
+        if file.is_file() and len(parts) < MOST:
+            row["run"] = len(parts)
+            parts.append(_part(file, cluster.id, data))
+        rows.append(row)
+    if not parts:
+        parts.append(_part(folder / folders.SCENARIO_FILE, "", data))
+    ways = f"{len(rows)} way{'' if len(rows) == 1 else 's'} to fail" if rows else "no way to fail found"
+    headline = f"{ways} in {len(records)} runs"
+    verdict = {"scenario": header.get("scenario", ""), "verdict": "fails" if rows else "holds", "headline": headline}
+    strategies = [{"name": name, "runs": runs, "failed": failed} for name, (runs, failed) in tried.items()]
+    return parts, verdict, {"headline": headline, "finds": rows, "strategies": strategies}
+
+
+def _campaign(file: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The first line, and the records of the runs; a last line that was cut short is left out."""
+    try:
+        header, *lines = file.read_text().splitlines()
+        found = []
+        for line in lines:
+            try:
+                one = json.loads(line)
+            except ValueError:
+                break
+            if "strategy" in one:
+                found.append(one)
+        return json.loads(header), found
+    except (OSError, ValueError):
+        raise KemuError(f"{file}: not the record of a search") from None
+
+
+def _part(file: Path, name: str, data: Path | None) -> pages.Part:
+    from kemu.exploration.explaining import losses, reports
+    from kemu.scenario.loading import loader
+
+    scenario = loader.variants(loader.load(file, data))[0][1]
+    made = losses.Recordings()
+    recording = made.of(scenario)
+    told = reports.read(file.parent, recording.execution.digest)
+    if told is None:
+        explanation = losses.explain(scenario, (), made)
+        told = reports.data(explanation) if explanation is not None else None
+    header = {"scenario": scenario.name, "seed": scenario.seed, "runtime": "sim"}
+    quoted = shlex.quote(str(file))
+    commands = [
+        (f"{programs.name()} run {quoted}", "makes it again"),
+        (f"{programs.name()} explain {quoted} --probability", "when was it decided?"),
+    ]
+    return pages.Part(file.parent, recording.execution.verdict, told, name, commands, (header, recording.events))
