@@ -28,6 +28,8 @@ _MODULES = {
     "simulate": "simulations",
     "Exploration": "explorations",
     "explore": "explorations",
+    "Sweep": "sweeps",
+    "experiment": "sweeps",
 }
 """Where each name comes from, in kemu.api."""
 
@@ -40,9 +42,11 @@ __all__ = [
     "Pod",
     "Run",
     "RunFailed",
+    "Sweep",
     "Wait",
     "cluster",
     "events",
+    "experiment",
     "explore",
     "pod",
     "run",

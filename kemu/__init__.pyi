@@ -8,6 +8,8 @@ from kemu.api.run_logs import events as events
 from kemu.api.runs import Run as Run
 from kemu.api.runs import run as run
 from kemu.api.simulations import simulate as simulate
+from kemu.api.sweeps import Sweep as Sweep
+from kemu.api.sweeps import experiment as experiment
 from kemu.api.views import Finding as Finding
 from kemu.api.views import Moment as Moment
 from kemu.api.views import Pod as Pod

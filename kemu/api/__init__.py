@@ -1,6 +1,7 @@
 """kemu for programs: notebooks, tests, scripts. All of it is reached as ``kemu.run``, ``kemu.Run``, … (docs/api.md).
 
 runs             run a scenario; a run to ask questions of
+sweeps           run an experiment: variants with many seeds, claims that are judged
 explorations     search for the run that fails
 live_clusters    a cluster to program against; ``simulations``: virtual time around it
 views            what became of a pod, a wait, a finding, as plain data; ``reports``: what is said of a run that fails

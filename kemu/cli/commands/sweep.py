@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,6 +41,7 @@ def command(options: argparse.Namespace) -> int:
     from kemu.cli import inputs
     from kemu.cli.commands import explore, sweep_reports
     from kemu.exploration.workers import Workers
+    from kemu.sweep.engine import summaries
     from kemu.sweep.engine.sweeps import Sweep, limit_s
     from kemu.sweep.experiments import loader
 
@@ -66,7 +66,7 @@ def command(options: argparse.Namespace) -> int:
                     executor.close()
         except KeyboardInterrupt:
             return failures.tell(_interrupted(sweep, options), as_json=options.json)
-        found = sweep_reports.summary(sweep, options.out, sweep.write())
+        found = summaries.of(sweep, sweep.write())
         if options.json:
             print(json.dumps(found, ensure_ascii=False))
         else:
@@ -76,11 +76,7 @@ def command(options: argparse.Namespace) -> int:
 
 def _interrupted(sweep: Any, options: argparse.Namespace) -> failures.Failure:
     done, size = len(sweep.records), sweep.experiment.size
-    words = ["kemu", "sweep", options.experiment, "--out", str(options.out)]
-    for name in ("data", "ray"):
-        value = getattr(options, name)
-        words += [f"--{name}", str(value)] if value else []
-    text = f"interrupted: {done:,} of {size:,} cells are done and kept; {shlex.join(words)} goes on"
+    text = f"interrupted: {done:,} of {size:,} cells are done and kept; the same command goes on with the others"
     return failures.Failure(
         "interrupted", text, exits.INTERRUPTED, more={"sweep": str(options.out), "cells": {"total": size, "over": done}}
     )

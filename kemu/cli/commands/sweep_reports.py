@@ -21,17 +21,16 @@ from kemu.cli import progress
 from kemu.report import layouts, terminal
 from kemu.scenario.playing import runner
 from kemu.sweep.cells import DONE, FAILED, SATURATED, Cell, CellRecord, Metric
+from kemu.sweep.engine import summaries
 from kemu.sweep.engine.sweeps import Sweep
-from kemu.sweep.statistics import intervals, judging, samples
+from kemu.sweep.statistics import judging, samples
 
 PLAIN_EVERY_S, PLAIN_SHARE = 10.0, 0.05
 """Where nobody can rewrite lines, in a log of CI: how often, and which share of the time so far at least."""
 PACE_OF = 200
 """Cells, the last ones, whose pace the time left is estimated from."""
-CONFIDENCE = 0.95
 MOST_TOLD = 3
 """Cells that failed for one reason each."""
-_VERDICTS = {judging.HOLDS: "holds", judging.FAILS: "fails", judging.UNDECIDED: "unknown"}
 _MARKS = {"holds": ("✓", "green"), "fails": ("✗", "red"), "undecided": ("?", "yellow")}
 
 
@@ -101,56 +100,6 @@ def default_folder(experiment: Any) -> Path:
 # What it came to ----------------------------------------------------------------------------------------------------
 
 
-def summary(sweep: Sweep, folder: Path, results: Path) -> dict[str, Any]:
-    """As ``--json`` prints it."""
-    experiment, records = sweep.experiment, sweep.ordered()
-    judgements = judging.judge(experiment.claims, records)
-    have_figures = any(record.rows is not None for record in records)
-    verdict = _VERDICTS[judging.overall(judgements)] if have_figures else "unknown"
-    return {
-        "experiment": experiment.name,
-        "verdict": verdict,
-        "sweep": str(folder),
-        "results": str(results),
-        "cells": {"total": experiment.size, **_counts(records)},
-        "variants": [
-            _variant(experiment.metrics, variant, [record for record in records if record.cell.index == index])
-            for index, variant in enumerate(experiment.variants)
-        ],
-        "claims": [dict(judgement.data()) for judgement in judgements],
-        "failed": [
-            {"variant": dict(record.cell.variant), "seed": record.cell.seed, "detail": record.detail}
-            for record in records
-            if record.status == FAILED
-        ],
-    }
-
-
-def _counts(records: Sequence[CellRecord]) -> dict[str, int]:
-    return {status: sum(record.status == status for record in records) for status in (DONE, SATURATED, FAILED)}
-
-
-def _variant(metrics: Sequence[Metric], variant: Mapping[str, Any], records: Sequence[CellRecord]) -> dict[str, Any]:
-    growing = sum(record.status == DONE and bool(record.detail) for record in records)
-    return {
-        "variant": dict(variant),
-        "name": runner.variant_name(variant),
-        **_counts(records),
-        "growing": growing,
-        "metrics": {metric.text: _mean(records, metric, variant) for metric in metrics},
-    }
-
-
-def _mean(records: Sequence[CellRecord], metric: Metric, variant: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Over the seeds, with its interval; a mean that has lower bounds in it is one itself, and has no upper end."""
-    figures = samples.of(records, metric, variant).figures.values()
-    if not figures:
-        return None
-    found = intervals.of_mean([figure.least for figure in figures], CONFIDENCE)
-    is_exact = all(figure.is_exact for figure in figures)
-    return {"mean": found.estimate, "low": found.low, "high": found.high if is_exact else None, "seeds": found.count}
-
-
 def show(sweep: Sweep, found: Mapping[str, Any], commands: Sequence[tuple[str, str]]) -> None:
     console = Console(soft_wrap=False)
     experiment, width = sweep.experiment, console.width
@@ -192,7 +141,7 @@ def _interval(mean: Mapping[str, Any] | None) -> Text:
 
 
 def _legend(variants: Sequence[Mapping[str, Any]], width: int) -> Iterator[Text]:
-    lines = [f"means over the seeds, with their {CONFIDENCE:.0%} intervals"]
+    lines = [f"means over the seeds, with their {summaries.CONFIDENCE:.0%} intervals"]
     means = [mean for each in variants for mean in each["metrics"].values() if mean is not None]
     if any(mean["high"] is None for mean in means):
         lines.append("≥ at least: pods still waited, or the run was ended at a limit, so the true mean is higher")

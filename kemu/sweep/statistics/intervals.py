@@ -71,7 +71,8 @@ def _bootstrapped(samples: tuple[Values, ...], statistic: Callable[..., Any], co
     if all(np.ptp(sample) == 0 for sample in samples) or count < 2:
         return Interval(estimate, estimate, estimate, confidence, count)
     for method in ("BCa", "percentile"):
-        with warnings.catch_warnings():
+        # Where no resample is below the estimate, or none above it, BCa divides by 0 and gives no number.
+        with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
             warnings.simplefilter("ignore", stats.DegenerateDataWarning)
             found = stats.bootstrap(
                 samples,

@@ -1,0 +1,66 @@
+"""What a sweep came to, as plain data: what ``kemu sweep --json`` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kemu.scenario.playing import runner
+from kemu.sweep.cells import DONE, FAILED, SATURATED, CellRecord, Metric
+from kemu.sweep.engine.sweeps import Sweep
+from kemu.sweep.statistics import intervals, judging, samples
+
+CONFIDENCE = 0.95
+"""Of the intervals of means."""
+_VERDICTS = {judging.HOLDS: "holds", judging.FAILS: "fails", judging.UNDECIDED: "unknown"}
+
+
+def of(sweep: Sweep, results: Path) -> dict[str, Any]:
+    """``results``: the file."""
+    experiment, records = sweep.experiment, sweep.ordered()
+    judgements = judging.judge(experiment.claims, records)
+    have_figures = any(record.rows is not None for record in records)
+    verdict = _VERDICTS[judging.overall(judgements)] if have_figures else "unknown"
+    return {
+        "experiment": experiment.name,
+        "verdict": verdict,
+        "sweep": str(sweep.folder),
+        "results": str(results),
+        "cells": {"total": experiment.size, **_counts(records)},
+        "variants": [
+            _variant(experiment.metrics, variant, [record for record in records if record.cell.index == index])
+            for index, variant in enumerate(experiment.variants)
+        ],
+        "claims": [dict(judgement.data()) for judgement in judgements],
+        "failed": [
+            {"variant": dict(record.cell.variant), "seed": record.cell.seed, "detail": record.detail}
+            for record in records
+            if record.status == FAILED
+        ],
+    }
+
+
+def _counts(records: Sequence[CellRecord]) -> dict[str, int]:
+    return {status: sum(record.status == status for record in records) for status in (DONE, SATURATED, FAILED)}
+
+
+def _variant(metrics: Sequence[Metric], variant: Mapping[str, Any], records: Sequence[CellRecord]) -> dict[str, Any]:
+    growing = sum(record.status == DONE and bool(record.detail) for record in records)
+    return {
+        "variant": dict(variant),
+        "name": runner.variant_name(variant),
+        **_counts(records),
+        "growing": growing,
+        "metrics": {metric.text: _mean(records, metric, variant) for metric in metrics},
+    }
+
+
+def _mean(records: Sequence[CellRecord], metric: Metric, variant: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Over the seeds, with its interval; a mean that has lower bounds in it is one itself, and has no upper end."""
+    figures = samples.of(records, metric, variant).figures.values()
+    if not figures:
+        return None
+    found = intervals.of_mean([figure.least for figure in figures], CONFIDENCE)
+    is_exact = all(figure.is_exact for figure in figures)
+    return {"mean": found.estimate, "low": found.low, "high": found.high if is_exact else None, "seeds": found.count}
