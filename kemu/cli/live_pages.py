@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import sys
+import tempfile
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +17,8 @@ from kemu.cli import parsers
 from kemu.errors import KemuError
 from kemu.report.live import processes
 
+EVERY_S = 0.1
+"""So often a page is told how far a search is."""
 TOO_FAST_S = 3.0
 """Whoever wants to watch a shorter run needs ``--pace``."""
 
@@ -66,8 +71,11 @@ class Live:
         if options.live_port is not None and options.live_port > 65535:
             raise KemuError(f"--live-port {options.live_port}: ports end at 65535")
         self._page = processes.start(options.live_port or 0) if options.live else None
+        self._temporary = contextlib.ExitStack()
+        self._told_at = 0.0
+        self._findings = 0
 
-    def announce(self, aside: Callable[[Callable[[], object]], None]) -> None:
+    def announce(self, aside: Callable[[Callable[[], object]], object]) -> None:
         """``aside`` prints although a progress bar is shown."""
         page = self._page
         if page is not None:
@@ -89,9 +97,36 @@ class Live:
         if self._page is not None:
             self._page.judged()
 
-    def over(self, verdict: Mapping[str, Any]) -> None:
+    def over(self, headline: str, verdict: Mapping[str, Any] | None = None) -> None:
+        """``verdict``: of the whole."""
         if self._page is not None:
-            self._page.end(processes.OVER, verdict["headline"], verdict)
+            self._page.end(processes.OVER, headline, verdict)
+
+    # --- a search, whose findings are the runs of the page
+
+    def searched(self, status: str, figures: str, lines: Sequence[str], *, now: bool = False) -> None:
+        """How far it is; said a few times a second, or ``now``."""
+        if self._page is not None and (now or time.monotonic() - self._told_at >= EVERY_S):
+            self._told_at = time.monotonic()
+            self._page.search(status, figures, lines)
+
+    def found(self, file: Path, name: str, data: Path | None, commands: Sequence[tuple[str, str]]) -> None:
+        """A scenario that fails: it is run once more, for the page."""
+        page = self._page
+        if page is None:
+            return
+        from kemu.cli import inputs
+        from kemu.exploration.explaining import reports
+        from kemu.scenario.playing import runner
+
+        folder = Path(self._temporary.enter_context(tempfile.TemporaryDirectory(prefix="kemu-live-")))
+        begin = self.on_begin
+        assert begin is not None
+        options = runner.Options(folder / "run", on_begin=lambda place, _, duration_ns: begin(place, name, duration_ns))
+        scenario = inputs.load(str(file), data, {}, quiet=True)
+        verdict, _ = runner.run_all(scenario, options, on_result=self.judged)
+        page.explained(self._findings, reports.read(file.parent, verdict["digest"]), commands)
+        self._findings += 1
 
     def interrupted(self, text: str) -> None:
         """The page stays in the browsers, and says so."""
@@ -99,7 +134,7 @@ class Live:
             self._page.end(processes.INTERRUPTED, text)
             self._page.close()
 
-    def stay(self, verdict: Mapping[str, Any], explanations: Callable[[], Sequence[Explained]]) -> None:
+    def stay(self, explanations: Callable[[], Sequence[Explained]] = tuple, hint: str = "") -> None:
         """In a terminal, until Ctrl-C, with explanations as soon as they are made; elsewhere browsers have a moment to
         take the end."""
         page = self._page
@@ -107,8 +142,6 @@ class Live:
             return
         try:
             if sys.stdin.isatty():
-                quick = verdict["runtime"] == "sim" and verdict["wall_s"] < TOO_FAST_S
-                hint = "; too fast to watch? --pace 1x" if quick else ""
                 print(f"live: {page.url} until Ctrl-C{hint}", file=sys.stderr, flush=True)
                 for number, part in enumerate(explanations()):
                     page.explained(number, part.explanation, part.commands)
@@ -116,9 +149,16 @@ class Live:
         except KeyboardInterrupt:
             print(file=sys.stderr)
         finally:
-            page.close()
+            self.close()
 
     def close(self) -> None:
         """Whatever happened."""
         if self._page is not None:
             self._page.close()
+        self._temporary.close()
+
+
+def too_fast(verdict: Mapping[str, Any]) -> str:
+    """What to say of a run that nobody could watch."""
+    is_quick = verdict["runtime"] == "sim" and verdict["wall_s"] < TOO_FAST_S
+    return "; too fast to watch? --pace 1x" if is_quick else ""

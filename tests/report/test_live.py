@@ -17,6 +17,7 @@ import pytest
 httpx = pytest.importorskip("httpx")
 pytest.importorskip("uvicorn")
 
+from kemu.cli import live_pages  # noqa: E402
 from kemu.cli.main import main  # noqa: E402
 from kemu.report.live import processes, runs, servers, streams  # noqa: E402
 from kemu.runlog.frames import FILE_NAME, Writer  # noqa: E402
@@ -326,6 +327,44 @@ def test_a_matrix_is_followed_from_variant_to_variant(tmp_path: Path) -> None:
         page.close()
     with pytest.raises(httpx.ConnectError):
         httpx.get(page.url)
+
+
+def test_a_search_shows_what_it_has_found_as_runs(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what explains them, and how they are run again."""
+    seen: list[dict[str, Any]] = []
+
+    def stay(live: live_pages.Live) -> None:
+        url = re.findall(r"live: (\S+)", capsys.readouterr().err)[0]
+        end = time.monotonic() + 20
+        while not seen or seen[-1]["live"]["state"]["phase"] != "over":
+            assert time.monotonic() < end
+            seen.append(httpx.get(f"{url}data").json())
+
+    monkeypatch.setattr(live_pages.Live, "stay", stay)
+    file = tmp_path / "fails.yaml"
+    file.write_text(f"{scenario.read_text()}  expect: [{{id: unhurt, counter: preemptions, equals: 0}}]\n")
+    out = tmp_path / "search"
+    assert main(["explore", str(file), "--jobs", "1", "--no-shrink", "--out", str(out), "--live"]) == 1
+    found = seen[-1]
+    assert found["live"]["state"]["search"]["status"] == "What was found is made as small as it gets."
+    assert "fails as it is" in found["live"]["state"]["text"]
+    (run,) = found["page"]["runs"]
+    assert run["name"] == "unhurt"
+    assert run["summary"]["verdict"] == "fails"
+    assert run["summary"]["because"][-1]["text"] == "Expectation unhurt fails: preemptions = 3."
+    assert run["summary"]["commands"][0]["command"].startswith("kemu run ")
+    assert "Not as" in found["firsts"]["0"]
+
+
+def test_before_the_first_finding_there_is_a_page(tmp_path: Path) -> None:
+    found = runs.Runs("s", search={"status": "The search goes on.", "figures": "1 of 9 runs", "lines": []})
+    page, is_last = found.page()
+    data = json.loads(page)
+    assert not is_last
+    assert data["page"]["runs"] == []
+    assert data["live"]["state"]["search"]["figures"] == "1 of 9 runs"
 
 
 # A browser ----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kemu.cli import exits, parsers, programs
+from kemu.cli import exits, live_pages, parsers, programs
 from kemu.errors import KemuError
 
 DEFAULT_RUNS = 1000
@@ -55,6 +55,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    live_pages.add_to(parser)
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
     parser.set_defaults(command=command)
 
@@ -94,18 +95,27 @@ def command(options: argparse.Namespace) -> int:
         options.resume,
         options.force,
     )
-    with Search(scenario, search_options, data_dir=options.data, executor=cluster(options.ray, jobs)) as search:
-        with explore_reports.Progress(search, sys.stderr, quiet=options.json) as progress:
-            for record in _until_interrupted(search.go()):
-                progress.take(record)
-        found = itertools.islice(search.findings(), MOST_FAILURES)
-        kemu = programs.name()
-        if options.json:
-            list(found)
-            print(json.dumps(search.data(kemu), ensure_ascii=False))
-        else:
-            explore_reports.show(search, found, kemu)
-        return exits.BY_VERDICT[search.verdict()]
+    live = live_pages.Live(options)
+    try:
+        live.announce(lambda say: say())
+        live.scenario(scenario.name, scenario.description, 0)
+        with Search(scenario, search_options, data_dir=options.data, executor=cluster(options.ray, jobs)) as search:
+            with explore_reports.Progress(search, sys.stderr, live, quiet=options.json) as progress:
+                for record in _until_interrupted(search.go()):
+                    progress.take(record)
+            found = progress.findings(itertools.islice(search.findings(), MOST_FAILURES), options.data)
+            kemu = programs.name()
+            if options.json:
+                list(found)
+                print(json.dumps(search.data(kemu), ensure_ascii=False))
+            else:
+                explore_reports.show(search, found, kemu)
+            live.over(explore_reports.headline(search))
+            code = exits.BY_VERDICT[search.verdict()]
+        live.stay()
+    finally:
+        live.close()
+    return code
 
 
 def cluster(address: str | None, jobs: int, limit_s: float = 0.0) -> Any:

@@ -7,11 +7,13 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
 from kemu.checks.results import counted
+from kemu.cli import live_pages, programs
 from kemu.exploration.searches import Finding, Search
 
 EVERY_S = 0.2
@@ -24,8 +26,10 @@ LEAST_WIDTH = 40
 class Progress:
     """Runs a second, what is new, failures by cluster, goals that no run has reached."""
 
-    def __init__(self, search: Search, stream: TextIO, *, quiet: bool) -> None:
+    def __init__(self, search: Search, stream: TextIO, page: live_pages.Live, *, quiet: bool) -> None:
+        """``page``: is told it as well."""
         self._search = search
+        self._page = page
         self._stream = stream
         self._quiet = quiet
         self._live: Any = None
@@ -47,6 +51,7 @@ class Progress:
 
     def take(self, record: Any) -> None:
         """A run is over."""
+        self.tell("The search goes on.")
         if self._quiet:
             return
         from rich.text import Text
@@ -67,6 +72,24 @@ class Progress:
         if now_s - self._shown_s >= PLAIN_EVERY_S:
             self._shown_s = now_s
             self._print(self._line(now_s))
+
+    def tell(self, status: str, *, now: bool = False) -> None:
+        """Tell the page."""
+        figures = self._line(time.monotonic()).partition(": ")[2]
+        self._page.searched(status, figures.replace(", ", " · "), self._details(), now=now)
+
+    def findings(self, found: Iterable[Finding], data: Path | None) -> Iterator[Finding]:
+        """The same; the page shows each of them as a run. ``data``: where the files of a trace are."""
+        self.tell("What was found is made as small as it gets.", now=True)
+        for finding in found:
+            if finding.is_verified:
+                kemu, file = programs.name(), shlex.quote(str(finding.file))
+                commands = [
+                    (f"{kemu} run {file}", "fails by itself"),
+                    (f"{kemu} explain {file}", "why, in the terminal"),
+                ]
+                self._page.found(finding.file, finding.cluster.check, data, commands)
+            yield finding
 
     def _print(self, line: str) -> None:
         print(line, file=self._stream, flush=True)
@@ -112,7 +135,7 @@ def show(search: Search, findings: Iterable[Finding], kemu: str) -> None:
         told = f"{cluster.id}: {counted(len(cluster.runs), 'run')}, first {cluster.first.number}: "
         print(f"\n{_wrapped(f'{told}{_short(cluster.failure)}', '', '  ', width)}")
     print()
-    print(_wrapped(_headline(search, len(clusters)), "", "  ", width))
+    print(_wrapped(headline(search), "", "  ", width))
     sys.stdout.flush()
 
 
@@ -120,9 +143,9 @@ def _wrapped(text: str, first: str, later: str, width: int) -> str:
     return textwrap.fill(text, width, initial_indent=first, subsequent_indent=later, break_on_hyphens=False)
 
 
-def _headline(search: Search, clusters: int) -> str:
-    """The last line."""
-    campaign, name = search.campaign, search.scenario.name
+def headline(search: Search) -> str:
+    """The last line: what it came to."""
+    campaign, name, clusters = search.campaign, search.scenario.name, len(search.clusters())
     if search.fails_anyway():
         return f"{name} fails as it is, so there is nothing to search for: pass --check for other checks"
     timelines = counted(len(campaign.coverage.timelines), "different timeline")

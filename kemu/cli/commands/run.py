@@ -137,7 +137,7 @@ def command(options: argparse.Namespace) -> int:
             )
             live.scenario(scenario.name, scenario.description, runner.variants(scenario))
             verdict, results = runner.run_all(scenario, run_options, on_result=live.judged)
-            live.over(verdict)
+            live.over(verdict["headline"], verdict)
     except KeyboardInterrupt:
         told = interrupts.failure(progress, out)
         live.interrupted(told.message)
@@ -163,7 +163,7 @@ def command(options: argparse.Namespace) -> int:
         print(json.dumps(verdict))
     else:
         _show(scenario.description, verdict, results, options)
-    live.stay(verdict, functools.partial(_explained, options))
+    live.stay(functools.partial(_explained, options), live_pages.too_fast(verdict))
     return exits.BY_VERDICT[verdict["verdict"]]
 
 

@@ -53,6 +53,8 @@ def _take(runs: Runs, told: Mapping[str, Any]) -> None:
     match told["what"]:
         case "scenario":
             runs.title, runs.description, runs.count = told["name"], told["description"], told["runs"]
+        case "search":
+            runs.search = told["state"]
         case "begin":
             runs.begin(Path(told["folder"]), told["name"], told["duration_s"])
         case "judged":

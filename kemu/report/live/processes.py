@@ -40,6 +40,10 @@ class Page:
         """``runs``: how many there will be."""
         self._tell("scenario", name=name, description=description, runs=runs)
 
+    def search(self, status: str, figures: str, lines: Sequence[str]) -> None:
+        """How far a search is whose findings are the runs of the page."""
+        self._tell("search", state={"status": status, "figures": figures, "lines": list(lines)})
+
     def begin(self, folder: Path, name: str, duration_s: float) -> None:
         """A run: its log has a header. ``name``: of the variant."""
         self._tell("begin", folder=str(folder.resolve()), name=name, duration_s=duration_s)

@@ -87,6 +87,8 @@ class State:
     bound: int
     edition: int
     """Changes when what is told of a run that is over does."""
+    search: Mapping[str, Any] | None
+    """Of a search for runs that fail: ``status figures lines``, in words. Its findings are the runs of the page."""
 
     def data(self) -> dict[str, Any]:
         return dict(self.__dict__)
@@ -102,6 +104,8 @@ class Runs:
     text: str = ""
     verdict: Mapping[str, Any] = field(default_factory=dict)
     """Of the whole, when it is over."""
+    search: Mapping[str, Any] | None = None
+    """See :class:`State`."""
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -189,7 +193,7 @@ class Runs:
 
     def state(self) -> State:
         if not self._runs:
-            return State(self.phase, self.text, 0, self.count, "", 0.0, 0.0, 0, 0, 0, 0)
+            return State(self.phase, self.text, 0, self.count, "", 0.0, 0.0, 0, 0, 0, 0, self.search)
         run = self._runs[-1]
         history = run.fold.history
         return State(
@@ -204,6 +208,7 @@ class Runs:
             len(history.pods),
             history.counts["pods_bound"],
             self._edition,
+            self.search,
         )
 
     def page(self, known: int = 0, edition: int = 0) -> tuple[bytes, bool]:
@@ -231,7 +236,8 @@ class Runs:
         return self.phase != GOING_ON and all(run.is_complete for run in self._runs)
 
     def _whole(self, run: int, cursor: Cursor, known: int) -> bytes:
-        made = [self._made(index) if index >= known else None for index in range(run + 1)]
+        count = run + 1 if self._runs else 0
+        made = [self._made(index) if index >= known else None for index in range(count)]
         shell = _json({name: value for name, value in self.shell().items() if name != "runs"})
         datas = ",".join("null" if one is None else one.data for one in made)
         firsts = _json({index: one.first for index, one in enumerate(made) if one is not None})

@@ -29,6 +29,7 @@ export function follow({ start, update }) {
       found.page.runs = found.page.runs.map((run, index) => run ?? page.runs[index]);
       ({ known, edition } = found.live);
       if (found.page.runs.length) show(found);
+      else wait(found.live.state.search);
       live.refreshed = found.live.place;
       // It was made a moment ago, for somebody else.
       if (found.live.run !== live.run || found.live.place < live.place) dirty = source !== null;
@@ -47,8 +48,14 @@ export function follow({ start, update }) {
     setTimeout(() => dirty && refresh(), Math.max(REFRESH_MS, 2 * (performance.now() - begun)));
   }
 
+  function wait(search) {
+    const text = search ? "Each way of failing is shown here as soon as it is small and explained." : "The run has not begun yet.";
+    document.getElementById("first").innerHTML = `<p class="note">${text}</p>`;
+  }
+
   function show({ page: data, firsts }) {
     const first = document.getElementById("first");
+    if (page === null) first.replaceChildren();
     data.runs.forEach((run, index) => {
       if (first.querySelector(`section.first[data-run="${index}"]`)) return;
       const section = document.createElement("section");
@@ -70,7 +77,7 @@ export function follow({ start, update }) {
 
   function listen({ run, place, offset }) {
     Object.assign(live, { run, place });
-    source = new EventSource(offset ? `events?from=${run}.${place}.${offset}` : "events");
+    source = new EventSource(`events?from=${run}.${place}.${offset}`);
     source.addEventListener("open", () => panel.lost(false));
     source.addEventListener("error", () => panel.lost(true));
     source.addEventListener("log", (message) => {
@@ -124,7 +131,7 @@ class Panel {
     place.id = "live";
     place.setAttribute("aria-label", "Live");
     place.innerHTML = `<p><span role="status"></span> <span class="figures"></span>
-      <button type="button" aria-pressed="false">Hold the views</button></p><ol aria-label="Latest events"></ol>`;
+      <button type="button" aria-pressed="false">Pause the views</button></p><ol aria-label="Latest events"></ol>`;
     document.getElementById("main").before(place);
     this.status = place.querySelector("[role=status]");
     this.figures = place.querySelector(".figures");
@@ -183,10 +190,11 @@ class Panel {
   }
 
   paint() {
-    const { phase, text, run, runs, name, now_s, duration_s, pods, bound, events } = this.known;
+    const { phase, text, run, runs, name, now_s, duration_s, pods, bound, events, search } = this.known;
     const isOver = phase !== "going on";
     const words = { over: "The run is over: ", interrupted: "The run was ", lost: "The run was lost: " };
-    let status = isOver ? `${words[phase] ?? "Loading"}${text ?? ""}.` : "The run goes on.";
+    if (search) words.over = "The search is over: ";
+    let status = isOver ? `${words[phase] ?? "Loading"}${text ?? ""}.` : (search?.status ?? "The run goes on.");
     if (this.isGone) status += " kemu has stopped serving; this page stays as it is.";
     else if (this.isLost) status += isOver ? " kemu has stopped serving; this page stays as it is." : " No connection: trying again.";
     if (this.status.textContent !== status) this.status.textContent = status;
@@ -196,7 +204,7 @@ class Panel {
     const rate = this.rates.reduce((sum, [, count]) => sum + count, 0);
     const variant = runs > 1 ? `variant ${run + 1} of ${runs}${name ? ` (${name})` : ""} · ` : "";
     const time = duration_s ? `${now_s.toFixed(1)} of ${duration_s} s` : `${(now_s ?? 0).toFixed(1)} s`;
-    const figures = `${variant}${time} · ${bound} of ${pods} pods bound · ${events} events${isOver ? "" : ` · ${rate}/s`}`;
+    const figures = search ? search.figures : `${variant}${time} · ${bound} of ${pods} pods bound · ${events} events${isOver ? "" : ` · ${rate}/s`}`;
     if (this.figures.textContent !== figures) this.figures.textContent = figures;
     this.button.hidden = isOver;
     if (isOver && this.paused) {
@@ -205,7 +213,7 @@ class Panel {
     }
     this.list.hidden = isOver;
     if (isOver) return;
-    const lines = this.rows.map((row) => this.line(row));
+    const lines = search ? search.lines.map(found) : this.rows.map((row) => this.line(row));
     this.list.replaceChildren(...lines);
   }
 
@@ -222,4 +230,11 @@ class Panel {
     }
     return item;
   }
+}
+
+function found(text) {
+  const item = document.createElement("li");
+  item.className = "found";
+  item.textContent = text;
+  return item;
 }
