@@ -49,6 +49,8 @@ EXTRAS = {
     "pyarrow": "sweep",
     "scipy": "sweep",
     "perfetto": "perfetto",
+    "altair": "plots",
+    "vl_convert": "plots",
 }
 """Packages that only an extra of kemu installs, and which."""
 
