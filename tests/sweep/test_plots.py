@@ -187,10 +187,12 @@ def test_occupancy_is_the_share_of_a_node_that_its_pods_request(source: Source) 
     cells = values(source, "occupancy")
     assert {cell["row"] for cell in cells} == {"node-1", "node-2"}
     assert 0 <= min(cell["percent"] for cell in cells) < 50 < max(cell["percent"] for cell in cells) <= 100
-    # Rates, variants and time add up: what all pods requested while they were bound.
+    # Rates, variants and time add up: what all pods requested while they ran.
     (pods,) = source.rows(
-        "SELECT sum(cpu_milli * (least(coalesce(finished_s, virtual_s), coalesce(deleted_s, virtual_s)) - bound_s)) AS used "
-        "FROM pods JOIN runs USING (variant_index, seed) WHERE variant_index = 0 AND seed = 1 AND bound_s IS NOT NULL"
+        "SELECT sum(cpu_milli * (least(coalesce(finished_s, virtual_s), coalesce(deleted_s, virtual_s)) - running_s)) "
+        "AS used "
+        "FROM pods JOIN runs USING (variant_index, seed) "
+        "WHERE variant_index = 0 AND seed = 1 AND running_s IS NOT NULL"
     )
     name = source.variants[0].name
     seen = sum((cell["to"] - cell["from"]) * cell["percent"] / 100 * 2000 for cell in cells if cell["panel"] == name)
@@ -229,7 +231,8 @@ def test_a_single_run_has_waiting_and_occupancy_and_says_why_it_has_no_curves(
 def test_without_the_extra_it_says_what_to_install(
     results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delitem(sys.modules, "kemu.sweep.plots.pictures", raising=False)
+    monkeypatch.delitem(sys.modules, "kemu.sweep.plots.pictures")
+    monkeypatch.delattr("kemu.sweep.plots.pictures")
     monkeypatch.setitem(sys.modules, "vl_convert", None)
     assert main(["plot", str(results)]) == 2
     assert "pip install 'kemu[plots]'" in capsys.readouterr().err

@@ -100,7 +100,8 @@ def _drawn(
     )  # fmt: skip
     values = sorted({point["x"] for point in points})
     x = alt.X(
-        "x:Q", title=styles.axis_title(axis.name, axis.unit), scale=alt.Scale(domain=[values[0], values[-1]], padding=12, nice=False),
+        "x:Q", title=styles.axis_title(axis.name, axis.unit),
+        scale=alt.Scale(domain=[values[0], values[-1]], padding=12, nice=False),
         axis=alt.Axis(values=values if len(values) <= 12 else alt.Undefined, grid=False),
     )  # fmt: skip
     y = alt.Y("mean:Q", title=words, scale=alt.Scale(domainMin=0))

@@ -1,4 +1,4 @@
-"""How full each node is over time: the cpu that its pods request, as a share of what it has."""
+"""How full each node is over time: the cpu that the pods running there request, as a share of what it has."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def chart(source: Source, theme: styles.Theme) -> alt.TopLevelMixin:
     if not cells:
         raise NotShownError("no run of that seed has nodes and a duration")
     panels = list(dict.fromkeys(cell["panel"] for cell in cells))
-    told = [f"{source.name}, seed {seed}: requests of the bound pods"]
+    told = [f"{source.name}, seed {seed}: requests of the running pods"]
     if len(shown) < len(source.variants):
         told.append(f"{len(shown)} of {len(source.variants)} variants")
     heading = alt.Title("How full the nodes are", subtitle=told)
@@ -67,8 +67,9 @@ def _cells(source: Source, variant: Variant, seed: int) -> list[dict[str, Any]]:
     step_s = end_s / _STEPS
     used = {node["name"]: [0.0] * _STEPS for node in nodes}
     pods = source.rows(
-        "SELECT node, cpu_milli, coalesce(bound_s, created_s) AS begin_s, "
-        f"least(coalesce(finished_s, {end_s}), coalesce(deleted_s, {end_s})) AS end_s FROM pods {where} AND node != ''"
+        "SELECT node, cpu_milli, running_s AS begin_s, "
+        f"least(coalesce(finished_s, {end_s}), coalesce(deleted_s, {end_s})) AS end_s FROM pods {where} "
+        "AND running_s IS NOT NULL"  # what is bound may still be rejected
     )
     for pod in pods:
         levels = used.get(pod["node"])
