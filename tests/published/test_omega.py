@@ -27,6 +27,7 @@ from experiments.published.omega.java_random import JavaRandom
 from experiments.published.omega.outcomes import Transaction
 from kemu.api import scenario_forms
 from kemu.exploration import executions
+from kemu.runtime.sim.steering.messages import Message
 
 
 def test_java_random_draws_what_java_draws() -> None:
@@ -211,3 +212,23 @@ def test_transactions_are_equal_up_to_the_first_difference() -> None:
     assert results.equal(expected, expected) == len(expected)
     assert results.equal(other, expected) == 3
     assert results.equal([expected[0]._replace(ended_s=expected[0].ended_s + 1e-5)], expected) == 0
+
+
+class Prompt:
+    """A chooser that delays nothing."""
+
+    def delay_ns(self, message: Message) -> int:
+        return 0
+
+
+def test_exploration_sees_each_pod_of_a_commit() -> None:
+    """A hold can keep the commit back that binds a pod, and its answer tells which pods were bound."""
+    scenario = scenario_forms.load(clusters.spec(dataclasses.replace(MANY, machines=30), 2.0))
+    messages = executions.execute(scenario, chooser=Prompt()).messages
+    seen = {label.what for _, labels in messages for label in labels if label.kind == "Pod"}
+    assert {"bind", "bind-answered", "bind-refused"} <= seen
+    asked, told = (
+        [label.name for _, labels in messages for label in labels if label.what in whats]
+        for whats in (("bind",), ("bind-answered", "bind-refused"))
+    )
+    assert sorted(asked) == sorted(told)

@@ -64,6 +64,7 @@ _VERBS = {
     "delete": "delete",
     "bind": "bind",
     "evict": "evict",
+    "commit": "bind",
 }
 _PODS = resources.BY_PLURAL["pods"]
 _NODES = resources.BY_PLURAL["nodes"]
@@ -77,7 +78,7 @@ class Reader:
     """
 
     def __init__(self) -> None:
-        self._calls: dict[tuple[Any, int], Label] = {}
+        self._calls: dict[tuple[Any, int], tuple[Label, ...]] = {}
         """What batched requests were about, by call and id."""
         self._watched: dict[tuple[Any, int], resources.Resource | None] = {}
         """By call and watch id."""
@@ -105,6 +106,8 @@ class Reader:
         """Of a call with a single request; of others, that they began."""
         if service == "kemu.v1.Api" and method not in ("Session", "Watch"):
             found = getattr(api_pb2, f"{method}Request").FromString(request)
+            if isinstance(found, api_pb2.CommitRequest):
+                return _abouts("bind", found)
             verb = "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in method).lstrip("-")
             return (_about(verb, found),)
         if service == "etcdserverpb.KV" and method == "Txn":
@@ -116,18 +119,19 @@ class Reader:
         return (Label("", "", method.lower()),)
 
     def _batch(self, message: Message, payload: bytes) -> tuple[Label, ...]:
-        found = []
+        found: list[Label] = []
         if message.is_request:
             for call in api_pb2.SessionRequest.FromString(payload).calls:
                 field = call.WhichOneof("request")
-                label = _about(_VERBS[field], getattr(call, field))
-                self._calls[message.call, call.id] = label
-                found.append(label)
+                labels = _abouts(_VERBS[field], getattr(call, field))
+                self._calls[message.call, call.id] = labels
+                found += labels
         else:
             for reply in api_pb2.SessionResponse.FromString(payload).replies:
-                of = self._calls.pop((message.call, reply.id), Label())
-                how = "refused" if reply.WhichOneof("result") == "error" else "answered"
-                found.append(Label(of.kind, of.name, f"{of.what}-{how}"))
+                of = self._calls.pop((message.call, reply.id), (Label(),))
+                for label, is_refused in zip(of, _refusals(reply, len(of)), strict=True):
+                    how = "refused" if is_refused else "answered"
+                    found.append(Label(label.kind, label.name, f"{label.what}-{how}"))
         return tuple(found)
 
     def _watch(self, message: Message, payload: bytes) -> tuple[Label, ...]:
@@ -221,6 +225,21 @@ def _wider(label: Label) -> list[Label]:
         for name in dict.fromkeys((label.name, ""))
         for what in dict.fromkeys((label.what, ""))
     ]
+
+
+def _abouts(verb: str, request: Any) -> tuple[Label, ...]:
+    """What a call of a Session is about; a commit is about each pod that it binds."""
+    if isinstance(request, api_pb2.CommitRequest):
+        return tuple(_about(verb, binding) for binding in request.bindings)
+    return (_about(verb, request),)
+
+
+def _refusals(reply: api_pb2.Reply, count: int) -> list[bool]:
+    """For each label of a call whether it was refused."""
+    which = reply.WhichOneof("result")
+    if which == "commit":
+        return [one.WhichOneof("result") == "error" for one in reply.commit.results]
+    return [which == "error"] * count
 
 
 def _about(verb: str, request: Any) -> Label:

@@ -25,7 +25,7 @@ from kemu.scenario.format.shapes import (
     Whole,
 )
 
-VERBS = ("create", "update", "update_status", "patch", "delete", "bind", "evict", "get", "list", "watch")
+VERBS = ("create", "update", "update_status", "patch", "delete", "bind", "commit", "evict", "get", "list", "watch")
 _PHASES = (pod_phases.PENDING, pod_phases.RUNNING, *pod_phases.TERMINAL, "Unknown")
 
 _WINDOW = {
