@@ -185,6 +185,9 @@ class Watcher:
         self._left[number] -= 1
 
     def outcome(self) -> Outcome:
+        """After the run."""
+        while len(self._samples) <= self._length_s:
+            self._samples.append(self._taken)
         unfinished = {BATCH: 0, SERVICE: 0}
         for job, left in zip(self._jobs, self._left, strict=True):
             if left:

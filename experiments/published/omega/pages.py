@@ -100,7 +100,8 @@ def _means(
 
 def _beside(column: str, own: float, other: float) -> str:
     digits = next(count for prefix, count in _DIGITS.items() if column.startswith(prefix))
-    return f"{own:.{digits}f}, {other:.{digits}f} ({own - other:+.{digits}f})"
+    distance = round(own - other, digits) + 0.0  # no minus zero
+    return f"{own:.{digits}f}, {other:.{digits}f} ({distance:+.{digits}f})"
 
 
 def exactness(rows: Sequence[Row]) -> list[str]:
