@@ -44,13 +44,13 @@ def rows(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, 
 def test_one_line_for_each_pod(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = run(tmp_path, SCENARIO)
     found = rows(capsys, str(folder))
-    assert [row["pod"] for row in found] == ["w-0", "w-1", "w-2"]
+    assert [row["name"] for row in found] == ["w-0", "w-1", "w-2"]
     assert [row["node"] for row in found] == ["node-1", "node-1", ""]
-    assert [row["wait_censored"] for row in found] == ["0", "0", "1"]
+    assert [row["censored"] for row in found] == ["false", "false", "true"]
     assert [float(row["created_s"]) for row in found] == pytest.approx([0.002, 1.002, 2.002])
     # w-2 waited to the end of the run.
     end_s = json.loads((folder / "verdict.json").read_text())["virtual_s"]
-    assert float(found[2]["wait_s"]) == pytest.approx(end_s - 2.002, abs=1e-5)
+    assert float(found[2]["waited_s"]) == pytest.approx(end_s - 2.002, abs=1e-5)
     assert found[2]["bound_s"] == found[2]["running_s"] == ""
     assert {row["scheduler"] for row in found[:2]} == {"default-scheduler/0"}
     assert [row["workload"] for row in found] == ["w"] * 3
@@ -65,7 +65,7 @@ def test_one_line_for_each_variant(tmp_path: Path, capsys: pytest.CaptureFixture
     assert {row["verdict"] for row in found} == {"holds"}
     assert {row["waiting.0.unbound"] for row in found} == {"0"}
     pods = rows(capsys, folder)
-    assert [(row["seed"], row["nodes"], row["pod"]) for row in pods] == [
+    assert [(row["seed"], row["nodes"], row["name"]) for row in pods] == [
         ("1", "1", "w-0"), ("1", "2", "w-0"), ("1", "2", "w-1"),
         ("2", "1", "w-0"), ("2", "2", "w-0"), ("2", "2", "w-1"),
     ]  # fmt: skip
@@ -108,7 +108,7 @@ PREEMPTION = (
 
 def test_who_was_preempted_for_whom(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = str(run(tmp_path, PREEMPTION))
-    assert [(row["pod"], row["preempted"], row["preempted_by"]) for row in rows(capsys, folder)] == [
+    assert [(row["name"], row["preempted"], row["preempted_by"]) for row in rows(capsys, folder)] == [
         ("low-0", "1", "default/high-0"), ("high-0", "0", ""), ("high-1", "0", ""),
     ]  # fmt: skip
 

@@ -19,8 +19,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "csv",
         help="the figures of a run, one line for each pod or variant",
         description="Print the figures of a run as CSV: one line for each pod, with what makes its variant if it is "
-        "of a matrix; or one for each variant. Pods that were never bound have wait_censored 1: they waited at least "
-        "wait_s.",
+        "of a matrix, and the columns of the table pods of kemu results; or one for each variant. Pods that were never "
+        "bound have censored true: they waited at least waited_s.",
     )
     parser.add_argument("run", type=Path, help="a run folder")
     parser.add_argument("--variants", action="store_true", help="one line for each variant (or for the run)")
@@ -65,12 +65,17 @@ def _variants(found: list[Path]) -> Iterator[dict[str, Any]]:
 
 
 def _pods(found: list[Path]) -> Iterator[dict[str, Any]]:
-    from kemu.report import figures, stories
+    from kemu.report import stories
+    from kemu.sweep.results import rows
 
     for folder in found:
         chosen = _chosen(run_folders.judged(folder)) if len(found) > 1 else {}
-        for row in figures.of_pods(stories.history_of(folder)):
-            yield {**chosen, **row}
+        for row in rows.pods(stories.history_of(folder)):
+            yield {**chosen, **{name: _cell(value) for name, value in row.items()}}
+
+
+def _cell(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _chosen(verdict: dict[str, Any]) -> dict[str, Any]:

@@ -133,17 +133,17 @@ def _table(metrics: Sequence[Metric], variants: Sequence[Mapping[str, Any]], wid
 def _interval(mean: Mapping[str, Any] | None) -> Text:
     if mean is None:
         return Text("-", "dim")
-    at_least = "≥ " if mean["high"] is None else ""
-    high = "" if mean["high"] is None else f" … {judging.number(mean['high'])}"
-    return Text.assemble(
-        (f"{at_least}{judging.number(mean['mean'])}", "bold"), f" [{judging.number(mean['low'])}{high}]"
-    )
+    figure = (f"{'≥ ' * mean['at_least']}{judging.number(mean['mean'])}", "bold")
+    if mean["low"] is None:
+        return Text.assemble(figure, " [one seed]")
+    high = "" if mean["high"] is None else f" {judging.number(mean['high'])}"
+    return Text.assemble(figure, f" [{judging.number(mean['low'])} …{high}]")
 
 
 def _legend(variants: Sequence[Mapping[str, Any]], width: int) -> Iterator[Text]:
     lines = [f"means over the seeds, with their {summaries.CONFIDENCE:.0%} intervals"]
     means = [mean for each in variants for mean in each["metrics"].values() if mean is not None]
-    if any(mean["high"] is None for mean in means):
+    if any(mean["at_least"] for mean in means):
         lines.append("≥ at least: pods still waited, or the run was ended at a limit, so the true mean is higher")
     growing = [each for each in variants if each["growing"]]
     if growing:

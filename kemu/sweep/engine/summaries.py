@@ -9,7 +9,7 @@ from typing import Any
 from kemu.scenario.playing import runner
 from kemu.sweep.cells import DONE, FAILED, SATURATED, CellRecord, Metric
 from kemu.sweep.engine.sweeps import Sweep
-from kemu.sweep.statistics import intervals, judging, samples
+from kemu.sweep.statistics import judging, samples
 
 CONFIDENCE = 0.95
 """Of the intervals of means."""
@@ -57,10 +57,15 @@ def _variant(metrics: Sequence[Metric], variant: Mapping[str, Any], records: Seq
 
 
 def _mean(records: Sequence[CellRecord], metric: Metric, variant: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Over the seeds, with its interval; a mean that has lower bounds in it is one itself, and has no upper end."""
-    figures = samples.of(records, metric, variant).figures.values()
-    if not figures:
+    sample = samples.of(records, metric, variant)
+    found = samples.mean(sample, CONFIDENCE)
+    if found is None:
         return None
-    found = intervals.of_mean([figure.least for figure in figures], CONFIDENCE)
-    is_exact = all(figure.is_exact for figure in figures)
-    return {"mean": found.estimate, "low": found.low, "high": found.high if is_exact else None, "seeds": found.count}
+    told = found.data()
+    return {
+        "mean": told["estimate"],
+        "low": told["low"],
+        "high": told["high"],
+        "at_least": any(figure.is_open for figure in sample.figures.values()),
+        "seeds": found.count,
+    }

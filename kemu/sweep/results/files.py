@@ -38,6 +38,7 @@ _TYPES: Mapping[str, pa.DataType] = {
     tables.NUMBER: pa.float64(),
     tables.BOOLEAN: pa.bool_(),
     tables.COUNTS: pa.map_(pa.string(), pa.int64()),
+    tables.NUMBERS: pa.map_(pa.string(), pa.float64()),
 }
 
 
@@ -199,4 +200,6 @@ def _record(row: dict[str, Any]) -> CellRecord:
     cell = Cell(json.loads(row.pop("variant_json")), row.pop("variant_index"), row.pop("seed"))
     status, detail = row.pop("status"), row.pop("detail")
     row["faults"] = len(row["faults"])
+    for each in (row, *row["priorities"]):
+        each["upper_bounds"] = dict(each["upper_bounds"] or ())
     return CellRecord(cell, status, detail, CellRows(row) if row["digest"] is not None else None)

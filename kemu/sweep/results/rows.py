@@ -9,6 +9,7 @@ Neighbours: :mod:`tables` says what the columns mean; :mod:`files` writes the ro
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -43,7 +44,6 @@ class Attempts:
         """In the order in which they ended."""
         for time_ns, actor, data in self._found:
             yield {
-                "uid": data["uid"],
                 "pod": data["pod"],
                 "scheduler": actor.removeprefix("scheduler/"),
                 "start_s": data["start"] / SECOND_NS,
@@ -53,6 +53,7 @@ class Attempts:
                 "evaluated_nodes": data["evaluated"],
                 "feasible_nodes": data["feasible"],
                 "refused_nodes": dict(sorted(data["plugins"].items())),
+                "uid": data["uid"],
             }
 
 
@@ -61,7 +62,7 @@ def of_run(verdict: Mapping[str, Any], history: History, attempts: Attempts | No
     waits = waiting.waits(history)
     run = {
         **{name: verdict[name] for name in ("verdict", "digest", "ended", "virtual_s")},
-        "lower_bounds": _lower_bounds(history, waits),
+        **_bounds(history, waits),
         **{name: evidence.metric(history, name, None) for name in tables.names(tables.METRICS)},
         **verdict["counts"],
         **{name: value for name, value in verdict["costs"].items() if name.startswith(tables.REFUSED)},
@@ -107,27 +108,44 @@ def _priorities(history: History, waits: Sequence[waiting.Wait]) -> Iterator[Row
             "pods": len(group),
             "unbound": sum(not wait.bound for wait in group),
             **{name: evidence.metric(history, name, priority) for name in tables.names(tables.BY_PRIORITY)},
-            "lower_bounds": _lower_bounds(history, group, priority),
+            **_bounds(history, group, priority),
         }
 
 
-def _lower_bounds(history: History, waits: Sequence[waiting.Wait], priority: int | None = None) -> list[str]:
-    """A figure would be higher if a pod whose wait was cut short, and that had waited no longer, had gone on."""
-    end_ns = history.now_ns
-    cut: dict[str, list[float]] = {"waiting": [], "overtaken": [], "running": []}
-    for wait in waits:
-        if not wait.bound:
-            cut["waiting"].append(wait.seconds)
-            cut["overtaken"].append(wait.overtaken)
-        if wait.pod.first("running") is None:
-            until_ns = wait.pod.gone_ns if wait.pod.gone_ns is not None else end_ns
-            cut["running"].append((until_ns - wait.pod.created_ns) / SECOND_NS)
-    found = []
+_SHARES = {"p50": 0.5, "p99": 0.99, "max": 1.0}
+
+
+def _bounds(history: History, waits: Sequence[waiting.Wait], priority: int | None = None) -> Row:
+    """Which figures are lower bounds, as pods whose wait was cut short may have waited for ever, and what these figures
+    would be if they had."""
+    seen, longest = _seen(history, waits), _seen(history, waits, if_cut=math.inf)
+    lower: list[str] = []
+    upper: dict[str, float] = {}
     for name in tables.names(tables.BY_PRIORITY):
-        shortest = min(cut[name.partition(".")[0]], default=None)
-        figure = evidence.metric(history, name, priority)
-        if shortest is not None and figure is not None and shortest <= figure:
-            found.append(name)
+        family, _, which = name.partition(".")
+        share = _SHARES[which.removesuffix("_s")]
+        least, most = (waiting.quantile(values[family], share) for values in (seen, longest))
+        if most > least:
+            lower.append(name)
+            if math.isfinite(most):
+                upper[name] = round(most, 6) if family == "waiting" else most
+    return {"lower_bounds": lower, "upper_bounds": upper}
+
+
+def _seen(history: History, waits: Sequence[waiting.Wait], if_cut: float | None = None) -> dict[str, list[float]]:
+    """By family of metrics, that of each pod; ``if_cut``: in its place where its wait was cut short."""
+    found: dict[str, list[float]] = {"waiting": [], "overtaken": [], "running": []}
+    for wait in waits:
+        cut = None if wait.bound else if_cut
+        found["waiting"].append(wait.seconds if cut is None else cut)
+        found["overtaken"].append(wait.overtaken if cut is None else cut)
+        begun = wait.pod.first("running")
+        if begun is None and if_cut is not None:
+            found["running"].append(if_cut)
+        else:
+            ends = (begun.time_ns if begun is not None else None, wait.pod.gone_ns, history.now_ns)
+            end_ns = next(end for end in ends if end is not None)
+            found["running"].append((end_ns - wait.pod.created_ns) / SECOND_NS)
     return found
 
 
@@ -144,7 +162,6 @@ def pods(history: History, waits: Sequence[waiting.Wait] | None = None) -> Itera
         wait = by_uid.get(pod.uid)
         namespace, _, name = pod.key.partition("/")
         yield {
-            "uid": pod.uid,
             "namespace": namespace,
             "name": name,
             "workload": pod.workload,
@@ -168,6 +185,7 @@ def pods(history: History, waits: Sequence[waiting.Wait] | None = None) -> Itera
             **{column: sum(fact.what == what for fact in pod.facts) for column, what in _COUNTED.items()},
             "preempted_by": next((fact.by for fact in reversed(pod.facts) if fact.what == "preempted"), None),
             "replaces": pod.replaces,
+            "uid": pod.uid,
         }
 
 

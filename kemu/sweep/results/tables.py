@@ -13,7 +13,8 @@ from kemu.scenario import expectations
 from kemu.scenario.format import paths
 
 TEXT, TEXTS, INTEGER, NUMBER, BOOLEAN, COUNTS = "text", "texts", "integer", "number", "boolean", "counts"
-"""Types of columns; ``counts`` are integers by text."""
+NUMBERS = "numbers"
+"""Types of columns; ``counts`` are integers by text, ``numbers`` numbers by text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,7 @@ RUN = _columns(
     ("virtual_s", NUMBER, "how long the run took in virtual time"),
     ("variant_json", TEXT, "the values of the variant by path, as JSON"),
     ("lower_bounds", TEXTS, "metrics that are lower bounds: a pod still waited when it was removed or the run ended"),
+    ("upper_bounds", NUMBERS, "by metric: what such a metric is at most, however long they wait, if that is known"),
 )  # fmt: skip
 
 _WAITING = {"p50_s": "median", "p99_s": "99th percentile of the", "max_s": "longest"}
@@ -71,11 +73,10 @@ PRIORITIES = (
         ("unbound", INTEGER, "how many of them were never bound"),
     ),
     *BY_PRIORITY,
-    *_columns(("lower_bounds", TEXTS, "as in `runs`")),
+    *_columns(("lower_bounds", TEXTS, "as in `runs`"), ("upper_bounds", NUMBERS, "as in `runs`")),
 )
 
 PODS = _columns(
-    ("uid", TEXT, "of the pod; a name may be used again"),
     ("namespace", TEXT, "of the pod"),
     ("name", TEXT, "of the pod"),
     ("workload", TEXT, "of the scenario; empty for other pods"),
@@ -102,10 +103,10 @@ PODS = _columns(
     ("rejected", INTEGER, "how often a kubelet has rejected it"),
     ("oom_killed", INTEGER, "how often it was"),
     ("replaces", TEXT, "`namespace/name` of the pod whose place it takes; empty: none"),
+    ("uid", TEXT, "of the pod; a name may be used again"),
 )  # fmt: skip
 
 ATTEMPTS = _columns(
-    ("uid", TEXT, "of the pod"),
     ("pod", TEXT, "`namespace/name`"),
     ("scheduler", TEXT, "`<name>/<replica>`"),
     ("start_s", NUMBER, "when the scheduling cycle began"),
@@ -115,6 +116,7 @@ ATTEMPTS = _columns(
     ("evaluated_nodes", INTEGER, "nodes that were filtered"),
     ("feasible_nodes", INTEGER, "nodes that passed the filters"),
     ("refused_nodes", COUNTS, "nodes that each plugin refused, by plugin"),
+    ("uid", TEXT, "of the pod"),
 )
 
 FAULTS = _columns(

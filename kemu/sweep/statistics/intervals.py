@@ -26,6 +26,8 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Interval:
+    """An end that nothing is known of is infinite: both, of a single value."""
+
     estimate: float
     low: float
     high: float
@@ -34,8 +36,10 @@ class Interval:
     count: int
     """Of values."""
 
-    def data(self) -> dict[str, float]:
-        return {"estimate": self.estimate, "low": self.low, "high": self.high}
+    def data(self) -> dict[str, float | None]:
+        """For JSON; what is not known is None."""
+        ends = {"low": self.low, "high": self.high}
+        return {"estimate": self.estimate, **{k: end if math.isfinite(end) else None for k, end in ends.items()}}
 
 
 def of_mean(values: Sequence[float] | Values, confidence: float = 0.95) -> Interval:
@@ -68,7 +72,9 @@ def _ratio(above: Values, below: Values, axis: int = -1) -> Any:
 
 def _bootstrapped(samples: tuple[Values, ...], statistic: Callable[..., Any], confidence: float) -> Interval:
     estimate, count = float(statistic(*samples)), len(samples[0])
-    if all(np.ptp(sample) == 0 for sample in samples) or count < 2:
+    if count < 2:
+        return Interval(estimate, -math.inf, math.inf, confidence, count)
+    if all(np.ptp(sample) == 0 for sample in samples):
         return Interval(estimate, estimate, estimate, confidence, count)
     for method in ("BCa", "percentile"):
         # Where no resample is below the estimate, or none above it, BCa divides by 0 and gives no number.

@@ -4,8 +4,8 @@ A claim is about means over seeds. All variants of a seed have the same arrivals
 the two terms are compared seed by seed, and the interval is that of the mean of their differences. A claim holds if the
 whole interval is on its side, and fails if the whole interval is on the other side.
 
-Figures that are lower bounds count at what they are least on the one side, and at infinity on the other: ``A > B`` may
-hold where A is a lower bound, and cannot where B is, unless that is so in very few seeds.
+A figure that is known only as at least and at most counts as whichever is worse for what is to be shown: ``A > B`` may
+hold where A is only a lower bound, and cannot where B is, unless that is so in very few seeds.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from kemu.checks.results import counted
 from kemu.sweep.cells import CellRecord
 from kemu.sweep.statistics import intervals, samples
 from kemu.sweep.statistics.claims import Claim, Term
@@ -80,7 +81,9 @@ class Judgement:
     @property
     def text(self) -> str:
         """``undecided (needs about 40 more seeds)``"""
-        return f"{self.outcome} (needs about {self.more_seeds:,} more seeds)" if self.more_seeds else self.outcome
+        if not self.more_seeds:
+            return self.outcome
+        return f"{self.outcome} (needs about {counted(self.more_seeds, 'more seed')})"
 
     def data(self) -> Mapping[str, Any]:
         """For ``--json``; what is not known is null."""
@@ -95,9 +98,9 @@ class Judgement:
             "missing": self.missing,
             "left": _side_data(self.left),
             "right": _side_data(self.right),
-            "difference": _interval_data(self.difference),
-            "ratio": _interval_data(self.ratio),
-            "share": _interval_data(self.share),
+            "difference": self.difference.data() if self.difference is not None else None,
+            "ratio": self.ratio.data() if self.ratio is not None else None,
+            "share": self.share.data() if self.share is not None else None,
             "effect": self.effect,
         }
 
@@ -180,7 +183,10 @@ def _compare(claim: Claim, pairs: Sequence[tuple[Figure, Figure]], missing: int)
     ratio = _ratio(claim, pairs)
     outcome, more, why = _decided(claim, sides, lows, highs, difference, missing)
     kept = sum(_keeps(claim.sign, each) for each in (lows if claim.sign.startswith(">") else highs))
-    spread = float(np.std(lows, ddof=1)) if lows == highs and len(pairs) > 1 else 0.0
+    are_known = len(pairs) > 1 and not any(figure.is_open for pair in pairs for figure in pair)
+    spread = (
+        float(np.std([(low + high) / 2 for low, high in zip(lows, highs, strict=True)], ddof=1)) if are_known else 0.0
+    )
     return Judgement(
         claim,
         outcome,
@@ -198,7 +204,7 @@ def _compare(claim: Claim, pairs: Sequence[tuple[Figure, Figure]], missing: int)
 
 
 def _side(term: Term, figures: Sequence[Figure], missing: int) -> Side:
-    bounds = sum(not figure.is_exact for figure in figures)
+    bounds = sum(figure.is_open for figure in figures)
     return Side(
         term.text,
         math.fsum(figure.least for figure in figures) / len(figures),
@@ -211,7 +217,7 @@ def _side(term: Term, figures: Sequence[Figure], missing: int) -> Side:
 
 def _settled(figure: Figure, side: Side) -> Figure:
     """Few lower bounds are taken for the figure itself."""
-    return Figure(figure.least, figure.least) if side.is_settled else figure
+    return Figure(figure.least, figure.least) if side.is_settled and figure.is_open else figure
 
 
 def _decided(
@@ -240,13 +246,17 @@ def _ratio(claim: Claim, pairs: Sequence[tuple[Figure, Figure]]) -> Interval | N
     """A side that is not known is 0 or infinite."""
     if claim.left.metric is None or claim.right.metric is None:
         return None
-    found = intervals.of_ratio([left.least for left, _ in pairs], [right.least for _, right in pairs], claim.confidence)
-    if found is None:
+    measured, low, high = (
+        intervals.of_ratio(above, below, claim.confidence) if math.isfinite(sum(above) + sum(below)) else None
+        for above, below in (
+            ([left.least for left, _ in pairs], [right.least for _, right in pairs]),
+            ([left.least for left, _ in pairs], [right.most for _, right in pairs]),
+            ([left.most for left, _ in pairs], [right.least for _, right in pairs]),
+        )
+    )
+    if measured is None or (low is None and high is None):
         return None
-    is_high, is_low = (not all(pair[place].is_exact for pair in pairs) for place in (0, 1))
-    if is_high and is_low:
-        return None
-    return replace(found, low=0.0 if is_low else found.low, high=math.inf if is_high else found.high)
+    return replace(measured, low=0.0 if low is None else low.low, high=math.inf if high is None else high.high)
 
 
 def _mean_of(values: Sequence[float], confidence: float) -> Interval:
@@ -321,9 +331,9 @@ def _of_metric(claim: Claim, difference: Interval) -> Interval:
 
 def _range(interval: Interval) -> str:
     if interval.low == interval.high:
-        return f"the same in all {interval.count} seeds" if interval.count > 1 else "one seed"
+        return f"the same in all {interval.count} seeds"
     if math.isinf(interval.low) and math.isinf(interval.high):
-        return "nothing is known beyond that"
+        return "one seed" if interval.count == 1 else "nothing is known beyond that"
     if math.isinf(interval.high):
         ends = f"from {number(interval.low)}"
     elif math.isinf(interval.low):
@@ -354,9 +364,3 @@ def number(value: float) -> str:
 
 def _side_data(side: Side | None) -> Mapping[str, Any] | None:
     return None if side is None else {"text": side.text, "mean": side.mean, "lower_bounds": side.lower_bounds}
-
-
-def _interval_data(interval: Interval | None) -> Mapping[str, Any] | None:
-    if interval is None:
-        return None
-    return {name: value if math.isfinite(value) else None for name, value in interval.data().items()}

@@ -1,18 +1,21 @@
 """A metric of one variant, seed by seed, as exactly as the runs tell it.
 
-A figure is exact, or a lower bound: a pod that still waits when the run ends has waited at least that long, so the
-99th percentile is at least that high. It is missing where the run failed, or had no pods of that priority.
+A figure may be known only as at least and at most. Pods that still wait when the run ends have waited at least that
+long, so a percentile is at least what it is with these waits; and at most what it is if they wait for ever, which is
+infinite if they are too many. A figure is missing where the run failed, or had no pods of that priority.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kemu.scenario import expectations
 from kemu.sweep.cells import SATURATED, CellRecord, Json, Metric
 from kemu.sweep.results import tables
+from kemu.sweep.statistics import intervals
+from kemu.sweep.statistics.intervals import Interval
 
 _GROWING = (*expectations.BY_PRIORITY, "work")
 """The families of metrics that only grow while a run goes on, as counters do."""
@@ -26,8 +29,9 @@ class Figure:
     most: float
 
     @property
-    def is_exact(self) -> bool:
-        return self.least == self.most
+    def is_open(self) -> bool:
+        """Only a lower bound."""
+        return math.isinf(self.most)
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,18 @@ def of(records: Iterable[CellRecord], metric: Metric, variant: Mapping[str, Json
     return Sample({seed: figures[seed] for seed in sorted(figures)}, sorted(set(found) - set(figures)))
 
 
+def mean(sample: Sample, confidence: float = 0.95) -> Interval | None:
+    """Over its seeds, of what the figures are at least; None where there is none. The interval reaches up to where it
+    would if they were what they are at most."""
+    figures = list(sample.figures.values())
+    if not figures:
+        return None
+    least = intervals.of_mean([each.least for each in figures], confidence)
+    if any(each.is_open for each in figures):
+        return replace(least, high=math.inf)
+    return replace(least, high=intervals.of_mean([each.most for each in figures], confidence).high)
+
+
 def figure(record: CellRecord, metric: Metric) -> Figure | None:
     """None: this run has no such figure."""
     if record.rows is None:
@@ -63,19 +79,23 @@ def figure(record: CellRecord, metric: Metric) -> Figure | None:
         if not metric.name.startswith(tables.REFUSED):
             return None
         value = 0
-    is_bound = metric.name in row["lower_bounds"]
+    most = float(value)
+    if metric.name in row["lower_bounds"]:
+        most = row.get("upper_bounds", {}).get(metric.name, math.inf)
     if record.status == SATURATED:
         grows = metric.name.partition(".")[0] in _GROWING
         if not (grows or metric.name in expectations.COUNTERS or metric.name.startswith(tables.REFUSED)):
             return None
-        is_bound = True
-    return Figure(float(value), math.inf if is_bound else float(value))
+        most = math.inf
+    return Figure(float(value), most)
 
 
 def _mean(found: Sequence[Figure | None]) -> Figure:
     figures = [each for each in found if each is not None]
-    least = math.fsum(each.least for each in figures) / len(figures)
-    return Figure(least, least if all(each.is_exact for each in figures) else math.inf)
+    least, most = (
+        math.fsum(values) / len(figures) for values in zip(*((f.least, f.most) for f in figures), strict=True)
+    )
+    return Figure(least, most)
 
 
 def _same(found: Json, wanted: Json) -> bool:

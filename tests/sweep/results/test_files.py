@@ -48,6 +48,22 @@ def test_a_figure_is_a_lower_bound_where_a_pod_that_still_waits_could_raise_it()
     assert {"running.max_s", "overtaken.max"} <= set(low["lower_bounds"])
 
 
+def test_a_percentile_has_an_upper_bound_where_few_pods_still_wait() -> None:
+    """Of five waits the median is the third, whatever the pod that still waits comes to."""
+    history = runs.execution()[0].history
+    pod = waiting.waits(history)[0].pod
+
+    def median(*seconds_and_bound: tuple[float, bool]) -> tuple[bool, float | None]:
+        waits = [waiting.Wait(pod, seconds, bound, 0) for seconds, bound in seconds_and_bound]
+        found = rows._bounds(history, waits)
+        return "waiting.p50_s" in found["lower_bounds"], found["upper_bounds"].get("waiting.p50_s")
+
+    assert median((1, True), (2, False), (3, True), (4, True), (5, True)) == (True, 4)
+    assert median((1, True), (2, False), (3, True), (3, True), (5, True)) == (False, None)
+    assert median((1, True), (2, True), (3, True), (4, False), (5, True)) == (False, None)
+    assert median((1, False), (2, False), (3, False), (4, True), (5, True)) == (True, None)
+
+
 def test_rows_say_what_happened() -> None:
     found = rows.nested(runs.execution()[1])
     pods = {

@@ -109,6 +109,24 @@ class TestLowerBounds:
         assert "in 2 of 40 seeds, and taken as it is" in found.detail
         assert judged(THREE_TIMES, waits(self.DRAW, 40, {"priority": [3, 7, 8]})).outcome == UNDECIDED
 
+    def test_with_an_upper_bound_both_sides_may_be_shown(self) -> None:
+        """Five pods of a thousand that still wait move the 99th percentile by a few ranks, not to infinity."""
+
+        def bounded(most: float) -> list[CellRecord]:
+            records = waits(self.DRAW, 30, {"fifo": range(30), "priority": range(30)})
+            for each in records:
+                assert each.rows is not None
+                each.rows.run["upper_bounds"] = {"waiting.p99_s": each.rows.run["waiting.p99_s"] * most}  # type: ignore[index]
+            return records
+
+        found = judged(THREE_TIMES, bounded(1.05))
+        assert found.outcome == HOLDS
+        assert found.ratio is not None
+        assert found.ratio.low < 3.86 / 1.04
+        assert found.ratio.high > 3.86 * 1.04
+        assert judged(THREE_TIMES, bounded(1.5)).outcome == UNDECIDED
+        assert judged("waiting.p99_s(queue=fifo) > 60", bounded(1.3)).outcome == FAILS
+
     def test_a_saturated_run_has_lower_bounds_of_what_grows_and_nothing_else(self) -> None:
         run = record({QUEUE: "fifo"}, 1, status=SATURATED, waiting__p99_s=3.0, oom_kills=2.0, utilisation__cpu=0.5)
         assert samples.figure(run, Metric("waiting.p99_s")) == samples.Figure(3.0, math.inf)
