@@ -69,13 +69,11 @@ class Journal:
             self._begin_anew(wanted)
             return
         self._compare(msgpack.unpackb(header, strict_map_key=False), wanted)
-        while True:
-            place = file.tell()
-            payload = frames.read_frame(file)
-            if payload is None:
-                break
-            self._places.setdefault(_key(payload), place)
-        file.truncate(place)
+        end = file.tell()
+        for key, place in _frames(file):
+            self._places.setdefault(key, place)
+            end = file.tell()
+        file.truncate(end)
 
     def _begin_anew(self, header: Mapping[str, Any]) -> None:
         self._file.truncate(0)
@@ -122,6 +120,26 @@ class Journal:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def keys_in(folder: Path) -> list[Key]:
+    """Of the cells that are over, in the order in which they ended; also while another process is at work."""
+    try:
+        with (folder / folders.CELLS_FILE).open("rb") as file:
+            file.seek(len(MAGIC))
+            return [key for key, _ in _frames(file)] if frames.read_frame(file) is not None else []
+    except FileNotFoundError:
+        return []
+
+
+def _frames(file: BinaryIO) -> Iterator[tuple[Key, int]]:
+    """Each cell that is complete, and where its frame begins."""
+    while True:
+        place = file.tell()
+        payload = frames.read_frame(file)
+        if payload is None:
+            return
+        yield _key(payload), place
 
 
 def _difference(key: str, found: Any, wanted: Any) -> str:
