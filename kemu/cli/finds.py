@@ -10,6 +10,7 @@ from typing import Any
 from kemu.cli import programs
 from kemu.errors import KemuError
 from kemu.report.page import pages
+from kemu.scenario.scenarios import Scenario
 
 MOST = 6
 """Failures that are shown as runs; the table has all."""
@@ -75,20 +76,25 @@ def _campaign(file: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _part(file: Path, name: str, data: Path | None) -> pages.Part:
-    from kemu.exploration.explaining import losses, reports
     from kemu.scenario.loading import loader
 
-    scenario = loader.variants(loader.load(file, data))[0][1]
-    made = losses.Recordings()
-    recording = made.of(scenario)
-    told = reports.read(file.parent, recording.execution.digest)
-    if told is None:
-        explanation = losses.explain(scenario, (), made)
-        told = reports.data(explanation) if explanation is not None else None
-    header = {"scenario": scenario.name, "seed": scenario.seed, "runtime": "sim"}
     quoted = shlex.quote(str(file))
     commands = [
         (f"{programs.name()} run {quoted}", "makes it again"),
         (f"{programs.name()} explain {quoted} --probability", "when was it decided?"),
     ]
-    return pages.Part(file.parent, recording.execution.verdict, told, name, commands, (header, recording.events))
+    return made(loader.variants(loader.load(file, data))[0][1], name, commands, file.parent)
+
+
+def made(scenario: Scenario, name: str, commands: list[tuple[str, str]], folder: Path) -> pages.Part:
+    """A run that is made in memory, with what explains it. ``folder``: where ``kemu explain`` may have told that."""
+    from kemu.exploration.explaining import losses, reports
+
+    recordings = losses.Recordings()
+    recording = recordings.of(scenario)
+    told = reports.read(folder, recording.execution.digest)
+    if told is None:
+        explanation = losses.explain(scenario, (), recordings)
+        told = reports.data(explanation) if explanation is not None else None
+    header = {"scenario": scenario.name, "seed": scenario.seed, "runtime": "sim"}
+    return pages.Part(folder, recording.execution.verdict, told, name, commands, (header, recording.events))

@@ -58,3 +58,32 @@ def test_each_failure_of_a_search_is_a_run_with_its_reasons(tmp_path: Path, caps
 def test_a_folder_without_a_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main.main(["report", str(tmp_path)]) == 2
     assert "not a run folder" in capsys.readouterr().err
+
+
+EXPERIMENT = """
+apiVersion: kemu.dev/v1
+kind: Experiment
+metadata: {name: nomination}
+spec:
+  scenario: seeds/starvation
+  set: {duration: 40s, "schedulers[0].policy.queue": fifo}
+  vary: {"schedulers[0].policy.nomination": [true, false]}
+  seeds: 2
+  metrics: [preemptions]
+  claims: [{id: as-many, says: "preemptions(nomination=true) > 0.5 * preemptions(nomination=false)"}]
+"""
+
+
+def test_a_sweep_shows_its_figures_and_a_run_of_each_variant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    experiment, folder = tmp_path / "nomination.yaml", tmp_path / "sweep"
+    experiment.write_text(EXPERIMENT)
+    main.main(["sweep", str(experiment), "--out", str(folder), "--jobs", "1", "--json"])
+    figures = json.loads(capsys.readouterr().out)
+    assert "variants" in figures, figures
+    assert main.main(["report", str(folder)]) == 0
+    page = data_of(folder / "report.html")
+    assert page["sweep"]["variants"] == figures["variants"]
+    assert page["sweep"]["claims"] == figures["claims"]
+    assert [run["name"] for run in page["runs"]] == ["nomination=on, seed 1", "nomination=off, seed 1"]

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from kemu.cli import exits
+from kemu.errors import KemuError
 
 
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -25,8 +26,49 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def command(options: argparse.Namespace) -> int:
     from kemu.cli import progress, reports
+    from kemu.runlog import folders
 
     with progress.waiting(sys.stderr, f"{options.run}: making the report"):
-        file, size = reports.write(options.run, options.out, options.data)
+        held = folders.held_in(options.run)
+        if held is not None and held.kind == "sweep":
+            file, size = _sweep(options.run, options.out or options.run / folders.REPORT_FILE, options.data)
+        else:
+            file, size = reports.write(options.run, options.out, options.data)
     print(f"{file}: {size // 1000} kB")
     return exits.HOLDS
+
+
+MOST_RUNS = 4
+"""Of a sweep: variants whose first seed is shown as a run."""
+MOST_SECONDS = 10.0
+"""Of real time: what took longer is not made again."""
+
+
+def _sweep(folder: Path, file: Path, data: Path | None) -> tuple[Path, int]:
+    """The figures of a sweep, and a run of some of its variants."""
+    from kemu.cli import finds
+    from kemu.cli.commands import sweep_reports
+    from kemu.report.page import pages
+    from kemu.runlog import folders
+    from kemu.sweep import cells
+    from kemu.sweep.engine.cell_tasks import CellSource
+    from kemu.sweep.engine.sweeps import Sweep
+    from kemu.sweep.experiments import loader
+
+    experiment = loader.load(folder / folders.EXPERIMENT_FILE, data)
+    with Sweep(experiment, folder) as sweep:
+        found = sweep_reports.summary(sweep, folder, folder / folders.TABLES_FILE)
+        short = [one for one in sweep.ordered() if one.status == cells.DONE and one.seconds <= MOST_SECONDS]
+    source, parts = CellSource.of(experiment), []
+    for index, variant in enumerate(found["variants"][:MOST_RUNS]):
+        cell = next((one.cell for one in short if one.cell.index == index), None)
+        if cell is not None:
+            command = f"kemu sweep {folder / folders.EXPERIMENT_FILE}", "runs all cells"
+            name = f"{variant['name']}, seed {cell.seed}"
+            parts.append(finds.made(source.scenario(cell), name, [command], folder))
+    if not parts:
+        raise KemuError(f"{folder}: none of its runs was done within {MOST_SECONDS:.0f} s: there is none to show")
+    claims = [f"{one['id']} {one['outcome']}" for one in found["claims"]]
+    headline = "; ".join([f"{len(found['variants'])} variants, {found['cells']['total']} runs", *claims])
+    verdict = {"scenario": found["experiment"], "verdict": found["verdict"], "headline": headline}
+    return file, pages.write(file, parts, verdict, {"sweep": {**found, "headline": headline}})

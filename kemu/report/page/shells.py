@@ -49,7 +49,8 @@ def render(page: Mapping[str, Any], *, live: bool = False) -> str:
 
 def first_screen(run: Mapping[str, Any], index: int, page: Mapping[str, Any]) -> str:
     """The overview of a run as static HTML. ``index``: of the run, to which its links lead."""
-    whole = page["matrix"]["headline"] if page["matrix"] else page["headline"] if "search" in page else ""
+    of_many = page["matrix"] or (page if "search" in page or "sweep" in page else {})
+    whole = of_many.get("headline", "")
     return _template("first.html.jinja").render(run=run, index=index, whole=whole)
 
 

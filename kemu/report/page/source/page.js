@@ -16,6 +16,7 @@ import { Probability, title as probability } from "./views/probability.js";
 import { Queues, title as queues } from "./views/queues.js";
 import { Search, title as search } from "./views/search.js";
 import { Story, title as story } from "./views/story.js";
+import { Sweep, title as sweep } from "./views/sweep.js";
 import { Variants, title as variants } from "./views/variants.js";
 import { Waiting, title as waiting } from "./views/waiting.js";
 import { Watches, title as watches } from "./views/watches.js";
@@ -34,6 +35,7 @@ const VIEWS = {
   events: [events, Events],
   variants: [variants, Variants],
   finds: [finds, Finds],
+  sweep: [sweep, Sweep],
   decided: [probability, Probability],
   search: [search, Search],
 };
@@ -42,6 +44,7 @@ const NEEDS = {
   search: () => false,
   variants: () => page.matrix,
   finds: () => page.search,
+  sweep: () => page.sweep,
   decided: () => runs.some((run) => run.summary.probability),
 };
 
@@ -90,6 +93,8 @@ function has(view) {
 function address() {
   const [, run, view, ...rest] = location.hash.split("/");
   const index = runs[Number(run)] ? Number(run) : 0;
+  // A sweep is about all of its runs.
+  if (!view && page.sweep) return { run: runs[index], view: "sweep", argument: "" };
   const known = view === "search" || has(view) ? view : "overview";
   return { run: runs[index], view: known, argument: rest.join("/") };
 }
@@ -108,7 +113,7 @@ function show(moved) {
     drawStages(runs, first);
   } else {
     const [, View] = VIEWS[view];
-    const whole = run.left_out && !["variants", "checks", "finds"].includes(view);
+    const whole = run.left_out && !["variants", "checks", "finds", "sweep"].includes(view);
     render(whole ? html`<p class="note">There was no room for this variant: run <code>kemu report</code> on its own folder.</p>`
       : html`<${View} key=${`${run.index}/${view}`} run=${run} page=${page} runs=${runs} argument=${argument} />`, place);
   }
