@@ -47,17 +47,17 @@ MOST_SECONDS = 10.0
 def _sweep(folder: Path, file: Path, data: Path | None) -> tuple[Path, int]:
     """The figures of a sweep, and a run of some of its variants."""
     from kemu.cli import finds
-    from kemu.cli.commands import sweep_reports
     from kemu.report.page import pages
     from kemu.runlog import folders
     from kemu.sweep import cells
+    from kemu.sweep.engine import summaries
     from kemu.sweep.engine.cell_tasks import CellSource
     from kemu.sweep.engine.sweeps import Sweep
     from kemu.sweep.experiments import loader
 
     experiment = loader.load(folder / folders.EXPERIMENT_FILE, data)
     with Sweep(experiment, folder) as sweep:
-        found = sweep_reports.summary(sweep, folder, folder / folders.TABLES_FILE)
+        found = summaries.of(sweep, folder / folders.TABLES_FILE)
         short = [one for one in sweep.ordered() if one.status == cells.DONE and one.seconds <= MOST_SECONDS]
     source, parts = CellSource.of(experiment), []
     for index, variant in enumerate(found["variants"][:MOST_RUNS]):
