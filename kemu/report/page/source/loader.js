@@ -1,6 +1,8 @@
 async function unpacked(id) {
   const text = document.getElementById(id).textContent;
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  for (let index = 0; index < letters.length; index++) bytes[index] = letters.charCodeAt(index);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).text();
 }
