@@ -9,6 +9,7 @@ from typing import Any
 
 from kemu.cli import programs
 from kemu.errors import KemuError
+from kemu.exploration.clusters import Cluster, Clusters
 from kemu.report.page import pages
 from kemu.scenario.scenarios import Scenario
 
@@ -22,7 +23,6 @@ def of(folder: Path, data: Path | None) -> tuple[list[pages.Part], dict[str, Any
     Raises KemuError where the folder cannot be read.
     """
     from kemu.exploration import results, searches
-    from kemu.exploration.clusters import Clusters
     from kemu.runlog import folders
 
     header, records = _campaign(folder / folders.CAMPAIGN_FILE)
@@ -38,17 +38,10 @@ def of(folder: Path, data: Path | None) -> tuple[list[pages.Part], dict[str, Any
     parts: list[pages.Part] = []
     for cluster in clusters:
         file = folder / searches.FAILURES / cluster.id / searches.SCENARIO_FILE
-        row = {
-            "id": cluster.id,
-            "detail": cluster.failure.detail,
-            "runs": len(cluster.runs),
-            "first": cluster.first.number,
-        }
-        row |= {"strategies": cluster.strategies, "scenario": file.read_text() if file.is_file() else "", "run": -1}
-        if file.is_file() and len(parts) < MOST:
-            row["run"] = len(parts)
+        is_shown = file.is_file() and len(parts) < MOST
+        rows.append(row(cluster, file, len(parts) if is_shown else -1))
+        if is_shown:
             parts.append(_part(file, cluster.id, data))
-        rows.append(row)
     if not parts:
         parts.append(_part(folder / folders.SCENARIO_FILE, "", data))
     ways = f"{len(rows)} way{'' if len(rows) == 1 else 's'} to fail" if rows else "no way to fail found"
@@ -56,6 +49,19 @@ def of(folder: Path, data: Path | None) -> tuple[list[pages.Part], dict[str, Any
     verdict = {"scenario": header.get("scenario", ""), "verdict": "fails" if rows else "holds", "headline": headline}
     strategies = [{"name": name, "runs": runs, "failed": failed} for name, (runs, failed) in tried.items()]
     return parts, verdict, {"headline": headline, "finds": rows, "strategies": strategies}
+
+
+def row(cluster: Cluster, file: Path, run: int) -> dict[str, Any]:
+    """A way to fail, with the scenario that shows it, if there is one. ``run``: of the page; -1: none."""
+    return {
+        "id": cluster.id,
+        "detail": cluster.failure.detail,
+        "runs": len(cluster.runs),
+        "first": cluster.first.number,
+        "strategies": cluster.strategies,
+        "scenario": file.read_text() if file.is_file() else "",
+        "run": run,
+    }
 
 
 def _campaign(file: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import re
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +14,6 @@ from typing import Any, Protocol
 
 from kemu.cli import parsers
 from kemu.errors import KemuError
-from kemu.report.live import processes
 
 EVERY_S = 0.1
 """So often a page is told how far a search is."""
@@ -70,10 +68,19 @@ class Live:
             raise KemuError("--live-port needs --live: it says where that page is served")
         if options.live_port is not None and options.live_port > 65535:
             raise KemuError(f"--live-port {options.live_port}: ports end at 65535")
-        self._page = processes.start(options.live_port or 0) if options.live else None
+        self._page = None
+        if options.live:
+            # Imported on use, as what follows below: runs that nobody watches start without it.
+            from kemu.report.live import processes
+
+            self._page = processes.start(options.live_port or 0)
         self._temporary = contextlib.ExitStack()
         self._told_at = 0.0
         self._findings = 0
+
+    @property
+    def is_served(self) -> bool:
+        return self._page is not None
 
     def announce(self, aside: Callable[[Callable[[], object]], object]) -> None:
         """``aside`` prints although a progress bar is shown."""
@@ -100,7 +107,7 @@ class Live:
     def over(self, headline: str, verdict: Mapping[str, Any] | None = None) -> None:
         """``verdict``: of the whole."""
         if self._page is not None:
-            self._page.end(processes.OVER, headline, verdict)
+            self._page.end("over", headline, verdict)
 
     # --- a search, whose findings are the runs of the page
 
@@ -110,11 +117,13 @@ class Live:
             self._told_at = time.monotonic()
             self._page.search(status, figures, lines)
 
-    def found(self, file: Path, name: str, data: Path | None, commands: Sequence[tuple[str, str]]) -> None:
-        """A scenario that fails: it is run once more, for the page."""
+    def found(self, file: Path, name: str, data: Path | None, commands: Sequence[tuple[str, str]]) -> int:
+        """A scenario that fails: it is run once more, for the page. Returns which run of the page it is; -1: none."""
         page = self._page
         if page is None:
-            return
+            return -1
+        import tempfile
+
         from kemu.cli import inputs
         from kemu.exploration.explaining import reports
         from kemu.scenario.playing import runner
@@ -127,11 +136,12 @@ class Live:
         verdict, _ = runner.run_all(scenario, options, on_result=self.judged)
         page.explained(self._findings, reports.read(file.parent, verdict["digest"]), commands)
         self._findings += 1
+        return self._findings - 1
 
     def interrupted(self, text: str) -> None:
         """The page stays in the browsers, and says so."""
         if self._page is not None:
-            self._page.end(processes.INTERRUPTED, text)
+            self._page.end("interrupted", text)
             self._page.close()
 
     def stay(self, explanations: Callable[[], Sequence[Explained]] = tuple, hint: str = "") -> None:

@@ -292,7 +292,7 @@ def test_a_matrix_is_followed_from_variant_to_variant(tmp_path: Path) -> None:
             out=tmp_path / "run", on_begin=lambda folder, name, duration_ns: page.begin(folder, name, duration_ns / 1e9)
         )
         verdict, _ = runner.run_all(found, told, on_result=lambda _: page.judged())
-        page.end(processes.OVER, verdict["headline"], verdict)
+        page.end(runs.OVER, verdict["headline"], verdict)
         begun, runs_told, places, state = time.monotonic(), [], [], {}
         with httpx.stream("GET", f"{page.url}events", params={"from": "0.0.0"}, timeout=10) as answer:
             for event, _, data in messages(answer.iter_lines()):
@@ -356,6 +356,9 @@ def test_a_search_shows_what_it_has_found_as_runs(
     assert run["summary"]["because"][-1]["text"] == "Expectation unhurt fails: preemptions = 3."
     assert run["summary"]["commands"][0]["command"].startswith("kemu run ")
     assert "Not as" in found["firsts"]["0"]
+    (row,) = found["page"]["search"]["finds"]
+    assert row["run"] == 0
+    assert row["detail"] == "preemptions = 3"
 
 
 def test_before_the_first_finding_there_is_a_page(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def command(options: argparse.Namespace) -> int:
                 print(json.dumps(search.data(kemu), ensure_ascii=False))
             else:
                 explore_reports.show(search, found, kemu)
-            live.over(explore_reports.headline(search))
+            progress.over(options.data)
             code = exits.BY_VERDICT[search.verdict()]
         live.stay()
     finally:

@@ -13,8 +13,9 @@ from types import TracebackType
 from typing import Any, Self, TextIO
 
 from kemu.checks.results import counted
-from kemu.cli import live_pages, programs
+from kemu.cli import finds, live_pages, programs
 from kemu.exploration.searches import Finding, Search
+from kemu.runlog import folders
 
 EVERY_S = 0.2
 PLAIN_EVERY_S = 10.0
@@ -30,6 +31,8 @@ class Progress:
         """``page``: is told it as well."""
         self._search = search
         self._page = page
+        self._shown: dict[str, tuple[Path, int]] = {}
+        """By cluster: its scenario, and which run of the page it is."""
         self._stream = stream
         self._quiet = quiet
         self._live: Any = None
@@ -88,8 +91,25 @@ class Progress:
                     (f"{kemu} run {file}", "fails by itself"),
                     (f"{kemu} explain {file}", "why, in the terminal"),
                 ]
-                self._page.found(finding.file, finding.cluster.check, data, commands)
+                run = self._page.found(finding.file, finding.cluster.check, data, commands)
+                self._shown[finding.cluster.id] = (finding.file, run)
             yield finding
+
+    def over(self, data: Path | None) -> None:
+        """Tell the page what it came to."""
+        if not self._page.is_served:
+            return
+        search = self._search
+        if not self._shown:
+            self._page.found(search.options.out / folders.SCENARIO_FILE, "", data, ())
+        rows = [finds.row(one, *self._shown.get(one.id, (Path(), -1))) for one in search.clusters()]
+        strategies = [
+            {"name": name, "runs": found["runs"], "failed": found["found"]}
+            for name, found in search.campaign.strategy_data().items()
+        ]
+        told = headline(search)
+        table = {"headline": told, "finds": rows, "strategies": strategies}
+        self._page.over(told, {"headline": told, "search": table})
 
     def _print(self, line: str) -> None:
         print(line, file=self._stream, flush=True)

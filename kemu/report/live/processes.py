@@ -5,7 +5,7 @@
     page.begin(folder, "", 60.0)
     …
     page.judged()
-    page.end(OVER, "holds: 3 expectations")
+    page.end("over", "holds: 3 expectations")
     page.close()
 
 It is a process of its own: a run in virtual time has one thread, which no browser is to hold up.
@@ -24,8 +24,6 @@ from typing import Any
 
 from kemu.errors import InfrastructureError, KemuError
 
-OVER, INTERRUPTED, LOST = "over", "interrupted", "lost"
-"""How everything ended; as in :mod:`runs`, which takes long to import."""
 _GRACE_S = 5.0
 
 
@@ -53,7 +51,8 @@ class Page:
         self._tell("judged")
 
     def end(self, phase: str, text: str, verdict: Mapping[str, Any] | None = None) -> None:
-        """There will be no further run; the page can still be read."""
+        """There will be no further run; the page can still be read. ``phase``: ``over``, ``interrupted`` or ``lost``,
+        as in :mod:`runs`, which takes long to import."""
         self._tell("end", phase=phase, text=text, verdict=verdict)
 
     def explained(self, run: int, explanation: Mapping[str, Any] | None, commands: Sequence[tuple[str, str]]) -> None:

@@ -248,8 +248,9 @@ class Runs:
 
     def shell(self) -> dict[str, Any]:
         """The page without its runs."""
-        matrix = pages.matrix(self.verdict) if "variants" in self.verdict else None
-        return {"title": self.title, "description": self.description, "runs": [], "matrix": matrix}
+        matrix = pages.matrix(self.verdict)
+        found = {name: self.verdict[name] for name in ("headline", "search") if name in self.verdict}
+        return {"title": self.title, "description": self.description, "runs": [], "matrix": matrix, **found}
 
     def _made(self, index: int) -> Made:
         run = self._runs[index]

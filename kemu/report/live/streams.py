@@ -33,7 +33,7 @@ PING_S = 10.0
 ROWS = 400
 """In one message."""
 MOST_BEHIND_BYTES = 1 << 20
-RECONNECT_MS = 300
+RECONNECT_MS = 100
 NOTE = 160
 
 BEGIN = Cursor(0, 0)
