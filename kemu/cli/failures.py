@@ -101,6 +101,11 @@ def _broken(line: str, width: int) -> str:
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
+def extra_of(error: ModuleNotFoundError) -> str | None:
+    """The extra of kemu that has the missing package; None: none has."""
+    return EXTRAS.get((error.name or "").partition(".")[0])
+
+
 def of(error: BaseException, options: argparse.Namespace) -> Failure | None:
     """None: the error is a bug of kemu's."""
     if isinstance(error, SimulationError) and isinstance(error.__cause__, OSError) and error.__cause__.filename:
@@ -127,7 +132,7 @@ def of(error: BaseException, options: argparse.Namespace) -> Failure | None:
     if isinstance(error, KeyboardInterrupt):
         return Failure("interrupted", "interrupted", exits.INTERRUPTED)
     if isinstance(error, ModuleNotFoundError):
-        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        extra = extra_of(error)
         if extra is None:
             return None
         text = f"this needs the Python package {error.name}: pip install 'kemu[{extra}]'"

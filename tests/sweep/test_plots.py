@@ -228,6 +228,17 @@ def test_a_single_run_has_waiting_and_occupancy_and_says_why_it_has_no_curves(
     ]
 
 
+def test_a_sweep_draws_what_it_has_at_its_end(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    again = ["sweep", str(results.parent / "small.yaml"), "--out", str(results)]
+    assert main([*again, "--no-plots"]) == 0
+    assert not (results / "plots").exists()
+    capsys.readouterr()
+    assert main(again) == 0
+    names = [f"{kind}.svg" for kind in pictures.KINDS]
+    assert capsys.readouterr().out.splitlines()[-1] == f"plots in {results / 'plots'}: {', '.join(names)}"
+    assert sorted(file.name for file in (results / "plots").iterdir()) == sorted(names)
+
+
 def test_without_the_extra_it_says_what_to_install(
     results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -32,6 +32,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.set_defaults(command=command)
 
 
+def all_of(folder: Path) -> list[Path]:
+    """Draw all that the results in a folder have, and return the files."""
+    from kemu.sweep.plots import pictures
+
+    found = pictures.draw(folder, folder / pictures.FOLDER, list(pictures.KINDS))
+    return [picture.file for picture in found if picture.file is not None]
+
+
 def command(options: argparse.Namespace) -> int:
     from kemu.errors import KemuError
     from kemu.sweep.plots import pictures

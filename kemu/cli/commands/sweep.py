@@ -34,6 +34,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument("--force", action="store_true", help="replace what the folder holds, and begin anew")
     parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object")
+    parser.add_argument(
+        "--no-plots", action="store_true", help="without the pictures of kemu plot; they are left out with --json, too"
+    )
     parser.set_defaults(command=command)
 
 
@@ -71,7 +74,26 @@ def command(options: argparse.Namespace) -> int:
             print(json.dumps(found, ensure_ascii=False))
         else:
             sweep_reports.show(sweep, found, sweep_reports.next_commands(sweep, found, programs.name()))
+            if not options.no_plots:
+                _plot(options.out)
         return exits.BY_VERDICT[found["verdict"]]
+
+
+def _plot(folder: Path) -> None:
+    """Draw what the results have, where the extra is installed. Results are results without a picture."""
+    from kemu.cli.commands import plot
+
+    try:
+        drawn = plot.all_of(folder)
+    except ModuleNotFoundError as error:
+        if failures.extra_of(error) is None:
+            raise
+        return
+    except KemuError as error:
+        print(f"no plots: {error}", file=sys.stderr)
+        return
+    if drawn:
+        print(f"\nplots in {drawn[0].parent}: {', '.join(file.name for file in drawn)}")
 
 
 def _interrupted(sweep: Any, options: argparse.Namespace) -> failures.Failure:

@@ -10,7 +10,7 @@ from kemu.sweep.plots import styles
 from kemu.sweep.plots.sources import NotShownError, Source
 
 METRICS = ("utilisation.cpu", "waiting.p99_s")
-_MOST_NAMES = 14
+_ALL_NAMES, _MOST_NAMES = 6, 14
 
 
 def chart(source: Source, theme: styles.Theme, metrics: tuple[str, str] = METRICS) -> alt.TopLevelMixin:
@@ -30,7 +30,7 @@ def chart(source: Source, theme: styles.Theme, metrics: tuple[str, str] = METRIC
     for point in points:
         beaten = any(_beats(other, point, metrics) for other in points)
         point["kind"] = "beaten by another variant in both" if beaten else "on the front: no variant beats it in both"
-    front = _front(points)
+    front = [point for point in _places(points) if point["kind"].startswith("on")]
     kinds = ["on the front: no variant beats it in both", "beaten by another variant in both"]
     colour = alt.Color(
         "kind:N", title=None, legend=alt.Legend(orient="bottom", columns=1),
@@ -52,29 +52,33 @@ def chart(source: Source, theme: styles.Theme, metrics: tuple[str, str] = METRIC
         ),
         base.mark_point(size=90, filled=True, opacity=1).encode(x=x, y=y, color=colour, shape=shape),
     ]
-    if len(front) <= _MOST_NAMES:
-        for place, side in enumerate(("above", "below")):
-            names = alt.Chart(alt.Data(values=front[place::2]))
-            offset = (
-                {"align": "right", "dx": -9, "dy": -11} if side == "above" else {"align": "left", "dx": 9, "dy": 13}
-            )
-            layers.append(names.mark_text(fontSize=12, color=theme.text, **offset).encode(x=x, y=y, text="name:N"))
+    named = _named(points)
+    for place, side in enumerate(("above", "below")):
+        names = alt.Chart(alt.Data(values=named[place::2]))
+        offset = {"align": "right", "dx": -9, "dy": -11} if side == "above" else {"align": "left", "dx": 9, "dy": 13}
+        layers.append(names.mark_text(fontSize=12, color=theme.text, **offset).encode(x=x, y=y, text="name:N"))
     told = [f"{source.name}: means over {len(source.seeds)} seeds with 95 % intervals. {_better(metrics)} is better."]
     if source.axes:
-        told.append(f"names are {', '.join(axis.name for axis in source.axes)}")
+        told.append(f"labels: {', '.join(axis.name for axis in source.axes)}")
     heading = alt.Title("What each variant trades for what", subtitle=told)
     return alt.layer(*layers).properties(width=600, height=360, title=heading)
 
 
-def _front(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _named(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The variants whose names have room: all, or those on the front, or none."""
+    places = _places(points)
+    front = [point for point in places if point["kind"].startswith("on")]
+    return places if len(places) <= _ALL_NAMES else front if len(front) <= _MOST_NAMES else []
+
+
+def _places(points: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """From left to right; variants at the same place have one name."""
     found: dict[tuple[float, float], dict[str, Any]] = {}
     for point in points:
-        if point["kind"].startswith("on"):
-            place = point["x"], point["y"]
-            known = found.get(place)
-            name = point["name"] if known is None else f"{known['name']} = {point['name']}"
-            found[place] = {**point, "name": name}
+        place = point["x"], point["y"]
+        known = found.get(place)
+        name = point["name"] if known is None else f"{known['name']} = {point['name']}"
+        found[place] = {**point, "name": name}
     return [found[place] for place in sorted(found)]
 
 

@@ -102,6 +102,8 @@ def _drawn(
             if len(source.seeds) > 1 else f"{source.name}, seed {source.seeds[0]}. Kaplan-Meier."]  # fmt: skip
     if ticks:
         told.append("A tick is a pod that was never bound, where it was last seen; it counts as not bound until then.")
+    if len(lines) < len(source.variants) and not row_axis:
+        told.append(f"the first {len(lines)} of {len(source.variants)} variants")
     size = {1: 560, 2: 380, 3: 270}.get(len(columns), 220)
     layered = alt.layer(*layers, data=alt.Data(values=[])).properties(width=size, height=260 if not row_axis else 190)
     facets: dict[str, Any] = {}
@@ -166,10 +168,12 @@ def _points(curve: waiting.Curve) -> list[dict[str, Any]]:
 
 
 def _chosen(source: Source) -> tuple[list[Variant], str]:
-    """All variants; of more than have colours, those at the lowest, middle and highest value of a number that varies,
-    one below the other."""
+    """All variants. Of more than have colours, those at the lowest, middle and highest value of a number that varies,
+    one below the other; where none varies, the first."""
     if len(source.variants) <= styles.MOST_COLOURS - 2:
         return source.variants, ""
+    if not any(axis.is_number for axis in source.axes):
+        return source.variants[: styles.MOST_COLOURS], ""
     axis = source.numeric()
     values = sorted({variant.values[axis.name] for variant in source.variants})
     shown = sorted({values[0], values[len(values) // 2], values[-1]})[:_MOST_ROWS]
