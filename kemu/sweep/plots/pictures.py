@@ -58,13 +58,13 @@ def draw(path: Path, out: Path, kinds: Sequence[str], manner: Manner = Manner())
     """Draw into ``out``. Raises KemuError where the results cannot be read, or a file cannot be written."""
     source = Source(path)
     try:
-        out.mkdir(parents=True, exist_ok=True)
         for kind in kinds:
             try:
                 picture = rendered(chart(source, kind, manner), manner)
             except NotShownError as error:
                 yield Picture(kind, None, str(error))
                 continue
+            out.mkdir(parents=True, exist_ok=True)
             file = out / f"{kind}.{manner.format}"
             file.write_bytes(picture)
             yield Picture(kind, file)
