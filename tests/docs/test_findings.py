@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
+import json
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -31,9 +35,7 @@ def test_an_experiment_says_what_it_is_about(file: Path) -> None:
     assert experiment.claims
 
 
-@pytest.mark.skipif(
-    not SOURCES.exists(), reason="the source documents are not part of the project: ../shared/seeds is absent"
-)
+@pytest.mark.skipif(not SOURCES.exists(), reason="not beside the project: ../shared/seeds, the source documents")
 @pytest.mark.parametrize("file", EXPERIMENTS, ids=lambda file: file.stem)
 def test_quotations_are_exact(file: Path) -> None:
     sources = {path.name[:3]: plain(path.read_text()) for path in SOURCES.glob("*.txt")}
@@ -41,3 +43,52 @@ def test_quotations_are_exact(file: Path) -> None:
         number = re.search(r"\(document (\d+)\)$", quote["document"])
         assert number, quote["document"]
         assert plain(quote["text"]) in sources[number[1]]
+
+
+@pytest.fixture
+def findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """``scripts/findings`` with one experiment of its own, stored and written."""
+    script = importlib.machinery.SourceFileLoader("findings_script", str(ROOT / "scripts" / "findings"))
+    spec = importlib.util.spec_from_loader("findings_script", script)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    script.exec_module(module)
+    (tmp_path / "results").mkdir()
+    name = "ping-pong"
+    for folder in ("", "results/"):
+        for file in (ROOT / "experiments" / folder).glob(f"{name}.*"):
+            (tmp_path / folder / file.name).write_text(file.read_text())
+    monkeypatch.setattr(module, "EXPERIMENTS", tmp_path)
+    monkeypatch.setattr(module, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(module, "PAGE", tmp_path / "findings.md")
+    monkeypatch.setattr(module, "ORDER", (name,))
+    module.PAGE.write_text(module.page())
+    assert list(module.complaints()) == []
+    return module
+
+
+def test_results_belong_to_the_experiment_as_it_stands(findings: ModuleType) -> None:
+    file = findings.EXPERIMENTS / "ping-pong.yaml"
+    file.write_text(file.read_text().replace("rate: 0.1/s", "rate: 0.2/s"))
+    assert "has changed since its results were stored" in next(findings.complaints())
+
+
+def test_words_may_change_without_another_run_and_the_page_follows(findings: ModuleType) -> None:
+    file = findings.EXPERIMENTS / "ping-pong.yaml"
+    file.write_text(file.read_text().replace("  finding: >-\n", "  finding: >-\n    In other words:\n"))
+    assert list(findings.complaints()) == [
+        "docs/findings.md differs from the stored results: scripts/findings writes it"
+    ]
+    findings.PAGE.write_text(findings.page())
+    assert "In other words:" in findings.PAGE.read_text()
+    assert list(findings.complaints()) == []
+
+
+def test_a_figure_that_changed_makes_another_page(findings: ModuleType) -> None:
+    file = findings.RESULTS / "ping-pong.json"
+    found = json.loads(file.read_text())
+    found["variants"][0]["metrics"]["evictions"]["mean"] += 1
+    file.write_text(json.dumps(found))
+    assert list(findings.complaints()) == [
+        "docs/findings.md differs from the stored results: scripts/findings writes it"
+    ]
