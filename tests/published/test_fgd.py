@@ -53,6 +53,8 @@ def test_the_page_says_what_the_stored_results_say() -> None:
 
 def test_the_stored_results_are_the_published_ones() -> None:
     stored = results.read()
+    played = [(one.policy, one.seed) for one in stored]
+    assert played == [(policy, seed) for policy in clusters.POLICIES for seed in range(42, 52)]
     assert results.complaints(stored) == []
 
 

@@ -37,7 +37,7 @@ def summary(found: Sequence[Result]) -> list[str]:
             cells.append(f"{own:.2f}, {published:.2f} ({own - published:+.2f})")
         furthest = max(abs(distance) for one in chosen for distance in results.distances(one))
         times = [one.cpu_s for one in chosen]
-        cells += [f"{furthest:.2f}" if policy == results.RANDOM else f"{furthest:.4f}"]
+        cells += ["other draws" if policy == results.RANDOM else f"{furthest:.4f}"]
         cells += [f"{min(times):.0f} to {max(times):.0f}"]
         lines.append(f"| {policy} | {len(chosen)} | " + " | ".join(cells) + " |")
     return lines
