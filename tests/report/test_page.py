@@ -86,6 +86,13 @@ def test_the_first_screen_needs_no_scrolling(page: Page) -> None:
     assert "rejects important-0" in lanes
 
 
+def test_the_picture_keeps_to_the_room_below_the_verdict(page: Page) -> None:
+    shown(page, "overview")
+    tall = page.locator(".space-time svg").first.bounding_box()
+    assert tall is not None
+    assert tall["y"] + tall["height"] <= 800
+
+
 QUESTIONS = {
     "is it as expected?": ("overview", "As the scenario expects"),
     "who lost?": ("overview", "important-0 lost the race"),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-MOST_ROWS = 22
-MOST_GHOSTS = 7
+MOST_ROWS = 20
+MOST_GHOSTS = 6
 MOST_NODES = 4
 
 Item = dict[str, Any]

@@ -6,19 +6,21 @@ import { Chart, html } from "../parts.js";
 import { lasting, seconds } from "../model.js";
 
 const HEAD = 46;
-const HEIGHT = 540;
+const LEAST_HEIGHT = 360;
+const BELOW = 44;
 
 export function drawStages(runs, root) {
   for (const place of root.querySelectorAll("figure.space-time")) {
     const run = runs[Number(place.dataset.run)];
     // A hidden section has no width yet.
-    if (run.summary.stage && place.clientWidth) render(html`<${Stage} run=${run} stage=${run.summary.stage} />`, place);
+    if (run.summary.stage && place.clientWidth) render(html`<${Stage} run=${run} stage=${run.summary.stage} room=${innerHeight - place.getBoundingClientRect().top - scrollY} />`, place);
   }
 }
 
-function Stage({ run, stage }) {
+// `room`: from the top of the picture to the lower edge of the window.
+function Stage({ run, stage, room }) {
   const told = stage.items.map((one) => `${seconds(one.time)}: ${words(stage, one)}`).join("; ");
-  return html`<${Chart} linked label=${`Space-time picture. ${told}`} has=${[stage]} make=${(width) => options(run, stage, width)} />`;
+  return html`<${Chart} linked label=${`Space-time picture. ${told}`} has=${[stage]} make=${(width) => options(run, stage, width, Math.max(room - BELOW, LEAST_HEIGHT))} />`;
 }
 
 function words(stage, one) {
@@ -27,9 +29,9 @@ function words(stage, one) {
   return `${ghost}${stage.lanes[one.from]} to ${stage.lanes[one.to]}: ${one.text}${one.lost ? " (lost)" : ""}`;
 }
 
-function options(run, stage, width) {
+function options(run, stage, width, height) {
   const lanes = stage.lanes;
-  const tall = Math.min(Math.max((HEIGHT - HEAD) / stage.rows, 19), 28);
+  const tall = Math.min(Math.max((height - HEAD - 14) / stage.rows, 17), 28);
   const last = lanes.length - 1;
   const right = Math.min(175, width / 4);
   const left = Math.min(88, width / 5);
