@@ -71,7 +71,10 @@ def of_kemu(configuration: Configuration, length_s: float, variant: str = "") ->
 
 def within(outcome: Outcome, length_s: float) -> Outcome:
     """Without what the model counts after the end: its event loop stops after the first event later than that."""
-    outcome.transactions[:] = [one for one in outcome.transactions if one.ended_s <= length_s]
+    while outcome.transactions and outcome.transactions[-1].ended_s > length_s:
+        late = outcome.transactions.pop()
+        if not any(one.job == late.job for one in outcome.transactions):
+            outcome.waits_s[late.scheduler_class].pop()  # it was the job's first attempt
     return outcome
 
 
