@@ -44,7 +44,8 @@ def test_claims_are_judged(sweep: kemu.Sweep) -> None:
     assert (sweep.verdict, sweep.holds) == ("fails", False)
     with pytest.raises(kemu.RunFailed, match="small fails\nwrong-one fails: "):
         sweep.check()
-    assert sweep.variants[1]["metrics"]["pods_created"] == {"mean": 6.0, "low": 6.0, "high": 6.0, "seeds": 3}
+    pods = sweep.variants[1]["metrics"]["pods_created"]
+    assert (pods["mean"], pods["low"], pods["high"], pods["seeds"]) == (6.0, 6.0, 6.0, 3)
     assert sweep.sql("SELECT count(*) AS runs, sum(pods_created) AS pods FROM runs") == [{"runs": 6, "pods": 35}]
 
 
@@ -55,12 +56,12 @@ def test_the_command_prints_the_same(
     assert main.main([*command, "--json"]) == 1
     assert json.loads(capsys.readouterr().out) == sweep.data
     monkeypatch.setenv("COLUMNS", "100")
-    assert main.main(command) == 1
+    assert main.main([*command, "--no-plots"]) == 1
     told = capsys.readouterr().out
     assert "small  2 variants with 3 seeds each: 6 cells" in told
     assert "✗ wrong-one  fails" in told
     assert "? bold-one  undecided (needs about 1" in told
-    assert told.splitlines()[-1] == "fails: wrong-one"
+    assert "fails: wrong-one" in told.splitlines()
     # A cell again, with its run folder.
     again = next(line for line in told.splitlines() if " run " in line and "--seed" in line)
     assert f"{folder}/out/scenario.yaml --set 'workloads[0].arrivals.poisson.rate=0.5/s' --seed 1" in again

@@ -18,6 +18,7 @@ from kemu.sweep.engine import journals
 from kemu.sweep.engine.sweeps import Sweep
 from kemu.sweep.experiments import loader
 from kemu.sweep.experiments.experiments import Experiment
+from kemu.sweep.results import tables
 
 TEXT = """\
 apiVersion: kemu.dev/v1
@@ -159,6 +160,12 @@ def test_another_experiment_is_refused_and_nothing_lost(
     with pytest.raises(KemuError, match=f"holds another sweep: {told}.*; nothing of it was changed"):
         Sweep(experiment(TEXT.replace(old, new)), whole[0])
     assert (whole[0] / folders.CELLS_FILE).read_bytes() == before
+
+
+def test_rows_of_another_version_are_refused(whole: tuple[Path, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "RUN", (*tables.RUN, tables.Column("new", tables.TEXT, "")))
+    with pytest.raises(KemuError, match="its rows were kept by another version of kemu"):
+        Sweep(experiment(), whole[0])
 
 
 def test_more_seeds_run_only_the_new_cells(whole: tuple[Path, bytes], tmp_path: Path) -> None:

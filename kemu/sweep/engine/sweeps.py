@@ -22,7 +22,7 @@ from kemu.sweep.cells import CellRecord, CellRows
 from kemu.sweep.engine.cell_tasks import CellSource, CellTask
 from kemu.sweep.engine.journals import Journal, Key
 from kemu.sweep.experiments.experiments import Experiment
-from kemu.sweep.results import files
+from kemu.sweep.results import files, tables
 
 _GRACE_S = 60.0
 _BUSY = 4
@@ -44,7 +44,7 @@ class Sweep:
         folders.check_replaced(folder, folders.Held("sweep", experiment.name), force=force)
         if force:
             folders.clear(folder)
-        self._journal = Journal(folder, experiment.identity())
+        self._journal = Journal(folder, {**experiment.identity(), "tables": tables.fingerprint()})
         self.records: dict[Key, CellRecord] = {}
         """Of the cells of the experiment that are over, without their large tables."""
         known = (key for key in self._keys() if key in self._journal)

@@ -5,6 +5,8 @@ Times are virtual seconds from the start of the run. A name ends with its unit: 
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -184,3 +186,10 @@ def last_part(path: str) -> str:
 
 def names(columns: Iterable[Column]) -> list[str]:
     return [column.name for column in columns]
+
+
+def fingerprint() -> str:
+    """Of all tables and the names and types of their columns: rows that were kept by another version may lack some."""
+    columns = {"runs": (*IDENTITY, *RUN, *METRICS, *COUNTERS), **NESTED}
+    listed = {table: [(column.name, column.type) for column in found] for table, found in columns.items()}
+    return hashlib.sha256(json.dumps(listed).encode()).hexdigest()
