@@ -56,7 +56,7 @@ class Names:
     def column(self, actor: str) -> str:
         """Above a column of a picture."""
         name = self.actor(actor).removeprefix("the ")
-        return name.removeprefix("scheduler replica ").join(("replica ", "")) if "replica" in name else name
+        return name.removeprefix("scheduler ") if name.startswith("scheduler replica ") else name
 
     def which(self, key: str, uid: str) -> int:
         """Of the pods of that name, in the order of their creation."""

@@ -12,6 +12,8 @@ import pytest
 from kemu.cli.main import main
 from kemu.exploration.explaining import diagrams, explanations, reports, svgs, texts
 from kemu.exploration.explaining.explanations import Explanation
+from kemu.exploration.explaining.names import Names
+from kemu.runlog.frames import Event
 from kemu.scenario.loading import loader
 from tests.exploration.explaining import races
 
@@ -128,3 +130,9 @@ def test_a_message_that_is_late_differs_where_it_left() -> None:
     assert late.differs
     (usual,) = [item for item in (*passing.marks, *passing.arrows) if item.differs]
     assert usual.sign == late.sign
+
+
+def test_columns_are_named_as_their_actors() -> None:
+    actors = ("scheduler/a/0", "scheduler/a/1", "controller/replicaset")
+    names = Names([Event(0, actor, "actor.started", {}) for actor in actors])
+    assert [names.column(actor) for actor in actors] == ["replica 0", "replica 1", "controller replicaset"]

@@ -83,7 +83,7 @@ function options(run, stage, width, height) {
       }),
       Plot.text(marks, {
         x: "lane", y: "row", dx: 11, textAnchor: "start", fontSize: 12, href, stroke: "var(--ground)", strokeWidth: 4,
-        text: (one) => cut(`${one.text}${one.losing ? (one.bad ? " ◀ LOST" : " ◀ HERE") : ""}`, one.lane === last ? right / 6 : letters + (last ? 6 : 60)),
+        text: (one) => `${cut(one.text, (one.lane === last ? right / 6 : letters + (last ? 6 : 60)) - (one.losing ? 7 : 0))}${one.losing ? (one.bad ? " ◀ LOST" : " ◀ HERE") : ""}`,
         fill: (one) => (one.ghost ? "var(--faint)" : one.bad ? "var(--bad)" : "var(--text)"),
         fontWeight: 500,
       }),
