@@ -31,6 +31,8 @@ def test_the_pod_that_failed_whatever_the_seed(seed: int, tmp_path: Path, capsys
         "      why it fails, beside a run that passes",
         "  kemu trace F/run web-2",
         "      what web-2 went through, span by span",
+        "  kemu report F/run",
+        "      the whole run, on one page for a browser",
         "  kemu replay F/run",
         "      run it again, and compare every event",
         f"  kemu run F/storm.yaml --seed {seed + 1}",
@@ -60,12 +62,12 @@ def test_the_pod_that_a_check_names_before_one_that_an_expectation_counts(
     assert commands[2] == f"  kemu trace F/run {re.findall(r'default/([a-z0-9-]+)', detail)[0]}"
 
 
-def test_the_figures_of_a_matrix_and_no_other_seed_of_one_that_has_them_all(
+def test_a_page_of_a_matrix_and_no_other_seed_of_one_that_has_them_all(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     commands = proposed(capsys, tmp_path, f"{NOTHING_EXPECTED}  matrix: {{seed: 1..2}}\n")
-    place = commands.index("  kemu csv F/run --variants")
-    assert commands[place + 1] == "      the figures of each variant, to plot or to average"
+    place = commands.index("  kemu report F/run")
+    assert commands[place + 1] == "      the variants side by side, on one page for a browser"
     assert not [line for line in commands if "--seed" in line]
 
 
@@ -79,3 +81,7 @@ def test_in_the_variant_in_which_most_pods_were_never_bound(tmp_path: Path, caps
         "  kemu trace F/run/variant-1 w-1",
         "      what w-1 went through, span by span",
     ]
+
+
+def test_no_report_where_there_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not [line for line in proposed(capsys, tmp_path, NOTHING_EXPECTED, "--report") if "kemu report" in line]

@@ -225,9 +225,9 @@ def _next_commands(
         if wait is not None and telling_pods.name(wait) == pod:
             why = f"why {pod} {_waited(wait)}, span by span"
         commands.append((f"{kemu} trace {folder} {shlex.quote(pod)}", why))
-    if "variants" in verdict:
-        command = f"{kemu} csv {shlex.quote(verdict['run'])} --variants"
-        commands.append((command, "the figures of each variant, to plot or to average"))
+    if not options.report:
+        what = "the variants side by side" if "variants" in verdict else "the whole run"
+        commands.append((f"{kemu} report {shlex.quote(verdict['run'])}", f"{what}, on one page for a browser"))
     if verdict["runtime"] == "sim":
         commands.append((f"{kemu} replay {shlex.quote(verdict['run'])}", "run it again, and compare every event"))
         # Standard input has been read; the run folder has the scenario.
