@@ -311,6 +311,8 @@ def _figures(claim: Claim, sides: Sequence[Side], difference: Interval, ratio: I
         times = number(ratio.estimate)
         much = f"{times} times as much" if times != "1" else "as much"
         return f"{told}: {about}{much} ({_range(ratio)})"
+    if math.isinf(difference.low) and math.isinf(difference.high) and difference.count > 1:
+        return told
     scaled = claim.left.factor != 1 or claim.right.factor != 1
     what = "difference, with factors," if scaled else "difference"
     return f"{told}: a {what} of {number(difference.estimate)} ({_range(difference)})"
@@ -333,7 +335,7 @@ def _range(interval: Interval) -> str:
     if interval.low == interval.high:
         return f"the same in all {interval.count} seeds"
     if math.isinf(interval.low) and math.isinf(interval.high):
-        return "one seed" if interval.count == 1 else "nothing is known beyond that"
+        return "one seed"
     if math.isinf(interval.high):
         ends = f"from {number(interval.low)}"
     elif math.isinf(interval.low):

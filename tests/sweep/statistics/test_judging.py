@@ -99,6 +99,12 @@ class TestLowerBounds:
         assert "waiting.p99_s(queue=fifo) in 3 of 30 seeds" in found.detail
         assert "a longer duration helps" in found.detail
 
+    def test_of_two_lower_bounds_no_difference_is_told(self) -> None:
+        both = waits(self.DRAW, 30, {"fifo": range(3), "priority": range(3)})
+        found = judged(THREE_TIMES, both)
+        assert found.outcome == UNDECIDED
+        assert found.detail.startswith("at least 40.9 s against at least 10.6 s; pods still waited at the end")
+
     def test_on_the_smaller_side_they_prove_nothing(self) -> None:
         found = judged(THREE_TIMES, waits(self.DRAW, 30, {"priority": [3, 7]}))
         assert (found.outcome, found.more_seeds) == (UNDECIDED, None)
