@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,25 @@ def test_a_sweep_that_is_not_over(tmp_path: Path, capsys: pytest.CaptureFixture[
     told = json.loads(printed(capsys, str(tmp_path), "--json", code=exits.INPUT))["message"]
     assert "the sweep is not over" in told
     assert f"kemu sweep {tmp_path}/experiment.yaml --out {tmp_path} goes on with it" in told
+
+
+def test_the_command_that_goes_on_finds_a_scenario_that_stands_beside_the_experiment(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "my files"
+    home.mkdir()
+    (home / "scenario.yaml").write_text(runs.SCENARIO)
+    head = "apiVersion: kemu.dev/v1\nkind: Experiment\n"
+    (home / "e.yaml").write_text(f"{head}metadata: {{name: e}}\nspec: {{scenario: scenario.yaml, seeds: 2}}\n")
+    monkeypatch.chdir(tmp_path)
+    out = Path("out")
+    assert main.main(["sweep", "my files/e.yaml", "--out", "out", "--jobs", "1", "--json"]) == exits.HOLDS
+    (out / "results.parquet").unlink()
+    told = json.loads(printed(capsys, "out", "--json", code=exits.INPUT))["message"]
+    command = told.partition("; kemu ")[2].partition(" goes on with it")[0]
+    assert command == "sweep 'my files/e.yaml' --out out"
+    assert main.main([*shlex.split(command), "--jobs", "1", "--json"]) == exits.HOLDS
+    assert (out / "results.parquet").is_file()
 
 
 def test_many_columns_become_a_block_for_each_row_on_a_terminal(

@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 
 from kemu.runlog import folders
-from kemu.sweep.engine import journals
 from kemu.sweep.experiments import loader
+from kemu.sweep.results import journals
 
 FILE = Path(__file__).parents[2] / "experiments" / "starvation.yaml"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -12,9 +13,12 @@ from typing import Any
 import pytest
 
 from kemu.cli.main import main
+from kemu.sweep.cells import Metric
+from kemu.sweep.engine.sweeps import Sweep
+from kemu.sweep.experiments import loader
 from kemu.sweep.plots import fronts, pictures, styles, waiting_curves
-from kemu.sweep.plots.sources import Source
-from kemu.sweep.statistics import waiting
+from kemu.sweep.plots.sources import Source, figure
+from kemu.sweep.statistics import samples, waiting
 
 EXPERIMENT = """\
 apiVersion: kemu.dev/v1
@@ -141,6 +145,36 @@ def test_a_figure_of_pods_that_still_wait_is_at_least_so_much(source: Source) ->
     points = values(source, "starvation")
     assert bounded
     assert {point["kind"] for point in points} == {"mean", "at least"}
+
+
+@pytest.mark.parametrize(
+    "metric", ["waiting.p50_s", "waiting.p99_s", "running.max_s", "utilisation.cpu", "preemptions"]
+)
+def test_a_picture_has_the_figures_of_the_summary(results: Path, source: Source, metric: str) -> None:
+    """Also where a figure is known only as at least and at most."""
+    with Sweep(loader.load(results / "experiment.yaml"), results) as sweep:
+        records = sweep.ordered()
+    figures = source.metric(metric)
+    assert len(figures) == 4
+    for variant in source.variants:
+        one = figures[variant.index]
+        of_variant = [record for record in records if record.cell.index == variant.index]
+        sample = samples.of(of_variant, Metric(metric), {})
+        mean = samples.mean(sample)
+        assert mean is not None
+        assert (one.mean, one.low) == (pytest.approx(mean.estimate), pytest.approx(mean.low))
+        assert one.at_least == any(figure.is_open for figure in sample.figures.values())
+        if not one.at_least:
+            assert one.high == pytest.approx(mean.high)
+
+
+def test_what_is_drawn_of_bounds() -> None:
+    between = figure({1: samples.Figure(1, 5)})
+    assert (between.mean, between.low, between.high, between.at_least) == (1, 1, 5, False)
+    open_end = figure({1: samples.Figure(1, math.inf), 2: samples.Figure(3, 3)})
+    assert open_end.at_least
+    assert open_end.mean == 2
+    assert math.isfinite(open_end.high)
 
 
 def test_conflicts_are_counted_for_each_hundred_pods(source: Source) -> None:

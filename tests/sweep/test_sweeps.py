@@ -14,11 +14,10 @@ from kemu.errors import KemuError
 from kemu.exploration.workers import Executor, Inline, Workers
 from kemu.runlog import folders
 from kemu.sweep.cells import DONE, FAILED, SATURATED, CellRecord
-from kemu.sweep.engine import journals
 from kemu.sweep.engine.sweeps import Sweep
 from kemu.sweep.experiments import loader
 from kemu.sweep.experiments.experiments import Experiment
-from kemu.sweep.results import tables
+from kemu.sweep.results import journals, tables
 
 TEXT = """\
 apiVersion: kemu.dev/v1

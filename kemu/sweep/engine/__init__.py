@@ -2,7 +2,6 @@
 
 sweeps        a sweep from beginning to end, or from where it was stopped
 summaries     what it came to: the figures of variants, the judgements of claims
-journals      the cells that are over, on disk
 cell_tasks    one cell, in whichever process
 saturation    when a cluster cannot keep up with its load
 """

@@ -20,9 +20,9 @@ from kemu.exploration.processes.tasks import Executor
 from kemu.runlog import folders
 from kemu.sweep.cells import CellRecord, CellRows
 from kemu.sweep.engine.cell_tasks import CellSource, CellTask
-from kemu.sweep.engine.journals import Journal, Key
 from kemu.sweep.experiments.experiments import Experiment
 from kemu.sweep.results import files, tables
+from kemu.sweep.results.journals import Journal, Key
 
 _GRACE_S = 60.0
 _BUSY = 4
@@ -44,7 +44,7 @@ class Sweep:
         folders.check_replaced(folder, folders.Held("sweep", experiment.name), force=force)
         if force:
             folders.clear(folder)
-        self._journal = Journal(folder, {**experiment.identity(), "tables": tables.fingerprint()})
+        self._journal = Journal(folder, {**experiment.identity(), "tables": tables.fingerprint()}, _begun(experiment))
         self.records: dict[Key, CellRecord] = {}
         """Of the cells of the experiment that are over, without their large tables."""
         known = (key for key in self._keys() if key in self._journal)
@@ -94,6 +94,13 @@ class Sweep:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _begun(experiment: Experiment) -> dict[str, str]:
+    """Where the user has its files, so that kemu can say how to go on with the sweep: a scenario is looked for beside
+    the experiment, and not beside its copy."""
+    stated = {"experiment": experiment.file, "data": experiment.data_dir}
+    return {name: str(Path(path).absolute()) for name, path in stated.items() if path and Path(path).exists()}
 
 
 def _about(experiment: Experiment) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A metric over a number that varies: starvation over load, conflicts over the number of schedulers.
 
-Points are means over seeds with their 95 % intervals. A triangle is a lower bound: a pod still waited when its run
-ended, or the run was broken off because the cluster could not keep up.
+Points are means over seeds with their 95 % intervals. A triangle is a lower bound: so many pods still waited when a run
+ended that nothing says how high the figure would be, or the run was broken off because the cluster could not keep up.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import altair as alt
 
 from kemu.sweep.plots import styles
 from kemu.sweep.plots.sources import Axis, Figure, NotShownError, Source, figure
+from kemu.sweep.statistics import samples
 
 _MOST_PRIORITIES = 3
 _LOADS = ("load", "rate", "arrival", "every")
@@ -60,10 +61,11 @@ def conflicts(source: Source, theme: styles.Theme, x: str = "") -> alt.TopLevelM
     points: list[dict[str, Any]] = []
     has_others = len(source.axes) > 1
     for name, words in _CONFLICTS.items():
-        found: dict[int, list[tuple[float, bool]]] = {}
+        found: dict[int, dict[int, samples.Figure]] = {}
         for row in rows:
-            found.setdefault(row["variant_index"], []).append((100 * row[name] / row["pods_created"], False))
-        figures = {index: figure(values) for index, values in found.items()}
+            share = 100 * row[name] / row["pods_created"]
+            found.setdefault(row["variant_index"], {})[row["seed"]] = samples.Figure(share, share)
+        figures = {index: figure(by_seed) for index, by_seed in found.items()}
         points += [
             {**point, "panel": point["line"] if has_others else "", "line": words}
             for point in _points(source, axis, figures, "")

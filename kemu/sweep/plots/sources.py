@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kemu.errors import KemuError
-from kemu.sweep.cells import SATURATED
 from kemu.sweep.results import folders, queries, tables
-from kemu.sweep.statistics import intervals
+from kemu.sweep.statistics import intervals, samples
 
 Row = dict[str, Any]
 
@@ -49,7 +48,7 @@ class Figure:
     low: float
     high: float
     at_least: bool
-    """A pod still waited in one of the runs, or a run was broken off: the mean would be higher."""
+    """In one run pods waited to its end, or it was broken off, and nothing says how high its figure would be."""
     count: int
 
 
@@ -116,25 +115,35 @@ class Source:
         table = "runs" if priority is None else "priorities"
         if priority is not None and name not in tables.names(tables.BY_PRIORITY):
             raise KemuError(f"{name}: is not told by priority; {', '.join(tables.names(tables.BY_PRIORITY))} are")
-        condition = "" if priority is None else f" AND priority = {priority}"
+        condition = "" if priority is None else f" WHERE priority = {priority}"
         status = {
             (row["variant_index"], row["seed"]): row["status"]
             for row in self.rows("SELECT variant_index, seed, status FROM runs")
         }
-        found: dict[int, list[tuple[float, bool]]] = {}
-        query = f'SELECT variant_index, seed, "{name}" AS figure, lower_bounds FROM {table} WHERE "{name}" IS NOT NULL'
-        for row in self.rows(f"{query}{condition} ORDER BY variant_index, seed"):
-            index = row["variant_index"]
-            bounded = name in (row["lower_bounds"] or ()) or status[index, row["seed"]] == SATURATED
-            found.setdefault(index, []).append((float(row["figure"]), bounded))
-        return {index: figure(values) for index, values in found.items()}
+        found: dict[int, dict[int, samples.Figure]] = {}
+        query = (
+            f'SELECT variant_index, seed, "{name}", lower_bounds, upper_bounds FROM {table}{condition} ORDER BY 1, 2'
+        )
+        for row in self.rows(query):
+            index, seed = row["variant_index"], row["seed"]
+            one = samples.of_row(row, name, status[index, seed])
+            if one is not None:
+                found.setdefault(index, {})[seed] = one
+        return {index: figure(by_seed) for index, by_seed in found.items()}
 
 
-def figure(values: Sequence[tuple[float, bool]]) -> Figure:
-    """The mean with its 95 % interval. ``values``: each with whether it is only a lower bound."""
-    found = intervals.of_mean([value for value, _ in values])
-    low, high = (found.low, found.high) if len(values) > 1 else (found.estimate, found.estimate)
-    return Figure(_short(found.estimate), _short(low), _short(high), any(bound for _, bound in values), len(values))
+def figure(by_seed: Mapping[int, samples.Figure]) -> Figure:
+    """The mean with its 95 % interval, of at least one seed."""
+    found = samples.mean(samples.Sample(by_seed, ()))
+    assert found is not None
+    figures = by_seed.values()
+    least, most = [each.least for each in figures], [each.most for each in figures]
+    # Nothing infinite can be drawn: the interval of a lower bound ends where that of what is known ends.
+    ends = (found.high, math.fsum(most) / len(most), intervals.of_mean(least).high, found.estimate)
+    high = next(end for end in ends if math.isfinite(end))
+    low = found.low if math.isfinite(found.low) else found.estimate
+    is_open = any(each.is_open for each in figures)
+    return Figure(_short(found.estimate), _short(low), _short(high), is_open, len(figures))
 
 
 def _short(value: float) -> float:

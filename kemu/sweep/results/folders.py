@@ -7,6 +7,7 @@ tables.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from kemu.runlog import folders
 from kemu.runlog.frames import FILE_NAME as RUN_LOG
 from kemu.runlog.frames import Reader
 from kemu.sweep.cells import DONE, Cell, CellRecord
-from kemu.sweep.results import files, rows
+from kemu.sweep.results import files, journals, rows
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,7 @@ def of(path: Path) -> Source:
         head = files.head_of(file)
         return Source(pyarrow.dataset.dataset(file, format="parquet"), head)
     if (path / folders.CELLS_FILE).is_file():
-        again = f"kemu sweep {path / folders.EXPERIMENT_FILE} --out {path}"
-        raise KemuError(f"{path}: the sweep is not over, so there are no results yet; {again} goes on with it")
+        raise KemuError(f"{path}: the sweep is not over, so there are no results yet; {_again(path)} goes on with it")
     found = folders.runs_in(path)
     if not (found[0] / RUN_LOG).is_file():
         raise KemuError(folders.not_a_run(path, f"{files.FILE_NAME} or {RUN_LOG}"))
@@ -51,6 +51,20 @@ def of(path: Path) -> Source:
     files.write_to(sink, records, _paths(records))
     table = pq.read_table(pa.BufferReader(sink.getvalue()))
     return Source(table, files.Head(json.loads(table.schema.metadata[files.METADATA])["axes"], {}))
+
+
+def _again(folder: Path) -> str:
+    """The command that goes on with the sweep of a folder."""
+    begun = journals.begun_in(folder)
+    file = Path(begun.get("experiment", ""))
+    words = ["kemu", "sweep", _shown(file) if file.is_file() else str(folder / folders.EXPERIMENT_FILE)]
+    if "data" in begun:
+        words += ["--data", _shown(Path(begun["data"]))]
+    return shlex.join([*words, "--out", str(folder)])
+
+
+def _shown(path: Path) -> str:
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
 def record_of(folder: Path, index: int = 0) -> CellRecord:

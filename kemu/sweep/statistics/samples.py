@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kemu.scenario import expectations
-from kemu.sweep.cells import SATURATED, CellRecord, Json, Metric
+from kemu.sweep.cells import FAILED, SATURATED, CellRecord, Json, Metric
 from kemu.sweep.results import tables
 from kemu.sweep.statistics import intervals
 from kemu.sweep.statistics.intervals import Interval
@@ -73,18 +73,23 @@ def figure(record: CellRecord, metric: Metric) -> Figure | None:
     if metric.priority is not None:
         groups = (group for group in row["priorities"] if group["priority"] == metric.priority)
         row = next(groups, {})
-    value = row.get(metric.name)
+    return of_row(row, metric.name, record.status)
+
+
+def of_row(row: Mapping[str, Json], name: str, status: str) -> Figure | None:
+    """``row``: of the table ``runs`` or ``priorities``; ``status``: of its run."""
+    value = row.get(name)
     if value is None:
         # A reason for which nothing was refused has no column in a run, but its figure is 0.
-        if not metric.name.startswith(tables.REFUSED):
+        if not name.startswith(tables.REFUSED) or status == FAILED:
             return None
         value = 0
     most = float(value)
-    if metric.name in row["lower_bounds"]:
-        most = row.get("upper_bounds", {}).get(metric.name, math.inf)
-    if record.status == SATURATED:
-        grows = metric.name.partition(".")[0] in _GROWING
-        if not (grows or metric.name in expectations.COUNTERS or metric.name.startswith(tables.REFUSED)):
+    if name in (row["lower_bounds"] or ()):
+        most = (row.get("upper_bounds") or {}).get(name, math.inf)
+    if status == SATURATED:
+        grows = name.partition(".")[0] in _GROWING
+        if not (grows or name in expectations.COUNTERS or name.startswith(tables.REFUSED)):
             return None
         most = math.inf
     return Figure(float(value), most)

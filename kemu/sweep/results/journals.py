@@ -30,9 +30,10 @@ Key = tuple[int, int]
 class Journal:
     """Of one folder; nobody else may write it meanwhile."""
 
-    def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
-        """``identity``: of the experiment. Raises KemuError where the folder holds a sweep of another one, or another
-        process is at work there. A journal that is refused stays as it is."""
+    def __init__(self, folder: Path, identity: Mapping[str, Any], begun: Mapping[str, str] | None = None) -> None:
+        """``identity``: of the experiment; ``begun``: what a new journal remembers of its sweep besides. Raises
+        KemuError where the folder holds a sweep of another one, or another process is at work there. A journal that is
+        refused stays as it is."""
         self.path = folder / folders.CELLS_FILE
         self._places: dict[Key, int] = {}
         """Where the frame of each cell begins."""
@@ -40,9 +41,10 @@ class Journal:
         self._file: BinaryIO = self.path.open("a+b")
         try:
             self._lock()
-            header = {"kemu": kemu.__version__, **identity}
+            wanted = {"kemu": kemu.__version__, **identity}
+            header = {**wanted, "begun": dict(begun or {})}
             if os.fstat(self._file.fileno()).st_size:
-                self._read(header)
+                self._read(wanted, header)
             else:
                 self._write(MAGIC + frames.framed(_pack(header)))
         except BaseException:
@@ -55,18 +57,19 @@ class Journal:
         except OSError:
             raise KemuError(f"{self.path.parent}: another kemu sweep is at work there") from None
 
-    def _read(self, wanted: Mapping[str, Any]) -> None:
+    def _read(self, wanted: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+        """``new``: the header, if there is none yet."""
         file = self._file
         file.seek(0)
         begin = file.read(len(MAGIC))
         if begin != MAGIC:
             if MAGIC.startswith(begin):
-                self._begin_anew(wanted)  # its process died at once
+                self._begin_anew(new)  # its process died at once
                 return
             raise KemuError(f"{self.path}: not the journal of a sweep, or one of another version of kemu")
         header = frames.read_frame(file)
         if header is None:
-            self._begin_anew(wanted)
+            self._begin_anew(new)
             return
         self._compare(msgpack.unpackb(header, strict_map_key=False), wanted)
         end = file.tell()
@@ -130,6 +133,15 @@ def keys_in(folder: Path) -> list[Key]:
             return [key for key, _ in _frames(file)] if frames.read_frame(file) is not None else []
     except FileNotFoundError:
         return []
+
+
+def begun_in(folder: Path) -> Mapping[str, str]:
+    """What the journal remembers of how its sweep was begun; empty where it has no header."""
+    with (folder / folders.CELLS_FILE).open("rb") as file:
+        file.seek(len(MAGIC))
+        header = frames.read_frame(file)
+    found: Mapping[str, str] = {} if header is None else msgpack.unpackb(header, strict_map_key=False).get("begun", {})
+    return found
 
 
 def _frames(file: BinaryIO) -> Iterator[tuple[Key, int]]:
