@@ -7,14 +7,21 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from kemu.cli import programs
 from kemu.errors import KemuError
 from kemu.exploration.clusters import Cluster, Clusters
 from kemu.report.page import pages
+from kemu.runlog import folders
 from kemu.scenario.scenarios import Scenario
 
 MOST = 6
 """Failures that are shown as runs; the table has all."""
+
+
+def named(folder: Path) -> Path:
+    """How the commands of a page call a folder: by its path from where kemu was called, or by its last part alone. So
+    the page of a run is the same on every machine, and tells nothing of its folders."""
+    found = Path(folders.shown(folder))
+    return Path(found.name) if found.is_absolute() else found
 
 
 def of(folder: Path, data: Path | None) -> tuple[list[pages.Part], dict[str, Any], dict[str, Any]]:
@@ -23,7 +30,6 @@ def of(folder: Path, data: Path | None) -> tuple[list[pages.Part], dict[str, Any
     Raises KemuError where the folder cannot be read.
     """
     from kemu.exploration import results, searches
-    from kemu.runlog import folders
 
     header, records = _campaign(folder / folders.CAMPAIGN_FILE)
     clusters = Clusters()
@@ -41,9 +47,9 @@ def of(folder: Path, data: Path | None) -> tuple[list[pages.Part], dict[str, Any
         is_shown = file.is_file() and len(parts) < MOST
         rows.append(row(cluster, file, len(parts) if is_shown else -1))
         if is_shown:
-            parts.append(_part(file, cluster.id, data))
+            parts.append(_part(file, folder, cluster.id, data))
     if not parts:
-        parts.append(_part(folder / folders.SCENARIO_FILE, "", data))
+        parts.append(_part(folder / folders.SCENARIO_FILE, folder, "", data))
     ways = f"{len(rows)} way{'' if len(rows) == 1 else 's'} to fail" if rows else "no way to fail found"
     headline = f"{ways} in {len(records)} runs"
     verdict = {"scenario": header.get("scenario", ""), "verdict": "fails" if rows else "holds", "headline": headline}
@@ -81,13 +87,13 @@ def _campaign(file: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         raise KemuError(f"{file}: not the record of a search") from None
 
 
-def _part(file: Path, name: str, data: Path | None) -> pages.Part:
+def _part(file: Path, above: Path, name: str, data: Path | None) -> pages.Part:
     from kemu.scenario.loading import loader
 
-    quoted = shlex.quote(str(file))
+    quoted = shlex.quote(str(named(above) / file.relative_to(above)))
     commands = [
-        (f"{programs.name()} run {quoted}", "makes it again"),
-        (f"{programs.name()} explain {quoted} --probability", "when was it decided?"),
+        (f"kemu run {quoted}", "makes it again"),
+        (f"kemu explain {quoted} --probability", "when was it decided?"),
     ]
     return made(loader.variants(loader.load(file, data))[0][1], name, commands, file.parent)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kemu.cli import programs, run_folders
+from kemu.cli import finds, run_folders
 from kemu.errors import KemuError
 from kemu.report.page import pages
 
@@ -24,8 +24,6 @@ def write(run: Path, out: Path | None, data: Path | None) -> tuple[Path, int]:
     file = out or run / run_files.REPORT_FILE
     held = run_files.held_in(run)
     if held is not None and held.kind == "search":
-        from kemu.cli import finds
-
         found, verdict, search = finds.of(run, data)
         return file, pages.write(file, found, verdict, {"search": search})
     return file, pages.write(file, parts(run, data), run_folders.verdict(run))
@@ -45,12 +43,15 @@ def parts(run: Path, data: Path | None) -> list[pages.Part]:
 
 
 def _commands(run: Path, folder: Path, verdict: Mapping[str, Any]) -> list[tuple[str, str]]:
-    kemu, quoted = programs.name(), shlex.quote(str(run))
     if verdict.get("runtime") == "ray":
-        return [(f"{kemu} story {quoted}", "what happened; a run on Ray cannot be made again")]
-    found = [(f"{kemu} replay {quoted}", "makes it again, and compares every event")]
+        return [
+            (shlex.join(["kemu", "story", str(finds.named(run))]), "what happened; a run on Ray cannot be made again")
+        ]
+    found = [(shlex.join(["kemu", "replay", str(finds.named(run))]), "makes it again, and compares every event")]
     if verdict.get("verdict") == "fails":
-        found.append((f"{kemu} explain {shlex.quote(str(folder))}", "why it fails, in the terminal"))
+        # A variant stands in the folder of its matrix.
+        below = finds.named(run) / folder.relative_to(run)
+        found.append((shlex.join(["kemu", "explain", str(below)]), "why it fails, in the terminal"))
     return found
 
 

@@ -55,6 +55,12 @@ def held_in(folder: Path) -> Held | None:
     return Held("run", _name(folder)) if _is_log(folder / FILE_NAME) else None
 
 
+def shown(path: Path) -> str:
+    """As the user may type it: from the folder in which kemu was called, if it is below."""
+    here = Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
+
+
 def not_a_run(folder: Path, lacks: str) -> str:
     """The complaint about what should be the folder of a run."""
     if folder.is_file():

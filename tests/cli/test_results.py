@@ -103,6 +103,7 @@ def test_the_command_that_goes_on_finds_a_scenario_that_stands_beside_the_experi
     assert command == "sweep 'my files/e.yaml' --out out"
     assert main.main([*shlex.split(command), "--jobs", "1", "--json"]) == exits.HOLDS
     assert (out / "results.parquet").is_file()
+    assert main.main(["report", "out"]) == exits.HOLDS
 
 
 def test_many_columns_become_a_block_for_each_row_on_a_terminal(

@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, Route, sync_playwright
 
-from kemu.cli import main
+from kemu.cli import finds, main
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium (scripts/setup --system)")
@@ -69,6 +69,24 @@ def test_it_is_small_and_the_same_twice(report: Path, tmp_path: Path) -> None:
     again = tmp_path / "again.html"
     assert main.main(["report", str(report.parent), "--out", str(again)]) == 0
     assert again.read_bytes() == report.read_bytes()
+
+
+def test_a_copy_has_the_same_page(report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If it is called the same; and nothing tells where it was."""
+    pages = []
+    for place in ("here", "there"):
+        folder = tmp_path / place / "runs" / "race"
+        shutil.copytree(report.parent, folder)
+        monkeypatch.chdir(folder.parents[1])
+        for given in (Path("runs/race"), folder):
+            (folder / "report.html").unlink()
+            assert main.main(["report", str(given)]) == 0
+            pages.append((folder / "report.html").read_bytes())
+        monkeypatch.setenv("PATH", "/nowhere")
+    assert len(set(pages)) == 1
+    (named,) = {str(finds.named(folder)) for folder in (Path("runs/race"), folder)}
+    assert named == "runs/race"
+    assert finds.named(report.parent) == Path("race")
 
 
 def test_it_is_soon_interactive(page: Page) -> None:

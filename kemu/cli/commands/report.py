@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import Any
 
 from kemu.cli import exits
 from kemu.errors import KemuError
@@ -47,15 +48,15 @@ MOST_SECONDS = 10.0
 def _sweep(folder: Path, file: Path, data: Path | None) -> tuple[Path, int]:
     """The figures of a sweep, and a run of some of its variants."""
     from kemu.cli import finds
+    from kemu.cli.commands import sweep_reports
     from kemu.report.page import pages
     from kemu.runlog import folders
     from kemu.sweep import cells
     from kemu.sweep.engine import summaries
     from kemu.sweep.engine.cell_tasks import CellSource
     from kemu.sweep.engine.sweeps import Sweep
-    from kemu.sweep.experiments import loader
 
-    experiment = loader.load(folder / folders.EXPERIMENT_FILE, data)
+    experiment = _experiment(folder, data)
     with Sweep(experiment, folder) as sweep:
         found = summaries.of(sweep, folder / folders.TABLES_FILE)
         short = [one for one in sweep.ordered() if one.status == cells.DONE and one.seconds <= MOST_SECONDS]
@@ -63,7 +64,7 @@ def _sweep(folder: Path, file: Path, data: Path | None) -> tuple[Path, int]:
     for index, variant in enumerate(found["variants"][:MOST_RUNS]):
         cell = next((one.cell for one in short if one.cell.index == index), None)
         if cell is not None:
-            command = f"kemu sweep {folder / folders.EXPERIMENT_FILE}", "runs all cells"
+            command = sweep_reports.cell_command(sweep, cell, "kemu"), "makes it again, with a run folder"
             name = f"{variant['name']}, seed {cell.seed}"
             parts.append(finds.made(source.scenario(cell), name, [command], folder))
     if not parts:
@@ -72,3 +73,18 @@ def _sweep(folder: Path, file: Path, data: Path | None) -> tuple[Path, int]:
     headline = "; ".join([f"{len(found['variants'])} variants, {found['cells']['total']} runs", *claims])
     verdict = {"scenario": found["experiment"], "verdict": found["verdict"], "headline": headline}
     return file, pages.write(file, parts, verdict, {"sweep": {**found, "headline": headline}})
+
+
+def _experiment(folder: Path, data: Path | None) -> Any:
+    """As it was run; the files that it names stand beside the original, and not beside this copy."""
+    from kemu.runlog import folders
+    from kemu.sweep.experiments import loader
+    from kemu.sweep.results import journals
+
+    copy, begun = folder / folders.EXPERIMENT_FILE, journals.begun_in(folder)
+    try:
+        text = copy.read_text(encoding="utf-8")
+    except OSError as error:
+        raise KemuError(f"{copy}: {error.strerror}") from None
+    original = folders.shown(Path(begun["experiment"])) if "experiment" in begun else str(copy)
+    return loader.loads(text, original, data or begun.get("data"))

@@ -42,7 +42,9 @@ def of(path: Path) -> Source:
         head = files.head_of(file)
         return Source(pyarrow.dataset.dataset(file, format="parquet"), head)
     if (path / folders.CELLS_FILE).is_file():
-        raise KemuError(f"{path}: the sweep is not over, so there are no results yet; {_again(path)} goes on with it")
+        raise KemuError(
+            f"{path}: the sweep is not over, so there are no results yet; {sweep_command(path)} goes on with it"
+        )
     found = folders.runs_in(path)
     if not (found[0] / RUN_LOG).is_file():
         raise KemuError(folders.not_a_run(path, f"{files.FILE_NAME} or {RUN_LOG}"))
@@ -53,18 +55,18 @@ def of(path: Path) -> Source:
     return Source(table, files.Head(json.loads(table.schema.metadata[files.METADATA])["axes"], {}))
 
 
-def _again(folder: Path) -> str:
-    """The command that goes on with the sweep of a folder."""
+def sweep_command(folder: Path) -> str:
+    """The command that goes on with the sweep of a folder, or judges it again."""
     begun = journals.begun_in(folder)
     file = Path(begun.get("experiment", ""))
-    words = ["kemu", "sweep", _shown(file) if file.is_file() else str(folder / folders.EXPERIMENT_FILE)]
+    words = [
+        "kemu",
+        "sweep",
+        folders.shown(file) if file.is_file() else folders.shown(folder / folders.EXPERIMENT_FILE),
+    ]
     if "data" in begun:
-        words += ["--data", _shown(Path(begun["data"]))]
-    return shlex.join([*words, "--out", str(folder)])
-
-
-def _shown(path: Path) -> str:
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
+        words += ["--data", folders.shown(Path(begun["data"]))]
+    return shlex.join([*words, "--out", folders.shown(folder)])
 
 
 def record_of(folder: Path, index: int = 0) -> CellRecord:
