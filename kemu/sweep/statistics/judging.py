@@ -356,7 +356,9 @@ def _why_undecided(sides: Sequence[Side], more: int | None) -> str:
     if bounded:
         cut = f"pods still waited at the end, so that this is only a lower bound: {', '.join(bounded)}"
         return cut if more else f"{cut}; a longer duration helps, more seeds do not"
-    return "the interval allows both answers" if more else "the two are the same as far as seeds can tell"
+    return (
+        "the interval allows both answers" if more else "both sides of the claim are the same as far as seeds can tell"
+    )
 
 
 def number(value: float) -> str:
