@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kemu.apiserver.registry import evictions, reads, registry
+from kemu.apiserver.registry import bindings, evictions, reads, registry
 from kemu.apiserver.watch import cache, fanout
 from kemu.v1 import api_pb2
 from tests.mutants.planting import Decides, mutant
@@ -145,7 +145,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
     decides=Decides("two-replicas", "pod-bound-at-most-once", "scheduled", pod="web", count=2),
 )
 def _(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(registry.Registry, "_check_unbound", lambda self, pod: None)
+    patch.setattr(bindings.Binder, "_check_unbound", lambda self, pod: None)
 
 
 @mutant(
@@ -156,14 +156,14 @@ def _(patch: pytest.MonkeyPatch) -> None:
     decides=Decides("one-name", "nobody-is-rejected", "scheduled", pod="db-0"),
 )
 def _(patch: pytest.MonkeyPatch) -> None:
-    bound = registry.Registry._bound
+    bound = bindings.Binder._bound
 
-    def anonymous(self: registry.Registry, strategy: Any, entry: Any, request: api_pb2.BindRequest) -> bytes:
+    def anonymous(self: bindings.Binder, strategy: Any, entry: Any, request: api_pb2.BindRequest) -> bytes:
         request = api_pb2.BindRequest.FromString(request.SerializeToString())
         request.uid = ""
         return bound(self, strategy, entry, request)
 
-    patch.setattr(registry.Registry, "_bound", anonymous)
+    patch.setattr(bindings.Binder, "_bound", anonymous)
 
 
 @mutant(

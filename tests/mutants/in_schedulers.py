@@ -11,7 +11,7 @@ from kemu.scheduler import binding_cycles, feeds
 from kemu.scheduler.cache import cluster
 from kemu.scheduler.cycle import verdicts
 from kemu.scheduler.plugins import taint_toleration
-from kemu.scheduler.preemption import candidates
+from kemu.scheduler.preemption import candidates, victim_orders
 from kemu.scheduler.queue import queues
 from tests.mutants.planting import Decides, mutant
 
@@ -124,7 +124,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
         lambda self, node, pod: [other for other in node.pods.values() if other.priority <= pod.priority],
     )
     patch.setattr(candidates.Preemptor, "_lower_pods_exist", lambda self, pod: True)
-    patch.setattr(candidates.Preemptor, "is_lower", lambda self, other, pod: other.priority <= pod.priority)
+    patch.setattr(victim_orders.ByPriority, "is_lower", lambda self, other, pod: other.priority <= pod.priority)
 
 
 @mutant("scheduler", "all-lower-pods-of-a-node-are-victims", "seeds/victim-choice", "seeds/preemption-example-2")
