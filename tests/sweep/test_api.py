@@ -1,6 +1,7 @@
 """``kemu.experiment``, and what ``kemu sweep`` prints: the claims of one small sweep, judged."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,7 @@ def test_the_command_prints_the_same(
     # A cell again, with its run folder.
     again = next(line for line in told.splitlines() if " run " in line and "--seed" in line)
     assert f"{folder}/out/scenario.yaml --set 'workloads[0].arrivals.poisson.rate=0.5/s' --seed 1" in again
+    # And what it proposes to look at them works.
+    report = next(line for line in told.splitlines() if " report " in line)
+    assert main.main(shlex.split(report)[1:]) == 0
+    assert (folder / "out" / "report.html").is_file()

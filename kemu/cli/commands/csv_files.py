@@ -17,7 +17,7 @@ from kemu.errors import KemuError
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "csv",
-        help="the figures of a run, one line for each pod or variant",
+        help="print the figures of a run, one line for each pod or variant",
         description="Print the figures of a run as CSV: one line for each pod, with what makes its variant if it is "
         "of a matrix, and the columns of the table pods of kemu results; or one for each variant. Pods that were never "
         "bound have censored true: they waited at least waited_s.",

@@ -16,7 +16,7 @@ _CONTENTS = " UNION ALL ".join(f"SELECT '{table}' AS \"table\", count(*) AS rows
 def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "results",
-        help="the tables of a sweep, a run or a matrix: runs, pods, attempts, faults; by SQL",
+        help="ask the tables of a sweep, a run or a matrix by SQL: runs, pods, attempts, faults",
         description="Without --sql and --table: which tables there are. docs/results.md lists their columns.",
     )
     parser.add_argument("folder", type=Path, help="of kemu sweep or kemu run, or a Parquet file of results")

@@ -226,6 +226,7 @@ def next_commands(sweep: Sweep, found: Mapping[str, Any], kemu: str) -> list[tup
             again += f" --out {folder}"
         commands.append((again, f"after seeds: {seeds} in the file, only the new cells run"))
     commands.append((f"{kemu} results {folder}", "the tables of all runs; --sql asks them"))
+    commands.append((f"{kemu} report {folder}", "figures, claims and some of the runs, on one page for a browser"))
     return commands
 
 
