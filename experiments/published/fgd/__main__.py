@@ -55,7 +55,11 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m experiments.published.fgd", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m experiments.published.fgd",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--data", type=Path, action="append", default=[], metavar="DIR", help="where the files are")
     parser.add_argument("--policy", action="append", choices=list(clusters.POLICIES))
     parser.add_argument("--seed", type=int, action="append", choices=list(SEEDS), metavar="42..51")
