@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,26 +51,12 @@ def all_of(run: Path) -> list[Path]:
     return found
 
 
-def judged(folder: Path) -> dict[str, Any]:
-    """What verdict.json holds. Raises KemuError where the run was interrupted before it was judged."""
+def verdict(folder: Path) -> dict[str, Any]:
+    """What verdict.json holds; nothing where there is none, or where it is damaged."""
     from kemu.runlog import folders
 
-    file = folder / folders.VERDICT_FILE
     try:
-        found = json.loads(file.read_text())
-    except OSError:
-        raise KemuError(f"{folder}: has no {folders.VERDICT_FILE}: the run was interrupted") from None
-    except ValueError:
-        raise KemuError(f"{file}: is damaged") from None
-    if not isinstance(found, dict):
-        raise KemuError(f"{file}: is damaged")
-    return found
-
-
-def verdict(folder: Path) -> dict[str, Any]:
-    """The same; nothing where there is none, or where it is damaged."""
-    try:
-        return judged(folder)
+        return folders.verdict_of(folder)
     except KemuError:
         return {}
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import json
 import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kemu.errors import KemuError, RunLogError
 from kemu.runlog.frames import FILE_NAME, MAGIC, Reader
@@ -101,6 +103,20 @@ def clear(folder: Path) -> None:
         if each in variants:
             with contextlib.suppress(OSError):  # it holds a file of somebody else
                 each.rmdir()
+
+
+def verdict_of(folder: Path) -> dict[str, Any]:
+    """What verdict.json holds. Raises KemuError where the run was interrupted before it was judged."""
+    file = folder / VERDICT_FILE
+    try:
+        found = json.loads(file.read_text())
+    except OSError:
+        raise KemuError(f"{folder}: has no {VERDICT_FILE}: the run was interrupted") from None
+    except ValueError:
+        raise KemuError(f"{file}: is damaged") from None
+    if not isinstance(found, dict):
+        raise KemuError(f"{file}: is damaged")
+    return found
 
 
 def _name(folder: Path) -> str:

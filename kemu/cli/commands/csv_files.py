@@ -58,18 +58,20 @@ def write(rows: Iterable[dict[str, Any]], file: TextIO) -> None:
 
 def _variants(found: list[Path]) -> Iterator[dict[str, Any]]:
     from kemu.report import figures
+    from kemu.runlog import folders
 
     for folder in found:
-        verdict = run_folders.judged(folder)
+        verdict = folders.verdict_of(folder)
         yield {**_chosen(verdict), **figures.of_verdict(verdict)}
 
 
 def _pods(found: list[Path]) -> Iterator[dict[str, Any]]:
     from kemu.report import stories
+    from kemu.runlog import folders
     from kemu.sweep.results import rows
 
     for folder in found:
-        chosen = _chosen(run_folders.judged(folder)) if len(found) > 1 else {}
+        chosen = _chosen(folders.verdict_of(folder)) if len(found) > 1 else {}
         for row in rows.pods(stories.history_of(folder)):
             yield {**chosen, **{name: _cell(value) for name, value in row.items()}}
 

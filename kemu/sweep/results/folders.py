@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset
@@ -71,7 +70,7 @@ def sweep_command(folder: Path) -> str:
 
 def record_of(folder: Path, index: int = 0) -> CellRecord:
     """The one of a run folder. Raises KemuError where there is no verdict, RunLogError where the log is damaged."""
-    verdict = _verdict(folder)
+    verdict = folders.verdict_of(folder)
     history, attempts = History(), rows.Attempts()
     with Reader(folder / RUN_LOG) as reader:
         for event in reader:
@@ -84,16 +83,3 @@ def record_of(folder: Path, index: int = 0) -> CellRecord:
 
 def _paths(records: Sequence[CellRecord]) -> list[str]:
     return list(dict.fromkeys(path for record in records for path in record.cell.variant))
-
-
-def _verdict(folder: Path) -> Mapping[str, Any]:
-    file = folder / folders.VERDICT_FILE
-    try:
-        found = json.loads(file.read_text())
-    except OSError:
-        raise KemuError(f"{folder}: has no {folders.VERDICT_FILE}: the run was interrupted") from None
-    except ValueError:
-        raise KemuError(f"{file}: is damaged") from None
-    if not isinstance(found, dict):
-        raise KemuError(f"{file}: is damaged")
-    return found
