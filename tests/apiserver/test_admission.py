@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -249,6 +250,52 @@ def test_a_namespace_gives_tolerations_and_limits_them() -> None:
         await cluster.client.create(pod("c", "default", tolerations=[{"key": "other", "operator": "Exists"}]))
 
     run(main, servers=ALL)
+
+
+# Plugins that are off by default --------------------------------------------------------------------------------------
+
+
+def requesting(name: str, *resources: str, **spec: Any) -> Any:
+    """A pod whose container and init container request so many extended resources."""
+
+    def container(name: str, requests: Sequence[str]) -> dict[str, Any]:
+        amounts = {one: "1" for one in requests}
+        return {"name": name, "image": "pause:1", "resources": {"requests": amounts, "limits": amounts}}
+
+    main, init = container("main", resources[:1]), container("init", resources[1:])
+    return pod(name, containers=[main], initContainers=[init], **spec)
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+def test_pods_tolerate_the_taints_of_the_extended_resources_that_they_request(is_on: bool) -> None:
+    async def main(cluster: Cluster) -> None:
+        own = [{"key": "b.io/card", "operator": "Exists", "effect": "NoSchedule"}, {"key": "a.io/card", "value": "x"}]
+        created = await cluster.client.create(requesting("a", "b.io/card", "a.io/card", tolerations=own))
+        found = [
+            (one.key, one.operator, one.effect) for one in created.spec.tolerations if one.key.endswith(".io/card")
+        ]
+        stated = [("b.io/card", "Exists", "NoSchedule"), ("a.io/card", "", "")]
+        assert found == stated + [("a.io/card", "Exists", "NoSchedule")] * is_on
+
+    run(main, servers=({"admission": [*admission.DEFAULT_ON, *["ExtendedResourceToleration"] * is_on]},))
+
+
+@pytest.mark.parametrize(("key", "is_on", "passes"), [("zone", False, True), ("zone", True, False), ("", True, True)])
+def test_required_anti_affinity_may_be_limited_to_nodes(key: str, is_on: bool, passes: bool) -> None:
+    async def main(cluster: Cluster) -> None:
+        term = {"topologyKey": key or "kubernetes.io/hostname", "labelSelector": {}}
+        affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+        creating = cluster.client.create(pod("a", affinity=affinity))
+        if passes:
+            await creating
+            return
+        error = await refusal(errors.Forbidden, creating, cluster)
+        assert str(error) == (
+            'pods "a" is forbidden: affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey zone but only '
+            "key kubernetes.io/hostname is allowed"
+        )
+
+    run(main, servers=({"admission": [*admission.DEFAULT_ON, *["LimitPodHardAntiAffinityTopology"] * is_on]},))
 
 
 # Runtime classes ------------------------------------------------------------------------------------------------------

@@ -1,10 +1,14 @@
 """The admission chain: small plugins that may change or refuse an object before it is stored.
 
-    namespaces       NamespaceLifecycle: the namespace must exist and not be terminating
-    priority         Priority: class name → value and preemption policy; one global default
-    tolerations      DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
-    pod_tolerations  PodTolerationRestriction: tolerations by namespace and of memory pressure; off by default
-    runtime_classes  RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
+    namespaces                     NamespaceLifecycle: the namespace must exist and not be terminating
+    anti_affinity_topologies       LimitPodHardAntiAffinityTopology: required anti-affinity by node only; off by default
+    priority                       Priority: class name → value and preemption policy; one global default
+    tolerations                    DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
+    pod_tolerations                PodTolerationRestriction: tolerations by namespace and of memory pressure; off by
+                                   default
+    extended_resource_tolerations  ExtendedResourceToleration: of the taints named like requested extended resources;
+                                   off by default
+    runtime_classes                RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
 
 A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order, that of
 ``AllOrderedPlugins`` in ``pkg/kubeapiserver/options``.
@@ -15,7 +19,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kemu.apiserver.admission.anti_affinity_topologies import LimitPodHardAntiAffinityTopology
 from kemu.apiserver.admission.base import Plugin
+from kemu.apiserver.admission.extended_resource_tolerations import ExtendedResourceToleration
 from kemu.apiserver.admission.namespaces import NamespaceLifecycle
 from kemu.apiserver.admission.pod_tolerations import PodTolerationRestriction
 from kemu.apiserver.admission.priority import Priority
@@ -28,13 +34,15 @@ from kemu.objects.resources import Resource
 
 PLUGINS: dict[str, type[Plugin]] = {
     "NamespaceLifecycle": NamespaceLifecycle,
+    "LimitPodHardAntiAffinityTopology": LimitPodHardAntiAffinityTopology,
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
     "PodTolerationRestriction": PodTolerationRestriction,
+    "ExtendedResourceToleration": ExtendedResourceToleration,
     "RuntimeClass": RuntimeClass,
 }
 """In the order in which they run."""
-DEFAULT_OFF = ("PodTolerationRestriction",)
+DEFAULT_OFF = ("LimitPodHardAntiAffinityTopology", "PodTolerationRestriction", "ExtendedResourceToleration")
 DEFAULT_ON = tuple(name for name in PLUGINS if name not in DEFAULT_OFF)
 
 
