@@ -259,7 +259,7 @@ def requesting(name: str, *resources: str, **spec: Any) -> Any:
     """A pod whose container and init container request so many extended resources."""
 
     def container(name: str, requests: Sequence[str]) -> dict[str, Any]:
-        amounts = {one: "1" for one in requests}
+        amounts = dict.fromkeys(requests, "1")
         return {"name": name, "image": "pause:1", "resources": {"requests": amounts, "limits": amounts}}
 
     main, init = container("main", resources[:1]), container("init", resources[1:])
