@@ -20,7 +20,7 @@ from kemu.apiserver.watch import buffers
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.apiserver.watch.fanout import Fanout, Stream
 from kemu.k8s import core_v1_pb2, scheduling_v1_pb2
-from kemu.objects.validation import kinds
+from kemu.objects.validation import small_groups
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2_grpc
@@ -115,7 +115,7 @@ class ApiServer:
             namespace = core_v1_pb2.Namespace()
             namespace.metadata.name = name
             await self._ensure("namespaces", namespace.SerializeToString(deterministic=True))
-        for name, value in kinds.SYSTEM_PRIORITY_CLASSES.items():
+        for name, value in small_groups.SYSTEM_PRIORITY_CLASSES.items():
             found = scheduling_v1_pb2.PriorityClass(value=value, description=SYSTEM_CLASSES[name])
             found.metadata.name = name
             await self._ensure("priorityclasses", found.SerializeToString(deterministic=True))

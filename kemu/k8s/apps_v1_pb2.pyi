@@ -8,6 +8,16 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class ControllerRevision(_message.Message):
+    __slots__ = ("metadata", "data", "revision")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    REVISION_FIELD_NUMBER: _ClassVar[int]
+    metadata: _meta_v1_pb2.ObjectMeta
+    data: _meta_v1_pb2.RawExtension
+    revision: int
+    def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., data: _Optional[_Union[_meta_v1_pb2.RawExtension, _Mapping]] = ..., revision: _Optional[int] = ...) -> None: ...
+
 class DaemonSet(_message.Message):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]

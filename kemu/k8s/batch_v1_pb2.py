@@ -26,33 +26,41 @@ from kemu.k8s import core_v1_pb2 as kemu_dot_k8s_dot_core__v1__pb2
 from kemu.k8s import meta_v1_pb2 as kemu_dot_k8s_dot_meta__v1__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17kemu/k8s/batch_v1.proto\x12\x11kemu.k8s.batch.v1\x1a\x16kemu/k8s/core_v1.proto\x1a\x16kemu/k8s/meta_v1.proto\"\x8d\x01\n\x03Job\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12(\n\x04spec\x18\x02 \x01(\x0b\x32\x1a.kemu.k8s.batch.v1.JobSpec\x12,\n\x06status\x18\x03 \x01(\x0b\x32\x1c.kemu.k8s.batch.v1.JobStatus\"\xb0\x01\n\x0cJobCondition\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0e\n\x06status\x18\x02 \x01(\t\x12-\n\rlastProbeTime\x18\x03 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x32\n\x12lastTransitionTime\x18\x04 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\x0f\n\x07message\x18\x06 \x01(\t\"\x93\x04\n\x07JobSpec\x12\x13\n\x0bparallelism\x18\x01 \x01(\x05\x12\x13\n\x0b\x63ompletions\x18\x02 \x01(\x05\x12\x1d\n\x15\x61\x63tiveDeadlineSeconds\x18\x03 \x01(\x03\x12=\n\x10podFailurePolicy\x18\x0b \x01(\x0b\x32#.kemu.k8s.batch.v1.PodFailurePolicy\x12\x37\n\rsuccessPolicy\x18\x10 \x01(\x0b\x32 .kemu.k8s.batch.v1.SuccessPolicy\x12\x14\n\x0c\x62\x61\x63koffLimit\x18\x07 \x01(\x05\x12\x1c\n\x14\x62\x61\x63koffLimitPerIndex\x18\x0c \x01(\x05\x12\x18\n\x10maxFailedIndexes\x18\r \x01(\x05\x12\x31\n\x08selector\x18\x04 \x01(\x0b\x32\x1f.kemu.k8s.meta.v1.LabelSelector\x12\x16\n\x0emanualSelector\x18\x05 \x01(\x08\x12\x33\n\x08template\x18\x06 \x01(\x0b\x32!.kemu.k8s.core.v1.PodTemplateSpec\x12\x1f\n\x17ttlSecondsAfterFinished\x18\x08 \x01(\x05\x12\x16\n\x0e\x63ompletionMode\x18\t \x01(\t\x12\x0f\n\x07suspend\x18\n \x01(\x08\x12\x1c\n\x14podReplacementPolicy\x18\x0e \x01(\t\x12\x11\n\tmanagedBy\x18\x0f \x01(\t\"\xf0\x02\n\tJobStatus\x12\x33\n\nconditions\x18\x01 \x03(\x0b\x32\x1f.kemu.k8s.batch.v1.JobCondition\x12)\n\tstartTime\x18\x02 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12.\n\x0e\x63ompletionTime\x18\x03 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x0e\n\x06\x61\x63tive\x18\x04 \x01(\x05\x12\x11\n\tsucceeded\x18\x05 \x01(\x05\x12\x0e\n\x06\x66\x61iled\x18\x06 \x01(\x05\x12\x13\n\x0bterminating\x18\x0b \x01(\x05\x12\x18\n\x10\x63ompletedIndexes\x18\x07 \x01(\t\x12\x15\n\rfailedIndexes\x18\n \x01(\t\x12K\n\x17uncountedTerminatedPods\x18\x08 \x01(\x0b\x32*.kemu.k8s.batch.v1.UncountedTerminatedPods\x12\r\n\x05ready\x18\t \x01(\x05\"J\n\x10PodFailurePolicy\x12\x36\n\x05rules\x18\x01 \x03(\x0b\x32\'.kemu.k8s.batch.v1.PodFailurePolicyRule\"a\n&PodFailurePolicyOnExitCodesRequirement\x12\x15\n\rcontainerName\x18\x01 \x01(\t\x12\x10\n\x08operator\x18\x02 \x01(\t\x12\x0e\n\x06values\x18\x03 \x03(\x05\"F\n&PodFailurePolicyOnPodConditionsPattern\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0e\n\x06status\x18\x02 \x01(\t\"\xca\x01\n\x14PodFailurePolicyRule\x12\x0e\n\x06\x61\x63tion\x18\x01 \x01(\t\x12N\n\x0bonExitCodes\x18\x02 \x01(\x0b\x32\x39.kemu.k8s.batch.v1.PodFailurePolicyOnExitCodesRequirement\x12R\n\x0fonPodConditions\x18\x03 \x03(\x0b\x32\x39.kemu.k8s.batch.v1.PodFailurePolicyOnPodConditionsPattern\"D\n\rSuccessPolicy\x12\x33\n\x05rules\x18\x01 \x03(\x0b\x32$.kemu.k8s.batch.v1.SuccessPolicyRule\"E\n\x11SuccessPolicyRule\x12\x18\n\x10succeededIndexes\x18\x01 \x01(\t\x12\x16\n\x0esucceededCount\x18\x02 \x01(\x05\"<\n\x17UncountedTerminatedPods\x12\x11\n\tsucceeded\x18\x01 \x03(\t\x12\x0e\n\x06\x66\x61iled\x18\x02 \x03(\t')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17kemu/k8s/batch_v1.proto\x12\x11kemu.k8s.batch.v1\x1a\x16kemu/k8s/core_v1.proto\x1a\x16kemu/k8s/meta_v1.proto\"\x99\x01\n\x07\x43ronJob\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12,\n\x04spec\x18\x02 \x01(\x0b\x32\x1e.kemu.k8s.batch.v1.CronJobSpec\x12\x30\n\x06status\x18\x03 \x01(\x0b\x32 .kemu.k8s.batch.v1.CronJobStatus\"\xfb\x01\n\x0b\x43ronJobSpec\x12\x10\n\x08schedule\x18\x01 \x01(\t\x12\x10\n\x08timeZone\x18\x08 \x01(\t\x12\x1f\n\x17startingDeadlineSeconds\x18\x02 \x01(\x03\x12\x19\n\x11\x63oncurrencyPolicy\x18\x03 \x01(\t\x12\x0f\n\x07suspend\x18\x04 \x01(\x08\x12\x37\n\x0bjobTemplate\x18\x05 \x01(\x0b\x32\".kemu.k8s.batch.v1.JobTemplateSpec\x12\"\n\x1asuccessfulJobsHistoryLimit\x18\x06 \x01(\x05\x12\x1e\n\x16\x66\x61iledJobsHistoryLimit\x18\x07 \x01(\x05\"\xa8\x01\n\rCronJobStatus\x12\x31\n\x06\x61\x63tive\x18\x01 \x03(\x0b\x32!.kemu.k8s.core.v1.ObjectReference\x12\x30\n\x10lastScheduleTime\x18\x04 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x32\n\x12lastSuccessfulTime\x18\x05 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\"\x8d\x01\n\x03Job\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12(\n\x04spec\x18\x02 \x01(\x0b\x32\x1a.kemu.k8s.batch.v1.JobSpec\x12,\n\x06status\x18\x03 \x01(\x0b\x32\x1c.kemu.k8s.batch.v1.JobStatus\"\xb0\x01\n\x0cJobCondition\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0e\n\x06status\x18\x02 \x01(\t\x12-\n\rlastProbeTime\x18\x03 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x32\n\x12lastTransitionTime\x18\x04 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x0e\n\x06reason\x18\x05 \x01(\t\x12\x0f\n\x07message\x18\x06 \x01(\t\"\x93\x04\n\x07JobSpec\x12\x13\n\x0bparallelism\x18\x01 \x01(\x05\x12\x13\n\x0b\x63ompletions\x18\x02 \x01(\x05\x12\x1d\n\x15\x61\x63tiveDeadlineSeconds\x18\x03 \x01(\x03\x12=\n\x10podFailurePolicy\x18\x0b \x01(\x0b\x32#.kemu.k8s.batch.v1.PodFailurePolicy\x12\x37\n\rsuccessPolicy\x18\x10 \x01(\x0b\x32 .kemu.k8s.batch.v1.SuccessPolicy\x12\x14\n\x0c\x62\x61\x63koffLimit\x18\x07 \x01(\x05\x12\x1c\n\x14\x62\x61\x63koffLimitPerIndex\x18\x0c \x01(\x05\x12\x18\n\x10maxFailedIndexes\x18\r \x01(\x05\x12\x31\n\x08selector\x18\x04 \x01(\x0b\x32\x1f.kemu.k8s.meta.v1.LabelSelector\x12\x16\n\x0emanualSelector\x18\x05 \x01(\x08\x12\x33\n\x08template\x18\x06 \x01(\x0b\x32!.kemu.k8s.core.v1.PodTemplateSpec\x12\x1f\n\x17ttlSecondsAfterFinished\x18\x08 \x01(\x05\x12\x16\n\x0e\x63ompletionMode\x18\t \x01(\t\x12\x0f\n\x07suspend\x18\n \x01(\x08\x12\x1c\n\x14podReplacementPolicy\x18\x0e \x01(\t\x12\x11\n\tmanagedBy\x18\x0f \x01(\t\"\xf0\x02\n\tJobStatus\x12\x33\n\nconditions\x18\x01 \x03(\x0b\x32\x1f.kemu.k8s.batch.v1.JobCondition\x12)\n\tstartTime\x18\x02 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12.\n\x0e\x63ompletionTime\x18\x03 \x01(\x0b\x32\x16.kemu.k8s.meta.v1.Time\x12\x0e\n\x06\x61\x63tive\x18\x04 \x01(\x05\x12\x11\n\tsucceeded\x18\x05 \x01(\x05\x12\x0e\n\x06\x66\x61iled\x18\x06 \x01(\x05\x12\x13\n\x0bterminating\x18\x0b \x01(\x05\x12\x18\n\x10\x63ompletedIndexes\x18\x07 \x01(\t\x12\x15\n\rfailedIndexes\x18\n \x01(\t\x12K\n\x17uncountedTerminatedPods\x18\x08 \x01(\x0b\x32*.kemu.k8s.batch.v1.UncountedTerminatedPods\x12\r\n\x05ready\x18\t \x01(\x05\"k\n\x0fJobTemplateSpec\x12.\n\x08metadata\x18\x01 \x01(\x0b\x32\x1c.kemu.k8s.meta.v1.ObjectMeta\x12(\n\x04spec\x18\x02 \x01(\x0b\x32\x1a.kemu.k8s.batch.v1.JobSpec\"J\n\x10PodFailurePolicy\x12\x36\n\x05rules\x18\x01 \x03(\x0b\x32\'.kemu.k8s.batch.v1.PodFailurePolicyRule\"a\n&PodFailurePolicyOnExitCodesRequirement\x12\x15\n\rcontainerName\x18\x01 \x01(\t\x12\x10\n\x08operator\x18\x02 \x01(\t\x12\x0e\n\x06values\x18\x03 \x03(\x05\"F\n&PodFailurePolicyOnPodConditionsPattern\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0e\n\x06status\x18\x02 \x01(\t\"\xca\x01\n\x14PodFailurePolicyRule\x12\x0e\n\x06\x61\x63tion\x18\x01 \x01(\t\x12N\n\x0bonExitCodes\x18\x02 \x01(\x0b\x32\x39.kemu.k8s.batch.v1.PodFailurePolicyOnExitCodesRequirement\x12R\n\x0fonPodConditions\x18\x03 \x03(\x0b\x32\x39.kemu.k8s.batch.v1.PodFailurePolicyOnPodConditionsPattern\"D\n\rSuccessPolicy\x12\x33\n\x05rules\x18\x01 \x03(\x0b\x32$.kemu.k8s.batch.v1.SuccessPolicyRule\"E\n\x11SuccessPolicyRule\x12\x18\n\x10succeededIndexes\x18\x01 \x01(\t\x12\x16\n\x0esucceededCount\x18\x02 \x01(\x05\"<\n\x17UncountedTerminatedPods\x12\x11\n\tsucceeded\x18\x01 \x03(\t\x12\x0e\n\x06\x66\x61iled\x18\x02 \x03(\t')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'kemu.k8s.batch_v1_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_JOB']._serialized_start=95
-  _globals['_JOB']._serialized_end=236
-  _globals['_JOBCONDITION']._serialized_start=239
-  _globals['_JOBCONDITION']._serialized_end=415
-  _globals['_JOBSPEC']._serialized_start=418
-  _globals['_JOBSPEC']._serialized_end=949
-  _globals['_JOBSTATUS']._serialized_start=952
-  _globals['_JOBSTATUS']._serialized_end=1320
-  _globals['_PODFAILUREPOLICY']._serialized_start=1322
-  _globals['_PODFAILUREPOLICY']._serialized_end=1396
-  _globals['_PODFAILUREPOLICYONEXITCODESREQUIREMENT']._serialized_start=1398
-  _globals['_PODFAILUREPOLICYONEXITCODESREQUIREMENT']._serialized_end=1495
-  _globals['_PODFAILUREPOLICYONPODCONDITIONSPATTERN']._serialized_start=1497
-  _globals['_PODFAILUREPOLICYONPODCONDITIONSPATTERN']._serialized_end=1567
-  _globals['_PODFAILUREPOLICYRULE']._serialized_start=1570
-  _globals['_PODFAILUREPOLICYRULE']._serialized_end=1772
-  _globals['_SUCCESSPOLICY']._serialized_start=1774
-  _globals['_SUCCESSPOLICY']._serialized_end=1842
-  _globals['_SUCCESSPOLICYRULE']._serialized_start=1844
-  _globals['_SUCCESSPOLICYRULE']._serialized_end=1913
-  _globals['_UNCOUNTEDTERMINATEDPODS']._serialized_start=1915
-  _globals['_UNCOUNTEDTERMINATEDPODS']._serialized_end=1975
+  _globals['_CRONJOB']._serialized_start=95
+  _globals['_CRONJOB']._serialized_end=248
+  _globals['_CRONJOBSPEC']._serialized_start=251
+  _globals['_CRONJOBSPEC']._serialized_end=502
+  _globals['_CRONJOBSTATUS']._serialized_start=505
+  _globals['_CRONJOBSTATUS']._serialized_end=673
+  _globals['_JOB']._serialized_start=676
+  _globals['_JOB']._serialized_end=817
+  _globals['_JOBCONDITION']._serialized_start=820
+  _globals['_JOBCONDITION']._serialized_end=996
+  _globals['_JOBSPEC']._serialized_start=999
+  _globals['_JOBSPEC']._serialized_end=1530
+  _globals['_JOBSTATUS']._serialized_start=1533
+  _globals['_JOBSTATUS']._serialized_end=1901
+  _globals['_JOBTEMPLATESPEC']._serialized_start=1903
+  _globals['_JOBTEMPLATESPEC']._serialized_end=2010
+  _globals['_PODFAILUREPOLICY']._serialized_start=2012
+  _globals['_PODFAILUREPOLICY']._serialized_end=2086
+  _globals['_PODFAILUREPOLICYONEXITCODESREQUIREMENT']._serialized_start=2088
+  _globals['_PODFAILUREPOLICYONEXITCODESREQUIREMENT']._serialized_end=2185
+  _globals['_PODFAILUREPOLICYONPODCONDITIONSPATTERN']._serialized_start=2187
+  _globals['_PODFAILUREPOLICYONPODCONDITIONSPATTERN']._serialized_end=2257
+  _globals['_PODFAILUREPOLICYRULE']._serialized_start=2260
+  _globals['_PODFAILUREPOLICYRULE']._serialized_end=2462
+  _globals['_SUCCESSPOLICY']._serialized_start=2464
+  _globals['_SUCCESSPOLICY']._serialized_end=2532
+  _globals['_SUCCESSPOLICYRULE']._serialized_start=2534
+  _globals['_SUCCESSPOLICYRULE']._serialized_end=2603
+  _globals['_UNCOUNTEDTERMINATEDPODS']._serialized_start=2605
+  _globals['_UNCOUNTEDTERMINATEDPODS']._serialized_end=2665
 # @@protoc_insertion_point(module_scope)

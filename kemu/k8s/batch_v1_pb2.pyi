@@ -8,6 +8,46 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class CronJob(_message.Message):
+    __slots__ = ("metadata", "spec", "status")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    metadata: _meta_v1_pb2.ObjectMeta
+    spec: CronJobSpec
+    status: CronJobStatus
+    def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., spec: _Optional[_Union[CronJobSpec, _Mapping]] = ..., status: _Optional[_Union[CronJobStatus, _Mapping]] = ...) -> None: ...
+
+class CronJobSpec(_message.Message):
+    __slots__ = ("schedule", "timeZone", "startingDeadlineSeconds", "concurrencyPolicy", "suspend", "jobTemplate", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+    SCHEDULE_FIELD_NUMBER: _ClassVar[int]
+    TIMEZONE_FIELD_NUMBER: _ClassVar[int]
+    STARTINGDEADLINESECONDS_FIELD_NUMBER: _ClassVar[int]
+    CONCURRENCYPOLICY_FIELD_NUMBER: _ClassVar[int]
+    SUSPEND_FIELD_NUMBER: _ClassVar[int]
+    JOBTEMPLATE_FIELD_NUMBER: _ClassVar[int]
+    SUCCESSFULJOBSHISTORYLIMIT_FIELD_NUMBER: _ClassVar[int]
+    FAILEDJOBSHISTORYLIMIT_FIELD_NUMBER: _ClassVar[int]
+    schedule: str
+    timeZone: str
+    startingDeadlineSeconds: int
+    concurrencyPolicy: str
+    suspend: bool
+    jobTemplate: JobTemplateSpec
+    successfulJobsHistoryLimit: int
+    failedJobsHistoryLimit: int
+    def __init__(self, schedule: _Optional[str] = ..., timeZone: _Optional[str] = ..., startingDeadlineSeconds: _Optional[int] = ..., concurrencyPolicy: _Optional[str] = ..., suspend: _Optional[bool] = ..., jobTemplate: _Optional[_Union[JobTemplateSpec, _Mapping]] = ..., successfulJobsHistoryLimit: _Optional[int] = ..., failedJobsHistoryLimit: _Optional[int] = ...) -> None: ...
+
+class CronJobStatus(_message.Message):
+    __slots__ = ("active", "lastScheduleTime", "lastSuccessfulTime")
+    ACTIVE_FIELD_NUMBER: _ClassVar[int]
+    LASTSCHEDULETIME_FIELD_NUMBER: _ClassVar[int]
+    LASTSUCCESSFULTIME_FIELD_NUMBER: _ClassVar[int]
+    active: _containers.RepeatedCompositeFieldContainer[_core_v1_pb2.ObjectReference]
+    lastScheduleTime: _meta_v1_pb2.Time
+    lastSuccessfulTime: _meta_v1_pb2.Time
+    def __init__(self, active: _Optional[_Iterable[_Union[_core_v1_pb2.ObjectReference, _Mapping]]] = ..., lastScheduleTime: _Optional[_Union[_meta_v1_pb2.Time, _Mapping]] = ..., lastSuccessfulTime: _Optional[_Union[_meta_v1_pb2.Time, _Mapping]] = ...) -> None: ...
+
 class Job(_message.Message):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
@@ -95,6 +135,14 @@ class JobStatus(_message.Message):
     uncountedTerminatedPods: UncountedTerminatedPods
     ready: int
     def __init__(self, conditions: _Optional[_Iterable[_Union[JobCondition, _Mapping]]] = ..., startTime: _Optional[_Union[_meta_v1_pb2.Time, _Mapping]] = ..., completionTime: _Optional[_Union[_meta_v1_pb2.Time, _Mapping]] = ..., active: _Optional[int] = ..., succeeded: _Optional[int] = ..., failed: _Optional[int] = ..., terminating: _Optional[int] = ..., completedIndexes: _Optional[str] = ..., failedIndexes: _Optional[str] = ..., uncountedTerminatedPods: _Optional[_Union[UncountedTerminatedPods, _Mapping]] = ..., ready: _Optional[int] = ...) -> None: ...
+
+class JobTemplateSpec(_message.Message):
+    __slots__ = ("metadata", "spec")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    metadata: _meta_v1_pb2.ObjectMeta
+    spec: JobSpec
+    def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., spec: _Optional[_Union[JobSpec, _Mapping]] = ...) -> None: ...
 
 class PodFailurePolicy(_message.Message):
     __slots__ = ("rules",)

@@ -62,6 +62,18 @@ class AzureDiskVolumeSource(_message.Message):
     kind: str
     def __init__(self, diskName: _Optional[str] = ..., diskURI: _Optional[str] = ..., cachingMode: _Optional[str] = ..., fsType: _Optional[str] = ..., readOnly: _Optional[bool] = ..., kind: _Optional[str] = ...) -> None: ...
 
+class AzureFilePersistentVolumeSource(_message.Message):
+    __slots__ = ("secretName", "shareName", "readOnly", "secretNamespace")
+    SECRETNAME_FIELD_NUMBER: _ClassVar[int]
+    SHARENAME_FIELD_NUMBER: _ClassVar[int]
+    READONLY_FIELD_NUMBER: _ClassVar[int]
+    SECRETNAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    secretName: str
+    shareName: str
+    readOnly: bool
+    secretNamespace: str
+    def __init__(self, secretName: _Optional[str] = ..., shareName: _Optional[str] = ..., readOnly: _Optional[bool] = ..., secretNamespace: _Optional[str] = ...) -> None: ...
+
 class AzureFileVolumeSource(_message.Message):
     __slots__ = ("secretName", "shareName", "readOnly")
     SECRETNAME_FIELD_NUMBER: _ClassVar[int]
@@ -79,6 +91,37 @@ class Binding(_message.Message):
     metadata: _meta_v1_pb2.ObjectMeta
     target: ObjectReference
     def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., target: _Optional[_Union[ObjectReference, _Mapping]] = ...) -> None: ...
+
+class CSIPersistentVolumeSource(_message.Message):
+    __slots__ = ("driver", "volumeHandle", "readOnly", "fsType", "volumeAttributes", "controllerPublishSecretRef", "nodeStageSecretRef", "nodePublishSecretRef", "controllerExpandSecretRef", "nodeExpandSecretRef")
+    class VolumeAttributesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    DRIVER_FIELD_NUMBER: _ClassVar[int]
+    VOLUMEHANDLE_FIELD_NUMBER: _ClassVar[int]
+    READONLY_FIELD_NUMBER: _ClassVar[int]
+    FSTYPE_FIELD_NUMBER: _ClassVar[int]
+    VOLUMEATTRIBUTES_FIELD_NUMBER: _ClassVar[int]
+    CONTROLLERPUBLISHSECRETREF_FIELD_NUMBER: _ClassVar[int]
+    NODESTAGESECRETREF_FIELD_NUMBER: _ClassVar[int]
+    NODEPUBLISHSECRETREF_FIELD_NUMBER: _ClassVar[int]
+    CONTROLLEREXPANDSECRETREF_FIELD_NUMBER: _ClassVar[int]
+    NODEEXPANDSECRETREF_FIELD_NUMBER: _ClassVar[int]
+    driver: str
+    volumeHandle: str
+    readOnly: bool
+    fsType: str
+    volumeAttributes: _containers.ScalarMap[str, str]
+    controllerPublishSecretRef: SecretReference
+    nodeStageSecretRef: SecretReference
+    nodePublishSecretRef: SecretReference
+    controllerExpandSecretRef: SecretReference
+    nodeExpandSecretRef: SecretReference
+    def __init__(self, driver: _Optional[str] = ..., volumeHandle: _Optional[str] = ..., readOnly: _Optional[bool] = ..., fsType: _Optional[str] = ..., volumeAttributes: _Optional[_Mapping[str, str]] = ..., controllerPublishSecretRef: _Optional[_Union[SecretReference, _Mapping]] = ..., nodeStageSecretRef: _Optional[_Union[SecretReference, _Mapping]] = ..., nodePublishSecretRef: _Optional[_Union[SecretReference, _Mapping]] = ..., controllerExpandSecretRef: _Optional[_Union[SecretReference, _Mapping]] = ..., nodeExpandSecretRef: _Optional[_Union[SecretReference, _Mapping]] = ...) -> None: ...
 
 class CSIVolumeSource(_message.Message):
     __slots__ = ("driver", "readOnly", "fsType", "volumeAttributes", "nodePublishSecretRef")
@@ -109,6 +152,22 @@ class Capabilities(_message.Message):
     drop: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, add: _Optional[_Iterable[str]] = ..., drop: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class CephFSPersistentVolumeSource(_message.Message):
+    __slots__ = ("monitors", "path", "user", "secretFile", "secretRef", "readOnly")
+    MONITORS_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    SECRETFILE_FIELD_NUMBER: _ClassVar[int]
+    SECRETREF_FIELD_NUMBER: _ClassVar[int]
+    READONLY_FIELD_NUMBER: _ClassVar[int]
+    monitors: _containers.RepeatedScalarFieldContainer[str]
+    path: str
+    user: str
+    secretFile: str
+    secretRef: SecretReference
+    readOnly: bool
+    def __init__(self, monitors: _Optional[_Iterable[str]] = ..., path: _Optional[str] = ..., user: _Optional[str] = ..., secretFile: _Optional[str] = ..., secretRef: _Optional[_Union[SecretReference, _Mapping]] = ..., readOnly: _Optional[bool] = ...) -> None: ...
+
 class CephFSVolumeSource(_message.Message):
     __slots__ = ("monitors", "path", "user", "secretFile", "secretRef", "readOnly")
     MONITORS_FIELD_NUMBER: _ClassVar[int]
@@ -124,6 +183,18 @@ class CephFSVolumeSource(_message.Message):
     secretRef: LocalObjectReference
     readOnly: bool
     def __init__(self, monitors: _Optional[_Iterable[str]] = ..., path: _Optional[str] = ..., user: _Optional[str] = ..., secretFile: _Optional[str] = ..., secretRef: _Optional[_Union[LocalObjectReference, _Mapping]] = ..., readOnly: _Optional[bool] = ...) -> None: ...
+
+class CinderPersistentVolumeSource(_message.Message):
+    __slots__ = ("volumeID", "fsType", "readOnly", "secretRef")
+    VOLUMEID_FIELD_NUMBER: _ClassVar[int]
+    FSTYPE_FIELD_NUMBER: _ClassVar[int]
+    READONLY_FIELD_NUMBER: _ClassVar[int]
+    SECRETREF_FIELD_NUMBER: _ClassVar[int]
+    volumeID: str
+    fsType: str
+    readOnly: bool
+    secretRef: SecretReference
+    def __init__(self, volumeID: _Optional[str] = ..., fsType: _Optional[str] = ..., readOnly: _Optional[bool] = ..., secretRef: _Optional[_Union[SecretReference, _Mapping]] = ...) -> None: ...
 
 class CinderVolumeSource(_message.Message):
     __slots__ = ("volumeID", "fsType", "readOnly", "secretRef")
@@ -156,6 +227,32 @@ class ClusterTrustBundleProjection(_message.Message):
     optional: bool
     path: str
     def __init__(self, name: _Optional[str] = ..., signerName: _Optional[str] = ..., labelSelector: _Optional[_Union[_meta_v1_pb2.LabelSelector, _Mapping]] = ..., optional: _Optional[bool] = ..., path: _Optional[str] = ...) -> None: ...
+
+class ConfigMap(_message.Message):
+    __slots__ = ("metadata", "immutable", "data", "binaryData")
+    class DataEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class BinaryDataEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: bytes
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[bytes] = ...) -> None: ...
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    IMMUTABLE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    BINARYDATA_FIELD_NUMBER: _ClassVar[int]
+    metadata: _meta_v1_pb2.ObjectMeta
+    immutable: bool
+    data: _containers.ScalarMap[str, str]
+    binaryData: _containers.ScalarMap[str, bytes]
+    def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., immutable: _Optional[bool] = ..., data: _Optional[_Mapping[str, str]] = ..., binaryData: _Optional[_Mapping[str, bytes]] = ...) -> None: ...
 
 class ConfigMapEnvSource(_message.Message):
     __slots__ = ("localObjectReference", "optional")
@@ -450,6 +547,48 @@ class EmptyDirVolumeSource(_message.Message):
     sizeLimit: _meta_v1_pb2.Quantity
     def __init__(self, medium: _Optional[str] = ..., sizeLimit: _Optional[_Union[_meta_v1_pb2.Quantity, _Mapping]] = ...) -> None: ...
 
+class EndpointAddress(_message.Message):
+    __slots__ = ("ip", "hostname", "nodeName", "targetRef")
+    IP_FIELD_NUMBER: _ClassVar[int]
+    HOSTNAME_FIELD_NUMBER: _ClassVar[int]
+    NODENAME_FIELD_NUMBER: _ClassVar[int]
+    TARGETREF_FIELD_NUMBER: _ClassVar[int]
+    ip: str
+    hostname: str
+    nodeName: str
+    targetRef: ObjectReference
+    def __init__(self, ip: _Optional[str] = ..., hostname: _Optional[str] = ..., nodeName: _Optional[str] = ..., targetRef: _Optional[_Union[ObjectReference, _Mapping]] = ...) -> None: ...
+
+class EndpointPort(_message.Message):
+    __slots__ = ("name", "port", "protocol", "appProtocol")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PORT_FIELD_NUMBER: _ClassVar[int]
+    PROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    APPPROTOCOL_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    port: int
+    protocol: str
+    appProtocol: str
+    def __init__(self, name: _Optional[str] = ..., port: _Optional[int] = ..., protocol: _Optional[str] = ..., appProtocol: _Optional[str] = ...) -> None: ...
+
+class EndpointSubset(_message.Message):
+    __slots__ = ("addresses", "notReadyAddresses", "ports")
+    ADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    NOTREADYADDRESSES_FIELD_NUMBER: _ClassVar[int]
+    PORTS_FIELD_NUMBER: _ClassVar[int]
+    addresses: _containers.RepeatedCompositeFieldContainer[EndpointAddress]
+    notReadyAddresses: _containers.RepeatedCompositeFieldContainer[EndpointAddress]
+    ports: _containers.RepeatedCompositeFieldContainer[EndpointPort]
+    def __init__(self, addresses: _Optional[_Iterable[_Union[EndpointAddress, _Mapping]]] = ..., notReadyAddresses: _Optional[_Iterable[_Union[EndpointAddress, _Mapping]]] = ..., ports: _Optional[_Iterable[_Union[EndpointPort, _Mapping]]] = ...) -> None: ...
+
+class Endpoints(_message.Message):
+    __slots__ = ("metadata", "subsets")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SUBSETS_FIELD_NUMBER: _ClassVar[int]
+    metadata: _meta_v1_pb2.ObjectMeta
+    subsets: _containers.RepeatedCompositeFieldContainer[EndpointSubset]
+    def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., subsets: _Optional[_Iterable[_Union[EndpointSubset, _Mapping]]] = ...) -> None: ...
+
 class EnvFromSource(_message.Message):
     __slots__ = ("prefix", "configMapRef", "secretRef")
     PREFIX_FIELD_NUMBER: _ClassVar[int]
@@ -634,6 +773,27 @@ class FileKeySelector(_message.Message):
     optional: bool
     def __init__(self, volumeName: _Optional[str] = ..., path: _Optional[str] = ..., key: _Optional[str] = ..., optional: _Optional[bool] = ...) -> None: ...
 
+class FlexPersistentVolumeSource(_message.Message):
+    __slots__ = ("driver", "fsType", "secretRef", "readOnly", "options")
+    class OptionsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    DRIVER_FIELD_NUMBER: _ClassVar[int]
+    FSTYPE_FIELD_NUMBER: _ClassVar[int]
+    SECRETREF_FIELD_NUMBER: _ClassVar[int]
+    READONLY_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    driver: str
+    fsType: str
+    secretRef: SecretReference
+    readOnly: bool
+    options: _containers.ScalarMap[str, str]
+    def __init__(self, driver: _Optional[str] = ..., fsType: _Optional[str] = ..., secretRef: _Optional[_Union[SecretReference, _Mapping]] = ..., readOnly: _Optional[bool] = ..., options: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
 class FlexVolumeSource(_message.Message):
     __slots__ = ("driver", "fsType", "secretRef", "readOnly", "options")
     class OptionsEntry(_message.Message):
@@ -693,6 +853,18 @@ class GitRepoVolumeSource(_message.Message):
     directory: str
     def __init__(self, repository: _Optional[str] = ..., revision: _Optional[str] = ..., directory: _Optional[str] = ...) -> None: ...
 
+class GlusterfsPersistentVolumeSource(_message.Message):
+    __slots__ = ("endpoints", "path", "readOnly", "endpointsNamespace")
+    ENDPOINTS_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    READONLY_FIELD_NUMBER: _ClassVar[int]
+    ENDPOINTSNAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    endpoints: str
+    path: str
+    readOnly: bool
+    endpointsNamespace: str
+    def __init__(self, endpoints: _Optional[str] = ..., path: _Optional[str] = ..., readOnly: _Optional[bool] = ..., endpointsNamespace: _Optional[str] = ...) -> None: ...
+
 class GlusterfsVolumeSource(_message.Message):
     __slots__ = ("endpoints", "path", "readOnly")
     ENDPOINTS_FIELD_NUMBER: _ClassVar[int]
@@ -746,6 +918,32 @@ class HostPathVolumeSource(_message.Message):
     path: str
     type: str
     def __init__(self, path: _Optional[str] = ..., type: _Optional[str] = ...) -> None: ...
+
+class ISCSIPersistentVolumeSource(_message.Message):
+    __slots__ = ("targetPortal", "iqn", "lun", "iscsiInterface", "fsType", "readOnly", "portals", "chapAuthDiscovery", "chapAuthSession", "secretRef", "initiatorName")
+    TARGETPORTAL_FIELD_NUMBER: _ClassVar[int]
+    IQN_FIELD_NUMBER: _ClassVar[int]
+    LUN_FIELD_NUMBER: _ClassVar[int]
+    ISCSIINTERFACE_FIELD_NUMBER: _ClassVar[int]
+    FSTYPE_FIELD_NUMBER: _ClassVar[int]
+    READONLY_FIELD_NUMBER: _ClassVar[int]
+    PORTALS_FIELD_NUMBER: _ClassVar[int]
+    CHAPAUTHDISCOVERY_FIELD_NUMBER: _ClassVar[int]
+    CHAPAUTHSESSION_FIELD_NUMBER: _ClassVar[int]
+    SECRETREF_FIELD_NUMBER: _ClassVar[int]
+    INITIATORNAME_FIELD_NUMBER: _ClassVar[int]
+    targetPortal: str
+    iqn: str
+    lun: int
+    iscsiInterface: str
+    fsType: str
+    readOnly: bool
+    portals: _containers.RepeatedScalarFieldContainer[str]
+    chapAuthDiscovery: bool
+    chapAuthSession: bool
+    secretRef: SecretReference
+    initiatorName: str
+    def __init__(self, targetPortal: _Optional[str] = ..., iqn: _Optional[str] = ..., lun: _Optional[int] = ..., iscsiInterface: _Optional[str] = ..., fsType: _Optional[str] = ..., readOnly: _Optional[bool] = ..., portals: _Optional[_Iterable[str]] = ..., chapAuthDiscovery: _Optional[bool] = ..., chapAuthSession: _Optional[bool] = ..., secretRef: _Optional[_Union[SecretReference, _Mapping]] = ..., initiatorName: _Optional[str] = ...) -> None: ...
 
 class ISCSIVolumeSource(_message.Message):
     __slots__ = ("targetPortal", "iqn", "lun", "iscsiInterface", "fsType", "readOnly", "portals", "chapAuthDiscovery", "chapAuthSession", "secretRef", "initiatorName")
@@ -819,6 +1017,71 @@ class LifecycleHandler(_message.Message):
     sleep: SleepAction
     def __init__(self, exec: _Optional[_Union[ExecAction, _Mapping]] = ..., httpGet: _Optional[_Union[HTTPGetAction, _Mapping]] = ..., tcpSocket: _Optional[_Union[TCPSocketAction, _Mapping]] = ..., sleep: _Optional[_Union[SleepAction, _Mapping]] = ...) -> None: ...
 
+class LimitRange(_message.Message):
+    __slots__ = ("metadata", "spec")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    metadata: _meta_v1_pb2.ObjectMeta
+    spec: LimitRangeSpec
+    def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., spec: _Optional[_Union[LimitRangeSpec, _Mapping]] = ...) -> None: ...
+
+class LimitRangeItem(_message.Message):
+    __slots__ = ("type", "max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+    class MaxEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _meta_v1_pb2.Quantity
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_meta_v1_pb2.Quantity, _Mapping]] = ...) -> None: ...
+    class MinEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _meta_v1_pb2.Quantity
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_meta_v1_pb2.Quantity, _Mapping]] = ...) -> None: ...
+    class DefaultEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _meta_v1_pb2.Quantity
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_meta_v1_pb2.Quantity, _Mapping]] = ...) -> None: ...
+    class DefaultRequestEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _meta_v1_pb2.Quantity
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_meta_v1_pb2.Quantity, _Mapping]] = ...) -> None: ...
+    class MaxLimitRequestRatioEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _meta_v1_pb2.Quantity
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_meta_v1_pb2.Quantity, _Mapping]] = ...) -> None: ...
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    MAX_FIELD_NUMBER: _ClassVar[int]
+    MIN_FIELD_NUMBER: _ClassVar[int]
+    DEFAULT_FIELD_NUMBER: _ClassVar[int]
+    DEFAULTREQUEST_FIELD_NUMBER: _ClassVar[int]
+    MAXLIMITREQUESTRATIO_FIELD_NUMBER: _ClassVar[int]
+    type: str
+    max: _containers.MessageMap[str, _meta_v1_pb2.Quantity]
+    min: _containers.MessageMap[str, _meta_v1_pb2.Quantity]
+    default: _containers.MessageMap[str, _meta_v1_pb2.Quantity]
+    defaultRequest: _containers.MessageMap[str, _meta_v1_pb2.Quantity]
+    maxLimitRequestRatio: _containers.MessageMap[str, _meta_v1_pb2.Quantity]
+    def __init__(self, type: _Optional[str] = ..., max: _Optional[_Mapping[str, _meta_v1_pb2.Quantity]] = ..., min: _Optional[_Mapping[str, _meta_v1_pb2.Quantity]] = ..., default: _Optional[_Mapping[str, _meta_v1_pb2.Quantity]] = ..., defaultRequest: _Optional[_Mapping[str, _meta_v1_pb2.Quantity]] = ..., maxLimitRequestRatio: _Optional[_Mapping[str, _meta_v1_pb2.Quantity]] = ...) -> None: ...
+
+class LimitRangeSpec(_message.Message):
+    __slots__ = ("limits",)
+    LIMITS_FIELD_NUMBER: _ClassVar[int]
+    limits: _containers.RepeatedCompositeFieldContainer[LimitRangeItem]
+    def __init__(self, limits: _Optional[_Iterable[_Union[LimitRangeItem, _Mapping]]] = ...) -> None: ...
+
 class LinuxContainerUser(_message.Message):
     __slots__ = ("uid", "gid", "supplementalGroups")
     UID_FIELD_NUMBER: _ClassVar[int]
@@ -852,6 +1115,14 @@ class LocalObjectReference(_message.Message):
     NAME_FIELD_NUMBER: _ClassVar[int]
     name: str
     def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class LocalVolumeSource(_message.Message):
+    __slots__ = ("path", "fsType")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    FSTYPE_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    fsType: str
+    def __init__(self, path: _Optional[str] = ..., fsType: _Optional[str] = ...) -> None: ...
 
 class ModifyVolumeStatus(_message.Message):
     __slots__ = ("targetVolumeAttributesClassName", "status")
@@ -1160,6 +1431,16 @@ class ObjectReference(_message.Message):
     fieldPath: str
     def __init__(self, kind: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ..., apiVersion: _Optional[str] = ..., resourceVersion: _Optional[str] = ..., fieldPath: _Optional[str] = ...) -> None: ...
 
+class PersistentVolume(_message.Message):
+    __slots__ = ("metadata", "spec", "status")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    metadata: _meta_v1_pb2.ObjectMeta
+    spec: PersistentVolumeSpec
+    status: PersistentVolumeStatus
+    def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., spec: _Optional[_Union[PersistentVolumeSpec, _Mapping]] = ..., status: _Optional[_Union[PersistentVolumeStatus, _Mapping]] = ...) -> None: ...
+
 class PersistentVolumeClaim(_message.Message):
     __slots__ = ("metadata", "spec", "status")
     METADATA_FIELD_NUMBER: _ClassVar[int]
@@ -1264,6 +1545,97 @@ class PersistentVolumeClaimVolumeSource(_message.Message):
     claimName: str
     readOnly: bool
     def __init__(self, claimName: _Optional[str] = ..., readOnly: _Optional[bool] = ...) -> None: ...
+
+class PersistentVolumeSource(_message.Message):
+    __slots__ = ("gcePersistentDisk", "awsElasticBlockStore", "hostPath", "glusterfs", "nfs", "rbd", "iscsi", "cinder", "cephfs", "fc", "flocker", "flexVolume", "azureFile", "vsphereVolume", "quobyte", "azureDisk", "photonPersistentDisk", "portworxVolume", "scaleIO", "local", "storageos", "csi")
+    GCEPERSISTENTDISK_FIELD_NUMBER: _ClassVar[int]
+    AWSELASTICBLOCKSTORE_FIELD_NUMBER: _ClassVar[int]
+    HOSTPATH_FIELD_NUMBER: _ClassVar[int]
+    GLUSTERFS_FIELD_NUMBER: _ClassVar[int]
+    NFS_FIELD_NUMBER: _ClassVar[int]
+    RBD_FIELD_NUMBER: _ClassVar[int]
+    ISCSI_FIELD_NUMBER: _ClassVar[int]
+    CINDER_FIELD_NUMBER: _ClassVar[int]
+    CEPHFS_FIELD_NUMBER: _ClassVar[int]
+    FC_FIELD_NUMBER: _ClassVar[int]
+    FLOCKER_FIELD_NUMBER: _ClassVar[int]
+    FLEXVOLUME_FIELD_NUMBER: _ClassVar[int]
+    AZUREFILE_FIELD_NUMBER: _ClassVar[int]
+    VSPHEREVOLUME_FIELD_NUMBER: _ClassVar[int]
+    QUOBYTE_FIELD_NUMBER: _ClassVar[int]
+    AZUREDISK_FIELD_NUMBER: _ClassVar[int]
+    PHOTONPERSISTENTDISK_FIELD_NUMBER: _ClassVar[int]
+    PORTWORXVOLUME_FIELD_NUMBER: _ClassVar[int]
+    SCALEIO_FIELD_NUMBER: _ClassVar[int]
+    LOCAL_FIELD_NUMBER: _ClassVar[int]
+    STORAGEOS_FIELD_NUMBER: _ClassVar[int]
+    CSI_FIELD_NUMBER: _ClassVar[int]
+    gcePersistentDisk: GCEPersistentDiskVolumeSource
+    awsElasticBlockStore: AWSElasticBlockStoreVolumeSource
+    hostPath: HostPathVolumeSource
+    glusterfs: GlusterfsPersistentVolumeSource
+    nfs: NFSVolumeSource
+    rbd: RBDPersistentVolumeSource
+    iscsi: ISCSIPersistentVolumeSource
+    cinder: CinderPersistentVolumeSource
+    cephfs: CephFSPersistentVolumeSource
+    fc: FCVolumeSource
+    flocker: FlockerVolumeSource
+    flexVolume: FlexPersistentVolumeSource
+    azureFile: AzureFilePersistentVolumeSource
+    vsphereVolume: VsphereVirtualDiskVolumeSource
+    quobyte: QuobyteVolumeSource
+    azureDisk: AzureDiskVolumeSource
+    photonPersistentDisk: PhotonPersistentDiskVolumeSource
+    portworxVolume: PortworxVolumeSource
+    scaleIO: ScaleIOPersistentVolumeSource
+    local: LocalVolumeSource
+    storageos: StorageOSPersistentVolumeSource
+    csi: CSIPersistentVolumeSource
+    def __init__(self, gcePersistentDisk: _Optional[_Union[GCEPersistentDiskVolumeSource, _Mapping]] = ..., awsElasticBlockStore: _Optional[_Union[AWSElasticBlockStoreVolumeSource, _Mapping]] = ..., hostPath: _Optional[_Union[HostPathVolumeSource, _Mapping]] = ..., glusterfs: _Optional[_Union[GlusterfsPersistentVolumeSource, _Mapping]] = ..., nfs: _Optional[_Union[NFSVolumeSource, _Mapping]] = ..., rbd: _Optional[_Union[RBDPersistentVolumeSource, _Mapping]] = ..., iscsi: _Optional[_Union[ISCSIPersistentVolumeSource, _Mapping]] = ..., cinder: _Optional[_Union[CinderPersistentVolumeSource, _Mapping]] = ..., cephfs: _Optional[_Union[CephFSPersistentVolumeSource, _Mapping]] = ..., fc: _Optional[_Union[FCVolumeSource, _Mapping]] = ..., flocker: _Optional[_Union[FlockerVolumeSource, _Mapping]] = ..., flexVolume: _Optional[_Union[FlexPersistentVolumeSource, _Mapping]] = ..., azureFile: _Optional[_Union[AzureFilePersistentVolumeSource, _Mapping]] = ..., vsphereVolume: _Optional[_Union[VsphereVirtualDiskVolumeSource, _Mapping]] = ..., quobyte: _Optional[_Union[QuobyteVolumeSource, _Mapping]] = ..., azureDisk: _Optional[_Union[AzureDiskVolumeSource, _Mapping]] = ..., photonPersistentDisk: _Optional[_Union[PhotonPersistentDiskVolumeSource, _Mapping]] = ..., portworxVolume: _Optional[_Union[PortworxVolumeSource, _Mapping]] = ..., scaleIO: _Optional[_Union[ScaleIOPersistentVolumeSource, _Mapping]] = ..., local: _Optional[_Union[LocalVolumeSource, _Mapping]] = ..., storageos: _Optional[_Union[StorageOSPersistentVolumeSource, _Mapping]] = ..., csi: _Optional[_Union[CSIPersistentVolumeSource, _Mapping]] = ...) -> None: ...
+
+class PersistentVolumeSpec(_message.Message):
+    __slots__ = ("capacity", "persistentVolumeSource", "accessModes", "claimRef", "persistentVolumeReclaimPolicy", "storageClassName", "mountOptions", "volumeMode", "nodeAffinity", "volumeAttributesClassName")
+    class CapacityEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: _meta_v1_pb2.Quantity
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[_Union[_meta_v1_pb2.Quantity, _Mapping]] = ...) -> None: ...
+    CAPACITY_FIELD_NUMBER: _ClassVar[int]
+    PERSISTENTVOLUMESOURCE_FIELD_NUMBER: _ClassVar[int]
+    ACCESSMODES_FIELD_NUMBER: _ClassVar[int]
+    CLAIMREF_FIELD_NUMBER: _ClassVar[int]
+    PERSISTENTVOLUMERECLAIMPOLICY_FIELD_NUMBER: _ClassVar[int]
+    STORAGECLASSNAME_FIELD_NUMBER: _ClassVar[int]
+    MOUNTOPTIONS_FIELD_NUMBER: _ClassVar[int]
+    VOLUMEMODE_FIELD_NUMBER: _ClassVar[int]
+    NODEAFFINITY_FIELD_NUMBER: _ClassVar[int]
+    VOLUMEATTRIBUTESCLASSNAME_FIELD_NUMBER: _ClassVar[int]
+    capacity: _containers.MessageMap[str, _meta_v1_pb2.Quantity]
+    persistentVolumeSource: PersistentVolumeSource
+    accessModes: _containers.RepeatedScalarFieldContainer[str]
+    claimRef: ObjectReference
+    persistentVolumeReclaimPolicy: str
+    storageClassName: str
+    mountOptions: _containers.RepeatedScalarFieldContainer[str]
+    volumeMode: str
+    nodeAffinity: VolumeNodeAffinity
+    volumeAttributesClassName: str
+    def __init__(self, capacity: _Optional[_Mapping[str, _meta_v1_pb2.Quantity]] = ..., persistentVolumeSource: _Optional[_Union[PersistentVolumeSource, _Mapping]] = ..., accessModes: _Optional[_Iterable[str]] = ..., claimRef: _Optional[_Union[ObjectReference, _Mapping]] = ..., persistentVolumeReclaimPolicy: _Optional[str] = ..., storageClassName: _Optional[str] = ..., mountOptions: _Optional[_Iterable[str]] = ..., volumeMode: _Optional[str] = ..., nodeAffinity: _Optional[_Union[VolumeNodeAffinity, _Mapping]] = ..., volumeAttributesClassName: _Optional[str] = ...) -> None: ...
+
+class PersistentVolumeStatus(_message.Message):
+    __slots__ = ("phase", "message", "reason", "lastPhaseTransitionTime")
+    PHASE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    LASTPHASETRANSITIONTIME_FIELD_NUMBER: _ClassVar[int]
+    phase: str
+    message: str
+    reason: str
+    lastPhaseTransitionTime: _meta_v1_pb2.Time
+    def __init__(self, phase: _Optional[str] = ..., message: _Optional[str] = ..., reason: _Optional[str] = ..., lastPhaseTransitionTime: _Optional[_Union[_meta_v1_pb2.Time, _Mapping]] = ...) -> None: ...
 
 class PhotonPersistentDiskVolumeSource(_message.Message):
     __slots__ = ("pdID", "fsType")
@@ -1617,6 +1989,14 @@ class PodStatus(_message.Message):
     nodeAllocatableResourceClaimStatuses: _containers.RepeatedCompositeFieldContainer[NodeAllocatableResourceClaimStatus]
     def __init__(self, observedGeneration: _Optional[int] = ..., phase: _Optional[str] = ..., conditions: _Optional[_Iterable[_Union[PodCondition, _Mapping]]] = ..., message: _Optional[str] = ..., reason: _Optional[str] = ..., nominatedNodeName: _Optional[str] = ..., hostIP: _Optional[str] = ..., hostIPs: _Optional[_Iterable[_Union[HostIP, _Mapping]]] = ..., podIP: _Optional[str] = ..., podIPs: _Optional[_Iterable[_Union[PodIP, _Mapping]]] = ..., startTime: _Optional[_Union[_meta_v1_pb2.Time, _Mapping]] = ..., initContainerStatuses: _Optional[_Iterable[_Union[ContainerStatus, _Mapping]]] = ..., containerStatuses: _Optional[_Iterable[_Union[ContainerStatus, _Mapping]]] = ..., qosClass: _Optional[str] = ..., ephemeralContainerStatuses: _Optional[_Iterable[_Union[ContainerStatus, _Mapping]]] = ..., resize: _Optional[str] = ..., resourceClaimStatuses: _Optional[_Iterable[_Union[PodResourceClaimStatus, _Mapping]]] = ..., extendedResourceClaimStatus: _Optional[_Union[PodExtendedResourceClaimStatus, _Mapping]] = ..., allocatedResources: _Optional[_Mapping[str, _meta_v1_pb2.Quantity]] = ..., resources: _Optional[_Union[ResourceRequirements, _Mapping]] = ..., nodeAllocatableResourceClaimStatuses: _Optional[_Iterable[_Union[NodeAllocatableResourceClaimStatus, _Mapping]]] = ...) -> None: ...
 
+class PodTemplate(_message.Message):
+    __slots__ = ("metadata", "template")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    TEMPLATE_FIELD_NUMBER: _ClassVar[int]
+    metadata: _meta_v1_pb2.ObjectMeta
+    template: PodTemplateSpec
+    def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., template: _Optional[_Union[PodTemplateSpec, _Mapping]] = ...) -> None: ...
+
 class PodTemplateSpec(_message.Message):
     __slots__ = ("metadata", "spec")
     METADATA_FIELD_NUMBER: _ClassVar[int]
@@ -1706,6 +2086,26 @@ class QuobyteVolumeSource(_message.Message):
     group: str
     tenant: str
     def __init__(self, registry: _Optional[str] = ..., volume: _Optional[str] = ..., readOnly: _Optional[bool] = ..., user: _Optional[str] = ..., group: _Optional[str] = ..., tenant: _Optional[str] = ...) -> None: ...
+
+class RBDPersistentVolumeSource(_message.Message):
+    __slots__ = ("monitors", "image", "fsType", "pool", "user", "keyring", "secretRef", "readOnly")
+    MONITORS_FIELD_NUMBER: _ClassVar[int]
+    IMAGE_FIELD_NUMBER: _ClassVar[int]
+    FSTYPE_FIELD_NUMBER: _ClassVar[int]
+    POOL_FIELD_NUMBER: _ClassVar[int]
+    USER_FIELD_NUMBER: _ClassVar[int]
+    KEYRING_FIELD_NUMBER: _ClassVar[int]
+    SECRETREF_FIELD_NUMBER: _ClassVar[int]
+    READONLY_FIELD_NUMBER: _ClassVar[int]
+    monitors: _containers.RepeatedScalarFieldContainer[str]
+    image: str
+    fsType: str
+    pool: str
+    user: str
+    keyring: str
+    secretRef: SecretReference
+    readOnly: bool
+    def __init__(self, monitors: _Optional[_Iterable[str]] = ..., image: _Optional[str] = ..., fsType: _Optional[str] = ..., pool: _Optional[str] = ..., user: _Optional[str] = ..., keyring: _Optional[str] = ..., secretRef: _Optional[_Union[SecretReference, _Mapping]] = ..., readOnly: _Optional[bool] = ...) -> None: ...
 
 class RBDVolumeSource(_message.Message):
     __slots__ = ("monitors", "image", "fsType", "pool", "user", "keyring", "secretRef", "readOnly")
@@ -1907,6 +2307,30 @@ class SELinuxOptions(_message.Message):
     level: str
     def __init__(self, user: _Optional[str] = ..., role: _Optional[str] = ..., type: _Optional[str] = ..., level: _Optional[str] = ...) -> None: ...
 
+class ScaleIOPersistentVolumeSource(_message.Message):
+    __slots__ = ("gateway", "system", "secretRef", "sslEnabled", "protectionDomain", "storagePool", "storageMode", "volumeName", "fsType", "readOnly")
+    GATEWAY_FIELD_NUMBER: _ClassVar[int]
+    SYSTEM_FIELD_NUMBER: _ClassVar[int]
+    SECRETREF_FIELD_NUMBER: _ClassVar[int]
+    SSLENABLED_FIELD_NUMBER: _ClassVar[int]
+    PROTECTIONDOMAIN_FIELD_NUMBER: _ClassVar[int]
+    STORAGEPOOL_FIELD_NUMBER: _ClassVar[int]
+    STORAGEMODE_FIELD_NUMBER: _ClassVar[int]
+    VOLUMENAME_FIELD_NUMBER: _ClassVar[int]
+    FSTYPE_FIELD_NUMBER: _ClassVar[int]
+    READONLY_FIELD_NUMBER: _ClassVar[int]
+    gateway: str
+    system: str
+    secretRef: SecretReference
+    sslEnabled: bool
+    protectionDomain: str
+    storagePool: str
+    storageMode: str
+    volumeName: str
+    fsType: str
+    readOnly: bool
+    def __init__(self, gateway: _Optional[str] = ..., system: _Optional[str] = ..., secretRef: _Optional[_Union[SecretReference, _Mapping]] = ..., sslEnabled: _Optional[bool] = ..., protectionDomain: _Optional[str] = ..., storagePool: _Optional[str] = ..., storageMode: _Optional[str] = ..., volumeName: _Optional[str] = ..., fsType: _Optional[str] = ..., readOnly: _Optional[bool] = ...) -> None: ...
+
 class ScaleIOVolumeSource(_message.Message):
     __slots__ = ("gateway", "system", "secretRef", "sslEnabled", "protectionDomain", "storagePool", "storageMode", "volumeName", "fsType", "readOnly")
     GATEWAY_FIELD_NUMBER: _ClassVar[int]
@@ -1955,6 +2379,34 @@ class SeccompProfile(_message.Message):
     localhostProfile: str
     def __init__(self, type: _Optional[str] = ..., localhostProfile: _Optional[str] = ...) -> None: ...
 
+class Secret(_message.Message):
+    __slots__ = ("metadata", "immutable", "data", "stringData", "type")
+    class DataEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: bytes
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[bytes] = ...) -> None: ...
+    class StringDataEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    IMMUTABLE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    STRINGDATA_FIELD_NUMBER: _ClassVar[int]
+    TYPE_FIELD_NUMBER: _ClassVar[int]
+    metadata: _meta_v1_pb2.ObjectMeta
+    immutable: bool
+    data: _containers.ScalarMap[str, bytes]
+    stringData: _containers.ScalarMap[str, str]
+    type: str
+    def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., immutable: _Optional[bool] = ..., data: _Optional[_Mapping[str, bytes]] = ..., stringData: _Optional[_Mapping[str, str]] = ..., type: _Optional[str] = ...) -> None: ...
+
 class SecretEnvSource(_message.Message):
     __slots__ = ("localObjectReference", "optional")
     LOCALOBJECTREFERENCE_FIELD_NUMBER: _ClassVar[int]
@@ -1982,6 +2434,14 @@ class SecretProjection(_message.Message):
     items: _containers.RepeatedCompositeFieldContainer[KeyToPath]
     optional: bool
     def __init__(self, localObjectReference: _Optional[_Union[LocalObjectReference, _Mapping]] = ..., items: _Optional[_Iterable[_Union[KeyToPath, _Mapping]]] = ..., optional: _Optional[bool] = ...) -> None: ...
+
+class SecretReference(_message.Message):
+    __slots__ = ("name", "namespace")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    namespace: str
+    def __init__(self, name: _Optional[str] = ..., namespace: _Optional[str] = ...) -> None: ...
 
 class SecretVolumeSource(_message.Message):
     __slots__ = ("secretName", "items", "defaultMode", "optional")
@@ -2032,6 +2492,18 @@ class Service(_message.Message):
     spec: ServiceSpec
     status: ServiceStatus
     def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., spec: _Optional[_Union[ServiceSpec, _Mapping]] = ..., status: _Optional[_Union[ServiceStatus, _Mapping]] = ...) -> None: ...
+
+class ServiceAccount(_message.Message):
+    __slots__ = ("metadata", "secrets", "imagePullSecrets", "automountServiceAccountToken")
+    METADATA_FIELD_NUMBER: _ClassVar[int]
+    SECRETS_FIELD_NUMBER: _ClassVar[int]
+    IMAGEPULLSECRETS_FIELD_NUMBER: _ClassVar[int]
+    AUTOMOUNTSERVICEACCOUNTTOKEN_FIELD_NUMBER: _ClassVar[int]
+    metadata: _meta_v1_pb2.ObjectMeta
+    secrets: _containers.RepeatedCompositeFieldContainer[ObjectReference]
+    imagePullSecrets: _containers.RepeatedCompositeFieldContainer[LocalObjectReference]
+    automountServiceAccountToken: bool
+    def __init__(self, metadata: _Optional[_Union[_meta_v1_pb2.ObjectMeta, _Mapping]] = ..., secrets: _Optional[_Iterable[_Union[ObjectReference, _Mapping]]] = ..., imagePullSecrets: _Optional[_Iterable[_Union[LocalObjectReference, _Mapping]]] = ..., automountServiceAccountToken: _Optional[bool] = ...) -> None: ...
 
 class ServiceAccountTokenProjection(_message.Message):
     __slots__ = ("audience", "expirationSeconds", "path")
@@ -2130,6 +2602,20 @@ class SleepAction(_message.Message):
     seconds: int
     def __init__(self, seconds: _Optional[int] = ...) -> None: ...
 
+class StorageOSPersistentVolumeSource(_message.Message):
+    __slots__ = ("volumeName", "volumeNamespace", "fsType", "readOnly", "secretRef")
+    VOLUMENAME_FIELD_NUMBER: _ClassVar[int]
+    VOLUMENAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    FSTYPE_FIELD_NUMBER: _ClassVar[int]
+    READONLY_FIELD_NUMBER: _ClassVar[int]
+    SECRETREF_FIELD_NUMBER: _ClassVar[int]
+    volumeName: str
+    volumeNamespace: str
+    fsType: str
+    readOnly: bool
+    secretRef: ObjectReference
+    def __init__(self, volumeName: _Optional[str] = ..., volumeNamespace: _Optional[str] = ..., fsType: _Optional[str] = ..., readOnly: _Optional[bool] = ..., secretRef: _Optional[_Union[ObjectReference, _Mapping]] = ...) -> None: ...
+
 class StorageOSVolumeSource(_message.Message):
     __slots__ = ("volumeName", "volumeNamespace", "fsType", "readOnly", "secretRef")
     VOLUMENAME_FIELD_NUMBER: _ClassVar[int]
@@ -2185,6 +2671,20 @@ class Toleration(_message.Message):
     effect: str
     tolerationSeconds: int
     def __init__(self, key: _Optional[str] = ..., operator: _Optional[str] = ..., value: _Optional[str] = ..., effect: _Optional[str] = ..., tolerationSeconds: _Optional[int] = ...) -> None: ...
+
+class TopologySelectorLabelRequirement(_message.Message):
+    __slots__ = ("key", "values")
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    key: str
+    values: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, key: _Optional[str] = ..., values: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class TopologySelectorTerm(_message.Message):
+    __slots__ = ("matchLabelExpressions",)
+    MATCHLABELEXPRESSIONS_FIELD_NUMBER: _ClassVar[int]
+    matchLabelExpressions: _containers.RepeatedCompositeFieldContainer[TopologySelectorLabelRequirement]
+    def __init__(self, matchLabelExpressions: _Optional[_Iterable[_Union[TopologySelectorLabelRequirement, _Mapping]]] = ...) -> None: ...
 
 class TopologySpreadConstraint(_message.Message):
     __slots__ = ("maxSkew", "topologyKey", "whenUnsatisfiable", "labelSelector", "minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy", "matchLabelKeys")
@@ -2275,6 +2775,12 @@ class VolumeMountStatus(_message.Message):
     recursiveReadOnly: str
     volumeStatus: VolumeStatus
     def __init__(self, name: _Optional[str] = ..., mountPath: _Optional[str] = ..., readOnly: _Optional[bool] = ..., recursiveReadOnly: _Optional[str] = ..., volumeStatus: _Optional[_Union[VolumeStatus, _Mapping]] = ...) -> None: ...
+
+class VolumeNodeAffinity(_message.Message):
+    __slots__ = ("required",)
+    REQUIRED_FIELD_NUMBER: _ClassVar[int]
+    required: NodeSelector
+    def __init__(self, required: _Optional[_Union[NodeSelector, _Mapping]] = ...) -> None: ...
 
 class VolumeProjection(_message.Message):
     __slots__ = ("secret", "downwardAPI", "configMap", "serviceAccountToken", "clusterTrustBundle", "podCertificate")

@@ -180,6 +180,12 @@ class Preconditions(_message.Message):
     resourceVersion: str
     def __init__(self, uid: _Optional[str] = ..., resourceVersion: _Optional[str] = ...) -> None: ...
 
+class RawExtension(_message.Message):
+    __slots__ = ("raw",)
+    RAW_FIELD_NUMBER: _ClassVar[int]
+    raw: bytes
+    def __init__(self, raw: _Optional[bytes] = ...) -> None: ...
+
 class ShardInfo(_message.Message):
     __slots__ = ("selector",)
     SELECTOR_FIELD_NUMBER: _ClassVar[int]

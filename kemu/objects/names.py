@@ -182,3 +182,10 @@ def int64(text: str) -> int | None:
         return None
     number = int(text)
     return number if -(2**63) <= number < 2**63 else None
+
+
+def path_segment(text: str) -> Messages:
+    """The name can be a part of a URL's path (``path.ValidatePathSegmentName``); roles are named so."""
+    if text in (".", ".."):
+        return (f"may not be '{text}'",)
+    return tuple(f"may not contain '{part}'" for part in ("/", "%") if part in text)

@@ -12,13 +12,19 @@ from google.protobuf.message import Message
 
 from kemu.k8s import (
     apps_v1_pb2,
+    autoscaling_v1_pb2,
+    autoscaling_v2_pb2,
     batch_v1_pb2,
     coordination_v1_pb2,
     core_v1_pb2,
+    discovery_v1_pb2,
     meta_v1_pb2,
+    networking_v1_pb2,
     node_v1_pb2,
     policy_v1_pb2,
+    rbac_v1_pb2,
     scheduling_v1_pb2,
+    storage_v1_pb2,
 )
 
 REGISTRY = b"/registry/"
@@ -52,6 +58,25 @@ class Resource:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
+def _core(plural: str, kind: str, *short: str, namespaced: bool = True, has_status: bool = True) -> Resource:
+    return Resource(plural, kind, "v1", getattr(core_v1_pb2, kind), namespaced, short, has_status)
+
+
+def _storage(plural: str, kind: str, *short: str, namespaced: bool = False, has_status: bool = False) -> Resource:
+    return Resource(plural, kind, "storage.k8s.io/v1", getattr(storage_v1_pb2, kind), namespaced, short, has_status)
+
+
+def _networking(plural: str, kind: str, *short: str, namespaced: bool = True, has_status: bool = False) -> Resource:
+    return Resource(
+        plural, kind, "networking.k8s.io/v1", getattr(networking_v1_pb2, kind), namespaced, short, has_status
+    )
+
+
+def _rbac(plural: str, kind: str, namespaced: bool = True) -> Resource:
+    group = "rbac.authorization.k8s.io/v1"
+    return Resource(plural, kind, group, getattr(rbac_v1_pb2, kind), namespaced, (), False)
+
+
 RESOURCES: tuple[Resource, ...] = (
     Resource("namespaces", "Namespace", "v1", core_v1_pb2.Namespace, False, ("ns",)),
     Resource("nodes", "Node", "v1", core_v1_pb2.Node, False, ("no",)),
@@ -79,6 +104,46 @@ RESOURCES: tuple[Resource, ...] = (
     ),
     Resource("leases", "Lease", "coordination.k8s.io/v1", coordination_v1_pb2.Lease, True, (), False),
     Resource("runtimeclasses", "RuntimeClass", "node.k8s.io/v1", node_v1_pb2.RuntimeClass, False, (), False),
+    _core("limitranges", "LimitRange", "limits", has_status=False),
+    _core("persistentvolumes", "PersistentVolume", "pv", namespaced=False),
+    _core("persistentvolumeclaims", "PersistentVolumeClaim", "pvc"),
+    _core("configmaps", "ConfigMap", "cm", has_status=False),
+    _core("secrets", "Secret", has_status=False),
+    _core("serviceaccounts", "ServiceAccount", "sa", has_status=False),
+    _core("endpoints", "Endpoints", "ep", has_status=False),
+    _core("podtemplates", "PodTemplate", has_status=False),
+    Resource("controllerrevisions", "ControllerRevision", "apps/v1", apps_v1_pb2.ControllerRevision, True, (), False),
+    Resource("cronjobs", "CronJob", "batch/v1", batch_v1_pb2.CronJob, True, ("cj",)),
+    _storage("storageclasses", "StorageClass", "sc"),
+    _storage("csinodes", "CSINode"),
+    _storage("csidrivers", "CSIDriver"),
+    _storage("csistoragecapacities", "CSIStorageCapacity", namespaced=True),
+    _storage("volumeattachments", "VolumeAttachment", has_status=True),
+    _storage("volumeattributesclasses", "VolumeAttributesClass", "vac"),
+    _networking("ingresses", "Ingress", "ing", has_status=True),
+    _networking("ingressclasses", "IngressClass", namespaced=False),
+    _networking("networkpolicies", "NetworkPolicy", "netpol"),
+    _rbac("roles", "Role"),
+    _rbac("rolebindings", "RoleBinding"),
+    _rbac("clusterroles", "ClusterRole", namespaced=False),
+    _rbac("clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+    Resource(
+        "horizontalpodautoscalers",
+        "HorizontalPodAutoscaler",
+        "autoscaling/v2",
+        autoscaling_v2_pb2.HorizontalPodAutoscaler,
+        True,
+        ("hpa",),
+    ),
+    Resource(
+        "endpointslices",
+        "EndpointSlice",
+        "discovery.k8s.io/v1",
+        discovery_v1_pb2.EndpointSlice,
+        True,
+        (),
+        False,
+    ),
 )
 
 BY_PLURAL: dict[str, Resource] = {resource.plural: resource for resource in RESOURCES}
@@ -88,6 +153,7 @@ BY_MESSAGE: dict[type[Message], Resource] = {resource.message: resource for reso
 SUBRESOURCE_MESSAGES: dict[type[Message], tuple[str, str]] = {
     core_v1_pb2.Binding: ("v1", "Binding"),
     policy_v1_pb2.Eviction: ("policy/v1", "Eviction"),
+    autoscaling_v1_pb2.Scale: ("autoscaling/v1", "Scale"),
     meta_v1_pb2.Status: ("v1", "Status"),
     meta_v1_pb2.DeleteOptions: ("v1", "DeleteOptions"),
 }

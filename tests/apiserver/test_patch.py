@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from kemu import errors
 from kemu.apiserver.registry import patches
 from kemu.k8s import core_v1_pb2
-from kemu.objects import defaults, resources
+from kemu.objects import resources
 from kemu.objects.conversion import convert
+from kemu.objects.defaulting import defaults
 from kemu.objects.validation import kinds
 from kemu.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, refusal, run

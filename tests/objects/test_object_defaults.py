@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import defaults
 from kemu.objects.conversion import convert
+from kemu.objects.defaulting import defaults
 
 
 def defaulted(kind: str, api_version: str = "v1", **data: Any) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import pytest
 
 from kemu.errors import Cause, Invalid
 from kemu.k8s import core_v1_pb2
-from kemu.objects import defaults
 from kemu.objects.conversion import convert
+from kemu.objects.defaulting import defaults
 from kemu.objects.validation import causes, kinds
 
 POD: dict[str, Any] = {

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import defaults, resources, selectors
+from kemu.objects import resources, selectors
 from kemu.objects.amounts import qos, requests
 from kemu.objects.conversion import convert
+from kemu.objects.defaulting import defaults
 from kemu.objects.validation import kinds
 from tests.objects.oracle_data import objects, records
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kemu import errors
-from kemu.objects import defaults
 from kemu.objects.amounts import qos, requests
+from kemu.objects.defaulting import defaults
 from kemu.objects.validation import kinds
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.random_streams import random_stream

@@ -22,7 +22,8 @@ from kemu.apiserver.registry.turns import Turns
 from kemu.apiserver.storage import Entry, Storage
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.k8s import core_v1_pb2
-from kemu.objects import defaults, meta, resources, shared_objects
+from kemu.objects import meta, resources, shared_objects
+from kemu.objects.defaulting import defaults
 from kemu.objects.fields import refusals
 from kemu.objects.validation import causes, kinds
 from kemu.runtime.env import SECOND_NS, Env

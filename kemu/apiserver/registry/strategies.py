@@ -1,6 +1,7 @@
 """What is particular to a kind, in a table: which rules of Kubernetes' strategies (``pkg/registry``) apply to it.
 
-What a user may not set at creation is in :func:`kemu.objects.defaults.prepare_create`; here is the rest of its life.
+What a user may not set at creation is in :func:`kemu.objects.defaulting.defaults.prepare_create`; here is the rest of
+its life.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Any
 
 from kemu.bench import shapes
 from kemu.k8s import core_v1_pb2
-from kemu.objects import defaults
+from kemu.objects.defaulting import defaults
 from kemu.scheduler.cache.cluster import Cluster
 from kemu.scheduler.cache.pods import PodInfo
 from kemu.scheduler.configuration import configurations

@@ -21,8 +21,9 @@ from kemu.client import clients, retries
 from kemu.k8s import core_v1_pb2
 from kemu.kubelet.pods import critical, mirrors
 from kemu.kubelet.sync import pod_workers
-from kemu.objects import defaults, meta, pod_phases, times
-from kemu.objects.validation import kinds
+from kemu.objects import meta, pod_phases, times
+from kemu.objects.defaulting import defaults
+from kemu.objects.validation import small_groups
 from kemu.runtime.env import SECOND_NS, Env
 
 HASH_ANNOTATION = "kubernetes.io/config.hash"
@@ -50,7 +51,7 @@ def read(manifest: bytes, node_name: str, seen_unix_s: int) -> core_v1_pb2.Pod:
         spec.tolerations.add(operator="Exists", effect="NoExecute")
     defaults.apply(pod)
     # The API server resolves the class of the mirror; the kubelet itself knows the classes that every cluster has.
-    priority = kinds.SYSTEM_PRIORITY_CLASSES.get(spec.priorityClassName)
+    priority = small_groups.SYSTEM_PRIORITY_CLASSES.get(spec.priorityClassName)
     if priority is not None and not spec.HasField("priority"):
         spec.priority = priority
     return pod

@@ -5,8 +5,8 @@
 
 A table for each message class is built on first use; converting then costs a dict lookup and a call for each field.
 ``json_readers`` and ``json_writers`` add what descriptors do not tell: which messages stand for scalars (Quantity,
-IntOrString, Time, MicroTime, FieldsV1). The fields of a message marked ``(kemu.k8s.inline)`` stand in the JSON object
-of its parent.
+IntOrString, Time, MicroTime, FieldsV1, RawExtension). The fields of a message marked ``(kemu.k8s.inline)`` stand in the
+JSON object of its parent.
 
 Every field that is set is written, also an empty message (``emptyDir: {}``), a zero or an empty string. Empty lists and
 maps are lost: protobuf cannot tell them from absent ones. Null counts as absent. Maps are written sorted by key.

@@ -345,12 +345,19 @@ def _read_fields_v1(message: Any, value: Any) -> None:
     message.Raw = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
+def _read_raw_extension(message: Any, value: Any) -> None:
+    if not isinstance(value, dict):
+        raise ValueError(f"must be an object, not {kind_of(value)}")
+    message.raw = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
 _READERS: dict[str, Callable[[Any, Any], None]] = {
     meta_v1_pb2.Quantity.DESCRIPTOR.full_name: _read_quantity,
     meta_v1_pb2.IntOrString.DESCRIPTOR.full_name: _read_int_or_string,
     meta_v1_pb2.Time.DESCRIPTOR.full_name: _read_time,
     meta_v1_pb2.MicroTime.DESCRIPTOR.full_name: _read_micro_time,
     meta_v1_pb2.FieldsV1.DESCRIPTOR.full_name: _read_fields_v1,
+    meta_v1_pb2.RawExtension.DESCRIPTOR.full_name: _read_raw_extension,
 }
 
 

@@ -39,7 +39,10 @@ def _writer(field: FieldDescriptor) -> Writer:
     value_field = descriptors.map_value(field)
     if value_field is not None:
         value_type = value_field.message_type
-        write_value = PLAIN.get(value_type.full_name) if value_type is not None else None
+        if value_type is not None:
+            write_value = PLAIN.get(value_type.full_name)
+        else:
+            write_value = _plain_bytes if value_field.type == FieldDescriptor.TYPE_BYTES else None
 
         def write_map(value: Any, data: dict[str, Any]) -> None:
             if write_value is None:
@@ -103,6 +106,10 @@ def _plain_fields_v1(message: Any) -> Any:
         return {}
 
 
+def _plain_raw_extension(message: Any) -> Any:
+    return json.loads(message.raw) if message.raw else None
+
+
 def _plain_node_selector(message: Any) -> dict[str, Any]:
     """Kubernetes writes the terms of a node selector even when there are none: such a selector matches nothing."""
     return {"nodeSelectorTerms": None} | _to_json(message)
@@ -115,5 +122,6 @@ PLAIN: dict[str, Callable[[Any], Any]] = {
     meta_v1_pb2.MicroTime.DESCRIPTOR.full_name: _plain_micro_time,
     core_v1_pb2.NodeSelector.DESCRIPTOR.full_name: _plain_node_selector,
     meta_v1_pb2.FieldsV1.DESCRIPTOR.full_name: _plain_fields_v1,
+    meta_v1_pb2.RawExtension.DESCRIPTOR.full_name: _plain_raw_extension,
 }
 """Messages whose JSON form is not an object of their fields, by their full name."""

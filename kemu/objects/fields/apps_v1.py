@@ -6,6 +6,13 @@ from kemu.objects.fields.sorts import Reason, Sort, message
 
 STRATEGY = "with OnDelete, pods that are made anew follow a changed template; with RollingUpdate the change is refused"
 
+ACCEPTED = (
+    "ReplicaSet",
+    "StatefulSet",
+    "DaemonSet",
+)
+"""Kinds that scenarios may hold."""
+
 SORTS: dict[str, Sort] = {
     **message("ReplicaSet", parts="metadata spec", harmless={Reason.SERVER: "status"}),
     **message("ReplicaSetSpec", acts="replicas minReadySeconds selector", parts="template"),

@@ -154,4 +154,13 @@ OTHERS: dict[str, Sort] = {
     ),
 }
 
+ACCEPTED = (
+    "Pod",
+    "Node",
+    "Namespace",
+    "Service",
+    "Event",
+)
+"""Kinds that scenarios may hold."""
+
 SORTS: dict[str, Sort] = {**PODS, **NODES, **OTHERS}

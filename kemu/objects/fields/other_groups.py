@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from kemu.objects.fields.sorts import Reason, Sort, message
 
+ACCEPTED = ("PriorityClass", "RuntimeClass", "PodDisruptionBudget", "Lease")
+"""Kinds that scenarios may hold."""
+
 POLICY: dict[str, Sort] = {
     **message("PodDisruptionBudget", parts="metadata spec status"),
     **message("PodDisruptionBudgetSpec", acts="minAvailable selector maxUnavailable unhealthyPodEvictionPolicy"),

@@ -1,6 +1,6 @@
 """The sort of every field of every accepted kind: the tables of the API groups, put together and walked.
 
-To accept another kind, add it to :data:`ACCEPTED` and sort the fields of its messages in the module of its API group;
+To accept another kind, add it to ``ACCEPTED`` of the module of its API group and sort the fields of its messages there;
 :func:`walk` shows which are missing.
 """
 
@@ -15,20 +15,19 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from kemu.objects import resources
 from kemu.objects.conversion import descriptors
-from kemu.objects.fields import apps_v1, core_v1, meta_v1, other_groups
+from kemu.objects.fields import apps_v1, batch_v1, core_v1, meta_v1, other_groups, quotas, storage_v1
 from kemu.objects.fields.sorts import Parts, Sort
 from kemu.objects.fields.unsimulated import UNSIMULATED
 
-ACCEPTED = (
-    "Pod", "Node", "Namespace", "PriorityClass", "RuntimeClass", "PodDisruptionBudget", "ReplicaSet", "StatefulSet",
-    "DaemonSet", "Service", "Lease", "Event",
-)  # fmt: skip
+_GROUPS = (core_v1, quotas, storage_v1, other_groups, apps_v1, batch_v1)
+
+ACCEPTED = tuple(kind for group in _GROUPS for kind in group.ACCEPTED)
 """Kinds that scenarios may hold: they mean something without a controller, or have theirs."""
 
 REFUSED_KINDS: Mapping[str, str] = {kind: one.why for kind, one in UNSIMULATED.items() if kind in resources.BY_KIND}
 """Kinds that the API server stores but on which nobody acts, and why; scenarios that hold them are refused."""
 
-SORTS: Mapping[str, Sort] = {**meta_v1.SORTS, **core_v1.SORTS, **apps_v1.SORTS, **other_groups.SORTS}
+SORTS: Mapping[str, Sort] = meta_v1.SORTS | {key: sort for group in _GROUPS for key, sort in group.SORTS.items()}
 """By ``Message.field``."""
 
 

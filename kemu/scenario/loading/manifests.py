@@ -17,8 +17,9 @@ from kemu.errors import Cause
 from kemu.k8s import core_v1_pb2
 from kemu.kubelet.images import stores
 from kemu.kubelet.usage import curves, usages
-from kemu.objects import defaults, gpu_cards, resources
+from kemu.objects import gpu_cards, resources
 from kemu.objects.conversion import convert
+from kemu.objects.defaulting import defaults
 from kemu.objects.fields import refusals
 from kemu.objects.fields.unsimulated import UNSIMULATED
 from kemu.objects.validation import kinds

@@ -11,8 +11,9 @@ from typing import Any
 
 from kemu.checks import costs, registry
 from kemu.k8s import core_v1_pb2, meta_v1_pb2
-from kemu.objects import defaults, resources, selectors
+from kemu.objects import resources, selectors
 from kemu.objects.conversion import convert
+from kemu.objects.defaulting import pods
 from kemu.scenario import expectations, scenarios
 from kemu.scenario.format.documents import Path, nearest
 from kemu.scenario.format.shapes import THERE_ARE, Report
@@ -224,7 +225,7 @@ def _check_pod(each: Declared, pod: core_v1_pb2.Pod, names: Names) -> None:
     if pod.spec.nodeName and not names.has_node(pod.spec.nodeName):
         node = pod.spec.nodeName
         each.complain("spec.nodeName", f"there is no node {node}", nearest(node, names.nodes[:1000]))
-    scheduler = pod.spec.schedulerName or defaults.DEFAULT_SCHEDULER
+    scheduler = pod.spec.schedulerName or pods.DEFAULT_SCHEDULER
     if not pod.spec.nodeName and not names.has_scheduler(scheduler):
         hint = nearest(scheduler, names.scheduler_names) or f"{THERE_ARE}{', '.join(names.scheduler_names)}"
         each.complain("spec.schedulerName", f"no scheduler serves {scheduler}", hint)

@@ -1,0 +1,72 @@
+"""The defaults of the core group without pods, and of scheduling.k8s.io and policy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.k8s import core_v1_pb2, policy_v1_pb2, scheduling_v1_pb2
+from kemu.objects.defaulting import pods, shared
+
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
+
+
+def _default_node(node: Any) -> None:
+    status = node.status
+    if status.capacity and not status.allocatable:
+        for name in status.capacity:
+            status.allocatable[name].string = status.capacity[name].string
+
+
+def _default_namespace(namespace: Any) -> None:
+    if namespace.metadata.name:
+        namespace.metadata.labels[NAMESPACE_NAME_LABEL] = namespace.metadata.name
+    if not namespace.status.phase:
+        namespace.status.phase = "Active"
+
+
+def _default_priority_class(priority_class: Any) -> None:
+    if not priority_class.preemptionPolicy:
+        priority_class.preemptionPolicy = "PreemptLowerPriority"
+
+
+def _default_service(service: Any) -> None:
+    spec = service.spec
+    if not spec.sessionAffinity:
+        spec.sessionAffinity = "None"
+    if not spec.type:
+        spec.type = "ClusterIP"
+    if not spec.HasField("internalTrafficPolicy") and spec.type != "ExternalName":
+        spec.internalTrafficPolicy = "Cluster"
+    for port in spec.ports:
+        if not port.protocol:
+            port.protocol = "TCP"
+        target = port.targetPort
+        if not target.strVal and not target.intVal:
+            target.type = 0
+            target.intVal = port.port
+
+
+def _default_replication_controller(controller: Any) -> None:
+    spec = controller.spec
+    pods.default_pod_spec(spec.template.spec)
+    labels = spec.template.metadata.labels
+    if not spec.selector:
+        spec.selector.update(labels)
+    if not controller.metadata.labels:
+        controller.metadata.labels.update(labels)
+    shared.default_replicas(spec)
+
+
+FILL = {
+    core_v1_pb2.Node: _default_node,
+    core_v1_pb2.Namespace: _default_namespace,
+    core_v1_pb2.Service: _default_service,
+    core_v1_pb2.ReplicationController: _default_replication_controller,
+    scheduling_v1_pb2.PriorityClass: _default_priority_class,
+}
+
+PREPARE = {
+    core_v1_pb2.ReplicationController: shared.prepare_status,
+    policy_v1_pb2.PodDisruptionBudget: shared.prepare_status,
+    scheduling_v1_pb2.PriorityClass: shared.prepare_generation,
+}

@@ -1,0 +1,124 @@
+"""The checks of the core group without pods and volumes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.errors import Cause
+from kemu.k8s import (
+    core_v1_pb2,
+)
+from kemu.objects import names, selectors
+from kemu.objects.validation import placement, pods, templates
+from kemu.objects.validation.amounts import any_resource_name, check_amounts
+from kemu.objects.validation.causes import duplicate, forbidden, invalid, not_supported, required
+from kemu.objects.validation.metadata import (
+    check_label_key,
+    check_labels,
+    check_not_negative,
+)
+from kemu.objects.validation.rules import Rules
+
+
+def _check_node(node: Any, found: list[Cause]) -> None:
+    _check_taints(node.spec.taints, found)
+    status = node.status
+    check_amounts(status.capacity, "status.capacity", any_resource_name, found)
+    check_amounts(status.allocatable, "status.allocatable", any_resource_name, found)
+
+
+def _check_taints(taints: Any, found: list[Cause]) -> None:
+    seen: dict[tuple[str, str], None] = {}
+    for index, taint in enumerate(taints):
+        here = f"spec.taints[{index}]"
+        check_label_key(taint.key, f"{here}.key", found)
+        problems = names.label_value(taint.value)
+        if problems:
+            found.append(invalid(f"{here}.value", taint.value, ";".join(problems)))
+        if not taint.effect:
+            found.append(required(f"{here}.effect"))
+        elif taint.effect not in placement.TAINT_EFFECTS:
+            found.append(not_supported(f"{here}.effect", taint.effect, placement.TAINT_EFFECTS))
+        pair = (taint.key, taint.effect)
+        if pair in seen:
+            found.append(duplicate(here, taint))
+        seen[pair] = None
+
+
+def _check_node_update(new: Any, old: Any, found: list[Cause]) -> None:
+    _check_taints(new.spec.taints, found)
+    for field in ("podCIDR", "providerID"):
+        before = getattr(old.spec, field)
+        if before and getattr(new.spec, field) != before:
+            what = (
+                "`spec.podCIDRs` may not be changed" if field == "podCIDR" else "node updates may not change providerID"
+            )
+            found.append(forbidden(f"spec.{field}", f'{what} except from "" to valid'))
+
+
+def _check_node_status(new: Any, old: Any, found: list[Cause]) -> None:
+    check_amounts(new.status.capacity, "status.capacity", any_resource_name, found)
+    check_amounts(new.status.allocatable, "status.allocatable", any_resource_name, found)
+
+
+_EVENT_LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
+
+
+def _check_event(event: Any, found: list[Cause]) -> None:
+    """``legacyValidateEvent``: an event with an ``eventTime`` is one of events.k8s.io."""
+    namespace, own = event.involvedObject.namespace, event.metadata.namespace
+    is_new = event.HasField("eventTime")
+    allowed = (namespace,) if namespace else ("default", "kube-system") if is_new else ("", "default")
+    if own not in allowed and not (is_new and namespace):
+        found.append(invalid("involvedObject.namespace", namespace, "does not match event.namespace"))
+    if not is_new:
+        return
+    controller = event.reportingComponent
+    if not controller:
+        found.append(required("reportingController"))
+    found.extend(invalid("reportingController", controller, why) for why in names.label_key(controller))
+    for field, limit in _EVENT_LIMITS.items():
+        text = getattr(event, field)
+        if not text and field != "message":
+            found.append(required(field))
+        if len(text.encode()) > limit:
+            found.append(invalid(field, "", f"can have at most {limit} characters"))
+
+
+def _check_service(service: Any, found: list[Cause]) -> None:
+    spec = service.spec
+    check_labels(spec.selector, "spec.selector", found)
+    types = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+    if spec.type not in types:
+        found.append(not_supported("spec.type", spec.type, types))
+    if not spec.ports and spec.clusterIP != "None" and spec.type != "ExternalName":
+        found.append(required("spec.ports"))
+    for index, port in enumerate(spec.ports):
+        if not 1 <= port.port <= 65535:
+            found.append(invalid(f"spec.ports[{index}].port", port.port, "must be between 1 and 65535, inclusive"))
+
+
+def _check_replication_controller(controller: Any, found: list[Cause]) -> None:
+    spec = controller.spec
+    check_not_negative(spec.replicas, "spec.replicas", found)
+    if not spec.selector:
+        found.append(required("spec.selector"))
+    elif not selectors.labels_equal(spec.selector).matches(spec.template.metadata.labels):
+        labels = {key: spec.template.metadata.labels[key] for key in sorted(spec.template.metadata.labels)}
+        found.append(invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`"))
+    templates.check_template(spec.template, ("Always",), found)
+
+
+RULES = {
+    core_v1_pb2.Pod: Rules(pods.check_pod_create, pods.check_pod_update, pods.check_pod_status_update),
+    core_v1_pb2.Node: Rules(_check_node, _check_node_update, _check_node_status),
+    core_v1_pb2.Namespace: Rules(name_rule=names.dns_label),
+    core_v1_pb2.Event: Rules(_check_event),
+    core_v1_pb2.Service: Rules(_check_service, name_rule=names.dns_1035_label),
+    core_v1_pb2.ReplicationController: Rules(_check_replication_controller),
+    core_v1_pb2.ConfigMap: Rules(),
+    core_v1_pb2.Secret: Rules(),
+    core_v1_pb2.ServiceAccount: Rules(),
+    core_v1_pb2.Endpoints: Rules(),
+    core_v1_pb2.PodTemplate: Rules(),
+}

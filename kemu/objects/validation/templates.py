@@ -1,0 +1,24 @@
+"""The templates of pods that workloads hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kemu.errors import Cause
+from kemu.objects.validation import pods
+from kemu.objects.validation.causes import not_supported
+from kemu.objects.validation.metadata import (
+    check_labels,
+)
+
+
+def check_template(
+    template: Any, restart_policies: tuple[str, ...], found: list[Cause], volumes: Iterable[str] = ()
+) -> None:
+    """``volumes``: names of further volumes that containers may mount."""
+    check_labels(template.metadata.labels, "spec.template.labels", found)
+    pods.check_pod_spec(template.spec, "spec.template.spec", found, volumes)
+    policy = template.spec.restartPolicy
+    if policy in pods.RESTART_POLICIES and policy not in restart_policies:
+        found.append(not_supported("spec.template.spec.restartPolicy", policy, restart_policies))
