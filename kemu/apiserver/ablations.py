@@ -34,8 +34,8 @@ class _BindsAgain(Binder):
 
 
 class _DeletesAtOnce(Registry):
-    def _grace_s(self, strategy: Strategy, obj: Any, wanted: int | None) -> int:
-        return 0
+    def _grace_s(self, strategy: Strategy, obj: Any, wanted: int | None) -> int | None:
+        return 0 if strategy.grace_s is not None else None
 
 
 class _KeepsNoAccounts(Evictor):

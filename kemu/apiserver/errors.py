@@ -41,6 +41,13 @@ def conflict(resource: Resource, name: str, why: str, subresource: str = "") -> 
     return errors.Conflict(f'Operation cannot be fulfilled on {qualified} "{name}": {why}', kind=what, name=name)
 
 
+def conflict_of_kind(resource: Resource, name: str, why: str) -> errors.Conflict:
+    """Of a delete: ``rest.BeforeDelete`` names the kind where others name the plural."""
+    qualified = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    text = f'Operation cannot be fulfilled on {qualified} "{name}": {why}'
+    return errors.Conflict(text, kind=resource.kind, name=name)
+
+
 def modified(resource: Resource, name: str) -> errors.Conflict:
     why = "the object has been modified; please apply your changes to the latest version and try again"
     return conflict(resource, name, why)

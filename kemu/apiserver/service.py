@@ -86,6 +86,9 @@ class Replies:
         if isinstance(answer, bytes):
             reply.object.object = answer
             self._sized(len(answer))
+        elif isinstance(answer, api_pb2.ObjectResponse):
+            reply.object.CopyFrom(answer)
+            self._sized(len(answer.object))
         elif isinstance(answer, api_pb2.CommitResponse):
             reply.commit.CopyFrom(answer)
             self._sized(answer.ByteSize())
@@ -245,6 +248,9 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
     async def Delete(self, request: api_pb2.DeleteRequest, context: Any) -> api_pb2.ObjectResponse:
         return await self._object("delete", request, context)
 
+    async def DeleteCollection(self, request: api_pb2.DeleteCollectionRequest, context: Any) -> Any:
+        return await self._answer("delete_collection", request, context)
+
     async def Bind(self, request: api_pb2.BindRequest, context: Any) -> api_pb2.ObjectResponse:
         return await self._object("bind", request, context)
 
@@ -255,7 +261,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         return await self._answer("commit", request, context)
 
     async def _object(self, verb: str, request: Any, context: Any) -> api_pb2.ObjectResponse:
-        return api_pb2.ObjectResponse(object=await self._answer(verb, request, context))
+        answer = await self._answer(verb, request, context)
+        return answer if isinstance(answer, api_pb2.ObjectResponse) else api_pb2.ObjectResponse(object=answer)
 
     async def _answer(self, verb: str, request: Any, context: Any) -> Any:
         await self._is_open.wait()

@@ -8,7 +8,8 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
-from kemu.apiserver import errors
+from kemu.apiserver import errors, selections
+from kemu.apiserver.registry import deletions
 from kemu.apiserver.registry.bindings import Binder
 from kemu.apiserver.registry.evictions import Evictor
 from kemu.apiserver.registry.reads import Reader
@@ -18,8 +19,8 @@ from kemu.objects import resources, shared_objects
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2
 
-Answer = bytes | api_pb2.ListResponse | api_pb2.CommitResponse
-"""An object as clients get it, a list, or what came of several bindings."""
+Answer = bytes | api_pb2.ObjectResponse | api_pb2.ListResponse | api_pb2.CommitResponse
+"""An object as clients get it, perhaps with more about it, a list, or what came of several bindings."""
 
 PODS = resources.BY_PLURAL["pods"]
 
@@ -48,6 +49,7 @@ class Requests:
             "update_status": self._update_status,
             "patch": self._patch,
             "delete": self._delete,
+            "delete_collection": self._delete_collection,
             "bind": self._bind,
             "evict": self._evict,
             "commit": self._commit,
@@ -103,24 +105,47 @@ class Requests:
             self._log_pod("create", obj.metadata, by, start_ns, entry.revision)
         return entry.wire
 
-    async def _update(self, request: api_pb2.UpdateRequest, by: str, start_ns: int) -> bytes:
+    async def _update(self, request: api_pb2.UpdateRequest, by: str, start_ns: int) -> Answer:
         where = request.resource
-        entry = await self._registry.update(where.resource, where.namespace, request.object, status=False)
-        return entry.wire
+        return _written(
+            *await self._registry.update(where.resource, where.namespace, request.object, request.subresource)
+        )
 
-    async def _update_status(self, request: api_pb2.UpdateStatusRequest, by: str, start_ns: int) -> bytes:
+    async def _update_status(self, request: api_pb2.UpdateStatusRequest, by: str, start_ns: int) -> Answer:
         where = request.resource
-        entry = await self._registry.update(where.resource, where.namespace, request.object, status=True)
-        return entry.wire
+        return _written(*await self._registry.update(where.resource, where.namespace, request.object, "status"))
 
-    async def _patch(self, request: api_pb2.PatchRequest, by: str, start_ns: int) -> bytes:
-        return (await self._registry.patch(request)).wire
+    async def _patch(self, request: api_pb2.PatchRequest, by: str, start_ns: int) -> Answer:
+        return _written(*await self._registry.patch(request))
 
-    async def _delete(self, request: api_pb2.DeleteRequest, by: str, start_ns: int) -> bytes:
-        entry, _ = await self._registry.delete(request)
+    async def _delete(self, request: api_pb2.DeleteRequest, by: str, start_ns: int) -> Answer:
+        entry, gone = await self._registry.delete(request)
         if request.resource.resource == "pods":
             self._log_pod("delete", _metadata(entry), by, start_ns, entry.revision)
-        return entry.wire
+        warnings = deletions.warnings(request)
+        if not gone and not warnings:
+            return entry.wire
+        return api_pb2.ObjectResponse(object=entry.wire, gone=gone, warnings=warnings)
+
+    async def _delete_collection(
+        self, request: api_pb2.DeleteCollectionRequest, by: str, start_ns: int
+    ) -> api_pb2.ListResponse:
+        """One delete after the other, each for itself (``Store.DeleteCollection``): a refusal ends it."""
+        which = request.list
+        resource = selections.find_resource(which.resource.resource)
+        deletions.refuse_collections(resource)
+        found = await self._reader.list(which)
+        one = api_pb2.DeleteRequest()
+        one.CopyFrom(request.delete)
+        one.resource.resource = resource.plural
+        for wire in found.items:
+            metadata = resource.message.FromString(wire).metadata  # type: ignore[attr-defined]
+            one.resource.namespace, one.name = metadata.namespace, metadata.name
+            try:
+                await self._delete(one, by, start_ns)
+            except kemu_errors.NotFound:
+                continue  # somebody else was faster
+        return found
 
     async def _bind(self, request: api_pb2.BindRequest, by: str, start_ns: int) -> bytes:
         entry = await self._binder.bind(request)
@@ -163,6 +188,10 @@ class Requests:
         )
 
 
+def _written(entry: Entry, gone: bool) -> Answer:
+    return api_pb2.ObjectResponse(object=entry.wire, gone=True) if gone else entry.wire
+
+
 def _body_bytes(request: Any) -> int:
     kind = type(request)
     if kind is api_pb2.PatchRequest:
@@ -187,6 +216,8 @@ def _target(request: Any) -> tuple[str, str, str, str]:
         return "pods", "", "", ""
     if isinstance(request, api_pb2.EvictRequest):
         return "pods", request.namespace, request.name, request.preconditions.uid
+    if isinstance(request, api_pb2.DeleteCollectionRequest):
+        return request.list.resource.resource, request.list.resource.namespace, "", ""
     where = request.resource
     if isinstance(request, _WITH_OBJECT):
         resource = resources.BY_PLURAL.get(where.resource)

@@ -93,14 +93,16 @@ class Client:
         request.object = data
         return await self._session.send(call, message, True, len(data))
 
-    async def update(self, obj: M) -> M:
-        """Replaces the object; with a ``resourceVersion`` in it, only if it is still the current one (Conflict)."""
+    async def update(self, obj: M, subresource: str = "") -> M:
+        """Replaces the object; with a ``resourceVersion`` in it, only if it is still the current one (Conflict).
+        ``subresource``: only that part of it, ``finalize`` of a namespace for example."""
         resource, data = resources.BY_MESSAGE[type(obj)], obj.SerializeToString(deterministic=True)
         call = self._session.next_call()
         request = call.update
         request.resource.resource = resource.plural
         request.resource.namespace = obj.metadata.namespace  # type: ignore[attr-defined]
         request.object = data
+        request.subresource = subresource
         return await self._session.send(call, type(obj), True, len(data))
 
     async def update_status(self, obj: M) -> M:
@@ -171,8 +173,10 @@ class Client:
         grace_period_seconds: int | None = None,
         uid: str = "",
         resource_version: str = "",
+        propagation_policy: str = "",
     ) -> Any:
         """``grace_period_seconds`` None: the object's own. ``uid``, ``resource_version``: preconditions (Conflict).
+        ``propagation_policy``: ``Background``, ``Foreground`` or ``Orphan``; "": the default of the kind.
 
         Returns the object as it is now, or as it was when it is gone.
         """
@@ -188,7 +192,30 @@ class Client:
             request.preconditions.uid = uid
         if resource_version:
             request.preconditions.resource_version = resource_version
+        request.propagation_policy = propagation_policy
         return await self._session.send(call, message, True)
+
+    async def delete_collection(
+        self,
+        resource: str,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        grace_period_seconds: int | None = None,
+        propagation_policy: str = "",
+    ) -> sessions.ListResult:
+        """Deletes all objects that match, one by one, and returns them as they were before."""
+        message = resources.BY_PLURAL[resource].message
+        call = self._session.next_call()
+        request = call.delete_collection
+        request.list.resource.resource = resource
+        request.list.resource.namespace = namespace
+        request.list.label_selector = label_selector
+        request.list.field_selector = field_selector
+        if grace_period_seconds is not None:
+            request.delete.grace_period_seconds = grace_period_seconds
+        request.delete.propagation_policy = propagation_policy
+        return await self._session.send_list(call, message)
 
     async def bind(
         self,

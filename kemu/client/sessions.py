@@ -185,7 +185,7 @@ class Session:
         return future
 
     def send_list(self, call: api_pb2.Call, message: type[Message]) -> asyncio.Future[ListResult]:
-        """The answer to come: a list of objects of class ``message``."""
+        """The answer to come: a list of objects of class ``message``. The request may delete them."""
         future = asyncio.get_running_loop().create_future()
         self._in_flight[call.id] = _Pending(future, message, False, call, self._env.clock.now_ns())
         self._stream.wake()
@@ -256,8 +256,12 @@ class Session:
             if which == "object":
                 wire = reply.object.object
                 if mutating:
-                    answer = self._parse_written(message, wire)
-                    _acknowledge(acks, now_ns - start_ns, message, answer.metadata, wire)
+                    if reply.object.gone and pending.call.WhichOneof("request") != "delete":
+                        # The update took away the last finalizer. What it shows was never stored.
+                        answer = message.FromString(wire)
+                    else:
+                        answer = self._parse_written(message, wire)
+                        _acknowledge(acks, now_ns - start_ns, message, answer.metadata, wire)
                 else:
                     answer = message.FromString(wire)
                     version = answer.metadata.resourceVersion
@@ -268,7 +272,8 @@ class Session:
                 items = [parse(item) for item in listed]
                 digest = _digest(message, listed, items)
                 answer = ListResult(items, page.resource_version, getattr(page, "continue"), digest)
-                self._log_list(pending, answer)
+                if pending.call.WhichOneof("request") == "list":
+                    self._log_list(pending, answer)
             elif which == "commit":
                 results: list[Any] = []
                 for one in reply.commit.results:

@@ -23,30 +23,44 @@ class Preconditions(_message.Message):
     resource_version: str
     def __init__(self, uid: _Optional[str] = ..., resource_version: _Optional[str] = ...) -> None: ...
 
+class WriteOptions(_message.Message):
+    __slots__ = ("dry_run", "field_manager", "field_validation")
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    FIELD_MANAGER_FIELD_NUMBER: _ClassVar[int]
+    FIELD_VALIDATION_FIELD_NUMBER: _ClassVar[int]
+    dry_run: _containers.RepeatedScalarFieldContainer[str]
+    field_manager: str
+    field_validation: str
+    def __init__(self, dry_run: _Optional[_Iterable[str]] = ..., field_manager: _Optional[str] = ..., field_validation: _Optional[str] = ...) -> None: ...
+
 class GetRequest(_message.Message):
-    __slots__ = ("resource", "name", "resource_version")
+    __slots__ = ("resource", "name", "resource_version", "subresource")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SUBRESOURCE_FIELD_NUMBER: _ClassVar[int]
     resource: Resource
     name: str
     resource_version: str
-    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., resource_version: _Optional[str] = ...) -> None: ...
+    subresource: str
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., resource_version: _Optional[str] = ..., subresource: _Optional[str] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("resource", "label_selector", "field_selector", "limit", "resource_version")
+    __slots__ = ("resource", "label_selector", "field_selector", "limit", "resource_version", "resource_version_match")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
     FIELD_SELECTOR_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     CONTINUE_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_MATCH_FIELD_NUMBER: _ClassVar[int]
     resource: Resource
     label_selector: str
     field_selector: str
     limit: int
     resource_version: str
-    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., limit: _Optional[int] = ..., resource_version: _Optional[str] = ..., **kwargs) -> None: ...
+    resource_version_match: str
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., limit: _Optional[int] = ..., resource_version: _Optional[str] = ..., resource_version_match: _Optional[str] = ..., **kwargs) -> None: ...
 
 class ListResponse(_message.Message):
     __slots__ = ("resource_version", "remaining_item_count", "items")
@@ -60,20 +74,30 @@ class ListResponse(_message.Message):
     def __init__(self, resource_version: _Optional[str] = ..., remaining_item_count: _Optional[int] = ..., items: _Optional[_Iterable[bytes]] = ..., **kwargs) -> None: ...
 
 class CreateRequest(_message.Message):
-    __slots__ = ("resource", "object")
+    __slots__ = ("resource", "object", "options", "content_type")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_TYPE_FIELD_NUMBER: _ClassVar[int]
     resource: Resource
     object: bytes
-    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ...) -> None: ...
+    options: WriteOptions
+    content_type: str
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ..., options: _Optional[_Union[WriteOptions, _Mapping]] = ..., content_type: _Optional[str] = ...) -> None: ...
 
 class UpdateRequest(_message.Message):
-    __slots__ = ("resource", "object")
+    __slots__ = ("resource", "object", "options", "content_type", "subresource")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_TYPE_FIELD_NUMBER: _ClassVar[int]
+    SUBRESOURCE_FIELD_NUMBER: _ClassVar[int]
     resource: Resource
     object: bytes
-    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ...) -> None: ...
+    options: WriteOptions
+    content_type: str
+    subresource: str
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ..., options: _Optional[_Union[WriteOptions, _Mapping]] = ..., content_type: _Optional[str] = ..., subresource: _Optional[str] = ...) -> None: ...
 
 class UpdateStatusRequest(_message.Message):
     __slots__ = ("resource", "object")
@@ -84,15 +108,17 @@ class UpdateStatusRequest(_message.Message):
     def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ...) -> None: ...
 
 class PatchRequest(_message.Message):
-    __slots__ = ("resource", "name", "type", "patch", "subresource", "preconditions", "removed")
+    __slots__ = ("resource", "name", "type", "patch", "subresource", "preconditions", "removed", "options")
     class Type(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         MERGE: _ClassVar[PatchRequest.Type]
         STRATEGIC: _ClassVar[PatchRequest.Type]
         MESSAGE: _ClassVar[PatchRequest.Type]
+        JSON: _ClassVar[PatchRequest.Type]
     MERGE: PatchRequest.Type
     STRATEGIC: PatchRequest.Type
     MESSAGE: PatchRequest.Type
+    JSON: PatchRequest.Type
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
@@ -100,6 +126,7 @@ class PatchRequest(_message.Message):
     SUBRESOURCE_FIELD_NUMBER: _ClassVar[int]
     PRECONDITIONS_FIELD_NUMBER: _ClassVar[int]
     REMOVED_FIELD_NUMBER: _ClassVar[int]
+    OPTIONS_FIELD_NUMBER: _ClassVar[int]
     resource: Resource
     name: str
     type: PatchRequest.Type
@@ -107,19 +134,34 @@ class PatchRequest(_message.Message):
     subresource: str
     preconditions: Preconditions
     removed: bytes
-    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., type: _Optional[_Union[PatchRequest.Type, str]] = ..., patch: _Optional[bytes] = ..., subresource: _Optional[str] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ..., removed: _Optional[bytes] = ...) -> None: ...
+    options: WriteOptions
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., type: _Optional[_Union[PatchRequest.Type, str]] = ..., patch: _Optional[bytes] = ..., subresource: _Optional[str] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ..., removed: _Optional[bytes] = ..., options: _Optional[_Union[WriteOptions, _Mapping]] = ...) -> None: ...
 
 class DeleteRequest(_message.Message):
-    __slots__ = ("resource", "name", "grace_period_seconds", "preconditions")
+    __slots__ = ("resource", "name", "grace_period_seconds", "preconditions", "propagation_policy", "orphan_dependents", "dry_run")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     GRACE_PERIOD_SECONDS_FIELD_NUMBER: _ClassVar[int]
     PRECONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    PROPAGATION_POLICY_FIELD_NUMBER: _ClassVar[int]
+    ORPHAN_DEPENDENTS_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
     resource: Resource
     name: str
     grace_period_seconds: int
     preconditions: Preconditions
-    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., grace_period_seconds: _Optional[int] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ...) -> None: ...
+    propagation_policy: str
+    orphan_dependents: bool
+    dry_run: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., grace_period_seconds: _Optional[int] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ..., propagation_policy: _Optional[str] = ..., orphan_dependents: _Optional[bool] = ..., dry_run: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class DeleteCollectionRequest(_message.Message):
+    __slots__ = ("list", "delete")
+    LIST_FIELD_NUMBER: _ClassVar[int]
+    DELETE_FIELD_NUMBER: _ClassVar[int]
+    list: ListRequest
+    delete: DeleteRequest
+    def __init__(self, list: _Optional[_Union[ListRequest, _Mapping]] = ..., delete: _Optional[_Union[DeleteRequest, _Mapping]] = ...) -> None: ...
 
 class BindRequest(_message.Message):
     __slots__ = ("namespace", "name", "uid", "node", "annotations", "node_generation")
@@ -169,22 +211,30 @@ class CommitResult(_message.Message):
     def __init__(self, object: _Optional[bytes] = ..., error: _Optional[bytes] = ...) -> None: ...
 
 class EvictRequest(_message.Message):
-    __slots__ = ("namespace", "name", "grace_period_seconds", "preconditions")
+    __slots__ = ("namespace", "name", "grace_period_seconds", "preconditions", "dry_run")
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     GRACE_PERIOD_SECONDS_FIELD_NUMBER: _ClassVar[int]
     PRECONDITIONS_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     name: str
     grace_period_seconds: int
     preconditions: Preconditions
-    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., grace_period_seconds: _Optional[int] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ...) -> None: ...
+    dry_run: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., grace_period_seconds: _Optional[int] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ..., dry_run: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ObjectResponse(_message.Message):
-    __slots__ = ("object",)
+    __slots__ = ("object", "warnings", "created", "gone")
     OBJECT_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
+    CREATED_FIELD_NUMBER: _ClassVar[int]
+    GONE_FIELD_NUMBER: _ClassVar[int]
     object: bytes
-    def __init__(self, object: _Optional[bytes] = ...) -> None: ...
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    created: bool
+    gone: bool
+    def __init__(self, object: _Optional[bytes] = ..., warnings: _Optional[_Iterable[str]] = ..., created: _Optional[bool] = ..., gone: _Optional[bool] = ...) -> None: ...
 
 class SessionRequest(_message.Message):
     __slots__ = ("calls",)
@@ -193,7 +243,7 @@ class SessionRequest(_message.Message):
     def __init__(self, calls: _Optional[_Iterable[_Union[Call, _Mapping]]] = ...) -> None: ...
 
 class Call(_message.Message):
-    __slots__ = ("id", "get", "list", "create", "update", "update_status", "patch", "delete", "bind", "evict", "commit")
+    __slots__ = ("id", "get", "list", "create", "update", "update_status", "patch", "delete", "bind", "evict", "commit", "delete_collection")
     ID_FIELD_NUMBER: _ClassVar[int]
     GET_FIELD_NUMBER: _ClassVar[int]
     LIST_FIELD_NUMBER: _ClassVar[int]
@@ -205,6 +255,7 @@ class Call(_message.Message):
     BIND_FIELD_NUMBER: _ClassVar[int]
     EVICT_FIELD_NUMBER: _ClassVar[int]
     COMMIT_FIELD_NUMBER: _ClassVar[int]
+    DELETE_COLLECTION_FIELD_NUMBER: _ClassVar[int]
     id: int
     get: GetRequest
     list: ListRequest
@@ -216,7 +267,8 @@ class Call(_message.Message):
     bind: BindRequest
     evict: EvictRequest
     commit: CommitRequest
-    def __init__(self, id: _Optional[int] = ..., get: _Optional[_Union[GetRequest, _Mapping]] = ..., list: _Optional[_Union[ListRequest, _Mapping]] = ..., create: _Optional[_Union[CreateRequest, _Mapping]] = ..., update: _Optional[_Union[UpdateRequest, _Mapping]] = ..., update_status: _Optional[_Union[UpdateStatusRequest, _Mapping]] = ..., patch: _Optional[_Union[PatchRequest, _Mapping]] = ..., delete: _Optional[_Union[DeleteRequest, _Mapping]] = ..., bind: _Optional[_Union[BindRequest, _Mapping]] = ..., evict: _Optional[_Union[EvictRequest, _Mapping]] = ..., commit: _Optional[_Union[CommitRequest, _Mapping]] = ...) -> None: ...
+    delete_collection: DeleteCollectionRequest
+    def __init__(self, id: _Optional[int] = ..., get: _Optional[_Union[GetRequest, _Mapping]] = ..., list: _Optional[_Union[ListRequest, _Mapping]] = ..., create: _Optional[_Union[CreateRequest, _Mapping]] = ..., update: _Optional[_Union[UpdateRequest, _Mapping]] = ..., update_status: _Optional[_Union[UpdateStatusRequest, _Mapping]] = ..., patch: _Optional[_Union[PatchRequest, _Mapping]] = ..., delete: _Optional[_Union[DeleteRequest, _Mapping]] = ..., bind: _Optional[_Union[BindRequest, _Mapping]] = ..., evict: _Optional[_Union[EvictRequest, _Mapping]] = ..., commit: _Optional[_Union[CommitRequest, _Mapping]] = ..., delete_collection: _Optional[_Union[DeleteCollectionRequest, _Mapping]] = ...) -> None: ...
 
 class SessionResponse(_message.Message):
     __slots__ = ("replies", "sent_ns")

@@ -69,6 +69,11 @@ class ApiStub:
                 request_serializer=kemu_dot_v1_dot_api__pb2.DeleteRequest.SerializeToString,
                 response_deserializer=kemu_dot_v1_dot_api__pb2.ObjectResponse.FromString,
                 _registered_method=True)
+        self.DeleteCollection = channel.unary_unary(
+                '/kemu.v1.Api/DeleteCollection',
+                request_serializer=kemu_dot_v1_dot_api__pb2.DeleteCollectionRequest.SerializeToString,
+                response_deserializer=kemu_dot_v1_dot_api__pb2.ListResponse.FromString,
+                _registered_method=True)
         self.Bind = channel.unary_unary(
                 '/kemu.v1.Api/Bind',
                 request_serializer=kemu_dot_v1_dot_api__pb2.BindRequest.SerializeToString,
@@ -137,6 +142,13 @@ class ApiServicer:
 
     def Delete(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteCollection(self, request, context):
+        """Deletes one object after the other; answers with those that it found.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -210,6 +222,11 @@ def add_ApiServicer_to_server(servicer, server):
                     servicer.Delete,
                     request_deserializer=kemu_dot_v1_dot_api__pb2.DeleteRequest.FromString,
                     response_serializer=kemu_dot_v1_dot_api__pb2.ObjectResponse.SerializeToString,
+            ),
+            'DeleteCollection': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteCollection,
+                    request_deserializer=kemu_dot_v1_dot_api__pb2.DeleteCollectionRequest.FromString,
+                    response_serializer=kemu_dot_v1_dot_api__pb2.ListResponse.SerializeToString,
             ),
             'Bind': grpc.unary_unary_rpc_method_handler(
                     servicer.Bind,
@@ -426,6 +443,33 @@ class Api:
             '/kemu.v1.Api/Delete',
             kemu_dot_v1_dot_api__pb2.DeleteRequest.SerializeToString,
             kemu_dot_v1_dot_api__pb2.ObjectResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteCollection(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/kemu.v1.Api/DeleteCollection',
+            kemu_dot_v1_dot_api__pb2.DeleteCollectionRequest.SerializeToString,
+            kemu_dot_v1_dot_api__pb2.ListResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -59,6 +59,8 @@ def test_nothing_is_created_in_a_terminating_namespace(lag_s: float) -> None:
         await cluster.client.patch("pods", "a", "old", {"metadata": {"labels": {"x": "1"}}})
         deleted.spec.ClearField("finalizers")
         await cluster.client.update(deleted)
+        assert list((await cluster.client.get("namespaces", "old")).spec.finalizers) == ["kubernetes"]
+        await cluster.client.update(deleted, "finalize")
         await refusal(errors.NotFound, cluster.client.get("namespaces", "old"))
 
     run(main, servers=({"cache_lag_s": lag_s},))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kemu.apiserver.registry import bindings, evictions, reads, registry
+from kemu.apiserver.registry import bindings, deletions, evictions, reads, registry
 from kemu.apiserver.watch import cache, fanout
 from kemu.v1 import api_pb2
 from tests.mutants.planting import Decides, mutant
@@ -177,7 +177,7 @@ def _(patch: pytest.MonkeyPatch) -> None:
 def _(patch: pytest.MonkeyPatch) -> None:
     deleted = registry.Registry.deleted
 
-    def at_once(self: registry.Registry, strategy: Any, entry: Any, deletion: registry.Deletion) -> bytes | None:
+    def at_once(self: registry.Registry, strategy: Any, entry: Any, deletion: deletions.Deletion) -> bytes | None:
         deletion.grace_s = 0
         return deleted(self, strategy, entry, deletion)
 

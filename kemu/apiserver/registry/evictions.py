@@ -7,7 +7,8 @@ from typing import Any
 from kemu import errors as kemu_errors
 from kemu.apiserver import errors
 from kemu.apiserver.registry import registry, strategies
-from kemu.apiserver.registry.registry import PODS, Deletion, Registry
+from kemu.apiserver.registry.deletions import Deletion
+from kemu.apiserver.registry.registry import PODS, Registry
 from kemu.apiserver.registry.strategies import Strategy
 from kemu.apiserver.selections import NAMESPACE
 from kemu.apiserver.storage import Entry

@@ -73,18 +73,19 @@ class Reader:
         )
         revision = parse_version(request.resource_version)
         token = getattr(request, "continue")
+        limit = max(request.limit, 0)
         if token:
             if revision:
                 raise kemu_errors.BadRequest("specifying resource version is not allowed when using continue")
             at, start = _parse_token(token, selection)
-            return await self._list_store(selection, request.limit, at, start)
+            return await self._list_store(selection, limit, at, start)
         if revision is None:
             if not await self._has_caught_up():
-                return await self._list_store(selection, request.limit)
+                return await self._list_store(selection, limit)
         else:
             await self._feed.until(revision)
         # With resource version 0 the limit is ignored, as in kube-apiserver.
-        return self._list_cache(selection, 0 if revision == 0 else request.limit)
+        return self._list_cache(selection, 0 if revision == 0 else limit)
 
     async def _has_caught_up(self) -> bool:
         """Whether the cache is as new as the store: then an index of it answers instead of a scan of the store, as with

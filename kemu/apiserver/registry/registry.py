@@ -16,17 +16,17 @@ from google.protobuf.message import DecodeError
 from kemu import errors as kemu_errors
 from kemu.apiserver import errors
 from kemu.apiserver.admission import Chain
-from kemu.apiserver.registry import patches, reads, strategies
+from kemu.apiserver.registry import deletions, patches, reads, strategies
+from kemu.apiserver.registry.deletions import Deletion
 from kemu.apiserver.registry.strategies import Strategy
 from kemu.apiserver.registry.turns import Turns
 from kemu.apiserver.storage import Entry, Storage
 from kemu.apiserver.watch.cache import WatchCache
-from kemu.k8s import core_v1_pb2
 from kemu.objects import meta, resources, shared_objects
 from kemu.objects.defaulting import defaults
 from kemu.objects.fields import refusals
 from kemu.objects.validation import causes, kinds
-from kemu.runtime.env import SECOND_NS, Env
+from kemu.runtime.env import Env
 from kemu.v1 import api_pb2
 
 PODS = resources.BY_PLURAL["pods"]
@@ -41,18 +41,10 @@ Transform = Callable[[Strategy, Entry, Any], bytes | None]
 """(strategy, what is there, argument) → what shall be there; None: nothing. Raises ApiError to refuse."""
 
 
-class Deletion:
-    """What a delete asks for."""
+class Removed(bytes):
+    """What a :data:`Transform` returns that removes the object: what the answer shows."""
 
-    __slots__ = ("by_eviction", "grace_s", "resource_version", "uid")
-
-    def __init__(self, grace_s: int | None, uid: str, resource_version: str, by_eviction: bool = False) -> None:
-        self.grace_s = grace_s
-        """None: the object's own."""
-        self.uid = uid
-        self.resource_version = resource_version
-        self.by_eviction = by_eviction
-        """The pod gets the condition that says so."""
+    __slots__ = ()
 
 
 class Registry:
@@ -146,57 +138,55 @@ class Registry:
 
     # --- update ------------------------------------------------------------------------------------------------------
 
-    async def update(self, plural: str, namespace: str, data: bytes, *, status: bool) -> Entry:
-        """Replace an object, or (``status``) its status: each leaves the other's part as it is."""
+    async def update(self, plural: str, namespace: str, data: bytes, subresource: str = "") -> tuple[Entry, bool]:
+        """Replace an object, or the part of it that a subresource is: each leaves the others' as they are.
+
+        Returns it as it is now; and whether it is gone, because this took away its last finalizer.
+        """
         strategy = strategies.find_strategy(plural)
         resource = strategy.resource
-        if status and not strategy.has_status:
-            raise kemu_errors.NotFound("the server could not find the requested resource", name=f"{plural}/status")
+        _check_subresource(strategy, subresource)
         metadata = decode(resource, data).metadata
         place(resource, metadata, namespace)
         name = metadata.name
         if not name:
             raise kemu_errors.BadRequest("the name of the object must be set")
-        change = self._updated_status if status else self._updated
         try:
-            return (await self.rewrite_in_turn(strategy, metadata.namespace, name, change, data))[0]
+            return await self.rewrite_in_turn(strategy, metadata.namespace, name, self._updated, (data, subresource))
         except kemu_errors.NotFound:
-            if not strategy.create_on_update or metadata.resourceVersion:
+            if not strategy.create_on_update or metadata.resourceVersion or subresource:
                 raise
-        return (await self.create(plural, namespace, data))[0]
+        return (await self.create(plural, namespace, data))[0], False
 
-    def _updated(self, strategy: Strategy, entry: Entry, data: bytes) -> bytes | None:
-        return self._replaced(strategy, entry, strategy.resource.message.FromString(data), False)
+    def _updated(self, strategy: Strategy, entry: Entry, argument: tuple[bytes, str]) -> bytes | None:
+        data, subresource = argument
+        return self._replaced(strategy, entry, strategy.resource.message.FromString(data), subresource)
 
-    def _updated_status(self, strategy: Strategy, entry: Entry, data: bytes) -> bytes | None:
-        return self._replaced(strategy, entry, strategy.resource.message.FromString(data), True)
-
-    def _replaced(self, strategy: Strategy, entry: Entry, new: Any, status: bool) -> bytes | None:
+    def _replaced(self, strategy: Strategy, entry: Entry, new: Any, subresource: str) -> bytes | None:
         """What stands in the store after ``new`` was sent as an update. ``new`` is changed on the way."""
         resource = strategy.resource
         old = shared_objects.OBJECTS.parse(resource.message, entry.revision, entry.wire)
         self._check_preconditions(strategy, entry, old, new.metadata)
         _keep_system_fields(new.metadata, old.metadata, strategy.has_generation)
-        if status:
-            _copy_field(new, old, "spec")
-            if strategy.prepare_status is not None:
-                strategy.prepare_status(new, old)
-            problems = kinds.validate_status_update(new, old)
+        if subresource:
+            part = strategy.subresources[subresource]
+            part.prepare(new, old)
+            problems = part.validate(new, old)
         else:
             unbuilt = refusals.in_change(new, old)
             defaults.apply(new)
             if strategy.has_status:
-                _copy_field(new, old, "status")
+                strategies.copy_field(new, old, "status")
+            if strategy.prepare_update is not None:
+                strategy.prepare_update(new, old)
             self._admission.update(resource, new, old)
             if strategy.has_generation and new.spec != old.spec:
                 new.metadata.generation = old.metadata.generation + 1
             problems = kinds.validate_update(new, old) + unbuilt
         if problems:
             raise causes.error(new, problems)
-        if _is_finished(new) and not _is_finished(old):
-            return None
         value: bytes = new.SerializeToString(deterministic=True)
-        return value
+        return Removed(value) if deletions.ends_with(new, old) else value
 
     def _check_preconditions(self, strategy: Strategy, entry: Entry, old: Any, sent: Any) -> None:
         """UID and resource version in the metadata of an update are preconditions. Clears the resource version."""
@@ -221,12 +211,11 @@ class Registry:
 
     # --- patch -------------------------------------------------------------------------------------------------------
 
-    async def patch(self, request: api_pb2.PatchRequest) -> Entry:
+    async def patch(self, request: api_pb2.PatchRequest) -> tuple[Entry, bool]:
+        """As :meth:`update`."""
         strategy = strategies.find_strategy(request.resource.resource)
         resource, name = strategy.resource, request.name
-        if request.subresource not in ("", "status") or (request.subresource and not strategy.has_status):
-            what = f"{resource.plural}/{request.subresource}"
-            raise kemu_errors.NotFound("the server could not find the requested resource", name=what)
+        _check_subresource(strategy, request.subresource)
         namespace = addressed(resource, request.resource.namespace, name)
         argument: Any
         if request.type == patches.MESSAGE:
@@ -234,7 +223,7 @@ class Registry:
             argument = request, (decode(resource, request.patch), removed)
         else:
             argument = request, patches.parse(request.patch)
-        return (await self.rewrite_in_turn(strategy, namespace, name, self._patched, argument))[0]
+        return await self.rewrite_in_turn(strategy, namespace, name, self._patched, argument)
 
     def _patched(self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, Any]) -> bytes | None:
         """What is to be changed comes as JSON, or as two messages: what is set, and what is removed."""
@@ -259,7 +248,7 @@ class Registry:
             raise kemu_errors.BadRequest(
                 f"the name of the object ({new.metadata.name}) does not match the name on the URL ({old_name})"
             )
-        return self._replaced(strategy, entry, new, request.subresource == "status")
+        return self._replaced(strategy, entry, new, request.subresource)
 
     # --- delete ------------------------------------------------------------------------------------------------------
 
@@ -268,65 +257,35 @@ class Registry:
         strategy = strategies.find_strategy(request.resource.resource)
         resource, name = strategy.resource, request.name
         namespace = addressed(resource, request.resource.namespace, name)
+        deletion = deletions.of_request(request)
         self._admission.delete(resource, name)
-        grace_s = request.grace_period_seconds if request.HasField("grace_period_seconds") else None
-        wanted = request.preconditions
-        deletion = Deletion(grace_s, wanted.uid, wanted.resource_version)
         return await self.rewrite_in_turn(strategy, namespace, name, self.deleted, deletion)
 
     def deleted(self, strategy: Strategy, entry: Entry, deletion: Deletion) -> bytes | None:
-        """``rest.BeforeDelete`` and what follows it: what stands in the store after a delete, None for nothing."""
-        resource = strategy.resource
-        obj = parse(resource, entry)
-        metadata = obj.metadata
-        self.check_deletion(resource, entry, metadata, deletion)
-        now_s = self.unix_now_ns() // SECOND_NS
-        if metadata.HasField("deletionTimestamp"):
-            if not metadata.HasField("deletionGracePeriodSeconds"):
-                return entry.value if _has_finalizers(obj) else None
-            given_s = metadata.deletionGracePeriodSeconds
-            # What is being deleted can only be deleted sooner. A negative period means one second.
-            grace_s = 1 if deletion.grace_s is not None and deletion.grace_s < 0 else deletion.grace_s
-            if grace_s is None or grace_s >= given_s:
-                return entry.value
-            metadata.deletionTimestamp.seconds += grace_s - given_s
-            metadata.deletionGracePeriodSeconds = grace_s
-        else:
-            grace_s = self._grace_s(strategy, obj, deletion.grace_s)
-            metadata.deletionTimestamp.seconds = now_s + grace_s
-            metadata.deletionGracePeriodSeconds = grace_s
-            if strategy.has_generation:
-                metadata.generation += 1
-            if resource.plural == "namespaces":
-                obj.status.phase = "Terminating"
-            if deletion.by_eviction:
-                conditions = obj.status.conditions
-                reason, message = "EvictionByEvictionAPI", "Eviction API: evicting"
-                meta.set_condition(conditions, "DisruptionTarget", "True", reason, message, self.unix_now_ns())
-        if grace_s == 0 and not _has_finalizers(obj):
+        """What stands in the store after a delete, None for nothing."""
+        obj = parse(strategy.resource, entry)
+        self.check_deletion(strategy.resource, entry, obj.metadata, deletion)
+        grace_s = self._grace_s(strategy, obj, deletion.grace_s)
+        stays = deletions.delete(strategy, obj, deletion, grace_s, self.unix_now_ns())
+        if stays is None:
+            return entry.value
+        if not stays:
             return None
         value: bytes = obj.SerializeToString(deterministic=True)
         return value
 
-    def _grace_s(self, strategy: Strategy, obj: Any, wanted: int | None) -> int:
-        """Seconds until the object may go; 0: at once. ``wanted``: what the request says."""
-        return strategy.grace_s(obj, wanted) if strategy.grace_s is not None else 0
+    def _grace_s(self, strategy: Strategy, obj: Any, wanted: int | None) -> int | None:
+        """Seconds until the object may go; None for kinds that are removed at once. ``wanted``: what the request
+        says."""
+        return strategy.grace_s(obj, wanted) if strategy.grace_s is not None else None
 
     def check_deletion(self, resource: resources.Resource, entry: Entry, metadata: Any, deletion: Deletion) -> None:
         """Raises :class:`kemu.errors.Conflict` when a precondition fails."""
         if not self.has_uid(deletion.uid, metadata.uid):
-            why = (
-                f"the UID in the precondition ({deletion.uid}) does not match the UID in record ({metadata.uid}). "
-                "The object might have been deleted and then recreated"
-            )
-            raise errors.conflict(resource, metadata.name, why)
+            raise deletions.wrong_uid(resource, metadata.name, deletion.uid, metadata.uid)
         version = reads.parse_version(deletion.resource_version)
         if version is not None and not self._has_version(version, entry.revision):
-            why = (
-                f"the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record "
-                f"({entry.revision}). The object might have been modified"
-            )
-            raise errors.conflict(resource, metadata.name, why)
+            raise deletions.wrong_version(resource, metadata.name, version, entry.revision)
 
     # --- common ------------------------------------------------------------------------------------------------------
 
@@ -374,9 +333,14 @@ class Registry:
                 # Refused, or nothing to do: by what the cache knows, which may be old.
                 entry, certain = await storage.read(key), True
                 continue
-            revision, current = await storage.swap(key, entry.revision, value)
-            if revision:
-                return Entry(key, revision, old_value if value is None else value), value is None
+            if type(value) is Removed:
+                revision, current = await storage.swap(key, entry.revision, None)
+                if revision:
+                    return Entry(key, entry.revision, value), True
+            else:
+                revision, current = await storage.swap(key, entry.revision, value)
+                if revision:
+                    return Entry(key, revision, old_value if value is None else value), value is None
             entry, certain = current, True
 
 
@@ -432,20 +396,8 @@ def _keep_system_fields(new: Any, old: Any, has_generation: bool) -> None:
     new.ClearField("selfLink")
 
 
-def _copy_field(new: Any, old: Any, field: str) -> None:
-    if old.HasField(field):
-        getattr(new, field).CopyFrom(getattr(old, field))
-    else:
-        new.ClearField(field)
-
-
-def _has_finalizers(obj: Any) -> bool:
-    return bool(obj.metadata.finalizers) or (type(obj) is core_v1_pb2.Namespace and bool(obj.spec.finalizers))
-
-
-def _is_finished(obj: Any) -> bool:
-    """Being deleted, its grace period over, and nobody wants to finalize it any more."""
-    metadata = obj.metadata
-    return (
-        metadata.HasField("deletionTimestamp") and not metadata.deletionGracePeriodSeconds and not _has_finalizers(obj)
-    )
+def _check_subresource(strategy: Strategy, subresource: str) -> None:
+    """Raises :class:`kemu.errors.NotFound`, as for a URL that no API serves."""
+    if subresource and subresource not in strategy.subresources:
+        what = f"{strategy.resource.plural}/{subresource}"
+        raise kemu_errors.NotFound("the server could not find the requested resource", name=what)

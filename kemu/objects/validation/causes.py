@@ -65,8 +65,23 @@ def error(obj: Any, causes: Sequence[Cause]) -> Invalid:
     """The refusal of a whole object: ``Pod "a" is invalid: spec.containers: Required value``."""
     resource = resources.of(obj)
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    name = obj.metadata.name or obj.metadata.generateName
+    return _error(kind, resource.kind, obj.metadata.name or obj.metadata.generateName, causes)
+
+
+def _error(qualified: str, kind: str, name: str, causes: Sequence[Cause]) -> Invalid:
     # Kubernetes, too, drops repeated texts.
     texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     what = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
-    return Invalid(f"{kind} {shown(name)} is invalid: {what}", kind=resource.kind, name=name, causes=causes)
+    return Invalid(f"{qualified} {shown(name)} is invalid: {what}", kind=kind, name=name, causes=causes)
+
+
+def check_dry_run(values: Sequence[str]) -> list[Cause]:
+    """``metav1validation.ValidateDryRun``: "All", once, is all there is."""
+    if all(value == "All" for value in values):
+        return []
+    return [not_supported("dryRun", list(values), ("All",))]
+
+
+def error_of_options(kind: str, causes: Sequence[Cause]) -> Invalid:
+    """The refusal of the options of a request: ``DeleteOptions.meta.k8s.io "" is invalid: …``."""
+    return _error(f"{kind}.meta.k8s.io", kind, "", causes)

@@ -7,6 +7,7 @@ from typing import Any
 
 from kemu.errors import Cause
 from kemu.objects import names
+from kemu.objects.validation import finalizers
 from kemu.objects.validation.causes import IMMUTABLE, forbidden, invalid, required, shown, too_long
 
 ANNOTATIONS_LIMIT_BYTES = 256 * 1024
@@ -38,9 +39,8 @@ def check_metadata(metadata: Any, namespaced: bool, name_rule: NameRule, found: 
     if metadata.generation < 0:
         found.append(invalid("metadata.generation", metadata.generation, NOT_NEGATIVE))
     _check_common(metadata, found)
-    for finalizer in metadata.finalizers:
-        problems = names.label_key(finalizer)
-        found.extend(invalid("metadata.finalizers", finalizer, problem) for problem in problems)
+    if metadata.finalizers:
+        finalizers.check_new(metadata.finalizers, found)
 
 
 def check_metadata_update(new: Any, old: Any, found: list[Cause]) -> None:
@@ -70,6 +70,8 @@ def check_metadata_update(new: Any, old: Any, found: list[Cause]) -> None:
                 )
             )
     _check_common(new, found)
+    if new.finalizers:
+        finalizers.check_standard(new.finalizers, "metadata.finalizers", found)
 
 
 def _time(metadata: Any, field: str) -> Any:
