@@ -21,6 +21,7 @@ _dns_1035_label = re.compile(_DNS_1035_LABEL, re.ASCII)
 _key_name = re.compile(_KEY_NAME, re.ASCII)
 _label_value = re.compile(_LABEL_VALUE, re.ASCII)
 _port_name = re.compile(r"[-a-z0-9]+", re.ASCII)
+_config_map_key = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
 _letter = re.compile(r"[a-z]", re.ASCII)
 
 LABEL_LENGTH = 63
@@ -189,3 +190,18 @@ def path_segment(text: str) -> Messages:
     if text in (".", ".."):
         return (f"may not be '{text}'",)
     return tuple(f"may not contain '{part}'" for part in ("/", "%") if part in text)
+
+
+def config_map_key(text: str) -> Messages:
+    """A key of a ConfigMap or Secret (``IsConfigMapKey``)."""
+    problems = []
+    if len(text) > SUBDOMAIN_LENGTH:
+        problems.append(_too_long(SUBDOMAIN_LENGTH))
+    if not _config_map_key.fullmatch(text):
+        rule = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
+        problems.append(_shape(rule, "[-._a-zA-Z0-9]+", "key.name", "KEY_NAME", "key-name"))
+    if text in (".", ".."):
+        problems.append(f"must not be '{text}'")
+    elif text.startswith(".."):
+        problems.append("must not start with '..'")
+    return tuple(problems)

@@ -167,7 +167,7 @@ class Registry:
         resource = strategy.resource
         old = shared_objects.OBJECTS.parse(resource.message, entry.revision, entry.wire)
         self._check_preconditions(strategy, entry, old, new.metadata)
-        _keep_system_fields(new.metadata, old.metadata, strategy.has_generation)
+        _keep_system_fields(new.metadata, old.metadata)
         if subresource:
             part = strategy.subresources[subresource]
             part.prepare(new, old)
@@ -180,7 +180,7 @@ class Registry:
             if strategy.prepare_update is not None:
                 strategy.prepare_update(new, old)
             self._admission.update(resource, new, old)
-            if strategy.has_generation and new.spec != old.spec:
+            if strategy.counts is not None and strategy.counts(new, old):
                 new.metadata.generation = old.metadata.generation + 1
             problems = kinds.validate_update(new, old) + unbuilt
         if problems:
@@ -382,7 +382,7 @@ def place(resource: resources.Resource, metadata: Any, namespace: str) -> None:
         )
 
 
-def _keep_system_fields(new: Any, old: Any, has_generation: bool) -> None:
+def _keep_system_fields(new: Any, old: Any) -> None:
     """What only the server sets stays; what a client sent in its place is judged by validation."""
     for field in ("uid", "deletionGracePeriodSeconds"):
         if not new.HasField(field) and old.HasField(field):
@@ -390,10 +390,22 @@ def _keep_system_fields(new: Any, old: Any, has_generation: bool) -> None:
     for field in ("creationTimestamp", "deletionTimestamp"):
         if not new.HasField(field) and old.HasField(field):
             getattr(new, field).CopyFrom(getattr(old, field))
-    if has_generation:
+    if old.HasField("generation"):
         new.generation = old.generation
-    new.ClearField("managedFields")
+    elif new.HasField("generation"):
+        new.ClearField("generation")
     new.ClearField("selfLink")
+    _keep_managed_fields(new, old)
+
+
+def _keep_managed_fields(new: Any, old: Any) -> None:
+    """Nobody loses them by accident: only a list of one empty entry clears them (``fieldmanager.Update``)."""
+    sent = new.managedFields
+    if not sent:
+        if old.managedFields:
+            sent.extend(old.managedFields)
+    elif len(sent) == 1 and not sent[0].ListFields():
+        del sent[:]
 
 
 def _check_subresource(strategy: Strategy, subresource: str) -> None:

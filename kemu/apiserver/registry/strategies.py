@@ -12,17 +12,9 @@ from typing import Any
 
 from kemu.apiserver import selections
 from kemu.errors import Cause
-from kemu.objects import pod_phases, resources
+from kemu.objects import meta, pod_phases, resources
 from kemu.objects.resources import Resource
 from kemu.objects.validation import finalizers, kinds, metadata
-
-
-def _prepare_pod_status(new: Any, old: Any) -> None:
-    """``podStatusStrategy.PrepareForUpdate``."""
-    del new.metadata.ownerReferences[:]
-    new.metadata.ownerReferences.extend(old.metadata.ownerReferences)
-    if not new.status.qosClass:
-        new.status.qosClass = old.status.qosClass
 
 
 def _pod_grace_s(pod: Any, wanted: int | None) -> int:
@@ -61,15 +53,67 @@ def _keep_status(new: Any, old: Any) -> None:
     copy_field(new, old, "status")
 
 
-def _pod_status(new: Any, old: Any) -> None:
+def _prepare_pod_status(new: Any, old: Any) -> None:
+    """``podStatusStrategy.PrepareForUpdate``."""
     _keep_spec(new, old)
-    _prepare_pod_status(new, old)
+    del new.metadata.ownerReferences[:]
+    new.metadata.ownerReferences.extend(old.metadata.ownerReferences)
+    if not new.status.qosClass:
+        new.status.qosClass = old.status.qosClass
+
+
+def _prepare_deployment_status(new: Any, old: Any) -> None:
+    """``deploymentStatusStrategy.PrepareForUpdate``."""
+    _keep_spec(new, old)
+    new.metadata.labels.clear()
+    new.metadata.labels.update(old.metadata.labels)
+
+
+def _prepare_attachment_status(new: Any, old: Any) -> None:
+    """``volumeAttachmentStatusStrategy.PrepareForUpdate`` with ``ResetObjectMetaForStatus``."""
+    _keep_spec(new, old)
+    fields = new.metadata.managedFields[:]
+    new.metadata.CopyFrom(old.metadata)
+    new.metadata.ClearField("resourceVersion")
+    del new.metadata.managedFields[:]
+    new.metadata.managedFields.extend(fields)
+
+
+def _prepare_secret(new: Any, old: Any) -> None:
+    """``secret.strategy.PrepareForUpdate``."""
+    if not new.type and old.type:
+        new.type = old.type
+
+
+def _has_new_spec(new: Any, old: Any) -> bool:
+    return bool(new.spec != old.spec)
+
+
+def _has_new_deployment(new: Any, old: Any) -> bool:
+    """Annotations count, too: they are copied to the ReplicaSets."""
+    return new.spec != old.spec or not meta.have_same_entries(new.metadata.annotations, old.metadata.annotations)
+
+
+def _has_new_template(new: Any, old: Any) -> bool:
+    return bool(new.template != old.template)
+
+
+def _has_new_endpoints(new: Any, old: Any) -> bool:
+    """Anything but the metadata without labels."""
+    if not meta.have_same_entries(new.metadata.labels, old.metadata.labels):
+        return True
+    one, other = type(new)(), type(new)()
+    one.CopyFrom(new)
+    other.CopyFrom(old)
+    one.ClearField("metadata")
+    other.ClearField("metadata")
+    return bool(one != other)
 
 
 def _check_finalize(new: Any, old: Any) -> list[Cause]:
     found: list[Cause] = []
     metadata.check_metadata_update(new.metadata, old.metadata, found)
-    finalizers.check_namespace(new, found)
+    finalizers.check_namespace(new, found, indexed=True)
     return found
 
 
@@ -97,8 +141,8 @@ class Strategy:
 
     resource: Resource
     has_status: bool
-    has_generation: bool = False
-    """``metadata.generation`` counts the changes of the spec."""
+    counts: Callable[[Any, Any], bool] | None = None
+    """(new, old): whether ``metadata.generation`` counts this update. None: it counts none."""
     unconditional_update: bool = True
     """An update without a resource version overwrites whatever is there."""
     create_on_update: bool = False
@@ -119,20 +163,44 @@ _RULES: dict[str, dict[str, Any]] = {
         "subresources": {"status": STATUS, "finalize": Subresource(_keep_status, _check_finalize)},
     },
     "pods": {
-        "has_generation": True,
-        "subresources": {"status": Subresource(_pod_status, kinds.validate_status_update)},
+        "counts": _has_new_spec,
+        "subresources": {"status": Subresource(_prepare_pod_status, kinds.validate_status_update)},
         "grace_s": _pod_grace_s,
     },
     "events": {"create_on_update": True, "dependents": UNSUPPORTED},
+    "services": {"create_on_update": True},
+    "endpoints": {"create_on_update": True},
+    "limitranges": {"create_on_update": True},
+    "secrets": {"prepare_update": _prepare_secret},
+    "podtemplates": {"counts": _has_new_template},
+    "replicationcontrollers": {"counts": _has_new_spec, "dependents": ORPHANED},
+    "replicasets": {"counts": _has_new_spec},
+    "statefulsets": {"counts": _has_new_spec},
+    "deployments": {
+        "counts": _has_new_deployment,
+        "subresources": {"status": Subresource(_prepare_deployment_status, kinds.validate_status_update)},
+    },
+    "daemonsets": {"counts": _has_new_spec},
+    "jobs": {"counts": _has_new_spec, "dependents": ORPHANED},
+    "cronjobs": {"counts": _has_new_spec},
     "leases": {"unconditional_update": False, "create_on_update": True},
-    "runtimeclasses": {"unconditional_update": False},
-    "poddisruptionbudgets": {"has_generation": True, "unconditional_update": False},
-    "replicationcontrollers": {"has_generation": True, "dependents": ORPHANED},
-    "replicasets": {"has_generation": True},
-    "statefulsets": {"has_generation": True},
-    "deployments": {"has_generation": True},
-    "daemonsets": {"has_generation": True},
-    "jobs": {"has_generation": True, "dependents": ORPHANED},
+    "runtimeclasses": {"unconditional_update": False, "create_on_update": True},
+    "poddisruptionbudgets": {"counts": _has_new_spec, "unconditional_update": False},
+    "csidrivers": {"counts": _has_new_spec, "unconditional_update": False},
+    "csinodes": {"unconditional_update": False},
+    "csistoragecapacities": {"unconditional_update": False},
+    "volumeattachments": {
+        "unconditional_update": False,
+        "subresources": {"status": Subresource(_prepare_attachment_status, kinds.validate_status_update)},
+    },
+    "ingresses": {"counts": _has_new_spec},
+    "ingressclasses": {"counts": _has_new_spec},
+    "networkpolicies": {"counts": _has_new_spec},
+    "endpointslices": {"counts": _has_new_endpoints},
+    "roles": {"create_on_update": True},
+    "rolebindings": {"create_on_update": True},
+    "clusterroles": {"create_on_update": True},
+    "clusterrolebindings": {"create_on_update": True},
 }
 
 

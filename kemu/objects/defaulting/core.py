@@ -1,10 +1,17 @@
-"""The defaults of the core group without pods, and of scheduling.k8s.io and policy."""
+"""The defaults of the core group without pods, and of small API groups."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from kemu.k8s import core_v1_pb2, policy_v1_pb2, scheduling_v1_pb2
+from kemu.k8s import (
+    autoscaling_v2_pb2,
+    core_v1_pb2,
+    discovery_v1_pb2,
+    networking_v1_pb2,
+    policy_v1_pb2,
+    scheduling_v1_pb2,
+)
 from kemu.objects.defaulting import pods, shared
 
 NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
@@ -57,15 +64,37 @@ def _default_replication_controller(controller: Any) -> None:
     shared.default_replicas(spec)
 
 
+def _default_secret(secret: Any) -> None:
+    if not secret.type:
+        secret.type = "Opaque"
+    # Not a default, but what the conversion of every request does: stringData is for writing only.
+    for key in sorted(secret.stringData):
+        secret.data[key] = secret.stringData[key].encode()
+    secret.ClearField("stringData")
+
+
+def _prepare_status_only(obj: Any) -> None:
+    """A kind without a generation."""
+    obj.ClearField("status")
+
+
 FILL = {
     core_v1_pb2.Node: _default_node,
     core_v1_pb2.Namespace: _default_namespace,
     core_v1_pb2.Service: _default_service,
     core_v1_pb2.ReplicationController: _default_replication_controller,
+    core_v1_pb2.Secret: _default_secret,
     scheduling_v1_pb2.PriorityClass: _default_priority_class,
 }
 
 PREPARE = {
+    core_v1_pb2.Service: _prepare_status_only,
+    core_v1_pb2.PodTemplate: shared.prepare_generation,
+    networking_v1_pb2.Ingress: shared.prepare_status,
+    networking_v1_pb2.IngressClass: shared.prepare_generation,
+    networking_v1_pb2.NetworkPolicy: shared.prepare_generation,
+    discovery_v1_pb2.EndpointSlice: shared.prepare_generation,
+    autoscaling_v2_pb2.HorizontalPodAutoscaler: _prepare_status_only,
     core_v1_pb2.ReplicationController: shared.prepare_status,
     policy_v1_pb2.PodDisruptionBudget: shared.prepare_status,
     scheduling_v1_pb2.PriorityClass: shared.prepare_generation,

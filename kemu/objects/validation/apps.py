@@ -54,10 +54,16 @@ def _check_workload_update(new: Any, old: Any, found: list[Cause]) -> None:
         found.append(invalid("spec.selector", new.spec.selector, IMMUTABLE))
 
 
+def _check_controller_revision_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.data != old.data:
+        found.append(invalid("data", new.data, IMMUTABLE))
+    check_not_negative(new.revision, "revision", found)
+
+
 RULES = {
     apps_v1_pb2.ReplicaSet: Rules(_check_workload, _check_workload_update),
     apps_v1_pb2.Deployment: Rules(_check_workload, _check_workload_update),
     apps_v1_pb2.StatefulSet: Rules(_check_workload, _check_workload_update),
     apps_v1_pb2.DaemonSet: Rules(_check_workload, _check_workload_update),
-    apps_v1_pb2.ControllerRevision: Rules(),
+    apps_v1_pb2.ControllerRevision: Rules(update=_check_controller_revision_update),
 }

@@ -9,9 +9,9 @@ from kemu.k8s import (
     core_v1_pb2,
 )
 from kemu.objects import names, selectors
-from kemu.objects.validation import placement, pods, templates
+from kemu.objects.validation import finalizers, placement, pods, templates
 from kemu.objects.validation.amounts import any_resource_name, check_amounts
-from kemu.objects.validation.causes import duplicate, forbidden, invalid, not_supported, required
+from kemu.objects.validation.causes import IMMUTABLE, duplicate, forbidden, invalid, not_supported, required, too_long
 from kemu.objects.validation.metadata import (
     check_label_key,
     check_labels,
@@ -109,15 +109,82 @@ def _check_replication_controller(controller: Any, found: list[Cause]) -> None:
     templates.check_template(spec.template, ("Always",), found)
 
 
+_SEALED = "field is immutable when `immutable` is set"
+_LARGEST_BYTES = 1024 * 1024
+
+
+def _check_config_map(config_map: Any, found: list[Cause]) -> None:
+    size = 0
+    for field, other in (("data", config_map.binaryData), ("binaryData", config_map.data)):
+        entries = getattr(config_map, field)
+        for key in sorted(entries):
+            found.extend(invalid(f"{field}[{key}]", key, why) for why in names.config_map_key(key))
+            if field == "data" and key in other:
+                found.append(invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
+            size += len(entries[key].encode() if field == "data" else entries[key])
+    if size > _LARGEST_BYTES:
+        found.append(too_long("", _LARGEST_BYTES))
+
+
+def _check_config_map_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if old.immutable:
+        _check_sealed(new, old, ("data", "binaryData"), found)
+    _check_config_map(new, found)
+
+
+def _check_secret(secret: Any, found: list[Cause]) -> None:
+    size = 0
+    for key in sorted(secret.data):
+        found.extend(invalid(f"data[{key}]", key, why) for why in names.config_map_key(key))
+        size += len(secret.data[key])
+    if size > _LARGEST_BYTES:
+        found.append(too_long("data", _LARGEST_BYTES))
+
+
+def _check_secret_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.type != old.type:
+        found.append(invalid("type", new.type, IMMUTABLE))
+    if old.immutable:
+        _check_sealed(new, old, ("data",), found)
+    _check_secret(new, found)
+
+
+def _check_sealed(new: Any, old: Any, fields: tuple[str, ...], found: list[Cause]) -> None:
+    if not new.immutable:
+        found.append(forbidden("immutable", _SEALED))
+    for field in fields:
+        one, other = getattr(new, field), getattr(old, field)
+        if len(one) != len(other) or any(key not in other or one[key] != other[key] for key in one):
+            found.append(forbidden(field, _SEALED))
+
+
+def _check_namespace(namespace: Any, found: list[Cause]) -> None:
+    finalizers.check_namespace(namespace, found, indexed=False)
+
+
+def _check_namespace_update(new: Any, old: Any, found: list[Cause]) -> None:
+    _check_namespace(new, found)
+
+
+def _check_namespace_status(new: Any, old: Any, found: list[Cause]) -> None:
+    is_going = new.metadata.HasField("deletionTimestamp")
+    wanted, when = ("Terminating", "is not empty") if is_going else ("Active", "is empty")
+    if new.status.phase != wanted:
+        why = f"may only be '{wanted}' if `deletionTimestamp` {when}"
+        found.append(invalid("status.Phase", new.status.phase, why))
+
+
 RULES = {
     core_v1_pb2.Pod: Rules(pods.check_pod_create, pods.check_pod_update, pods.check_pod_status_update),
     core_v1_pb2.Node: Rules(_check_node, _check_node_update, _check_node_status),
-    core_v1_pb2.Namespace: Rules(name_rule=names.dns_label),
+    core_v1_pb2.Namespace: Rules(
+        _check_namespace, _check_namespace_update, _check_namespace_status, name_rule=names.dns_label
+    ),
     core_v1_pb2.Event: Rules(_check_event),
     core_v1_pb2.Service: Rules(_check_service, name_rule=names.dns_1035_label),
     core_v1_pb2.ReplicationController: Rules(_check_replication_controller),
-    core_v1_pb2.ConfigMap: Rules(),
-    core_v1_pb2.Secret: Rules(),
+    core_v1_pb2.ConfigMap: Rules(_check_config_map, _check_config_map_update),
+    core_v1_pb2.Secret: Rules(_check_secret, _check_secret_update),
     core_v1_pb2.ServiceAccount: Rules(),
     core_v1_pb2.Endpoints: Rules(),
     core_v1_pb2.PodTemplate: Rules(),

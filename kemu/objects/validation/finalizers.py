@@ -35,10 +35,10 @@ def check_standard(finalizers: Sequence[str], path: str, found: list[Cause]) -> 
         _check_standard(name, f"{path}[{index}]", found)
 
 
-def check_namespace(namespace: Any, found: list[Cause]) -> None:
-    """``spec.finalizers`` (``ValidateNamespaceFinalizeUpdate``)."""
+def check_namespace(namespace: Any, found: list[Cause], *, indexed: bool) -> None:
+    """``spec.finalizers``: ``ValidateNamespace`` gives no index, ``ValidateNamespaceFinalizeUpdate`` does."""
     for index, name in enumerate(namespace.spec.finalizers):
-        path = f"spec.finalizers[{index}]"
+        path = f"spec.finalizers[{index}]" if indexed else "spec.finalizers"
         found.extend(invalid(path, name, problem) for problem in names.label_key(name))
         _check_standard(name, path, found)
 

@@ -139,18 +139,33 @@ def _check_runtime_class_update(new: Any, old: Any, found: list[Cause]) -> None:
         found.append(invalid("handler", new.handler, IMMUTABLE))
 
 
+def _check_role_binding_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.roleRef != old.roleRef:
+        found.append(invalid("roleRef", new.roleRef, "cannot change roleRef"))
+
+
+def _check_ingress_class_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.spec.controller != old.spec.controller:
+        found.append(invalid("spec.controller", new.spec.controller, IMMUTABLE))
+
+
+def _check_endpoint_slice_update(new: Any, old: Any, found: list[Cause]) -> None:
+    if new.addressType != old.addressType:
+        found.append(invalid("addressType", new.addressType, IMMUTABLE))
+
+
 RULES = {
     policy_v1_pb2.PodDisruptionBudget: Rules(_check_disruption_budget, status_update=_check_disruption_budget_status),
     scheduling_v1_pb2.PriorityClass: Rules(_check_priority_class, _check_priority_class_update),
     coordination_v1_pb2.Lease: Rules(_check_lease),
     node_v1_pb2.RuntimeClass: Rules(_check_runtime_class, _check_runtime_class_update),
     networking_v1_pb2.Ingress: Rules(),
-    networking_v1_pb2.IngressClass: Rules(),
+    networking_v1_pb2.IngressClass: Rules(update=_check_ingress_class_update),
     networking_v1_pb2.NetworkPolicy: Rules(),
     rbac_v1_pb2.Role: Rules(name_rule=names.path_segment),
-    rbac_v1_pb2.RoleBinding: Rules(name_rule=names.path_segment),
+    rbac_v1_pb2.RoleBinding: Rules(update=_check_role_binding_update, name_rule=names.path_segment),
     rbac_v1_pb2.ClusterRole: Rules(name_rule=names.path_segment),
-    rbac_v1_pb2.ClusterRoleBinding: Rules(name_rule=names.path_segment),
+    rbac_v1_pb2.ClusterRoleBinding: Rules(update=_check_role_binding_update, name_rule=names.path_segment),
     autoscaling_v2_pb2.HorizontalPodAutoscaler: Rules(),
-    discovery_v1_pb2.EndpointSlice: Rules(),
+    discovery_v1_pb2.EndpointSlice: Rules(update=_check_endpoint_slice_update),
 }
