@@ -19,11 +19,24 @@ from kemu.runtime.env import Env
 class Claims:
     """Of one owner, in one sync. Raises ApiError when a patch fails for a reason that may pass."""
 
-    def __init__(self, env: Env, client: clients.Client, resource: str, kind: str, owner: Any) -> None:
+    def __init__(
+        self,
+        env: Env,
+        client: clients.Client,
+        resource: str,
+        kind: str,
+        owner: Any,
+        *,
+        api_version: str = "apps/v1",
+        finalizer: str = "",
+    ) -> None:
+        """``finalizer``: pods get it when they are adopted and lose it when they are released."""
         self._env = env
         self._client = client
         self._resource = resource
         self._kind = kind
+        self._api_version = api_version
+        self._finalizer = finalizer
         self._owner = owner
         self._is_being_deleted = bool(owner.metadata.HasField("deletionTimestamp"))
         self._may_adopt: bool | None = None
@@ -54,7 +67,7 @@ class Claims:
     async def _release(self, pod: Any) -> None:
         reference = {"$patch": "delete", "uid": self._owner.metadata.uid}
         try:
-            await self._patch(pod, reference)
+            await self._patch(pod, reference, "$deleteFromPrimitiveList/finalizers")
         except (errors.NotFound, errors.Invalid, errors.Conflict):
             return  # It is gone, or its name has passed to another pod.
         self._log("released", pod)
@@ -65,7 +78,7 @@ class Claims:
         if not self._may_adopt:
             raise errors.Conflict(f"{self._kind} {self._owner.metadata.name} is gone or being deleted")
         reference = {
-            "apiVersion": "apps/v1",
+            "apiVersion": self._api_version,
             "kind": self._kind,
             "name": self._owner.metadata.name,
             "uid": self._owner.metadata.uid,
@@ -73,15 +86,18 @@ class Claims:
             "blockOwnerDeletion": True,
         }
         try:
-            await self._patch(pod, reference)
+            await self._patch(pod, reference, "finalizers")
         except errors.NotFound:
             return False
         self._log("adopted", pod)
         return True
 
-    async def _patch(self, pod: Any, reference: dict[str, Any]) -> None:
+    async def _patch(self, pod: Any, reference: dict[str, Any], finalizers: str) -> None:
+        """``finalizers``: the key that says what becomes of the finalizer."""
         metadata = pod.metadata
-        patch = {"metadata": {"ownerReferences": [reference]}}
+        patch: dict[str, Any] = {"metadata": {"ownerReferences": [reference]}}
+        if self._finalizer:
+            patch["metadata"][finalizers] = [self._finalizer]
         await self._client.patch("pods", metadata.name, metadata.namespace, patch, type="strategic", uid=metadata.uid)
 
     async def _is_still_there(self) -> bool:

@@ -1,0 +1,17 @@
+"""Jobs, CronJobs, and Jobs whose time after their end is over. Begin with ``jobs``, then ``job_syncs``.
+
+jobs               the actor ``controller/job``: which Job is synced when
+job_syncs          one sync of a Job: its state, its pods, its end
+tracking           finalizers and uncounted pods, so that every pod is counted exactly once
+pod_creations      the pods that a sync creates and deletes
+completion_indexes Indexed Jobs: which index has succeeded, failed, or needs a pod
+intervals          sets of indexes as Kubernetes writes them: ``0-2,5``
+failure_policies   podFailurePolicy
+success_policies   successPolicy
+backoffs           how long a Job waits after failures of its pods
+conditions         conditions of Jobs
+ttl                the actor ``controller/ttl-after-finished``
+cron_jobs          the actor ``controller/cronjob``
+cron_times         which runs of a CronJob are due
+schedules          cron expressions
+"""
