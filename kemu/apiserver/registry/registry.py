@@ -92,10 +92,10 @@ class Registry:
             unbuilt = refusals.in_new(obj)
             defaults.apply(obj)
             await self._admission.create(resource, obj)
+            metadata.uid = self._new_uid()
             defaults.prepare_create(obj)
             if strategy.prepare_create is not None:
                 strategy.prepare_create(obj)
-            metadata.uid = self._new_uid()
             meta.set_time(metadata.creationTimestamp, self.unix_now_ns())
             for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"):
                 metadata.ClearField(field)

@@ -59,7 +59,7 @@ def finished_ns(pod: Any) -> int:
         return meta.unix_ns(ready.lastTransitionTime)
     metadata = pod.metadata
     if metadata.HasField("deletionTimestamp"):
-        return meta.unix_ns(metadata.deletionTimestamp) - metadata.deletionGracePeriodSeconds * SECOND_NS
+        return meta.unix_ns(metadata.deletionTimestamp) - int(metadata.deletionGracePeriodSeconds) * SECOND_NS
     return meta.unix_ns(metadata.creationTimestamp)
 
 

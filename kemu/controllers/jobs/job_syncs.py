@@ -1,8 +1,8 @@
 """One sync of a Job: what its pods have come to, which pods it needs, and whether it has ended.
 
-Mirrors ``syncJob``, ``manageJob`` and ``trackJobStatusAndRemoveFinalizers`` of ``pkg/controller/job``. A Job ends in two
-steps: an interim condition (FailureTarget or SuccessCriteriaMet) stops new pods, and once all pods are counted and none
-terminates, Failed or Complete follows.
+Mirrors ``syncJob``, ``manageJob`` and ``trackJobStatusAndRemoveFinalizers`` of ``pkg/controller/job``. A Job ends
+in two steps: an interim condition (FailureTarget or SuccessCriteriaMet) stops new pods, and once all pods are counted
+and none terminates, Failed or Complete follows.
 """
 
 from __future__ import annotations
@@ -167,12 +167,12 @@ class JobSync:
         if spec.template.spec.restartPolicy != "OnFailure":
             return False
         restarts = sum(
-            status.restartCount
+            int(status.restartCount)
             for pod in self._pods
             if pod.status.phase in (pod_phases.RUNNING, pod_phases.PENDING)
             for status in (*pod.status.initContainerStatuses, *pod.status.containerStatuses)
         )
-        return restarts > 0 if spec.backoffLimit == 0 else restarts >= int(spec.backoffLimit)
+        return restarts >= max(1, int(spec.backoffLimit))
 
     def _failure_of_indexes(self, failed: intervals.Intervals) -> Any | None:
         spec, count = self._job.spec, intervals.total(failed)
@@ -213,7 +213,7 @@ class JobSync:
     def _is_complete(self) -> bool:
         """Without a number of completions one success is enough, once the other pods have ended too."""
         spec = self._job.spec
-        wanted = spec.completions if spec.HasField("completions") else 1
+        wanted = int(spec.completions) if spec.HasField("completions") else 1
         return self._succeeded >= wanted and self._active == 0
 
     def _note_suspension(self) -> bool:
@@ -277,7 +277,7 @@ class JobSync:
         spec = self._job.spec
         if not spec.HasField("completions"):
             return self._active if self._succeeded > 0 else int(spec.parallelism)
-        return max(0, min(spec.completions - self._succeeded, spec.parallelism))
+        return max(0, min(int(spec.completions) - self._succeeded, int(spec.parallelism)))
 
     def _to_remove(self, at_least: int) -> list[Any]:
         """``activePodsForRemoval``."""
@@ -401,7 +401,7 @@ class JobSync:
         found = intervals.merge(self._succeeded_indexes, intervals.of(new_indexes))
         self._succeeded_indexes = found
         text = intervals.render(found)
-        changed = text != status.completedIndexes
+        changed = bool(text != status.completedIndexes)
         status.succeeded = intervals.total(found)
         status.completedIndexes = text
         if self._failed_indexes is None:

@@ -1,7 +1,7 @@
 """The actor ``controller/job``: sees that Jobs get their pods and that their pods are counted.
 
-It watches Jobs and pods. Changes of a Job's spec sync it at once; events of pods and statuses wait for a second, so that
-many of them make one sync. Mirrors ``pkg/controller/job``; a sync is in :mod:`kemu.controllers.jobs.job_syncs`.
+It watches Jobs and pods. Changes of a Job's spec sync it at once; events of pods and statuses wait for a second, so
+that many of them make one sync. Mirrors ``pkg/controller/job``; a sync is in :mod:`kemu.controllers.jobs.job_syncs`.
 """
 
 from __future__ import annotations

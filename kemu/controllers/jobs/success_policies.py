@@ -19,9 +19,10 @@ def met(job: Any, succeeded: intervals.Intervals) -> str:
 
 def _is_met(rule: Any, succeeded: intervals.Intervals, completions: int) -> bool:
     if not rule.HasField("succeededIndexes"):
-        return rule.HasField("succeededCount") and intervals.total(succeeded) >= rule.succeededCount
+        return bool(rule.HasField("succeededCount")) and intervals.total(succeeded) >= int(rule.succeededCount)
     required = intervals.parse(rule.succeededIndexes, completions)
     if not required:
         return False
     found = intervals.overlap(required, succeeded)
-    return found == intervals.total(required) or (rule.HasField("succeededCount") and found >= rule.succeededCount)
+    enough = rule.succeededCount if rule.HasField("succeededCount") else intervals.total(required)
+    return found == intervals.total(required) or found >= int(enough)

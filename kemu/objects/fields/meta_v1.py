@@ -16,7 +16,6 @@ SORTS: dict[str, Sort] = {
     ),
     **message(
         "OwnerReference",
-        acts="kind name uid controller",
-        harmless={Reason.RECORDED: "apiVersion", Reason.UNUSED: "blockOwnerDeletion"},
+        acts="apiVersion kind name uid controller blockOwnerDeletion",
     ),
 }

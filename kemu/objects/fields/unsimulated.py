@@ -26,10 +26,6 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
     "Deployment": Unsimulated(
         "kemu has no deployment controller", "write a ReplicaSet with the same replicas, selector and template"
     ),
-    "Job": Unsimulated(
-        "kemu has no job controller", "write a workload: arrivals: {count: 10}, life: {runSeconds: 60}"
-    ),
-    "CronJob": Unsimulated("kemu has no job controller", "write a workload: arrivals: {every: 10m}"),
     "ReplicationController": Unsimulated("kemu has no replication controller", "write a ReplicaSet"),
     "ResourceQuota": Unsimulated("kemu has no quota controller and no quota admission", LEAVE_OUT),
     "LimitRange": Unsimulated("kemu has no LimitRanger", "write requests and limits into the pods"),

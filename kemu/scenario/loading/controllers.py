@@ -26,6 +26,7 @@ _NEEDED_BY = {
     "DaemonSet": controller_keys.DAEMON_SET,
     "StatefulSet": controller_keys.STATEFUL_SET,
     "ReplicaSet": controller_keys.REPLICA_SET,
+    "Job": controller_keys.JOB,
 }
 """Kinds of objects that need a controller."""
 

@@ -3,6 +3,7 @@
 //	recorder scheduler [file …]    single decisions, and sequences of decisions of one scheduler
 //	recorder timeline [file …]     the whole scheduler over minutes, in virtual time
 //	recorder kubelet [file …]      decisions of the kubelet, and of the controllers that evict pods
+//	recorder jobs [file …]         the controllers of Jobs and CronJobs, and cron expressions
 //
 // A file holds one JSON object a line, plain or gzipped: {"case": …}, or a recorded {"case": …, "expect": …}, whose
 // answer is asked anew. Without files it reads standard input. It writes {"case": …, "expect": …} lines to standard
@@ -39,8 +40,8 @@ func main() {
 	_ = flag.Set("logtostderr", "false")
 	_ = flag.Set("stderrthreshold", "FATAL")
 	klog.SetOutput(io.Discard)
-	if len(os.Args) < 2 || !slices.Contains([]string{"scheduler", "timeline", "kubelet"}, os.Args[1]) {
-		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet [file …] > recorded.jsonl")
+	if len(os.Args) < 2 || !slices.Contains([]string{"scheduler", "timeline", "kubelet", "jobs"}, os.Args[1]) {
+		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs [file …] > recorded.jsonl")
 		os.Exit(2)
 	}
 	files := os.Args[2:]
@@ -55,6 +56,9 @@ func main() {
 	answer := answerTimeline
 	if os.Args[1] == "kubelet" {
 		answer = answerKubelet
+	}
+	if os.Args[1] == "jobs" {
+		answer = answerJobs
 	}
 	inVirtualTime(func(t *testing.T) {
 		recordAll(files, func(data json.RawMessage) (any, error) { return answer(t, data) }, stdout)

@@ -25,6 +25,7 @@ _LAG = Key(TIME, "From what it hears until it acts.")
 NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "pod-gc"
 RESCHEDULER, DISRUPTION = "rescheduler", "disruption"
 DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
+JOB = "job"
 
 _DOCS = {
     "nodeMonitorPeriod": "How often it looks at all nodes; 5s by default.",
@@ -76,6 +77,7 @@ KINDS: dict[str, Kind] = {
         "Sees that a ReplicaSet has its number of pods.",
         {},
     ),
+    JOB: Kind("kemu.controllers.jobs.jobs:JobController", "Runs the pods of Jobs until they have completed.", {}),
     DISRUPTION: Kind(
         "kemu.controllers.disruption:DisruptionController", "Keeps the status of PodDisruptionBudgets.", {}
     ),
@@ -87,7 +89,7 @@ KINDS: dict[str, Kind] = {
 }
 """By the names that a scenario uses, in the order in which they are launched."""
 
-NOT_BUILT = ("deployment", "job", "resourcequota", "cluster-autoscaler")
+NOT_BUILT = ("deployment", "resourcequota", "cluster-autoscaler")
 SHAPE = ScalarOr(
     ListOf(Choice(tuple(KINDS), NOT_BUILT)),
     Record(
