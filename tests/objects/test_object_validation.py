@@ -773,7 +773,8 @@ def test_good_objects_pass(data: dict[str, Any]) -> None:
             JOB,
             {"spec__template__spec__restartPolicy": None},
             [
-                'spec.template.spec.restartPolicy: Unsupported value: "Always": supported values: "OnFailure", "Never"',
+                'spec.template.spec.restartPolicy: Required value: valid values: "OnFailure", "Never"',
+                "spec.selector: Required value",
             ],
         ),
         (
@@ -814,7 +815,10 @@ def test_other_objects_that_are_refused(base: dict[str, Any], changes: dict[str,
         (
             JOB,
             {"spec__completionMode": "Indexed"},
-            ['spec.completionMode: Invalid value: "Indexed": field is immutable'],
+            [
+                "spec.selector: Required value",
+                'spec.completionMode: Invalid value: "Indexed": field is immutable',
+            ],
         ),
         (LEASE, {"spec__holderIdentity": "x"}, []),
     ],

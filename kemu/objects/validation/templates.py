@@ -14,11 +14,15 @@ from kemu.objects.validation.metadata import (
 
 
 def check_template(
-    template: Any, restart_policies: tuple[str, ...], found: list[Cause], volumes: Iterable[str] = ()
+    template: Any,
+    restart_policies: tuple[str, ...],
+    found: list[Cause],
+    volumes: Iterable[str] = (),
+    path: str = "spec.template",
 ) -> None:
     """``volumes``: names of further volumes that containers may mount."""
-    check_labels(template.metadata.labels, "spec.template.labels", found)
-    pods.check_pod_spec(template.spec, "spec.template.spec", found, volumes)
+    check_labels(template.metadata.labels, f"{path}.labels", found)
+    pods.check_pod_spec(template.spec, f"{path}.spec", found, volumes)
     policy = template.spec.restartPolicy
     if policy in pods.RESTART_POLICIES and policy not in restart_policies:
-        found.append(not_supported("spec.template.spec.restartPolicy", policy, restart_policies))
+        found.append(not_supported(f"{path}.spec.restartPolicy", policy, restart_policies))

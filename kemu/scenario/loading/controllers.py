@@ -83,7 +83,7 @@ def _states_usage(message: Any) -> bool:
     """A pod, or the pods that an object is a template of: usage may bring a node under pressure."""
     if message is None:
         return False
-    template = getattr(getattr(message, "spec", None), "template", None)
+    template = manifests.template(message)
     return any(manifests.USAGE in one.metadata.annotations for one in (message, template) if one is not None)
 
 

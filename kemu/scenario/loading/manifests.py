@@ -14,7 +14,7 @@ import yaml
 from google.protobuf.message import Message
 
 from kemu.errors import Cause
-from kemu.k8s import core_v1_pb2
+from kemu.k8s import batch_v1_pb2, core_v1_pb2
 from kemu.kubelet.images import stores
 from kemu.kubelet.usage import curves, usages
 from kemu.objects import gpu_cards, resources
@@ -142,7 +142,7 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
             ends(message)
         _check_annotations(message, path, report)
     elif spec is not None:
-        _check_annotations(message.spec.template, (*path, "spec", "template"), report)
+        _check_annotations(template(message), (*path, *_path_of_template(message)), report)
     if not message.metadata.name and not message.metadata.generateName:
         report.add((*path, "metadata") if "metadata" in data else path, "metadata.name is missing")
         return
@@ -151,6 +151,10 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
     if not message.metadata.name:
         defaulted.metadata.name = f"{message.metadata.generateName}x"
     defaults.apply(defaulted)
+    if isinstance(defaulted, batch_v1_pb2.Job):
+        # Its selector is made of its UID.
+        defaulted.metadata.uid = "00000000-0000-4000-8000-000000000000"
+        defaults.prepare_create(defaulted)
     complain(kinds.validate_create(defaulted), data, path, report)
 
 
@@ -175,7 +179,22 @@ def _pod_spec(message: Any) -> core_v1_pb2.PodSpec | None:
     """Of a pod, or of the pods that an object is a template of."""
     if isinstance(message, core_v1_pb2.Pod):
         return message.spec
-    return message.spec.template.spec if hasattr(getattr(message, "spec", None), "template") else None
+    found = template(message)
+    return None if found is None else found.spec
+
+
+def template(message: Any) -> core_v1_pb2.PodTemplateSpec | None:
+    """The template of the pods that an object makes, or whose Jobs make them."""
+    part: Any = message
+    for name in _path_of_template(message):
+        part = getattr(part, name, None)
+    return part  # type: ignore[no-any-return]
+
+
+def _path_of_template(message: Any) -> tuple[str, ...]:
+    if isinstance(message, batch_v1_pb2.CronJob):
+        return "spec", "jobTemplate", "spec", "template"
+    return "spec", "template"
 
 
 def ends(pod: core_v1_pb2.Pod) -> None:

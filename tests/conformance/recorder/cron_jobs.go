@@ -203,7 +203,6 @@ func (q *cronQuestion) play() ([]*cronMoment, error) {
 	return w.moments, nil
 }
 
-
 func (w *cronWorld) now() *cronMoment {
 	at := time.Since(w.start).Milliseconds()
 	if n := len(w.moments); n > 0 && w.moments[n-1].AtMs == at {

@@ -1,0 +1,95 @@
+"""Jobs as the real controller runs them (v1.36.3)."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kemu.controllers.jobs import intervals
+from kemu.k8s import batch_v1_pb2
+from kemu.objects import meta
+from tests.controllers.test_node_failures import Played, play
+
+NODE = 'nodes: [{name: n1, allocatable: {cpu: "64", memory: 256Gi, pods: "500"}}]'
+
+
+def job(name: str, spec: dict[str, Any] | None = None, run_s: int = 20, exit_code: int = 0) -> str:
+    """As an item of ``manifests``."""
+    ends = {"kemu.dev/run-seconds": str(run_s), "kemu.dev/exit-code": str(exit_code)}
+    template = {"metadata": {"annotations": ends}, "spec": {"restartPolicy": "Never", "containers": [{"name": "main"}]}}
+    manifest = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name},
+        "spec": {"template": template, **(spec or {})},
+    }
+    return f"- {json.dumps(manifest)}\n"
+
+
+def last(found: Played, name: str) -> Any:
+    """The Job as it was last written."""
+    key = f"/registry/jobs/default/{name}"
+    return batch_v1_pb2.Job.FromString([value for _, where, value in found.written if where == key][-1])
+
+
+def created_s(found: Played, prefix: str) -> list[float]:
+    return sorted(round(pod.created_ns / 1e9) for pod in found.history.pods.values() if pod.key.startswith(prefix))
+
+
+def test_an_indexed_job_names_its_pods_by_their_index(tmp_path: Path) -> None:
+    found = play(tmp_path, f"""
+        duration: 3m
+        {NODE}
+        manifests:
+        {job("pi", {"completions": 3, "parallelism": 2, "completionMode": "Indexed"})}
+    """)  # fmt: skip
+    status = last(found, "pi").status
+    assert (status.succeeded, status.failed, status.completedIndexes) == (3, 0, "0-2")
+    assert [condition.type for condition in status.conditions] == ["SuccessCriteriaMet", "Complete"]
+    pods = sorted(found.pods.values(), key=lambda pod: pod.metadata.name)
+    assert [pod.spec.hostname for pod in pods] == ["pi-0", "pi-1", "pi-2"]
+    assert [pod.metadata.name[:5] for pod in pods] == ["pi-0-", "pi-1-", "pi-2-"]
+    assert not any(pod.metadata.finalizers for pod in pods)
+
+
+def test_the_backoff_doubles_from_ten_seconds(tmp_path: Path) -> None:
+    """Each failure is noticed a second after its end, when the batch of events is synced."""
+    found = play(tmp_path, f"""
+        duration: 5m
+        {NODE}
+        manifests:
+        {job("bad", {"backoffLimit": 3}, run_s=1, exit_code=1)}
+    """)  # fmt: skip
+    times = created_s(found, "default/bad")
+    assert [later - earlier for earlier, later in itertools.pairwise(times)] == [11, 21, 41]
+    failed = meta.get_condition(last(found, "bad").status.conditions, "Failed")
+    assert failed is not None
+    assert (failed.reason, failed.message) == ("BackoffLimitExceeded", "Job has reached the specified backoff limit")
+
+
+def test_a_suspended_job_deletes_its_pods_and_starts_its_time_anew(tmp_path: Path) -> None:
+    found = play(tmp_path, f"""
+        duration: 3m
+        {NODE}
+        manifests:
+        {job("nap", {"parallelism": 2, "completions": 2, "activeDeadlineSeconds": 45}, run_s=30)}
+        events:
+          - {{at: 10s, patch: {{kind: Job, name: nap, merge: {{spec: {{suspend: true}}}}}}}}
+          - {{at: 60s, patch: {{kind: Job, name: nap, merge: {{spec: {{suspend: false}}}}}}}}
+    """)  # fmt: skip
+    assert created_s(found, "default/nap") == [0, 0, 60, 60]
+    status = last(found, "nap").status
+    assert (status.succeeded, status.failed) == (2, 0)
+    assert meta.has_condition(status.conditions, "Complete")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("", ""), ("0-2,4", "0-2,4"), ("0,1", "0,1"), ("3,4,5", "3-5"), ("8-20", "8,9"), ("x,1", "1")],
+)
+def test_intervals_are_read_and_written(text: str, expected: str) -> None:
+    assert intervals.render(intervals.parse(text, 10)) == expected
