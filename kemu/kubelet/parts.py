@@ -69,6 +69,7 @@ class Parts:
         arrivals.on_preempted = on_preempted
         arrivals.preempts_for_all = bool(config.get("preemptsForAll", False))
         arrivals.recorder = self.pressures.collector.recorder = recorder
+        self.pods.recorder = self.pods.probers.recorder = recorder
         self.static_pods = static_pods.StaticPods(env, client, config.get("staticPods", ()), self.pods)
         self.shutdowns = shutdowns.Shutdowns(env, settings.shutdown, node.wanted, recorder, self.pods, self._close)
         self.pods.images.start(wanted.status.images, is_new=boot.is_new)

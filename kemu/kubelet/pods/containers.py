@@ -37,6 +37,7 @@ STOPPING = "stopping"
 DONE = "done"
 """Does not run and will not start again."""
 
+_PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 COMPLETED, ERROR, OOM_KILLED = "Completed", "Error", "OOMKilled"
 KILLED = 137
 """The exit code after SIGKILL."""
@@ -68,8 +69,13 @@ class Container:
         "created_ns",
         "forced",
         "has_started",
+        "holds_start",
         "image",
         "index",
+        "is_hooked",
+        "is_probed",
+        "is_replaced",
+        "is_unready",
         "kill_ns",
         "kind",
         "last",
@@ -91,6 +97,16 @@ class Container:
         self.name: str = spec.name
         self.image: str = spec.image
         self.pull_policy: str = spec.imagePullPolicy
+        self.is_probed = kind != INIT and any(spec.HasField(probe) for probe in _PROBES)
+        """Its probes are kept by :mod:`kemu.kubelet.probes.probers`."""
+        self.is_hooked = spec.HasField("lifecycle") and spec.lifecycle.HasField("postStart")
+        """It has a postStart hook."""
+        self.holds_start = False
+        """It has not passed its startup probe since it started."""
+        self.is_unready = False
+        """It has not passed its readiness probe; meaningful as long as it is up."""
+        self.is_replaced = False
+        """STOPPING: the kubelet has killed it to start it anew, whatever its exit code will be."""
         self.state = IDLE
         self.timer: Timer | None = None
         """At most one is set."""
@@ -123,6 +139,11 @@ class Container:
     @property
     def is_up(self) -> bool:
         return self.state == RUNNING or self.state == STOPPING
+
+    @property
+    def is_ready(self) -> bool:
+        """An init container that is no sidecar is ready when it has succeeded."""
+        return self.has_succeeded if self.kind == INIT else self.is_up and not self.is_unready
 
     @property
     def has_succeeded(self) -> bool:

@@ -17,6 +17,9 @@ RUN_SECONDS = "kemu.dev/run-seconds"
 EXIT_CODE = "kemu.dev/exit-code"
 SHUTDOWN_SECONDS = "kemu.dev/shutdown-seconds"
 PRE_STOP_SECONDS = "kemu.dev/pre-stop-seconds"
+POST_START_SECONDS = "kemu.dev/post-start-seconds"
+POST_START_ERROR = "kemu.dev/post-start-error"
+"""While it is there, the container's postStart hook fails."""
 PULL_ERROR = "kemu.dev/image-pull-error"
 """While it is there, the image cannot be pulled, for this reason."""
 FINISH = "kemu.dev/finish"
@@ -51,6 +54,21 @@ def pre_stop_s(pod: Any, container: Container, hook: Any) -> float:
     if hook.HasField("sleep"):
         return float(hook.sleep.seconds)
     return _of(pod, PRE_STOP_SECONDS, container, _seconds) or 0.0
+
+
+def post_start_s(pod: Any, container: Container, hook: Any) -> float:
+    """Seconds that its postStart hook takes."""
+    if hook.HasField("sleep"):
+        return float(hook.sleep.seconds)
+    return _of(pod, POST_START_SECONDS, container, _seconds) or 0.0
+
+
+def post_start_fails(pod: Any, container: Container) -> bool:
+    annotations = pod.metadata.annotations
+    return bool(annotations) and (
+        f"{POST_START_ERROR}.{container.name}" in annotations
+        or (POST_START_ERROR in annotations and container.kind == MAIN)
+    )
 
 
 def exit_code(pod: Any, container: Container) -> int:

@@ -140,7 +140,7 @@ def write(
     else:
         status.phase = phase_of(pod, containers)
     meta.set_time(status.startTime, start_unix_ns)
-    _set_conditions(status.conditions, containers, phase, sandbox, now_unix_ns, generation)
+    _set_conditions(pod, status.conditions, containers, phase, sandbox, now_unix_ns, generation)
     if phase and failure is not None and failure.condition_reason:
         meta.set_condition(
             status.conditions, _DISRUPTION_TARGET, "True", failure.condition_reason, failure.condition_message,
@@ -151,7 +151,7 @@ def write(
         del status.initContainerStatuses[:]
     for container in containers:
         found = (status.containerStatuses if container.kind == MAIN else status.initContainerStatuses).add(
-            name=container.name, image=container.image, ready=is_ready(container), restartCount=container.restarts
+            name=container.name, image=container.image, ready=container.is_ready, restartCount=container.restarts
         )
         _write_state(pod, found, container, epoch_ns)
 
@@ -177,10 +177,6 @@ def last_phase(pod: Any, containers: Sequence[Container]) -> str:
     return SUCCEEDED
 
 
-def is_ready(container: Container) -> bool:
-    return container.has_succeeded if container.kind == INIT else container.is_up
-
-
 def _is_initialized(containers: Sequence[Container]) -> bool:
     """Once a main container has started, for ever."""
     for container in containers:
@@ -188,13 +184,24 @@ def _is_initialized(containers: Sequence[Container]) -> bool:
         if kind == MAIN:
             if container.has_started:
                 return True
-        elif not (container.has_succeeded if kind == INIT else container.is_up):
+        elif not _has_initialized(container):
             return any(one.has_started for one in containers if one.kind == MAIN)
     return True
 
 
+def _has_initialized(container: Container) -> bool:
+    """An init container: whether the next one may start (``isInitContainerInitialized``)."""
+    return container.has_succeeded if container.kind == INIT else container.is_up and not container.holds_start
+
+
 def _set_conditions(
-    conditions: Any, containers: Sequence[Container], phase: str, sandbox: bool, now_unix_ns: int, generation: int
+    pod: Any,
+    conditions: Any,
+    containers: Sequence[Container],
+    phase: str,
+    sandbox: bool,
+    now_unix_ns: int,
+    generation: int,
 ) -> None:
     meta.set_condition(conditions, _SCHEDULED, "True", "", "", now_unix_ns, generation)
     meta.set_condition(conditions, _SANDBOX_READY, "True" if sandbox else "False", "", "", now_unix_ns, generation)
@@ -206,7 +213,7 @@ def _set_conditions(
         names = " ".join(
             one.name
             for one in containers
-            if one.kind != MAIN and not (one.has_succeeded if one.kind == INIT else one.is_up)
+            if one.kind != MAIN and not _has_initialized(one)
         )
         message = f"containers with incomplete status: [{names}]"
     meta.set_condition(conditions, _INITIALIZED, status, reason, message, now_unix_ns, generation)
@@ -214,19 +221,36 @@ def _set_conditions(
     if phase:
         status, reason = "False", "PodCompleted" if phase == SUCCEEDED else "PodFailed"
     else:
-        unready = [one.name for one in containers if one.kind != INIT and not one.is_up]
+        unready = [one.name for one in containers if one.kind != INIT and not one.is_ready]
         if unready:
             status, reason = "False", "ContainersNotReady"
             message = f"containers with unready status: [{' '.join(unready)}]"
-    meta.set_condition(conditions, _READY, status, reason, message, now_unix_ns, generation)
+    ready = status, reason, message
+    if status == "True" and len(pod.spec.readinessGates):
+        ready = _gates(pod)
+    meta.set_condition(conditions, _READY, *ready, now_unix_ns, generation)
     meta.set_condition(conditions, _CONTAINERS_READY, status, reason, message, now_unix_ns, generation)
+
+
+def _gates(pod: Any) -> tuple[str, str, str]:
+    """Status, reason and message of a pod whose containers are ready, by its readiness gates
+    (``GeneratePodReadyCondition``)."""
+    complaints = []
+    for gate in pod.spec.readinessGates:
+        name = gate.conditionType
+        found = meta.get_condition(pod.status.conditions, name)
+        if found is None:
+            complaints.append(f'corresponding condition of pod readiness gate "{name}" does not exist.')
+        elif found.status != "True":
+            complaints.append(f'the status of pod readiness gate "{name}" is not "True", but {found.status}')
+    return ("False", "ReadinessGatesNotReady", ", ".join(complaints)) if complaints else ("True", "", "")
 
 
 def _write_state(pod: Any, found: Any, container: Container, epoch_ns: int) -> None:
     state, last = container.state, container.last
     if container.is_up:
         # Of init containers only sidecars count as started: the others are not waited for in that way.
-        found.started = container.kind != INIT
+        found.started = container.kind != INIT and not container.holds_start
         meta.set_time(found.state.running.startedAt, epoch_ns + container.started_ns)
         before = last
     elif state == DONE and last is not None:

@@ -108,6 +108,9 @@ class Adoptions:
                 started_ns = max(started_ns, meta.unix_ns(state.running.startedAt) - self._clock.unix_offset_ns)
             container.started_ns = started_ns
             container.state = RUNNING
+            if container.is_probed:
+                container.holds_start = status.HasField("started") and not status.started
+                container.is_unready = not status.ready
         elif state.HasField("terminated"):
             container.before, container.last = container.last, _exit_of(state.terminated)
             if not containers.restarts(worker.pod, container, container.last.code):

@@ -13,13 +13,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kemu.client import clients
+from kemu.client import clients, recorders
 from kemu.kubelet.admission import arrivals, predicates
 from kemu.kubelet.images import pulls, stores
 from kemu.kubelet.node import boots
 from kemu.kubelet.pods import claims, containers, lives, mirrors, statuses
 from kemu.kubelet.pods.workers import ACTIVE, ENDED, STOPPING, WAITING, Worker
 from kemu.kubelet.pressure import eviction_loops
+from kemu.kubelet.probes import probers
 from kemu.kubelet.settings import kubelet_configurations
 from kemu.kubelet.sync import adoptions, starts, status_managers, terminations
 from kemu.objects import meta, pod_phases
@@ -28,6 +29,7 @@ from kemu.runtime.env import SECOND_NS, Env
 RELEASED_AFTER_S = 1
 """With the bug k8s-106884: how long the kubelet still counts a pod that it has reported as finished. Its fix made
 short-lived pods report that about a second later."""
+KILLING, FAILED_POST_START = "Killing", "FailedPostStartHook"
 DEADLINE_EXCEEDED = statuses.Failure(
     "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"
 )
@@ -64,6 +66,9 @@ class PodWorkers:
         self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
         self._starts = starts.Starts(env, config, puller, self, boot)
         self._terminations = terminations.Terminations(env, self._starts)
+        self.probers = probers.Probers(env, self, self._clock.now_ns() or -1)
+        self.recorder: recorders.Recorder | None = None
+        """Writes event objects about containers that are killed."""
         self.pressures: eviction_loops.EvictionLoop | None = None
         """Told what may change the node's usage."""
 
@@ -83,6 +88,9 @@ class PodWorkers:
             has_changed = pod.metadata.generation > worker.pod.metadata.generation
             worker.pod = pod
             self._react(worker)
+            self.probers.sync(worker)
+            if worker.state == ACTIVE and len(pod.spec.readinessGates):
+                self._reports.report(worker)
             if has_changed and worker.state in (ACTIVE, STOPPING):
                 self._reports.generation_changed(worker)
             if revision > known:
@@ -151,6 +159,7 @@ class PodWorkers:
         worker.state = ACTIVE
         worker.refusal = None if refusal is None else _refusal_of(refusal)
         self._adoptions.adopt(worker)
+        self.probers.add(worker, is_adopted=True)
         self._starts.resume(worker)
         if refusal is not None:
             self._reports.report(worker)
@@ -189,6 +198,7 @@ class PodWorkers:
     def _release(self, worker: Worker) -> None:
         """Its containers are gone."""
         worker.state = ENDED
+        self.probers.remove(worker)
         if worker.deadline_timer is not None:
             worker.deadline_timer.cancel()
             worker.deadline_timer = None
@@ -292,6 +302,7 @@ class PodWorkers:
     def _take_down(self, worker: Worker, grace_s: int, asked_ns: int) -> None:
         worker.state = STOPPING
         self._starts.give_up(worker)
+        self.probers.sync(worker)
         worker.stop_ns = asked_ns
         if any(one.is_up for one in worker.containers):
             self._terminations.begin(worker, grace_s, asked_ns)
@@ -337,6 +348,20 @@ class PodWorkers:
 
     def starting(self, worker: Worker) -> None:
         self._reports.starting(worker)
+        self.probers.add(worker)
+
+    def runs(self, worker: Worker) -> None:
+        self.probers.sync(worker)
+
+    def has_exited(self, worker: Worker) -> None:
+        self.probers.sync(worker)
+
+    def hook_failed(self, worker: Worker, container: containers.Container) -> int:
+        grace_s = int(worker.pod.spec.terminationGracePeriodSeconds)
+        self._event(worker, recorders.WARNING, FAILED_POST_START, "PostStartHook failed")
+        self._event(worker, recorders.NORMAL, KILLING, FAILED_POST_START)
+        self.log("kubelet.hook_failed", worker, {"start": container.started_ns, "container": container.name})
+        return self._terminations.stopped_ns(worker, container, grace_s)
 
     def report(self, worker: Worker) -> None:
         self._reports.report(worker)
@@ -365,6 +390,39 @@ class PodWorkers:
         else:
             self._terminations.turn(worker)
             self._reports.report(worker)
+
+    # --- called by the probers ---------------------------------------------------------------------------------------
+
+    def passed_startup(self, worker: Worker) -> None:
+        if worker.state == ACTIVE:
+            self._starts.go_on(worker)
+
+    def unhealthy(self, worker: Worker, container: containers.Container, kind: str) -> None:
+        """Kill it, with the grace period of its probe, and start it anew unless its policy is Never, whatever its exit
+        code will be (``computePodActions``)."""
+        if container.state != containers.RUNNING:
+            return
+        pod = worker.pod
+        spec = containers.spec_of(pod, container)
+        probe = spec.livenessProbe if kind == "liveness" else spec.startupProbe
+        of_pod_s = pod.spec.terminationGracePeriodSeconds
+        own = probe.HasField("terminationGracePeriodSeconds")
+        if container.kind == containers.SIDECAR:
+            container.is_replaced = True
+            message = f"Init container {container.name} failed {kind} probe"
+        else:
+            container.is_replaced = (spec.restartPolicy or pod.spec.restartPolicy) != "Never"
+            message = f"Container {container.name} failed {kind} probe"
+            if container.is_replaced:
+                message += ", will be restarted"
+        self._event(worker, recorders.NORMAL, KILLING, message)
+        grace_s = int(probe.terminationGracePeriodSeconds if own else of_pod_s)
+        self.log("kubelet.killing", worker, {"container": container.name, "probe": kind, "grace_s": grace_s})
+        self._terminations.stop_one(worker, container, grace_s)
+
+    def _event(self, worker: Worker, event_type: str, reason: str, note: str) -> None:
+        if self.recorder is not None:
+            self.recorder.event(worker.pod, event_type, reason, reason, note)
 
     def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None:
         self._env.log(kind, {"pod": worker.key, "uid": worker.uid, "node": self._node_name, **data})

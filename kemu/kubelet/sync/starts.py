@@ -59,6 +59,15 @@ class StartHost(Protocol):
     def report(self, worker: Worker) -> None:
         """Its status has changed."""
 
+    def runs(self, worker: Worker) -> None:
+        """A container of it has started."""
+
+    def hook_failed(self, worker: Worker, container: Container) -> int:
+        """Its postStart hook has failed and it is killed; returns when it will have stopped."""
+
+    def has_exited(self, worker: Worker) -> None:
+        """A container of it has exited."""
+
     def has_run(self, worker: Worker) -> None:
         """All of its main containers have started."""
 
@@ -221,17 +230,51 @@ class Starts:
             container.started_ns = when_ns
             self._at(container, when_ns, self._started, worker, container)
         else:
-            self._run(worker, container)
+            self._post_start(worker, container)
 
     def _started(self, worker: Worker, container: Container) -> None:
         container.timer = None
         worker.busy = None
+        self._post_start(worker, container)
+        self.go_on(worker)
+
+    # --- postStart ---------------------------------------------------------------------------------------------------
+
+    def _post_start(self, worker: Worker, container: Container) -> None:
+        """The process has started. The pod waits for the hook of the container, and so does its status
+        (``startContainer``)."""
+        spec = containers.spec_of(worker.pod, container) if container.is_hooked else None
+        if spec is None:
+            container.started_ns = self._clock.now_ns()
+            self._run(worker, container)
+            return
+        worker.busy = container
+        container.state = STARTING
+        container.started_ns = now_ns = self._clock.now_ns()
+        hook_s = lives.post_start_s(worker.pod, container, spec.lifecycle.postStart)
+        self._at(container, now_ns + int(hook_s * SECOND_NS), self._hook_done, worker, container)
+
+    def _hook_done(self, worker: Worker, container: Container) -> None:
+        container.timer = None
+        if lives.post_start_fails(worker.pod, container):
+            stopped_ns = self._host.hook_failed(worker, container)
+            self._at(container, stopped_ns, self._stopped_after_hook, worker, container)
+            return
+        worker.busy = None
         self._run(worker, container)
         self.go_on(worker)
 
+    def _stopped_after_hook(self, worker: Worker, container: Container) -> None:
+        container.timer = None
+        worker.busy = None
+        self.exit(worker, container, containers.KILLED if container.forced else 0)
+        self.go_on(worker)
+
+    # --- runs --------------------------------------------------------------------------------------------------------
+
     def _run(self, worker: Worker, container: Container) -> None:
         container.state = RUNNING
-        container.started_ns = self._clock.now_ns()
+        container.forced = False
         if container.last is not None:
             container.restarts += 1
         if worker.has_several:
@@ -244,9 +287,11 @@ class Starts:
             if not worker.mains_to_start:
                 worker.has_run = True
                 self._host.log("kubelet.running", worker, {"start": max(worker.start_ns, self._boot.at_ns)})
+        self._host.runs(worker)
         if worker.has_run or worker.has_several:
             self._host.report(worker)
-        self.until_exit(worker, container)
+        if container.state == RUNNING:
+            self.until_exit(worker, container)
         if worker.has_run:
             self._host.has_run(worker)
 
@@ -273,7 +318,7 @@ class Starts:
         if worker.state == STOPPING:
             container.state = DONE
             self._host.has_stopped(worker)
-        elif containers.restarts(worker.pod, container, code):
+        elif container.is_replaced or containers.restarts(worker.pod, container, code):
             self._restart(worker, container)
         else:
             container.state = DONE
@@ -287,6 +332,8 @@ class Starts:
         if worker.has_several:
             data = {"start": container.started_ns, "container": container.name, "exit_code": code}
             self._host.log("kubelet.exited", worker, data)
+        container.state = DONE
+        self._host.has_exited(worker)
 
     def _ended(self, worker: Worker, container: Container, code: int) -> None:
         """For good."""
@@ -309,6 +356,9 @@ class Starts:
         longest_s = self._config.max_restart_period_s
         delay_s = min(FIRST_BACKOFF_S * 2.0 ** min(crashes - 1, 64), longest_s) if crashes else 0.0
         container.crashes += 1
+        if container.is_replaced:
+            container.is_replaced = False
+            delay_s = self._replacement_pause_s(container, delay_s)
         container.backoff_s = delay_s
         assert container.last is not None
         data = {
@@ -324,6 +374,16 @@ class Starts:
             self._host.report(worker)
         else:
             container.state = IDLE
+
+    def _replacement_pause_s(self, container: Container, pause_s: float) -> float:
+        """The sync that kills a container starts it anew, too, and knows only the exit before this one: while that is
+        not older than the pause, the container waits, now for all of the pause (``doBackOff``)."""
+        before = container.before
+        if before is None:
+            container.crashes -= 1
+            return 0.0
+        since_ns = self._clock.unix_offset_ns + self._clock.now_ns() - before.finished_unix_ns
+        return pause_s if since_ns < pause_s * SECOND_NS else 0.0
 
     def _at(self, container: Container, when_ns: int, callback: Callable[..., None], *args: Any) -> None:
         cancel(container)
@@ -360,6 +420,15 @@ def _next(worker: Worker) -> Container | None:
         state, kind = container.state, container.kind
         if state == IDLE:
             return container
-        if (kind == INIT and state != DONE) or (kind == SIDECAR and not container.has_started):
+        if (kind == INIT and state != DONE) or (kind == SIDECAR and not _lets_pass(worker, container)):
             return None
     return None
+
+
+def _lets_pass(worker: Worker, sidecar: Container) -> bool:
+    """Whether the containers after a sidecar may start: it has passed its startup probe, or one of them has started
+    before (``computeInitContainerActions``)."""
+    if not sidecar.has_started or not sidecar.holds_start:
+        return sidecar.has_started
+    after = worker.containers[worker.containers.index(sidecar) + 1 :]
+    return any(one.has_started for one in after)

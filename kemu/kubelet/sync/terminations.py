@@ -50,6 +50,24 @@ class Terminations:
             if container.state == STOPPING:
                 self._plan(worker, container)
 
+    def stop_one(self, worker: Worker, container: Container, grace_s: int) -> None:
+        """Stop one container of a pod that goes on. It may have stopped before this returns."""
+        starts.cancel(container)
+        container.state = STOPPING
+        now_ns = self._clock.now_ns()
+        asked_ns = now_ns + self._pre_stop_ns(worker, container, grace_s)
+        left_s = grace_s - (asked_ns - now_ns) // SECOND_NS
+        self._ask(worker, container, asked_ns, asked_ns + max(left_s, LEAST_WINDOW_S) * SECOND_NS)
+
+    def stopped_ns(self, worker: Worker, container: Container, grace_s: int) -> int:
+        """When a container stops that is asked to now, and does not count as running yet."""
+        now_ns = self._clock.now_ns()
+        asked_ns = now_ns + self._pre_stop_ns(worker, container, grace_s)
+        left_s = max(grace_s - (asked_ns - now_ns) // SECOND_NS, LEAST_WINDOW_S)
+        by_itself_s = lives.shutdown_s(worker.pod, container)
+        container.forced = left_s < by_itself_s
+        return asked_ns + int(min(left_s, by_itself_s) * SECOND_NS)
+
     def hasten(self, worker: Worker, grace_s: int) -> None:
         """A shorter grace period, counted from now, for the containers that are still up."""
         now_ns = self._clock.now_ns()
@@ -77,7 +95,7 @@ class Terminations:
     def _plan(self, worker: Worker, container: Container) -> None:
         """When it is asked to stop, and when it is killed."""
         now_ns, begun_ns, grace_s = self._clock.now_ns(), worker.urged_ns, worker.grace_s
-        ready_ns = begun_ns + self._pre_stop_ns(worker, container)
+        ready_ns = begun_ns + self._pre_stop_ns(worker, container, grace_s)
         if container.kind == SIDECAR and not _has_turn(worker, container):
             # Waits for the others, at the longest until its grace period is over.
             container.asked_ns = None
@@ -101,12 +119,12 @@ class Terminations:
         else:
             self._at(worker, container, end_ns)
 
-    def _pre_stop_ns(self, worker: Worker, container: Container) -> int:
+    def _pre_stop_ns(self, worker: Worker, container: Container, grace_s: int) -> int:
         spec = containers.spec_of(worker.pod, container)
         if not spec.HasField("lifecycle") or not spec.lifecycle.HasField("preStop"):
             return 0
         seconds = lives.pre_stop_s(worker.pod, container, spec.lifecycle.preStop)
-        return int(min(seconds, worker.grace_s) * SECOND_NS)
+        return int(min(seconds, grace_s) * SECOND_NS)
 
     def _at(self, worker: Worker, container: Container, when_ns: int) -> None:
         starts.cancel(container)
@@ -129,6 +147,7 @@ class Terminations:
             by_itself = exit_ns is not None and exit_ns <= self._clock.now_ns()
             code = lives.exit_code(worker.pod, container) if by_itself else 0
         self._starts.exit(worker, container, code)
+        self._starts.advance(worker)
 
 
 def _has_turn(worker: Worker, sidecar: Container) -> bool:

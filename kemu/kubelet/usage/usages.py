@@ -181,7 +181,7 @@ class Gauge:
 
     def memory(self, container: containers.Container, first_ns: int, last_ns: int) -> int:
         """Bytes that a container holds, the most between two times; exact where they are equal."""
-        return self._amount("memory", container, first_ns, last_ns)
+        return self.amount("memory", container, first_ns, last_ns)
 
     def memories(self, first_ns: int, last_ns: int) -> int:
         """The same of the pod."""
@@ -191,14 +191,14 @@ class Gauge:
         """The most in its writable layers, its logs and its volumes."""
         worker = self._worker
         layers, logs = (
-            sum(self._amount(key, container, first_ns, last_ns) for container in worker.containers)
+            sum(self.amount(key, container, first_ns, last_ns) for container in worker.containers)
             for key in ("rootfs", "logs")
         )
         volumes = sum(self._disk(curve, first_ns, last_ns) for curve in self._usage.volumes.values())
         return layers, logs, volumes
 
     def inodes(self, first_ns: int, last_ns: int) -> int:
-        return sum(self._amount("inodes", container, first_ns, last_ns) for container in self._worker.containers)
+        return sum(self.amount("inodes", container, first_ns, last_ns) for container in self._worker.containers)
 
     def pids(self, first_ns: int, last_ns: int) -> int:
         curve = self._usage.pids
@@ -214,7 +214,7 @@ class Gauge:
         for container in self._worker.containers:
             if container.is_up:
                 memory, rootfs, logs, inodes = (
-                    self._amount(key, container, now_ns, now_ns) for key in ("memory", "rootfs", "logs", "inodes")
+                    self.amount(key, container, now_ns, now_ns) for key in ("memory", "rootfs", "logs", "inodes")
                 )
                 found.append(
                     stats.ContainerStats(container.name, memory, stats.Disk(rootfs, inodes), stats.Disk(logs, 0))
@@ -231,7 +231,8 @@ class Gauge:
             volumes=volumes,
         )
 
-    def _amount(self, key: str, container: containers.Container, first_ns: int, last_ns: int) -> int:
+    def amount(self, key: str, container: containers.Container, first_ns: int, last_ns: int) -> int:
+        """The most of a resource that a container uses between two times; exact where they are equal."""
         own = self._usage.of_containers.get(container.name, {}).get(key)
         shared = self._usage.shared.get(key) if container.kind == containers.MAIN else None
         if own is None and shared is None:

@@ -1,0 +1,271 @@
+"""The probes of the pods of one kubelet: which containers have started, and which are ready.
+
+Mirrors ``manager`` of ``pkg/kubelet/prober`` (``AddPod``, ``UpdatePodStatus``, ``StopLivenessAndStartup``,
+``RemovePod``) and what ``syncLoopIteration`` of ``pkg/kubelet`` does with new results. Pods without probes are not kept
+here. :mod:`kemu.kubelet.sync.starts` starts containers, and starts them anew when this module says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Protocol
+
+from kemu.client import recorders
+from kemu.kubelet.pods import containers
+from kemu.kubelet.pods.containers import Container
+from kemu.kubelet.pods.workers import ACTIVE, STOPPING, Worker
+from kemu.kubelet.probes import answers, handlers
+from kemu.kubelet.probes.answers import LIVENESS, READINESS, STARTUP
+from kemu.kubelet.probes.workers import FAILURE, SUCCESS, ProbeWorker
+from kemu.kubelet.usage import usages
+from kemu.objects.amounts import quantities
+from kemu.runtime.env import SECOND_NS, Env, Timer
+
+UNHEALTHY = "Unhealthy"
+
+RESYNC_S = 60
+"""The kubelet syncs every pod again after this time (``syncFrequency``), and up to half of it more."""
+
+RESTART_GRACE_S = 10
+
+_PROBES = ((STARTUP, "startupProbe"), (READINESS, "readinessProbe"), (LIVENESS, "livenessProbe"))
+_TITLES = {STARTUP: "Startup", READINESS: "Readiness", LIVENESS: "Liveness"}
+
+
+class ProberHost(Protocol):
+    """The owner of the pods."""
+
+    def log(self, kind: str, worker: Worker, data: dict[str, Any]) -> None: ...
+
+    def report(self, worker: Worker) -> None:
+        """Its status has changed."""
+
+    def passed_startup(self, worker: Worker) -> None:
+        """A container counts as started now: the one after a sidecar may start."""
+
+    def unhealthy(self, worker: Worker, container: Container, kind: str) -> None:
+        """Its liveness or startup probe has failed as often as it may: it has to start anew."""
+
+
+class Probers:
+    """``recorder`` writes event objects, if there is one."""
+
+    def __init__(self, env: Env, host: ProberHost, up_since_ns: int) -> None:
+        """``up_since_ns``: when this kubelet started; less than 0: long ago."""
+        self.recorder: recorders.Recorder | None = None
+        self._env = env
+        self._clock = env.clock
+        self._host = host
+        self._up_since_ns = up_since_ns
+        self._pods: dict[str, _PodProbes] = {}
+        """By UID: the pods that have probes."""
+
+    def add(self, worker: Worker, *, is_adopted: bool = False) -> None:
+        """The pod has been admitted, and its containers are known. ``is_adopted``: before this kubelet started."""
+        if any(one.is_probed for one in worker.containers):
+            self._pods[worker.uid] = _PodProbes(self, worker, is_adopted=is_adopted)
+
+    def remove(self, worker: Worker) -> None:
+        """Its containers are gone."""
+        found = self._pods.pop(worker.uid, None)
+        if found is not None:
+            found.stop()
+
+    def sync(self, worker: Worker) -> None:
+        """The pod has changed, or a container of it has started or ended."""
+        if self._pods and (found := self._pods.get(worker.uid)) is not None:
+            found.sync()
+
+    # --- called by the probes of a pod -------------------------------------------------------------------------------
+
+    def jitter_ns(self, worker: Worker, container: Container, kind: str, period_ns: int) -> int:
+        """A kubelet that has just started does not begin all of its probes at once."""
+        if self._up_since_ns < 0 or period_ns <= self._clock.now_ns() - self._up_since_ns:
+            return 0
+        return int(_uniform(f"{worker.uid}/{container.name}/{kind}/{self._up_since_ns}") * period_ns)
+
+    def ran_before(self, container: Container) -> bool:
+        """Whether it had run for a while when this kubelet started: then it stays ready until a probe says otherwise
+        (``kubeletRestartGracePeriod``)."""
+        return self._up_since_ns < 0 or container.started_ns < self._up_since_ns - RESTART_GRACE_S * SECOND_NS
+
+    def failed(self, worker: Worker, probe: ProbeWorker, spec: Any, *, timed_out: bool) -> None:
+        if self.recorder is not None:
+            container = containers.spec_of(worker.pod, probe.container)
+            title = _TITLES[probe.kind]
+            output = handlers.output(spec, worker.pod, container, timed_out=timed_out)
+            note = f"{title} probe failed: {output}"
+            self.recorder.event(worker.pod, recorders.WARNING, UNHEALTHY, f"{title}Probe", note)
+
+    def updated(self, pod: _PodProbes, probe: ProbeWorker) -> None:
+        """``syncLoopIteration``: what a new result comes to."""
+        worker, container, result = pod.worker, probe.container, probe.result
+        if probe.kind == LIVENESS:
+            if result == FAILURE and container.is_up and worker.state == ACTIVE:
+                self._log(worker, probe)
+                self._host.unhealthy(worker, container, LIVENESS)
+            return
+        if probe.kind == READINESS:
+            is_unready = result != SUCCESS
+            if container.is_unready != is_unready:
+                container.is_unready = is_unready
+                self._log(worker, probe)
+                self._host.report(worker)
+            pod.sync()
+        elif result == SUCCESS:
+            container.holds_start = False
+            self._log(worker, probe)
+            pod.sync()
+            self._host.report(worker)
+            self._host.passed_startup(worker)
+        elif result == FAILURE and container.is_up and worker.state == ACTIVE:
+            self._log(worker, probe)
+            self._host.unhealthy(worker, container, STARTUP)
+
+    def _log(self, worker: Worker, probe: ProbeWorker) -> None:
+        data = {"container": probe.container.name, "probe": probe.kind, "ok": probe.result == SUCCESS}
+        self._host.log("kubelet.probed", worker, data)
+
+
+class _PodProbes:
+    """The probes of one pod."""
+
+    __slots__ = ("_owner", "_probes", "_resync", "_rules", "_specs", "_starts", "worker")
+
+    def __init__(self, owner: Probers, worker: Worker, *, is_adopted: bool) -> None:
+        self.worker = worker
+        self._owner = owner
+        self._rules = answers.of(worker.pod)
+        self._resync: Timer | None = None
+        self._probes: list[ProbeWorker] = []
+        self._specs: dict[ProbeWorker, Any] = {}
+        self._starts: dict[str, int] = {}
+        """By container: which start of it was seen last."""
+        for container in sorted(worker.containers, key=lambda one: one.kind != containers.MAIN):
+            # Main containers first, as AddPod has them.
+            if container.is_probed:
+                self._add(container, is_adopted=is_adopted and container.is_up and owner.ran_before(container))
+        for probe in self._probes:
+            period_ns = (self._specs[probe].periodSeconds or 10) * SECOND_NS
+            probe.begin(owner.jitter_ns(worker, probe.container, probe.kind, period_ns))
+        self.sync()
+
+    def _add(self, container: Container, *, is_adopted: bool) -> None:
+        spec = containers.spec_of(self.worker.pod, container)
+        clock = self._owner._clock
+        for kind, name in _PROBES:
+            if spec.HasField(name):
+                probe = ProbeWorker(clock, kind, getattr(spec, name), container, self, is_adopted=is_adopted)
+                self._probes.append(probe)
+                self._specs[probe] = getattr(spec, name)
+        if is_adopted:
+            self._starts[container.name] = container.restarts + 1
+
+    def sync(self) -> None:
+        """``UpdatePodStatus``; and probes find out what has become of their containers."""
+        worker = self.worker
+        if self._rules is not (rules := answers.of(worker.pod)):
+            self._rules = rules
+            for probe in self._probes:
+                probe.forget_answers()
+        for probe in self._probes:
+            if worker.state == STOPPING and probe.kind != READINESS:
+                probe.stop()
+                continue
+            container = probe.container
+            if container.has_started and self._starts.get(container.name) != container.restarts + 1:
+                self._starts[container.name] = container.restarts + 1
+                kinds = [one.kind for one in self._probes if one.container is container]
+                container.holds_start = STARTUP in kinds
+                container.is_unready = STARTUP in kinds or READINESS in kinds
+            probe.changed()
+        waits = False
+        for probe in self._probes:
+            container = probe.container
+            if probe.kind != READINESS:
+                if probe.kind == STARTUP and container.is_up and not container.holds_start:
+                    self._pass_without_readiness(container)
+                continue
+            if container.is_up and not container.holds_start and probe.current != SUCCESS:
+                probe.trigger()
+                waits = waits or container.is_unready
+        self._plan_resync(waits=waits)
+
+    def _pass_without_readiness(self, container: Container) -> None:
+        if not any(one.kind == READINESS and one.container is container for one in self._probes):
+            container.is_unready = False
+
+    def _plan_resync(self, *, waits: bool) -> None:
+        """Every sync of the pod probes the readiness of a container that is not ready."""
+        if self._resync is not None:
+            self._resync.cancel()
+            self._resync = None
+        if waits:
+            now_ns = self._owner._clock.now_ns()
+            part = _uniform(f"{self.worker.uid}/{now_ns}")
+            when_ns = now_ns + int(RESYNC_S * SECOND_NS * (1 + part / 2))
+            self._resync = self._owner._clock.call_at_ns(when_ns, self._synced_again)
+
+    def _synced_again(self) -> None:
+        self._resync = None
+        self.sync()
+
+    def stop(self) -> None:
+        for probe in self._probes:
+            probe.stop()
+        self._plan_resync(waits=False)
+
+    # --- called by the workers ---------------------------------------------------------------------------------------
+
+    def answers(self, probe: ProbeWorker) -> answers.Answers:
+        container = probe.container
+        rules = self._rules.get(container.name, {}).get(probe.kind, answers.SUCCEEDS)
+        load = _Load(self.worker, container) if rules.fails_above else _NO_LOAD
+        seed = f"{self.worker.uid}/{container.name}/{probe.kind}"
+        return answers.Answers(rules, container.restarts + 1, load, seed)
+
+    def updated(self, probe: ProbeWorker) -> None:
+        self._owner.updated(self, probe)
+
+    def failed(self, probe: ProbeWorker, *, timed_out: bool) -> None:
+        self._owner.failed(self.worker, probe, self._specs[probe], timed_out=timed_out)
+
+
+class _Load:
+    """What a container uses."""
+
+    def __init__(self, worker: Worker, container: Container) -> None:
+        self._worker = worker
+        self._container = container
+        usage = usages.of(worker.pod)
+        self._gauge = None if usage is None else usages.Gauge(worker, usage)
+
+    def most(self, resource: str, first_s: int, last_s: int) -> int:
+        if self._gauge is None:
+            return 0
+        begin_ns = self._container.started_ns
+        first_ns, last_ns = begin_ns + first_s * SECOND_NS, begin_ns + last_s * SECOND_NS
+        return self._gauge.amount(resource, self._container, first_ns, last_ns)
+
+    def limit(self, resource: str) -> int | None:
+        limits = containers.spec_of(self._worker.pod, self._container).resources.limits
+        if resource not in limits:
+            return None
+        read = quantities.milli if resource == "cpu" else quantities.value
+        return read(limits[resource].string)
+
+
+class _NoLoad:
+    def most(self, resource: str, first_s: int, last_s: int) -> int:
+        return 0
+
+    def limit(self, resource: str) -> int | None:
+        return None
+
+
+_NO_LOAD = _NoLoad()
+
+
+def _uniform(seed: str) -> float:
+    drawn = hashlib.blake2b(seed.encode(), digest_size=8).digest()
+    return int.from_bytes(drawn, "big") / (1 << 64)
