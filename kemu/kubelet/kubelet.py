@@ -41,6 +41,7 @@ class Kubelet:
         self.env = env
         self._config = config
         self._clock = env.clock
+        self._up_since_ns = env.clock.now_ns()
         self._heartbeats = bool(config.get("heartbeats", True))
         self.settings = kubelet_configurations.read(config.get("kubelet") or {}, config.get("timing") or {})
         self.client = clients.of_actor(env, config)
@@ -81,6 +82,7 @@ class Kubelet:
             self._recorder,
             self._cached_node if self._is_hasty else self.node.read,
             self._listen,
+            self._up_since_ns,
         )
         if self._knows_node:
             self._refresh_view()

@@ -42,8 +42,9 @@ class Parts:
         recorder: recorders.Recorder,
         fresh_node: Callable[[], Awaitable[Any]],
         on_preempted: Callable[[], None],
+        up_since_ns: int,
     ) -> None:
-        """``config``: of the actor. ``fresh_node`` and ``on_preempted``: see
+        """``config``: of the actor. ``up_since_ns``: when the kubelet started. ``fresh_node`` and ``on_preempted``: see
         :class:`kemu.kubelet.admission.arrivals.Arrivals`."""
         self._node = node
         lacks = safeguards.ablated(config)
@@ -57,6 +58,7 @@ class Parts:
             config.get("images") or {},
             config.get("podStatuses") or status_managers.EXACT,
             ablations.arrivals(lacks),
+            up_since_ns,
         )
         self.pods.tells_too_soon = "k8s-106884" in config.get("bugs", ())
         wanted = node.wanted()

@@ -93,7 +93,6 @@ def test_the_samples_are_there() -> None:
         "Pod spec.volumes[0].persistentVolumeClaim",
         "Pod spec.resourceClaims",
         "Pod spec.containers[0].resources.claims",
-        "Pod spec.readinessGates",
         "ReplicaSet spec.template.spec.volumes[0].persistentVolumeClaim",
         "StatefulSet spec.volumeClaimTemplates",
         "Node spec.configSource",
@@ -106,18 +105,17 @@ def test_all_refused_fields_are_named_at_once() -> None:
         {
             "metadata": {"name": "a"},
             "spec": {
-                "readinessGates": [{"conditionType": "x"}],
+                "resourceClaims": [{"name": "x"}],
                 "containers": [
-                    {"name": "a", "readinessProbe": {"periodSeconds": 3}},
-                    {"name": "b", "readinessProbe": {"initialDelaySeconds": 3}},
-                    {"name": "c", "livenessProbe": {"initialDelaySeconds": 3}},
+                    {"name": "a"},
+                    {"name": "b", "resources": {"claims": [{"name": "x"}]}},
                 ],
             },
         },
     )
     assert [cause.field for cause in refusals.in_new(pod)] == [
-        "spec.containers[1].readinessProbe.initialDelaySeconds",
-        "spec.readinessGates",
+        "spec.containers[1].resources.claims",
+        "spec.resourceClaims",
     ]
 
 

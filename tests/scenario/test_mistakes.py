@@ -357,7 +357,7 @@ def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> Non
     found = problems(
         f"""
         manifests:
-          - {pod("a", "readinessGates: [{conditionType: x}], nodeSelector: {'': a}")}
+          - {pod("a", "resourceClaims: [{name: x}], nodeSelector: {'': a}")}
           - apiVersion: apps/v1
             kind: ReplicaSet
             metadata: {{name: a}}
@@ -370,7 +370,7 @@ def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> Non
     )
     unbuilt = [(one.line, one.path) for one in found if one.message.startswith("kemu does not simulate this field: ")]
     assert unbuilt == [
-        (7, "spec.manifests[0].spec.readinessGates"),
+        (7, "spec.manifests[0].spec.resourceClaims"),
         (11, "spec.manifests[1].spec.template.spec.volumes[0].persistentVolumeClaim"),
         (13, "spec.workloads[0].pods.spec.volumes[0].persistentVolumeClaim"),
         (15, "spec.events[0].patch.merge.spec.template.spec.volumes[0].persistentVolumeClaim"),

@@ -243,6 +243,9 @@ class Teller:
         "kubelet.terminated": ("saw the containers of {pod} end", "{pod} is gone", WRITE),
         "kubelet.evicting": ("evicted {pod} ({signal})", "evicts {pod}", DECISION),
         "kubelet.oom_killed": ("lost a container of {pod} to the kernel (OOM)", "OOM kill of {pod}", OUTCOME),
+        "kubelet.probed": ("has the {probe} probe of {pod} {say}", "{probe} of {pod}: {say}", WRITE),
+        "kubelet.killing": ("killed a container of {pod} (its {probe} probe)", "restarts {pod}", DECISION),
+        "kubelet.hook_failed": ("killed a container of {pod} (its postStart hook)", "restarts {pod}", DECISION),
         "kubelet.restarting": ("will restart {pod}", "restarts {pod}", USUAL),
         "kubelet.shutting_down": ("ended {pod} for the shutdown", "ends {pod}", WRITE),
     }
@@ -251,7 +254,8 @@ class Teller:
         row = self._KUBELET.get(kind)
         if row is None:
             return None
-        words = {"pod": self._pod(data), "phase": data.get("phase", ""), "signal": data.get("signal", "")}
+        words = {"pod": self._pod(data), "say": "succeed" if data.get("ok") else "fail"}
+        words.update((key, data.get(key, "")) for key in ("phase", "signal", "probe"))
         text = f"{self._names.actor(actor)} {row[0].format_map(words)}"
         what = kind.partition(".")[2]
         return self._step(at, actor, what, text, row[1].format_map(words), row[2], data)

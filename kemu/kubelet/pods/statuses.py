@@ -210,11 +210,7 @@ def _set_conditions(
         reason = "PodCompleted"
     elif not _is_initialized(containers):
         status, reason = "False", "ContainersNotInitialized"
-        names = " ".join(
-            one.name
-            for one in containers
-            if one.kind != MAIN and not _has_initialized(one)
-        )
+        names = " ".join(one.name for one in containers if one.kind != MAIN and not _has_initialized(one))
         message = f"containers with incomplete status: [{names}]"
     meta.set_condition(conditions, _INITIALIZED, status, reason, message, now_unix_ns, generation)
     status, reason, message = "True", "", ""

@@ -129,9 +129,7 @@ class Answers:
             if rules.latency > slowest_ns:
                 return 0
         else:
-            found.append(
-                self._search(self._slower_than(slowest_ns), at_ns, period_ns, rules.latency.settled_s)
-            )
+            found.append(self._search(self._slower_than(slowest_ns), at_ns, period_ns, rules.latency.settled_s))
         if rules.failure_rate > 0:
             found.append(self._failure_from(number) - number)
         return min((one for one in found if one is not None), default=None)

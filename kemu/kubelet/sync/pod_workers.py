@@ -49,8 +49,9 @@ class PodWorkers:
         image_sizes: Mapping[str, int] = MappingProxyType({}),
         status_writes: str = status_managers.EXACT,
         decides: type[arrivals.Arrivals] = arrivals.Arrivals,
+        up_since_ns: int = 0,
     ) -> None:
-        """``decides``: the class that admits pods."""
+        """``decides``: the class that admits pods. ``up_since_ns``: when the kubelet started; 0: before the run."""
         self.usage = predicates.NodeClaims()
         self.arrivals = decides(env, node_name, self.usage, self, fresh_node)
         self.tells_too_soon = False
@@ -66,7 +67,7 @@ class PodWorkers:
         self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
         self._starts = starts.Starts(env, config, puller, self, boot)
         self._terminations = terminations.Terminations(env, self._starts)
-        self.probers = probers.Probers(env, self, self._clock.now_ns() or -1)
+        self.probers = probers.Probers(env, self, up_since_ns or -1)
         self.recorder: recorders.Recorder | None = None
         """Writes event objects about containers that are killed."""
         self.pressures: eviction_loops.EvictionLoop | None = None

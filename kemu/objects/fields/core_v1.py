@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kemu.objects.fields.sorts import Reason, Refused, Sort, message
+from kemu.objects.fields.sorts import Reason, Sort, message
 
 NO_VOLUMES = "kemu has no volumes that outlive a pod: no claims, no binding, no attaching"
 NO_CLAIMS = "kemu has no ResourceClaims: no devices are allocated"
@@ -14,7 +14,7 @@ PODS: dict[str, Sort] = {
         "PodSpec",
         acts="restartPolicy terminationGracePeriodSeconds activeDeadlineSeconds nodeSelector nodeName hostNetwork "
         "affinity schedulerName tolerations priorityClassName priority preemptionPolicy runtimeClassName overhead "
-        "topologySpreadConstraints os schedulingGates",
+        "topologySpreadConstraints os schedulingGates readinessGates",
         parts="volumes initContainers containers securityContext resources",
         harmless={
             Reason.CONTAINERS: "hostPID hostIPC shareProcessNamespace hostUsers",
@@ -25,7 +25,6 @@ PODS: dict[str, Sort] = {
         },
         refused={
             "ephemeralContainers": "kemu serves no request that adds one to a running pod",
-            "readinessGates": "the conditions that they name do not count for the readiness of a pod",
             "resourceClaims": NO_CLAIMS,
             "schedulingGroup": "kemu does not schedule pods in groups",
         },
@@ -42,9 +41,9 @@ PODS: dict[str, Sort] = {
     **message(
         "Container",
         acts="name image ports restartPolicy restartPolicyRules imagePullPolicy",
-        parts="resources volumeMounts readinessProbe startupProbe lifecycle",
+        parts="resources volumeMounts readinessProbe startupProbe livenessProbe lifecycle",
         harmless={
-            Reason.CONTAINERS: "command args workingDir env envFrom livenessProbe terminationMessagePath "
+            Reason.CONTAINERS: "command args workingDir env envFrom terminationMessagePath "
             "terminationMessagePolicy securityContext stdin stdinOnce tty",
             Reason.RESIZE: "resizePolicy",
         },
@@ -59,28 +58,22 @@ PODS: dict[str, Sort] = {
     ),
     **message(
         "Probe",
-        harmless={
-            Reason.CONTAINERS: "handler timeoutSeconds periodSeconds failureThreshold terminationGracePeriodSeconds",
-        },
-        refused={
-            "initialDelaySeconds": Refused("a container is ready, or started, as soon as it runs", (0,)),
-            "successThreshold": Refused("a container is ready, or started, as soon as it runs", (0, 1)),
-        },
+        acts="initialDelaySeconds timeoutSeconds periodSeconds successThreshold failureThreshold "
+        "terminationGracePeriodSeconds",
+        notes={"handler": "the annotation kemu.dev/probes says what it answers, and when; without it, it succeeds"},
     ),
     **message(
         "Lifecycle",
-        parts="preStop",
+        parts="preStop postStart",
         harmless={Reason.CONTAINERS: "stopSignal"},
-        refused={"postStart": "the start of a container does not wait for a hook"},
     ),
     **message(
         "LifecycleHandler",
         acts="sleep",
-        notes={
-            "exec": "it takes as long as the annotation kemu.dev/pre-stop-seconds says",
-            "httpGet": "it takes as long as the annotation kemu.dev/pre-stop-seconds says",
-            "tcpSocket": "it takes as long as the annotation kemu.dev/pre-stop-seconds says",
-        },
+        notes=dict.fromkeys(
+            ("exec", "httpGet", "tcpSocket"),
+            "it takes as long as the annotation kemu.dev/pre-stop-seconds or kemu.dev/post-start-seconds says",
+        ),
     ),
     **message("Volume", acts="name", parts="volumeSource"),
     **message(

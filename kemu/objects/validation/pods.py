@@ -24,6 +24,7 @@ from kemu.objects.validation.amounts import (
 from kemu.objects.validation.causes import duplicate, forbidden, invalid, not_found, not_supported, required
 from kemu.objects.validation.metadata import check_label_key, check_labels, check_not_negative
 from kemu.objects.validation.placement import check_affinity, check_gates, check_spread, check_tolerations
+from kemu.objects.validation.probes import check_probes, check_readiness_gates
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 PREEMPTION_POLICIES = ("PreemptLowerPriority", "Never")
@@ -98,6 +99,8 @@ def check_pod_spec(spec: Any, path: str, found: list[Cause], claims: Iterable[st
         found.append(invalid(f"{path}.activeDeadlineSeconds", spec.activeDeadlineSeconds, detail))
     if spec.HasField("preemptionPolicy"):
         _check_choice(spec.preemptionPolicy, f"{path}.preemptionPolicy", PREEMPTION_POLICIES, found)
+    if spec.readinessGates:
+        check_readiness_gates(spec.readinessGates, f"{path}.readinessGates", found)
     if spec.overhead:
         check_overhead(spec.overhead, f"{path}.overhead", found)
     if spec.HasField("os"):
@@ -125,12 +128,15 @@ def _check_containers(spec: Any, path: str, volumes: Sequence[str], found: list[
         readable &= _check_container(container, here, volumes, seen, found)
         if container.ports:
             _check_host_ports(container.ports, here, host_ports, spec.hostNetwork, found)
+        check_probes(container, spec.terminationGracePeriodSeconds, here, found)
     for index, container in enumerate(spec.initContainers):
         here = f"{path}.initContainers[{index}]"
         readable &= _check_container(container, here, volumes, seen, found)
         if container.ports:
             _check_host_ports(container.ports, here, {}, False, found)
-        if container.restartPolicy != "Always":
+        if container.restartPolicy == "Always":
+            check_probes(container, spec.terminationGracePeriodSeconds, here, found)
+        else:
             for field in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
                 if container.HasField(field):
                     detail = "may not be set for init containers without restartPolicy=Always"

@@ -16,6 +16,7 @@ from google.protobuf.message import Message
 from kemu.errors import Cause
 from kemu.k8s import batch_v1_pb2, core_v1_pb2
 from kemu.kubelet.images import stores
+from kemu.kubelet.probes import answers
 from kemu.kubelet.usage import curves, usages
 from kemu.objects import gpu_cards, resources
 from kemu.objects.conversion import convert
@@ -34,12 +35,18 @@ RUN_SECONDS = "kemu.dev/run-seconds"
 EXIT_CODE = "kemu.dev/exit-code"
 SHUTDOWN_SECONDS = "kemu.dev/shutdown-seconds"
 PRE_STOP_SECONDS = "kemu.dev/pre-stop-seconds"
+POST_START_SECONDS = "kemu.dev/post-start-seconds"
+POST_START_ERROR = "kemu.dev/post-start-error"
 PULL_ERROR = "kemu.dev/image-pull-error"
 FINISH = "kemu.dev/finish"
 """Set on a running pod, it ends its containers with this exit code."""
 USAGE = usages.USAGE
+PROBES = answers.PROBES
 
-ANNOTATIONS = (START_SECONDS, RUN_SECONDS, EXIT_CODE, SHUTDOWN_SECONDS, PRE_STOP_SECONDS, PULL_ERROR)
+ANNOTATIONS = (
+    START_SECONDS, RUN_SECONDS, EXIT_CODE, SHUTDOWN_SECONDS, PRE_STOP_SECONDS, POST_START_SECONDS, POST_START_ERROR,
+    PULL_ERROR,
+)  # fmt: skip
 """What a pod may say about its life; with ``.<container>`` behind it, about that of one container."""
 
 
@@ -221,6 +228,9 @@ def _check_annotations(pod: Any, path: Path, report: Report) -> None:
         if name == USAGE:
             _check_usage(annotations[name], where, report)
             continue
+        if name == PROBES:
+            _check_probes(annotations[name], pod.spec, where, report)
+            continue
         if name == gpu_cards.ANNOTATION:
             _check_cards(annotations[name], where, report)
             continue
@@ -252,6 +262,48 @@ def _check_usage(text: str, path: Path, report: Report) -> None:
         report.add(path, f"is not YAML: {error}")
 
 
+def _check_probes(text: str, spec: Any, path: Path, report: Report) -> None:
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        report.add(path, f"is not YAML: {error}")
+        return
+    _complain_probes(data, spec, path, report)
+
+
+def state_probes(pod: core_v1_pb2.Pod, data: Mapping[str, Any], path: Path, report: Report) -> None:
+    """What the containers of all pods of a workload answer to their probes, as each pod says by its annotation."""
+    if _complain_probes(data, pod.spec, path, report):
+        pod.metadata.annotations[PROBES] = json.dumps(data)
+
+
+def _complain_probes(data: Any, spec: Any, path: Path, report: Report) -> bool:
+    """Whether it is right: the containers are there, and have the probes, and the limits, that it is about."""
+    try:
+        read = answers.parse(data)
+    except answers.ProbesError as error:
+        report.add(path, str(error))
+        return False
+    found = {one.name: one for one in (*spec.initContainers, *spec.containers)}
+    complaints = []
+    for name, of_one in read.items():
+        if name not in found:
+            text = f"the pod has no container named {name!r}"
+            complaints.append((text, nearest(name, list(found))))
+            continue
+        container = found[name]
+        for kind, rules in of_one.items():
+            if not container.HasField(f"{kind}Probe"):
+                complaints.append((f"{name}.{kind}: the container has no {kind}Probe", ""))
+            for resource, _, is_share in rules.fails_above:
+                if is_share and resource not in container.resources.limits:
+                    text = f"{name}.{kind}.failsAbove.{resource}: a share of a limit that the container does not have"
+                    complaints.append((text, f"set resources.limits.{resource}, or state an amount"))
+    for text, suggestion in complaints:
+        report.add(path, text, suggestion)
+    return not complaints
+
+
 def state_usage(pod: core_v1_pb2.Pod, usage: Mapping[str, Any], path: Path, report: Report) -> None:
     """What all pods of a workload use, as each of them says by its annotation."""
     try:
@@ -266,8 +318,9 @@ def annotation_complaint(name: str, text: str) -> str:
     """What is wrong with the value of one of ANNOTATIONS; empty if nothing."""
     if name == EXIT_CODE:
         return "" if text.isdecimal() and int(text) <= 255 else f"must be a whole number from 0 to 255, not {text!r}"
-    if name == PULL_ERROR:
-        return "" if text else "must say why the image cannot be pulled"
+    if name in (PULL_ERROR, POST_START_ERROR):
+        what = "the image cannot be pulled" if name == PULL_ERROR else "the hook fails"
+        return "" if text else f"must say why {what}"
     try:
         seconds = float(text)
     except ValueError:

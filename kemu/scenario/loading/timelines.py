@@ -181,6 +181,8 @@ class Timeline:
             manifests.ends(template)
         if "usage" in item:
             manifests.state_usage(template, item["usage"], (*where, "usage"), self.report)
+        if "probes" in item:
+            manifests.state_probes(template, item["probes"], (*where, "probes"), self.report)
         self.declared.append(Declared(template, self.report, (*where, "pods"), template=True))
         if arrivals is None:
             return

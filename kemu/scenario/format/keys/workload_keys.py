@@ -101,6 +101,9 @@ WORKLOAD = Record(
                 "pods": Key(Free(), "The template: metadata and spec of a Pod.", required=True),
                 "life": Key(LIFE, "How long its pods start, run and shut down."),
                 "usage": Key(Free(), "What its pods use over time: cpu, memory, rootfs, logs, volumes, inodes, pids."),
+                "probes": Key(
+                    Free(), "What their containers answer to startup, readiness and liveness probes, and when."
+                ),
                 "replaceFinished": Key(
                     Switch(), "A pod that is preempted, evicted or rejected comes back under a new name."
                 ),
