@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,12 @@ STDIN = "stdin"
 
 
 def load(
-    name: str, data: Path | None = None, overrides: Mapping[str, Any] | None = None, *, quiet: bool = False
+    name: str,
+    data: Path | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    more_manifests: Sequence[str | Path] = (),
+    quiet: bool = False,
 ) -> Scenario:
     """Warnings go to standard error, unless ``quiet``. Raises ScenarioError with every mistake."""
     if name == STANDARD_INPUT:
@@ -26,7 +31,7 @@ def load(
             print("kemu: reads a scenario from standard input; Ctrl-D ends it", file=sys.stderr)
         scenario = loader.loads(sys.stdin.read(), STDIN, data, overrides)
     else:
-        scenario = loader.load(catalog.find(name), data, overrides)
+        scenario = loader.load(catalog.find(name), data, overrides, more_manifests)
     if not quiet:
         warn(scenario.warnings)
     return scenario

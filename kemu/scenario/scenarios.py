@@ -152,14 +152,16 @@ class Event:
     what: str
     """``create apply delete patch evict finish cordon uncordon taint untaint addNode removeNode shutdownNode
     startNode``."""
-    object: Message | None = None
-    """``create``, ``apply``."""
+    objects: tuple[Message, ...] = ()
+    """``create``, ``apply``: one after the other."""
     resource: str = ""
     """Plural: ``delete``, ``patch``."""
     namespace: str = ""
     name: str = ""
     """Of the object, pod or node that it is about."""
     grace_period_s: int | None = None
+    propagation_policy: str = ""
+    """``delete``."""
     patch: Mapping[str, Any] = field(default_factory=dict)
     patch_type: str = "merge"
     exit_code: int = 0

@@ -23,7 +23,8 @@ STRANGERS = {
     "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1": "it.yaml:1:7: is a CustomResourceDefinition, not a "
     "scenario, and not simulated: kemu's API server has no custom resources, and their controllers do not run (in a scenario, "
     "write the pods themselves, or a workload)",
-    "kind: ConfigMap\napiVersion: v1": "it.yaml:1:7: is a ConfigMap, not a scenario, and not simulated: no process runs in a container",
+    "kind: IPAddress\napiVersion: networking.k8s.io/v1": "it.yaml:1:7: is an IPAddress, not a scenario, and not simulated: there is no network between pods",
+    "kind: ConfigMap\napiVersion: v1": f"it.yaml:1:7: is a ConfigMap, not a scenario ({NAME_IT})",
     "kind: Pod\napiVersion: v1": f"it.yaml:1:7: is a Pod, not a scenario ({NAME_IT})",
     "kind: List\napiVersion: v1\nitems: [{kind: Pod}, {kind: Service}, {kind: Pod}]": f"it.yaml:1:7: is a List (2 Pods, 1 Service), not a scenario ({NAME_IT})",
     "kind: Pod\n---\nkind: Service\n---\nkind: Pod": f"it.yaml:1:1: holds 3 documents (2 Pods, 1 Service); a scenario is one document ({NAME_IT})",
@@ -60,9 +61,10 @@ def complaints(spec: str, head: str = HEAD) -> list[str]:
     [
         ("{apiVersion: apps/v1, kind: Deployment}",
          "Deployment is not simulated: kemu has no deployment controller (write a ReplicaSet with the same replicas, selector and template)"),
-        ("{apiVersion: v1, kind: Secret}", "Secret is not simulated: no process runs in a container (leave it out)"),
+        ("{apiVersion: networking.k8s.io/v1, kind: IPAddress}",
+         "IPAddress is not simulated: there is no network between pods (leave it out, or leave all such objects out: spec.unsimulated: ignore)"),
         ("{apiVersion: example.com/v1, kind: Train}",
-         "Train (example.com/v1) is a custom resource; kemu's API server has none (write the pods that its controller would make, or a workload)"),
+         "Train (example.com/v1) is a custom resource; kemu's API server has none (write the pods that its controller would make, or a workload, or leave all such objects out: spec.unsimulated: ignore)"),
         ("{apiVersion: v1, kind: Pood}", "unknown kind 'Pood' (did you mean \"Pod\"?)"),
         ("{apiVersion: v1, kind: Train}", "unknown kind 'Train'"),
     ],

@@ -46,6 +46,13 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser.add_argument(
         "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
     )
+    parser.add_argument(
+        "--manifests",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a file or folder of Kubernetes objects, created after those of the scenario",
+    )
     parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd in the store's place")
     live_pages.add_pace_to(parser)
     live_pages.add_to(parser)
@@ -107,7 +114,9 @@ def command(options: argparse.Namespace) -> int:
             from kemu.cli import inputs
             from kemu.scenario.playing import runner
 
-            scenario = inputs.load(options.scenario, options.data, overrides(options), quiet=True)
+            scenario = inputs.load(
+                options.scenario, options.data, overrides(options), more_manifests=options.manifests, quiet=True
+            )
             if not options.json:
                 bar.aside(lambda: inputs.warn(scenario.warnings))
                 bar.start()

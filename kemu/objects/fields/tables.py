@@ -15,11 +15,11 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from kemu.objects import resources
 from kemu.objects.conversion import descriptors
-from kemu.objects.fields import apps_v1, batch_v1, core_v1, meta_v1, other_groups, quotas, storage_v1
+from kemu.objects.fields import apps_v1, batch_v1, core_v1, kept_kinds, meta_v1, other_groups, quotas, storage_v1
 from kemu.objects.fields.sorts import Parts, Sort
 from kemu.objects.fields.unsimulated import UNSIMULATED
 
-_GROUPS = (core_v1, quotas, storage_v1, other_groups, apps_v1, batch_v1)
+_GROUPS = (core_v1, quotas, storage_v1, other_groups, apps_v1, batch_v1, kept_kinds)
 
 ACCEPTED = tuple(kind for group in _GROUPS for kind in group.ACCEPTED)
 """Kinds that scenarios may hold: they mean something without a controller, or have theirs."""

@@ -16,7 +16,6 @@ class Unsimulated:
 
 
 LEAVE_OUT = "leave it out"
-_NO_CONTAINERS = "no process runs in a container"
 _NO_NETWORK = "there is no network between pods"
 _NO_USERS = "every request is allowed"
 _NO_VOLUMES = "there are no volumes"
@@ -43,19 +42,7 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
     "MutatingAdmissionPolicyBinding": Unsimulated("kemu has no such admission", LEAVE_OUT),
     "ValidatingAdmissionPolicy": Unsimulated("kemu has no such admission", LEAVE_OUT),
     "ValidatingAdmissionPolicyBinding": Unsimulated("kemu has no such admission", LEAVE_OUT),
-    "ConfigMap": Unsimulated(_NO_CONTAINERS, LEAVE_OUT),
-    "Secret": Unsimulated(_NO_CONTAINERS, LEAVE_OUT),
-    "ServiceAccount": Unsimulated(_NO_USERS, LEAVE_OUT),
-    "Role": Unsimulated(_NO_USERS, LEAVE_OUT),
-    "RoleBinding": Unsimulated(_NO_USERS, LEAVE_OUT),
-    "ClusterRole": Unsimulated(_NO_USERS, LEAVE_OUT),
-    "ClusterRoleBinding": Unsimulated(_NO_USERS, LEAVE_OUT),
     "CertificateSigningRequest": Unsimulated(_NO_USERS, LEAVE_OUT),
-    "Endpoints": Unsimulated(_NO_NETWORK, LEAVE_OUT),
-    "EndpointSlice": Unsimulated(_NO_NETWORK, LEAVE_OUT),
-    "Ingress": Unsimulated(_NO_NETWORK, LEAVE_OUT),
-    "IngressClass": Unsimulated(_NO_NETWORK, LEAVE_OUT),
-    "NetworkPolicy": Unsimulated(_NO_NETWORK, LEAVE_OUT),
     "IPAddress": Unsimulated(_NO_NETWORK, LEAVE_OUT),
     "ServiceCIDR": Unsimulated(_NO_NETWORK, LEAVE_OUT),
     "PersistentVolume": Unsimulated(_NO_VOLUMES, LEAVE_OUT),

@@ -41,6 +41,7 @@ from kemu.scenario.format.shapes import (
     Switch,
     Text,
     Whole,
+    WordOr,
 )
 
 API_VERSION = "kemu.dev/v1"
@@ -128,7 +129,15 @@ SPEC: dict[str, Key] = {
         ),
         "Priority classes: name and value, or the fields of a PriorityClass.",
     ),
-    "manifests": Key(ListOf(Free()), "Kubernetes objects, created in this order before the clock starts."),
+    "manifests": Key(
+        ListOf(Free()),
+        "Kubernetes objects, created in this order before the clock starts; {file: path} for those of a file, a folder "
+        "or a pattern.",
+    ),
+    "unsimulated": Key(
+        WordOr(Choice(("refuse", "ignore")), ListOf(Text())),
+        "Objects of kinds that kemu does not simulate: refused, by default, or left out; or the kinds to leave out.",
+    ),
     "events": Key(ListOf(timeline_keys.EVENT), "Things that happen at a time."),
     "workloads": Key(ListOf(workload_keys.WORKLOAD), "Streams of pods."),
     "chaos": Key(ListOf(fault_keys.CHAOS), "Faults."),

@@ -420,6 +420,20 @@ class ListOr:
 
 
 @dataclass(frozen=True)
+class WordOr:
+    """A list or, in short, a word that stands for some."""
+
+    word: Shape
+    items: Shape
+
+    def check(self, value: Any, path: Path, report: Report) -> Any:
+        return (self.items if isinstance(value, list) else self.word).check(value, path, report)
+
+    def schema(self) -> dict[str, Any]:
+        return {"anyOf": [self.word.schema(), self.items.schema()]}
+
+
+@dataclass(frozen=True)
 class Key:
     """One key of a record."""
 

@@ -60,7 +60,7 @@ def _needed(
     is_chaotic: bool,
 ) -> list[str]:
     """What the parts of a scenario call for."""
-    objects = [each.message for each in setup] + [event.object for event in events if event.object is not None]
+    objects = [each.message for each in setup] + [one for event in events for one in event.objects]
     kinds = {resources.of(message).kind for message in objects}
     tainted = any(taint.effect == "NoExecute" for node in nodes for taint in node.message.spec.taints)
     restless = (

@@ -11,7 +11,7 @@ each other (:mod:`references`), and the same again for every variant of the matr
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -34,6 +34,7 @@ from kemu.scenario.loading import (
     faults,
     holds,
     lints,
+    manifest_files,
     manifests,
     matrices,
     mistakes,
@@ -54,16 +55,29 @@ def load(
     path: str | FilePath,
     data_dir: str | FilePath | None = None,
     overrides: Mapping[str, Any] | None = None,
+    more_manifests: Sequence[str | FilePath] = (),
 ) -> scenarios.Scenario:
     """Read a scenario.
 
     ``data_dir`` is where traces are found. ``overrides`` are values for paths below spec, such as ``seed`` or
-    ``schedulers[0].policy.queue``; a path of the matrix is pinned by it. Raises ScenarioError with every mistake, in
-    the order of the file.
+    ``schedulers[0].policy.queue``; a path of the matrix is pinned by it. ``more_manifests``: files or folders whose
+    objects are created after its own manifests. Raises ScenarioError with every mistake, in the order of the file.
     """
     file = FilePath(path)
-    found = documents.read(file)
-    return _load(only(found, str(file)), file, None if data_dir is None else FilePath(data_dir), overrides or {})
+    document = only(documents.read(file), str(file))
+    _add_manifests(document, more_manifests)
+    return _load(document, file, None if data_dir is None else FilePath(data_dir), overrides or {})
+
+
+def _add_manifests(document: Document, files: Sequence[str | FilePath]) -> None:
+    spec = document.data.get("spec") if isinstance(document.data, dict) else None
+    if not isinstance(spec, dict) or not files:
+        return
+    stated = spec.setdefault("manifests", [])
+    for file in files if isinstance(stated, list) else ():
+        path: Path = ("spec", "manifests", len(stated))
+        document.overridden[path] = f"--manifests {file}"
+        stated.append({"file": str(FilePath(file).resolve())})
 
 
 def loads(
@@ -149,8 +163,9 @@ def _load(
     if problems or scenario is None:
         raise errors.ScenarioError(mistakes.in_order(problems, document.file))
     scenario.variants.extend(made)
-    linted = [document, *(variant.document for _, variant in made), *loading.files]
-    found = mistakes.in_order((warning for each in linted for warning in lints.warnings(each)), document.file)
+    linted = [document, *(variant.document for _, variant in made), *loading.files.documents]
+    warnings = [warning for each in linted for warning in lints.warnings(each)]
+    found = mistakes.in_order([*loading.files.skipped, *warnings], document.file)
     scenario = dataclasses.replace(scenario, warnings=tuple(found))
     return _without_lost_comparisons(scenario) if pinned else scenario
 
@@ -234,7 +249,7 @@ class _Loading:
         self.is_variant = is_variant
         self.any_pod = any_pod
         self.resolved = documents.copy(document.data)
-        self.files: list[Document] = []
+        self.files = manifest_files.ManifestFiles(file.parent, _unsimulated(document.data))
         """What stands in files that the scenario names."""
         self._node_names: list[tuple[str, Path]] = []
         self._stated: list[tuple[str, str, str]] = []
@@ -251,10 +266,11 @@ class _Loading:
         # Where the duration itself is wrong, nothing is too late.
         last_ns = duration_ns if "duration" in spec or raw.get("duration") is None else values.MAX_DURATION_NS
 
-        timeline = timelines.Timeline(report, last_ns, self.data_dir)
+        timeline = timelines.Timeline(report, last_ns, self.data_dir, self.files, self.resolved["spec"])
         timeline.add_workloads(spec.get("workloads", []), ("spec", "workloads"))
         timeline.add_events(spec.get("events", []), raw.get("events") or [], ("spec", "events"))
         nodes = self._nodes(spec, raw, timeline)
+        self._check_unsimulated(spec)
         self._find_modules(spec)
         schedulers = clusters.schedulers(
             spec.get("schedulers"), self._scheduler_configs(spec), ("spec", "schedulers"), report
@@ -275,7 +291,7 @@ class _Loading:
             controllers=running,
             priority_classes=spec.get("priorityClasses", {}),
             raw_workloads=_names(raw.get("workloads")),
-            stated=[*self._stated, *_created(raw.get("events"))],
+            stated=[*self._stated, *timeline.stated, *_created(raw.get("events"))],
             any_pod=self.any_pod,
             excuses=mistakes.Excuses(report.problems, self.document.file, raw),
         )
@@ -362,7 +378,7 @@ class _Loading:
         if "kubelet" in item:
             self.report.add(where, "cannot stand beside kubelet", key=True)
             return None
-        found = self._read(item["kubeletFile"], where)
+        found = self.files.read(item["kubeletFile"], where, self.report)
         if len(found) != 1 or not isinstance(found[0].data, dict):
             if found:
                 self.report.add(where, "must hold one mapping, a KubeletConfiguration")
@@ -392,7 +408,7 @@ class _Loading:
                     clusters.check_config(item.get("config", {}), item.get("name", ""), replicas, path, self.report)
                 continue
             path = (*path[:-1], "configFile")
-            found = self._read(item["configFile"], path)
+            found = self.files.read(item["configFile"], path, self.report)
             if len(found) == 1 and isinstance(found[0].data, dict):
                 configs[index] = found[0].data
                 report = Report(found[0], self.report.problems)
@@ -404,6 +420,13 @@ class _Loading:
             elif found:
                 self.report.add(path, "must hold one mapping, a KubeSchedulerConfiguration")
         return configs
+
+    def _check_unsimulated(self, spec: Mapping[str, Any]) -> None:
+        """Only what kemu does not simulate can be left out."""
+        kinds = spec.get("unsimulated")
+        for kind in manifest_files.left_out(kinds) if isinstance(kinds, list) else ():
+            path: Path = ("spec", "unsimulated", kinds.index(kind))  # type: ignore[union-attr]
+            self.report.add(path, f"{kind} is simulated", "leave the objects themselves out")
 
     def _find_modules(self, spec: Mapping[str, Any]) -> None:
         """The user's own Python modules lie beside the scenario or in its folders of modules, or on Python's path."""
@@ -418,22 +441,6 @@ class _Loading:
             user_code.look_in(folder)
         # What runs the resolved document from elsewhere, as a replay does, needs them too.
         self.resolved["spec"]["modules"] = list(dict.fromkeys(str(folder.resolve()) for folder in folders))
-
-    def _read(self, name: str, path: Path) -> list[Document]:
-        """The documents of a file that the scenario names, relative to itself."""
-        try:
-            found = documents.read(self.file.parent / name)
-        except errors.ScenarioError as error:
-            for problem in error.problems:
-                if problem.message.startswith("cannot be read"):
-                    self.report.add(path, f"{problem.file} {problem.message}")
-                else:
-                    self.report.problems.append(problem)
-            return []
-        if not found:
-            self.report.add(path, f"{name} holds no document")
-        self.files += found
-        return found
 
     def _setup(
         self, spec: Mapping[str, Any], timeline: timelines.Timeline
@@ -462,14 +469,7 @@ class _Loading:
             path = ("spec", "manifests", index)
             if item is INVALID:
                 continue
-            sources: list[tuple[Any, Path, Report]] = [(item, path, self.report)]
-            if set(item) == {"file"}:
-                if not isinstance(item["file"], str):
-                    self.report.add((*path, "file"), "must be the name of a file")
-                    continue
-                found = self._read(item["file"], (*path, "file"))
-                sources = [(each.data, (), Report(each, self.report.problems)) for each in found]
-            for data, where, report in _without_lists(sources):
+            for data, where, report in self.files.sources(item, path, self.report):
                 resolved.append(data)
                 stated = manifests.stated_name(data)
                 if stated is not None:
@@ -478,7 +478,7 @@ class _Loading:
                 if read is not None:
                     setup.append(_manifest(read, where, report))
                     declared.append(manifests.Declared(read, report, where))
-        if resolved:
+        if spec.get("manifests"):
             self.resolved["spec"]["manifests"] = resolved
         for index, digest in timeline.trace_digests.items():
             self.resolved["spec"]["workloads"][index]["trace"]["digest"] = digest
@@ -582,14 +582,10 @@ class _Loading:
         return found
 
 
-def _without_lists(sources: Iterable[tuple[Any, Path, Report]]) -> Iterator[tuple[Any, Path, Report]]:
-    """Objects; in place of a List its items."""
-    for data, path, report in sources:
-        items = data.get("items") if isinstance(data, dict) and data.get("kind") == "List" else None
-        if isinstance(items, list):
-            yield from ((item, (*path, "items", index), report) for index, item in enumerate(items))
-        else:
-            yield data, path, report
+def _unsimulated(data: Any) -> object:
+    """What the scenario says about objects that kemu does not simulate, before anything is checked."""
+    spec = data.get("spec") if isinstance(data, dict) else None
+    return spec.get("unsimulated") if isinstance(spec, dict) else None
 
 
 def _manifest(message: Message, path: Path, report: Report) -> scenarios.Manifest:

@@ -22,7 +22,7 @@ from kemu.objects import gpu_cards, resources
 from kemu.objects.conversion import convert
 from kemu.objects.defaulting import defaults
 from kemu.objects.fields import refusals
-from kemu.objects.fields.unsimulated import UNSIMULATED
+from kemu.objects.fields.unsimulated import LEAVE_OUT, UNSIMULATED, Unsimulated
 from kemu.objects.validation import kinds
 from kemu.scenario.format.documents import Path, follow, nearest
 from kemu.scenario.format.shapes import Report
@@ -85,12 +85,12 @@ def read(data: Any, path: Path, report: Report) -> Message | None:
     kind = data.get("kind")
     if isinstance(kind, str) and kind in UNSIMULATED:
         one = UNSIMULATED[kind]
-        report.add((*path, "kind"), f"{kind} is not simulated: {one.why}", one.instead)
+        report.add((*path, "kind"), f"{kind} is not simulated: {one.why}", _instead(one))
         return None
-    api_version = data.get("apiVersion")
-    if isinstance(kind, str) and isinstance(api_version, str) and _is_custom(api_version):
-        text = f"{kind} ({api_version}) is a custom resource; kemu's API server has none"
-        report.add((*path, "kind"), text, "write the pods that its controller would make, or a workload")
+    if isinstance(kind, str) and _is_custom(data.get("apiVersion")):
+        text = f"{kind} ({data['apiVersion']}) is a custom resource; kemu's API server has none"
+        hint = f"write the pods that its controller would make, or a workload, {_OR_IGNORE}"
+        report.add((*path, "kind"), text, hint)
         return None
     try:
         message = convert.from_manifest(data)
@@ -101,8 +101,27 @@ def read(data: Any, path: Path, report: Report) -> Message | None:
     return message
 
 
-def _is_custom(api_version: str) -> bool:
+_OR_IGNORE = "or leave all such objects out: spec.unsimulated: ignore"
+
+
+def _instead(one: Unsimulated) -> str:
+    return f"{one.instead}, {_OR_IGNORE}" if one.instead == LEAVE_OUT else one.instead
+
+
+def why_unsimulated(data: Mapping[str, Any]) -> str:
+    """Why kemu does not simulate an object, as far as kind and group tell; empty if it does."""
+    kind = data.get("kind")
+    if isinstance(kind, str) and kind in UNSIMULATED:
+        return UNSIMULATED[kind].why
+    if _is_custom(data.get("apiVersion")):
+        return "it is a custom resource; kemu's API server has none"
+    return ""
+
+
+def _is_custom(api_version: Any) -> bool:
     """Kubernetes' own groups end with k8s.io, or have no dot."""
+    if not isinstance(api_version, str):
+        return False
     group, slash, _ = api_version.partition("/")
     return slash != "" and "." in group and not group.endswith(".k8s.io")
 

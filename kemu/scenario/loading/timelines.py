@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
 
+from google.protobuf.message import Message
+
 from kemu import errors
 from kemu.k8s import core_v1_pb2
 from kemu.objects import resources
@@ -20,7 +22,7 @@ from kemu.scenario.format import paths
 from kemu.scenario.format.documents import Path, nearest
 from kemu.scenario.format.shapes import Report
 from kemu.scenario.format.values import duration_text
-from kemu.scenario.loading import clusters, manifests, openb
+from kemu.scenario.loading import clusters, manifest_files, manifests, openb
 from kemu.scenario.loading.manifests import Declared
 
 MAX_ARRIVALS = 1_000_000
@@ -38,7 +40,19 @@ def check_in_time(report: Report, duration_ns: int, when_ns: int | None, path: P
 class Timeline:
     """Collects what the sections say, and the objects in them for the checks that follow."""
 
-    def __init__(self, report: Report, duration_ns: int, data_dir: FilePath | None) -> None:
+    def __init__(
+        self,
+        report: Report,
+        duration_ns: int,
+        data_dir: FilePath | None,
+        files: manifest_files.ManifestFiles,
+        resolved: dict[str, Any],
+    ) -> None:
+        """``resolved``: the spec as the run folder has it; what stands in files is put into it."""
+        self.files = files
+        self.resolved = resolved
+        self.stated: list[tuple[str, str, str]] = []
+        """Objects that files or Lists of events hold: kind, namespace and name."""
         self.report = report
         self.duration_ns = duration_ns
         self.data_dir = data_dir
@@ -72,11 +86,9 @@ class Timeline:
         detail, where = checked[what], (*path, what)
         event: scenarios.Event | None
         if what in ("create", "apply"):
-            message = manifests.read(detail, where, self.report)
-            if message is None:
+            event = scenarios.Event(index, at_ns, what, objects=self._objects(index, what, detail, where))
+            if not event.objects:
                 return
-            self.declared.append(Declared(message, self.report, where))
-            event = scenarios.Event(index, at_ns, what, object=message)
         elif what == "delete":
             event = self._delete(index, at_ns, detail, where)
         elif what == "patch":
@@ -106,14 +118,33 @@ class Timeline:
         if event is not None:
             self.events.append(event)
 
+    def _objects(self, index: int, what: str, detail: Any, where: Path) -> tuple[Message, ...]:
+        """Of one event: an object, those of a List, or those of a file."""
+        found = []
+        sources = self.files.sources(detail, where, self.report)
+        for data, path, report in sources:
+            stated = manifests.stated_name(data)
+            if stated is not None:
+                self.stated.append(stated)
+            message = manifests.read(data, path, report)
+            if message is not None:
+                found.append(message)
+                self.declared.append(Declared(message, report, path))
+        if set(detail) == {"file"}:
+            items = {"apiVersion": "v1", "kind": "List", "items": [data for data, _, _ in sources]}
+            self.resolved["events"][index][what] = items
+        return tuple(found)
+
     def _delete(self, index: int, at_ns: int, detail: Mapping[str, Any], where: Path) -> scenarios.Event | None:
-        grace = detail.get("gracePeriodSeconds")
+        grace, policy = detail.get("gracePeriodSeconds"), detail.get("propagationPolicy", "Background")
         if "pod" in detail:
             for key in ("kind", "name", "namespace"):
                 if key in detail:
                     self.report.add((*where, key), "cannot stand beside pod", key=True)
             namespace, _, name = full_name(detail["pod"]).partition("/")
-            return scenarios.Event(index, at_ns, "delete", None, "pods", namespace, name, grace_period_s=grace)
+            return scenarios.Event(
+                index, at_ns, "delete", (), "pods", namespace, name, grace_period_s=grace, propagation_policy=policy
+            )
         if "kind" not in detail or "name" not in detail:
             self.report.add(where, "needs kind and name, or pod")
             return None
@@ -122,7 +153,15 @@ class Timeline:
             return None
         namespace = detail.get("namespace", "default") if resource.namespaced else ""
         return scenarios.Event(
-            index, at_ns, "delete", None, resource.plural, namespace, detail["name"], grace_period_s=grace
+            index,
+            at_ns,
+            "delete",
+            (),
+            resource.plural,
+            namespace,
+            detail["name"],
+            grace_period_s=grace,
+            propagation_policy=policy,
         )
 
     def _patch(self, index: int, at_ns: int, detail: Mapping[str, Any], where: Path) -> scenarios.Event | None:

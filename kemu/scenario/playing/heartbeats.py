@@ -96,9 +96,11 @@ class Heartbeats:
 
 def _concerns(event: Event, node: str) -> bool:
     """Whether an event may touch a kubelet, its Node or its Lease."""
-    if event.object is not None:
-        metadata = event.object.metadata  # type: ignore[attr-defined]
-        return metadata.name == node and resources.of(event.object).plural in _OBJECTS
+    if event.objects:
+        return any(
+            one.metadata.name == node and resources.of(one).plural in _OBJECTS  # type: ignore[attr-defined]
+            for one in event.objects
+        )
     return event.name == node and (event.resource in _OBJECTS or not event.resource)
 
 

@@ -59,7 +59,7 @@ def _plain_manifest(manifest: Manifest) -> list[Any]:
 
 
 def _plain_event(event: Event) -> dict[str, Any]:
-    data: dict[str, Any] = {
+    return {
         "index": event.index,
         "at_ns": event.at_ns,
         "what": event.what,
@@ -69,13 +69,13 @@ def _plain_event(event: Event) -> dict[str, Any]:
         "grace_period_s": event.grace_period_s,
         "patch": dict(event.patch),
         "patch_type": event.patch_type,
+        "propagation_policy": event.propagation_policy,
         "exit_code": event.exit_code,
-        "object": None if event.object is None else event.object.SerializeToString(deterministic=True),
+        "objects": [
+            (resources.of(message).plural, message.SerializeToString(deterministic=True)) for message in event.objects
+        ],
         "taint": None if event.taint is None else event.taint.SerializeToString(deterministic=True),
     }
-    if event.object is not None:
-        data["resource"] = resources.of(event.object).plural
-    return data
 
 
 class User:
@@ -236,28 +236,46 @@ class User:
 
     # --- events ------------------------------------------------------------------------------------------------------
 
-    async def _create_object(self, event: Mapping[str, Any]) -> None:
-        message = resources.BY_PLURAL[event["resource"]].message.FromString(event["object"])
-        await self._create(message)
+    async def _create_objects(self, event: Mapping[str, Any]) -> None:
+        await self._each(event, self._create)
 
     async def _apply(self, event: Mapping[str, Any]) -> None:
+        await self._each(event, self._apply_one)
+
+    async def _each(self, event: Mapping[str, Any], request: Callable[[Any], Awaitable[Any]]) -> None:
+        """One object after the other; a refused one does not keep the others away, as with kubectl."""
+        objects = event["objects"]
+        for plural, data in objects:
+            message: Any = resources.BY_PLURAL[plural].message.FromString(data)
+            try:
+                await request(message)
+            except errors.ApiError as error:
+                if len(objects) == 1:
+                    raise
+                what = {"index": event["index"], "what": event["what"], "name": message.metadata.name}
+                self._refused(what, error)
+
+    async def _apply_one(self, message: Any) -> None:
         """Create, or patch what is there with everything that the manifest states."""
-        message: Any = resources.BY_PLURAL[event["resource"]].message.FromString(event["object"])
-        name, namespace = message.metadata.name, message.metadata.namespace
+        plural, name, namespace = resources.of(message).plural, message.metadata.name, message.metadata.namespace
         try:
-            await self._insist(lambda: self._client.get(event["resource"], name, namespace))
+            await self._insist(lambda: self._client.get(plural, name, namespace))
         except errors.NotFound:
             await self._create(message)
             return
         patch = convert.to_json(message)
-        await self._insist(lambda: self._client.patch(event["resource"], name, namespace, patch, type="strategic"))
+        await self._insist(lambda: self._client.patch(plural, name, namespace, patch, type="strategic"))
 
     async def _delete(self, event: Mapping[str, Any]) -> None:
         if event["resource"] == "pods":
             self._deleted.add(f"{event['namespace']}/{event['name']}")
         await self._insist(
             lambda: self._client.delete(
-                event["resource"], event["name"], event["namespace"], grace_period_seconds=event["grace_period_s"]
+                event["resource"],
+                event["name"],
+                event["namespace"],
+                grace_period_seconds=event["grace_period_s"],
+                propagation_policy=event["propagation_policy"],
             )
         )
 
@@ -309,7 +327,7 @@ def _put_taint(node: core_v1_pb2.Node, wanted: core_v1_pb2.Taint, *, keep: bool)
 
 
 _ACTIONS: dict[str, Callable[[User, Mapping[str, Any]], Awaitable[None]]] = {
-    "create": User._create_object,
+    "create": User._create_objects,
     "apply": User._apply,
     "delete": User._delete,
     "patch": User._patch,

@@ -31,12 +31,19 @@ _TARGET = {
 EVENT = Record(
     {"at": Key(DURATION, "When.", required=True)},
     choices={
-        "create": Key(Free(), "Create this object."),
-        "apply": Key(Free(), "Create this object or, if it exists, patch it to be so."),
+        "create": Key(Free(), "Create this object, those of a List, or those of a file: {file: path.yaml}."),
+        "apply": Key(Free(), "Create this object (or List, or file) or, if it exists, patch it to be so."),
         "delete": Key(
             Record(
                 {name: Key(key.shape, key.doc) for name, key in _TARGET.items()}
-                | {"pod": Key(POD_REFERENCE, "In short for a pod."), "gracePeriodSeconds": _GRACE}
+                | {
+                    "pod": Key(POD_REFERENCE, "In short for a pod."),
+                    "gracePeriodSeconds": _GRACE,
+                    "propagationPolicy": Key(
+                        Choice(("Background", "Foreground", "Orphan")),
+                        "What becomes of its dependents; Background by default, as with kubectl.",
+                    ),
+                }
             ),
             "Delete an object.",
         ),

@@ -1,0 +1,32 @@
+"""The kinds that the API server keeps and nobody acts on, as nothing in kemu could notice: everyday manifests hold
+them."""
+
+from __future__ import annotations
+
+from kemu.objects.fields.sorts import Reason, Sort, message
+
+ACCEPTED = (
+    "ConfigMap", "Secret", "ServiceAccount", "Endpoints", "EndpointSlice", "Ingress", "IngressClass", "NetworkPolicy",
+    "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding",
+)  # fmt: skip
+"""Kinds that scenarios may hold."""
+
+
+def _kept(kind: str, reason: Reason, fields: str) -> dict[str, Sort]:
+    return message(kind, parts="metadata", harmless={reason: fields})
+
+
+SORTS: dict[str, Sort] = {
+    **_kept("ConfigMap", Reason.CONTENT, "data binaryData immutable"),
+    **_kept("Secret", Reason.CONTENT, "data stringData type immutable"),
+    **_kept("ServiceAccount", Reason.IDENTITY, "secrets imagePullSecrets automountServiceAccountToken"),
+    **_kept("Endpoints", Reason.NETWORK, "subsets"),
+    **_kept("EndpointSlice", Reason.NETWORK, "addressType endpoints ports"),
+    **_kept("Ingress", Reason.NETWORK, "spec status"),
+    **_kept("IngressClass", Reason.NETWORK, "spec"),
+    **_kept("NetworkPolicy", Reason.NETWORK, "spec"),
+    **_kept("Role", Reason.IDENTITY, "rules"),
+    **_kept("RoleBinding", Reason.IDENTITY, "subjects roleRef"),
+    **_kept("ClusterRole", Reason.IDENTITY, "rules aggregationRule"),
+    **_kept("ClusterRoleBinding", Reason.IDENTITY, "subjects roleRef"),
+}
