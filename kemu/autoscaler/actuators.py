@@ -7,6 +7,7 @@ serves on.
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -98,8 +99,9 @@ class Actuator:
         for one in full:
             name = one.node.metadata.name
             pods = ",".join(pod.metadata.name for pod in one.pods)
-            text = f"Scale-down: removing node {name}, utilization: {utilization.get(name, 0.0):g}, pods to reschedule: "
-            self._tell("Normal", "ScaleDown", text + pods)
+            used = f"{utilization.get(name, 0.0):g}"
+            text = f"Scale-down: removing node {name}, utilization: {used}, pods to reschedule: {pods}"
+            self._tell("Normal", "ScaleDown", text)
             self.drained[name] = self._group(name)
         for one, drain in [*((one, False) for one in empty), *((one, True) for one in full)]:
             name = one.node.metadata.name
@@ -121,7 +123,7 @@ class Actuator:
 
     async def _taint_all(self, nodes: Sequence[Removable]) -> bool:
         """All or none (``taintNodesSync``)."""
-        done = []
+        done: list[Any] = []
         for one in nodes:
             try:
                 await self.mark(one.node, taints.TO_BE_DELETED, "NoSchedule", cordon=self._settings.cordon)
@@ -168,20 +170,22 @@ class Actuator:
             return
 
     async def _change(self, node: Any, change: Callable[[core_v1_pb2.Node], bool]) -> None:
-        name = node.metadata.name
-        fresh = core_v1_pb2.Node()
-        fresh.CopyFrom(node)
+        """Of a node that may be out of date: where it is, or nothing is to be changed, the newest one is asked for."""
+        name, latest = node.metadata.name, False
         while True:
-            if not change(fresh):
+            fresh = core_v1_pb2.Node()
+            fresh.CopyFrom(node)
+            if change(fresh):
+                try:
+                    await retries.patiently(self._env, functools.partial(self._client.update, fresh))
+                except errors.Conflict:
+                    pass
+                else:
+                    return
+            elif latest:
                 return
-            try:
-                await retries.patiently(self._env, lambda: self._client.update(fresh))
-            except errors.Conflict:
-                found = await retries.patiently(self._env, lambda: self._client.get("nodes", name))
-                fresh = core_v1_pb2.Node()
-                fresh.CopyFrom(found)
-                continue
-            return
+            node = await retries.patiently(self._env, lambda: self._client.get("nodes", name))
+            latest = True
 
     # --- one node ----------------------------------------------------------------------------------------------------
 
@@ -242,7 +246,7 @@ class Actuator:
         until_ns = clock.now_ns() + round(settings.maxPodEvictionTime * SECOND_NS)
         while True:
             try:
-                await self._client.evict(metadata.name, metadata.namespace, grace_s)
+                await self._client.evict(metadata.namespace, metadata.name, grace_s)
             except errors.NotFound:
                 return ""
             except errors.ApiError as error:
@@ -262,14 +266,24 @@ class Actuator:
         clock = self._env.clock
         limit_s = self._settings.maxGracefulTermination + HEADROOM_S
         until_ns = clock.now_ns() + round(limit_s * SECOND_NS)
-        while pods:
-            there = {pod.metadata.uid for pod in self._cluster.pods_on(node)}
-            if not any(pod.metadata.uid in there for pod in pods):
+        while True:
+            there = [await self._is_on(pod, node) for pod in pods]
+            if not any(there):
                 return ""
             if clock.now_ns() >= until_ns:
                 return f"Failed to drain node /{node}: pods remaining after timeout"
             await clock.sleep(LOOKS_S)
-        return ""
+
+    async def _is_on(self, pod: Any, node: str) -> bool:
+        """A pod of that name, at least."""
+        metadata = pod.metadata
+        try:
+            found = await self._client.get("pods", metadata.name, metadata.namespace)
+        except errors.NotFound:
+            return False
+        except errors.ApiError:
+            return True
+        return bool(found.spec.nodeName == node)
 
 
 def _is_drained(pod: Any) -> bool:

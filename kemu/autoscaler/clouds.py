@@ -51,9 +51,7 @@ class _Group:
         self.startup = distributions.parse(data["startup"])
         self.removal = distributions.parse(data["removal"])
         self.failures: list[Mapping[str, Any]] = list(data["failures"])
-        self.instances = {
-            name: cloud_pb2.Instance(node=name, state=_RUNNING) for name in data["initial"]
-        }
+        self.instances = {name: cloud_pb2.Instance(node=name, state=_RUNNING) for name in data["initial"]}
         self.made = len(self.instances)
 
     def living(self) -> list[cloud_pb2.Instance]:

@@ -52,9 +52,7 @@ def pod_groups(pods: Iterable[Any]) -> list[PodGroup]:
     return groups
 
 
-def estimate(
-    snapshot: Snapshot, groups: Sequence[PodGroup], template: Template, limit: int
-) -> tuple[int, list[Any]]:
+def estimate(snapshot: Snapshot, groups: Sequence[PodGroup], template: Template, limit: int) -> tuple[int, list[Any]]:
     """How many nodes like the template, ``limit`` at most, and which of the pods run on them."""
     packing = _Packing(snapshot, template, limit)
     snapshot.fork()
@@ -83,7 +81,7 @@ class _Packing:
         self.scheduled: list[Any] = []
 
     def on_existing(self, pods: Sequence[Any]) -> Sequence[Any]:
-        """On the nodes added before; returns the pods from the first that does not fit (tryToScheduleOnExistingNodes)."""
+        """On the nodes added before; returns the pods from the first on that does not fit there."""
         for index, pod in enumerate(pods):
             node = self._snapshot.schedule_anywhere(pod, self._nodes.__contains__) if self._nodes else ""
             if not node:

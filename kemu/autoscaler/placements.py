@@ -26,7 +26,12 @@ class Placements:
         self._older: dict[str, str] = {}
 
     def try_all(
-        self, snapshot: Snapshot, pods: Iterable[Any], acceptable: Acceptable | None = None, *, all_or_stop: bool = False
+        self,
+        snapshot: Snapshot,
+        pods: Iterable[Any],
+        acceptable: Acceptable | None = None,
+        *,
+        all_or_stop: bool = False,
     ) -> dict[str, str]:
         """Place them as far as possible: nodes by UID. ``all_or_stop``: not beyond the first that finds no place."""
         similar = _Similar()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects import meta
+from kemu.objects import meta, times
 from kemu.runtime.env import SECOND_NS
 
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
@@ -22,7 +22,7 @@ LONG_TERMINATING_S = 30
 
 def is_expendable(pod: Any, cut_off: int) -> bool:
     """Of lower priority than the cut-off: neither scales up nor keeps a node (``IsExpendablePod``)."""
-    return pod.spec.HasField("priority") and pod.spec.priority < cut_off
+    return bool(pod.spec.HasField("priority") and pod.spec.priority < cut_off)
 
 
 def is_mirror(pod: Any) -> bool:
@@ -58,14 +58,15 @@ def is_terminal(pod: Any) -> bool:
     phase, policy = pod.status.phase, pod.spec.restartPolicy
     if policy == "OnFailure" and phase == "Succeeded":
         return True
-    return phase == "Failed" or (policy == "Never" and phase == "Succeeded")
+    return bool(phase == "Failed" or (policy == "Never" and phase == "Succeeded"))
 
 
 def has_blocking_local_storage(pod: Any) -> bool:
     """``HasBlockingLocalStorage``."""
     safe = pod.metadata.annotations.get(SAFE_LOCAL_VOLUMES, "").split(",")
     for volume in pod.spec.volumes:
-        local = volume.HasField("hostPath") or (volume.HasField("emptyDir") and volume.emptyDir.medium != "Memory")
+        source = volume.volumeSource
+        local = source.HasField("hostPath") or (source.HasField("emptyDir") and source.emptyDir.medium != "Memory")
         if local and volume.name not in safe:
             return True
     return False
@@ -87,3 +88,11 @@ def is_unschedulable(pod: Any) -> bool:
 
 def requests_gpu(pod: Any) -> bool:
     return any("nvidia.com/gpu" in container.resources.requests for container in pod.spec.containers)
+
+
+def seconds(text: str, default: float) -> float:
+    """A Go duration; what is none, or nothing, is the default."""
+    try:
+        return times.parse_duration(text) / SECOND_NS
+    except ValueError:
+        return default

@@ -1,4 +1,4 @@
-"""Which nodes nobody needs, and since when (``core/scaledown/planner``, ``eligibility``, ``unneeded``, ``unremovable``).
+"""Which nodes nobody needs, and since when (``core/scaledown``: ``planner eligibility unneeded unremovable``).
 
 A node is unneeded while its pods could run on the others. Nodes are looked at one after the other, and each that could
 go is gone for those behind it.
@@ -53,8 +53,10 @@ class Planner:
     reasons: dict[str, str] = field(default_factory=dict)
     """Why the others stay."""
     utilization: dict[str, float] = field(default_factory=dict)
-    _until_ns: dict[str, int] = field(default_factory=dict)
-    """Nodes that are not looked at again before then."""
+    changes: int = 0
+    """How much has happened in the cluster, as far as its caller counts."""
+    _until_ns: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """Nodes that are not looked at again before then, and what ``changes`` was when they were."""
     _placements: Placements = field(default_factory=Placements)
     _injections: Placements = field(default_factory=Placements)
     _last_ns: int = -1
@@ -63,6 +65,13 @@ class Planner:
     def forget(self) -> None:
         """``CleanUpUnneededNodes``."""
         self.unneeded.clear()
+
+    def next_recheck(self) -> tuple[int, bool] | None:
+        """When the first of the nodes that had to stay is looked at again, and whether anything may be different."""
+        if not self._until_ns:
+            return None
+        until_ns = min(until_ns for until_ns, _ in self._until_ns.values())
+        return until_ns, any(changes < self.changes for _, changes in self._until_ns.values())
 
     def update(
         self,
@@ -93,24 +102,26 @@ class Planner:
     ) -> None:
         """``categorizeNodes``."""
         names = {node.metadata.name: None for node in nodes}
-        self._until_ns = {
-            name: until_ns for name, until_ns in self._until_ns.items() if until_ns > now_ns and name in names
-        }
+        self._until_ns = {name: known for name, known in self._until_ns.items() if known[0] > now_ns and name in names}
         self.reasons, self.utilization = {}, {}
         found: dict[str, Removable] = {}
         limit = self._limit()
-        for node in self._candidates(nodes):
-            name = node.metadata.name
+        eligible = []
+        for node in self._candidates(snapshot, nodes, budgets, unix_ns):
             reason = self._ineligible(snapshot, node, now_ns, unix_ns)
             if reason:
-                self.reasons[name] = reason
-                continue
+                self.reasons[node.metadata.name] = reason
+            else:
+                eligible.append(node)
+        for node in eligible:
             if len(found) >= limit:
-                continue
+                break
+            name = node.metadata.name
             removable = self._simulate(snapshot, node, names, budgets, unix_ns)
             if isinstance(removable, str):
                 self.reasons[name] = removable
-                self._until_ns[name] = now_ns + round(self.settings.unremovableRecheckTime * SECOND_NS)
+                until_ns = now_ns + round(self.settings.unremovableRecheckTime * SECOND_NS)
+                self._until_ns[name] = until_ns, self.changes
                 continue
             del names[name]
             known = self.unneeded.get(name)
@@ -118,14 +129,23 @@ class Planner:
             found[name] = removable
         self.unneeded = found
 
-    def _candidates(self, nodes: Sequence[Any]) -> list[Any]:
-        """Of groups that may shrink (``PreFilteringScaleDownNodeProcessor``)."""
+    def _candidates(self, snapshot: Snapshot, nodes: Sequence[Any], budgets: Budgets, unix_ns: int) -> list[Any]:
+        """Of groups that may shrink; empty ones first, then those that were unneeded before.
+
+        Mirrors ``PreFilteringScaleDownNodeProcessor`` and ``CombinedScaleDownCandidatesProcessor``.
+        """
         found = []
         for node in nodes:
             group = self.provider.group_of(node.metadata.name)
             if group is not None and group.target_size > group.min_size:
                 found.append(node)
-        return found
+
+        def place(node: Any) -> tuple[bool, bool]:
+            name = node.metadata.name
+            moves = self.rules.moves(snapshot.pods_on(name), budgets, unix_ns)
+            return bool(moves.pods) or moves.blocking is not None, name not in self.unneeded
+
+        return sorted(found, key=place)
 
     def _limit(self) -> int:
         """``unneededNodesLimit``."""
@@ -190,7 +210,8 @@ class Planner:
     def due(self, now_ns: int, deleting: Mapping[str, int]) -> tuple[list[Removable], list[Removable]]:
         """Empty nodes, and nodes to drain, that may go now (``NodesToDelete``). ``deleting``: how many by group."""
         sizes = {name: group.target_size for name, group in self.provider.groups.items()}
-        empty, full = [], []
+        empty: list[Removable] = []
+        full: list[Removable] = []
         for wants_drain in (False, True):
             for name, one in self.unneeded.items():
                 if bool(one.pods) != wants_drain:
@@ -226,9 +247,7 @@ def utilization(node: Any, pods: Sequence[Any], unix_ns: int, *, ignore_daemons:
     offered = requests.resource_list(node.status.allocatable)
     if offered.get(GPU):
         return _share(GPU, offered, pods, unix_ns, ignore_daemons), GPU
-    shares = [
-        (_share(name, offered, pods, unix_ns, ignore_daemons), name) for name in (requests.MEMORY, requests.CPU)
-    ]
+    shares = [(_share(name, offered, pods, unix_ns, ignore_daemons), name) for name in (requests.MEMORY, requests.CPU)]
     return max(shares, key=lambda one: one[0])
 
 

@@ -1,3 +1,4 @@
+# ruff: noqa: N815  (settings have the names that a scenario writes)
 """The settings of the cluster autoscaler: its flags with their defaults (``config/flags`` of the cluster autoscaler).
 
 Times are seconds. A scenario writes them under ``autoscaler``; :mod:`kemu.scenario.format.keys.autoscaler_keys` has the

@@ -142,13 +142,13 @@ class Snapshot:
         if filtering.rejection is not None:
             return ""
         rows, count = self.cluster.rows, filtering.nodes
-        feasible = [row for row in (filtering.verdicts[:count] == 0).nonzero()[0].tolist()]
+        feasible: list[int] = (filtering.verdicts[:count] == 0).nonzero()[0].tolist()
         for row in sorted(feasible, key=lambda row: (row - self._last - 1) % count):
             node = rows[row]
             if not node.unschedulable and (acceptable is None or acceptable(node.name)):
                 self._last = row
                 self.place(pod, node.name)
-                return node.name
+                return str(node.name)
         return ""
 
     def _filter(self, pod: Any) -> tuple[Filtering, PodInfo]:

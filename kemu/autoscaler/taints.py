@@ -1,4 +1,4 @@
-"""The taints that the autoscaler sets and reads, and whether a node is ready (``utils/taints``, ``utils/kubernetes``)."""
+"""The taints that the autoscaler sets and reads, and whether a node is ready (``utils/taints utils/kubernetes``)."""
 
 from __future__ import annotations
 

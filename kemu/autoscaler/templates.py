@@ -108,9 +108,7 @@ def _sanitized(example: Any, group: NodeGroup) -> core_v1_pb2.Node:
     node.metadata.labels[HOSTNAME] = node.metadata.name
     node.metadata.labels[TEMPLATE_LABEL] = "true"
     node.spec.unschedulable = example.spec.unschedulable
-    node.spec.taints.extend(
-        taint for taint in example.spec.taints if taints.is_expected_on_new_nodes(taint.key)
-    )
+    node.spec.taints.extend(taint for taint in example.spec.taints if taints.is_expected_on_new_nodes(taint.key))
     for name in example.status.allocatable:
         node.status.allocatable[name].CopyFrom(example.status.allocatable[name])
     for name in example.status.capacity:

@@ -20,6 +20,8 @@ COSTS = (
     "running.max_s",
     "preemptions.wasted",
     "decisions.per_binding",
+    "bill.node_hours",
+    "bill.money",
 )
 """The figures that every run has; ``refused.<reason>`` comes on top of them."""
 REFUSED = "refused."
@@ -51,7 +53,19 @@ def value(history: History, name: str, priority: int | None = None) -> float:
     if name == "decisions.per_binding":
         bound = history.counts["pods_bound"]
         return history.counts["scheduling_attempts"] / bound if bound else 0.0
+    if family == "bill":
+        return _bill(history, priced=figure == "money")
     raise KeyError(name)
+
+
+def _bill(history: History, *, priced: bool) -> float:
+    """Hours that the machines of node groups ran, or their price."""
+    total = 0.0
+    for instance in history.instances.values():
+        until_ns = history.now_ns if instance.gone_ns is None else instance.gone_ns
+        hours = (until_ns - instance.running_ns) / 3.6e12
+        total += hours * instance.price if priced else hours
+    return total
 
 
 def _reason(refused: str) -> str:

@@ -46,6 +46,34 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """Nodes that a cluster autoscaler adds and removes."""
+
+    name: str
+    min: int
+    max: int
+    template: Node
+    """Of the nodes to come, which get names of their own."""
+    initial: tuple[str, ...]
+    """The nodes that are there when the clock starts; they stand among the scenario's nodes."""
+    provisioning: Any
+    """Seconds, or a distribution of them; so the other two."""
+    startup: Any
+    removal: Any
+    price: float
+    failures: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Autoscaler:
+    """A cluster autoscaler and the provider of its machines."""
+
+    groups: tuple[NodeGroup, ...]
+    settings: Mapping[str, Any]
+    """The flags that were given, times in seconds: see :mod:`kemu.autoscaler.settings`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """An object that is there before the clock starts, and where it is stated."""
 
@@ -259,6 +287,7 @@ class Scenario:
     nodes: tuple[Node, ...]
     schedulers: tuple[Scheduler, ...]
     extenders: tuple[Extender, ...]
+    autoscaler: Autoscaler | None
     apiserver_replicas: int
     apiserver_limits: Mapping[str, int]
     """``seats`` and ``queue_limit``, where the scenario sets them."""

@@ -82,6 +82,17 @@ class PodHistory:
 
 
 @dataclass(slots=True)
+class InstanceHistory:
+    """A machine of a provider, which is paid for while it runs."""
+
+    group: str
+    price: float
+    """For an hour."""
+    running_ns: int
+    gone_ns: int | None = None
+
+
+@dataclass(slots=True)
 class NodeHistory:
     """One node, by name; it may have been removed and added again."""
 

@@ -12,7 +12,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from kemu.checks.history import disturbances, parsed, sessions
-from kemu.checks.history.facts import ANY, Change, Fact, Fault, NodeHistory, PodHistory, Refusal, Return, Rollback
+from kemu.checks.history.facts import (
+    ANY,
+    Change,
+    Fact,
+    Fault,
+    InstanceHistory,
+    NodeHistory,
+    PodHistory,
+    Refusal,
+    Return,
+    Rollback,
+)
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta, pod_phases
 from kemu.objects.amounts import quantities, requests
@@ -99,6 +110,8 @@ class History:
         """The recoveries that lost revisions."""
         self.txns_by = ""
         """The actor that logs the store's transactions: the store, or an API server in place of a real etcd."""
+        self.instances: dict[str, InstanceHistory] = {}
+        """Machines of a provider, by the name of their node."""
         self.lost = ""
         """Why the run could not go on, where it could not."""
         self.gaps: list[str] = []
@@ -146,6 +159,9 @@ class History:
             "user.pod": self._on_user_pod,
             "controller.pod": self._on_controller_pod,
             "api.request": self._on_request,
+            "autoscaler.scale_up": self._on_scale_up,
+            "autoscaler.scaled_down": self._on_scaled_down,
+            "cloud.instance": self._on_instance,
             "machine.off": self._on_machine_off,
             "machine.on": self._on_machine_on,
             "actor.stopped": self._on_stopped,
@@ -556,6 +572,20 @@ class History:
             self._replaced[uid] = replaced
         else:
             history.replaces = replaced
+
+    def _on_scale_up(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["ok"]:
+            self.counts["scale_ups"] += 1
+            self.counts["nodes_added"] += data["to"] - data["from"]
+
+    def _on_scaled_down(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.counts["nodes_removed"] += data["ok"]
+
+    def _on_instance(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        if data["what"] == "running":
+            self.instances[data["node"]] = InstanceHistory(data["group"], data["price"], time_ns)
+        elif data["what"] == "gone" and data["node"] in self.instances:
+            self.instances[data["node"]].gone_ns = time_ns
 
     def _on_machine_off(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self._on_machine_ended(time_ns, data["node"])

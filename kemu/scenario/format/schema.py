@@ -13,6 +13,7 @@ from kemu import bugs, safeguards
 from kemu.apiserver import admission
 from kemu.apiserver.registry import bind_checks
 from kemu.scenario.format.keys import (
+    autoscaler_keys,
     cluster_keys,
     controller_keys,
     expectation_keys,
@@ -58,6 +59,9 @@ SPEC: dict[str, Key] = {
     "schedulers": Key(ListOf(cluster_keys.SCHEDULER), "The schedulers; by default one named default-scheduler."),
     "modules": Key(
         ListOf(Text()), "Folders with Python modules that it names, relative to its own folder, which is always one."
+    ),
+    "autoscaler": Key(
+        autoscaler_keys.SHAPE, "A cluster autoscaler: node groups that grow and shrink, and the flags by which they do."
     ),
     "extenders": Key(
         ListOf(cluster_keys.EXTENDER), "Extenders of schedulers: processes that filter, rank and bind beside them."

@@ -38,6 +38,7 @@ from kemu.scenario.loading import (
     manifests,
     matrices,
     mistakes,
+    node_groups,
     overriding,
     references,
     strangers,
@@ -271,6 +272,9 @@ class _Loading:
         timeline.add_events(spec.get("events", []), raw.get("events") or [], ("spec", "events"))
         nodes = self._nodes(spec, raw, timeline)
         self._check_unsimulated(spec)
+        autoscaler = node_groups.read(spec.get("autoscaler"), raw.get("autoscaler"), ("spec", "autoscaler"), report)
+        if autoscaler is not None:
+            nodes += autoscaler.nodes
         self._find_modules(spec)
         schedulers = clusters.schedulers(
             spec.get("schedulers"), self._scheduler_configs(spec), ("spec", "schedulers"), report
@@ -279,7 +283,12 @@ class _Loading:
         setup, declared = self._setup(spec, timeline)
         api = spec.get("apiServers", {})
         running = controllers.chosen(
-            spec.get("controllers"), nodes, setup, timeline.events, timeline.workloads, bool(spec.get("chaos"))
+            spec.get("controllers"),
+            nodes,
+            setup,
+            timeline.events,
+            timeline.workloads,
+            bool(spec.get("chaos")) or autoscaler is not None,
         )
         names = references.Names(
             nodes,
@@ -289,6 +298,7 @@ class _Loading:
             timeline.events,
             apiservers=api.get("replicas", 1),
             controllers=running,
+            node_groups=() if autoscaler is None else autoscaler.settings.groups,
             priority_classes=spec.get("priorityClasses", {}),
             raw_workloads=_names(raw.get("workloads")),
             stated=[*self._stated, *timeline.stated, *_created(raw.get("events"))],
@@ -320,6 +330,7 @@ class _Loading:
             nodes=tuple(nodes),
             schedulers=tuple(schedulers),
             extenders=tuple(extenders),
+            autoscaler=None if autoscaler is None else autoscaler.settings,
             apiserver_replicas=api.get("replicas", 1),
             apiserver_limits=clusters.apiserver_limits(api),
             bind_check=api.get("bindCheck", bind_checks.NONE),
@@ -355,6 +366,8 @@ class _Loading:
     ) -> list[scenarios.Node]:
         nodes: list[scenarios.Node] = []
         strange = [key for key in raw if key not in spec]
+        if "nodes" not in raw and raw.get("autoscaler") is not None:
+            return timeline.trace_nodes
         if raw.get("nodes") is None and not timeline.traces and not documents.nearest_word("nodes", strange):
             self.report.add(("spec",), "nodes is missing")
         for index, item in enumerate(spec.get("nodes", [])):

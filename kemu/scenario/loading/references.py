@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kemu.autoscaler import autoscaler, clouds
 from kemu.checks import costs, registry
 from kemu.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.objects import resources, selectors
@@ -45,6 +46,7 @@ class Names:
         priority_classes: Iterable[str],
         raw_workloads: Iterable[str],
         stated: Iterable[tuple[str, str, str]],
+        node_groups: Sequence[scenarios.NodeGroup] = (),
         any_pod: bool = False,
         excuses: Excuses | None = None,
     ) -> None:
@@ -81,6 +83,12 @@ class Names:
             added = [node.name for node in event.nodes]
             self.nodes += added
             kubelets += added
+        self._groups = [group.name for group in node_groups]
+        for group in node_groups:
+            coming = [clouds.node_name(group.name, number) for number in range(1, group.max + 1)]
+            coming = coming[len(group.initial) :]
+            self.nodes += coming
+            kubelets += coming
         self.scheduler_names: list[str] = []
         self.actors = ["store", *(f"apiserver/{number}" for number in range(apiservers))]
         for scheduler in schedulers:
@@ -91,6 +99,9 @@ class Names:
         running = [*controllers]
         if any(scheduler.policy.get("preemptor") == RESCHEDULER for scheduler in schedulers):
             running += [] if RESCHEDULER in running else [RESCHEDULER]
+        if node_groups:
+            running.append(autoscaler.NAME)
+            self.actors.append(clouds.NAME)
         self.actors += (f"controller/{name}" for name in running)
         self._any_pod = any_pod
         self.excuses = excuses or Excuses((), "", {})
@@ -100,6 +111,9 @@ class Names:
 
     def has_node(self, name: str) -> bool:
         """Whether there is such a node, or would be without a mistake elsewhere; so the others, too."""
+        group, _, number = name.rpartition("-")
+        if group in self._groups and number.isdigit():
+            return True
         return name in self._known_nodes or self.excuses.cover(name, ("nodes", "events", "manifests"), self.nodes)
 
     def has_scheduler(self, name: str) -> bool:

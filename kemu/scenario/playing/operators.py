@@ -6,16 +6,18 @@ business (:mod:`kemu.scenario.playing.user`). What that means for a machine is i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kemu.client import retries
 from kemu.client.clients import Client
-from kemu.errors import NotFound
+from kemu.errors import Conflict, NotFound
 from kemu.runtime.runtimes import Runtime
 from kemu.scenario.playing import plans
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.playing.machines import PREFIX, Machines
-from kemu.scenario.scenarios import Event, Scenario
+from kemu.scenario.scenarios import Event, Node, Scenario
 
 OPERATOR = "operator"
 """The name under which it stands in the run log."""
@@ -47,27 +49,55 @@ class Operator:
                 self._refuse(event, {"reason": "NotFound" if self._is_missing(event.name) else "Conflict"})
 
     async def _add(self, event: Event) -> None:
-        first = len(self._roster)
-        specs = [
-            plans.kubelet(self._scenario, node, first + index, self._beats) for index, node in enumerate(event.nodes)
-        ]
-        known = [spec.name for spec in specs if spec.name in self._roster]
+        known = await self.add(event.nodes)
         if known:
             self._refuse(event, {"reason": "AlreadyExists", "names": known})
-            return
-        self._roster.extend(spec.name for spec in specs)
-        await self._runtime.launch([self.machines.install(spec) for spec in specs])
+
+    async def add(self, nodes: Sequence[Node]) -> list[str]:
+        """Machines that come up. Returns the names of those that are there already: then none comes."""
+        first = len(self._roster)
+        specs = [plans.kubelet(self._scenario, node, first + index, self._beats) for index, node in enumerate(nodes)]
+        known = [spec.name for spec in specs if spec.name in self._roster]
+        if not known:
+            self._roster.extend(spec.name for spec in specs)
+            await self._runtime.launch([self.machines.install(spec) for spec in specs])
+        return known
 
     async def _remove(self, event: Event) -> None:
-        name = PREFIX + event.name
+        if not await self.remove(event.name):
+            self._refuse(event, {"reason": "NotFound"})
+
+    async def remove(self, node: str) -> bool:
+        """A machine goes, and its Node with it. False: there was no Node."""
+        name = PREFIX + node
         if name in self._roster:
             self._roster.remove(name)
-            self.machines.remove(event.name)
+            self.machines.remove(node)
             await self._runtime.stop(name)
         try:
-            await self._client.delete("nodes", event.name)
+            await retries.patiently(self._env, lambda: self._client.delete("nodes", node))
         except NotFound:
-            self._refuse(event, {"reason": "NotFound"})
+            return False
+        return True
+
+    async def untaint(self, node: str, key: str) -> None:
+        """Take a taint off a node, if it is there."""
+        while True:
+            try:
+                found = await retries.patiently(self._env, lambda: self._client.get("nodes", node))
+                kept = [taint for taint in found.spec.taints if taint.key != key]
+                if len(kept) == len(found.spec.taints):
+                    return
+                changed = type(found)()
+                changed.CopyFrom(found)
+                del changed.spec.taints[:]
+                changed.spec.taints.extend(kept)
+                await retries.patiently(self._env, functools.partial(self._client.update, changed))
+            except Conflict:
+                continue
+            except NotFound:
+                pass
+            return
 
     def _is_missing(self, node: str) -> bool:
         return PREFIX + node not in self._roster

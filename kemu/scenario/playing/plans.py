@@ -11,6 +11,7 @@ from typing import Any
 
 from kemu import bugs, safeguards
 from kemu.apiserver import admission
+from kemu.autoscaler import clouds
 from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
 from kemu.scenario import expectations
@@ -24,6 +25,7 @@ from kemu.scheduler.extenders import servers
 
 STORE = "store"
 USER = "user"
+CLOUD_FACTORY = "kemu.autoscaler.clouds:Cloud"
 
 STORE_FACTORY = "kemu.store.server:Store"
 APISERVER_FACTORY = "kemu.apiserver.server:ApiServer"
@@ -44,14 +46,15 @@ def _spec(scenario: Scenario, name: str, factory: str, config: Mapping[str, Any]
 
 def names(scenario: Scenario, beats: Heartbeats) -> list[str]:
     """Of the actors that the scenario launches before its clock starts, but for its user."""
-    specs = [*store(scenario), *apiservers(scenario), *extenders(scenario), *schedulers(scenario)]
+    specs = [*store(scenario), *apiservers(scenario), *extenders(scenario), *schedulers(scenario), *cloud(scenario)]
     specs += controllers(scenario, beats)
     return [spec.name for spec in specs] + [f"kubelet/{node.name}" for node in scenario.nodes]
 
 
 def code(scenario: Scenario) -> list[str]:
     """What the processes of its actors may load by ``module:Class``: kemu's actors, and what the scenario names."""
-    found = {STORE_FACTORY, APISERVER_FACTORY, SCHEDULER_FACTORY, EXTENDER_FACTORY, KUBELET_FACTORY, users.FACTORY}
+    found = {STORE_FACTORY, APISERVER_FACTORY, SCHEDULER_FACTORY, EXTENDER_FACTORY, KUBELET_FACTORY, CLOUD_FACTORY}
+    found.add(users.FACTORY)
     found.update(kind.factory for kind in controller_keys.KINDS.values())
     found.update(servers.BUILT_IN.values())
     for spec in (*schedulers(scenario), *extenders(scenario)):
@@ -173,18 +176,57 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
     return specs
 
 
+def cloud(scenario: Scenario) -> list[ActorSpec]:
+    """The provider of the machines that an autoscaler adds, if there is one."""
+    if scenario.autoscaler is None:
+        return []
+    groups = [
+        {
+            "name": group.name,
+            "initial": list(group.initial),
+            "price": group.price,
+            "provisioning": group.provisioning,
+            "startup": group.startup,
+            "removal": group.removal,
+            "failures": [dict(failure) for failure in group.failures],
+        }
+        for group in scenario.autoscaler.groups
+    ]
+    return [_spec(scenario, clouds.NAME, CLOUD_FACTORY, {"groups": groups})]
+
+
+def _autoscaler(scenario: Scenario) -> dict[str, Any]:
+    """What its actor is told beside what all controllers are."""
+    assert scenario.autoscaler is not None
+    groups = [
+        {
+            "name": group.name,
+            "min": group.min,
+            "max": group.max,
+            "price": group.price,
+            "template": group.template.message.SerializeToString(deterministic=True),
+        }
+        for group in scenario.autoscaler.groups
+    ]
+    return {"autoscaler": dict(scenario.autoscaler.settings), "groups": groups, "events": scenario.event_objects}
+
+
 def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
     specs = []
     chosen = dict(scenario.controllers)
     rescheduled = [one for one in scenario.schedulers if one.policy.get("preemptor") == "rescheduler"]
     if rescheduled:
         chosen.setdefault(controller_keys.RESCHEDULER, {})
+    if scenario.autoscaler is not None:
+        chosen.setdefault(controller_keys.CLUSTER_AUTOSCALER, {})
     for index, (name, settings) in enumerate(chosen.items()):
         config = {**settings, "apiserver": apiservers_of(scenario, index), **_bugs(scenario, bugs.CONTROLLER)}
         if name == controller_keys.RESCHEDULER:
             config["schedulers"] = [
                 {"name": one.name, "config": dict(one.config), "policy": dict(one.policy)} for one in rescheduled
             ]
+        if name == controller_keys.CLUSTER_AUTOSCALER:
+            config |= _autoscaler(scenario)
         if name == controller_keys.NODE_LIFECYCLE:
             config["settles_ns"] = settles_ns(scenario)
             config["watch_ns"] = beats.watch_ns

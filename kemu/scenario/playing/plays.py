@@ -33,6 +33,7 @@ from kemu.scenario.playing.faults import Chaos
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.playing.operators import OPERATOR, Operator
 from kemu.scenario.playing.progress import RUNNING, Progress
+from kemu.scenario.playing.provisioning import Provisioner
 from kemu.scenario.playing.triggers import Triggers
 from kemu.scenario.scenarios import OF_MACHINES, Fault, Scenario, Trigger
 
@@ -124,6 +125,7 @@ async def start(runtime: Runtime, scenario: Scenario, beats: Heartbeats, progres
         plans.kubelets(scenario, beats),
         plans.extenders(scenario),
         plans.schedulers(scenario),
+        plans.cloud(scenario),
         plans.controllers(scenario, beats),
     ):
         if progress is not None:
@@ -177,6 +179,9 @@ class Course:
         cells = cell_plans.Placement(cell_plans.of(scenario.cells))
         self._chaos = Chaos(runtime, roster, operator.machines, triggers, cells)
         self._tasks: list[asyncio.Task[Any]] = []
+        if scenario.autoscaler is not None:
+            provisioner = Provisioner(runtime, scenario, operator)
+            self._tasks.append(runtime.env(OPERATOR).spawn(provisioner.run(), "orders of the cloud"))
         for fault in scenario.chaos:
             self.strike(fault)
         self._tasks += [

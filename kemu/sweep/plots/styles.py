@@ -85,6 +85,8 @@ _TITLES = {
     "work.killed_pod_s": "work killed (pod-seconds)",
     "preemptions.wasted": "victims preempted in vain",
     "decisions.per_binding": "scheduling attempts for each binding",
+    "bill.node_hours": "node hours",
+    "bill.money": "money spent on nodes",
 }
 
 

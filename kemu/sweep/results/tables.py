@@ -60,6 +60,8 @@ _DOCS = {
     "work.killed_pod_s": "pod-seconds that pods had run when they were preempted, evicted or OOM-killed",
     "preemptions.wasted": "victims whose preemptor was not bound to their node",
     "decisions.per_binding": "scheduling attempts for each binding",
+    "bill.node_hours": "hours that the machines of node groups ran",
+    "bill.money": "what they cost, by the prices of their groups",
 }  # fmt: skip
 
 METRICS = tuple(Column(name, NUMBER, _DOCS.get(name, "")) for name in expectations.METRICS)

@@ -24,7 +24,7 @@ from kemu.scenario.format.shapes import (
 )
 from kemu.scheduler.experiments import switches
 
-_NODE = {
+NODE_FIELDS = {
     "labels": Key(MapOf(Text(".*")), "Labels; kubernetes.io/hostname, os and arch are always set."),
     "annotations": Key(MapOf(Text(".*")), "Annotations."),
     "taints": Key(ListOf(Free()), "Taints as in a Node: key, value, effect."),
@@ -70,7 +70,7 @@ _NODE = {
 NODE = Named(
     "node",
     Record(
-        _NODE | {"count": Key(Whole(0), "How many, with namePrefix.")},
+        NODE_FIELDS | {"count": Key(Whole(0), "How many, with namePrefix.")},
         choices={
             "name": Key(NAME, "The node's name."),
             "namePrefix": Key(Text(what="a prefix such as node-"), "With count: node- gives node-1, node-2, …"),

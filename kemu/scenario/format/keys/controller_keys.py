@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kemu.autoscaler import autoscaler
 from kemu.controllers import node_lifecycle, pod_gc
 from kemu.scenario.format.keys.distribution_keys import TIME
 from kemu.scenario.format.shapes import DURATION, PERIOD, Choice, Key, ListOf, Number, Record, ScalarOr, Shape, Whole
@@ -24,6 +25,7 @@ _LAG = Key(TIME, "From what it hears until it acts.")
 
 NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "pod-gc"
 RESCHEDULER, DISRUPTION = "rescheduler", "disruption"
+CLUSTER_AUTOSCALER = autoscaler.NAME
 DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 JOB = "job"
 
@@ -81,6 +83,9 @@ KINDS: dict[str, Kind] = {
     DISRUPTION: Kind(
         "kemu.controllers.disruption:DisruptionController", "Keeps the status of PodDisruptionBudgets.", {}
     ),
+    CLUSTER_AUTOSCALER: Kind(
+        "kemu.autoscaler.autoscaler:ClusterAutoscaler", "Adds and removes nodes; runs if there is an autoscaler.", {}
+    ),
     RESCHEDULER: Kind(
         "kemu.scheduler.experiments.rescheduler:Rescheduler",
         "Preempts for schedulers with preemptor: rescheduler; runs if there are such. Its lag is 1s by default.",
@@ -89,7 +94,7 @@ KINDS: dict[str, Kind] = {
 }
 """By the names that a scenario uses, in the order in which they are launched."""
 
-NOT_BUILT = ("deployment", "resourcequota", "cluster-autoscaler")
+NOT_BUILT = ("deployment", "resourcequota")
 SHAPE = ScalarOr(
     ListOf(Choice(tuple(KINDS), NOT_BUILT)),
     Record(
