@@ -16,7 +16,8 @@ from kemu.scenario.playing import runner
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = ROOT / "scenarios"
 ACTORS = (
-    "store|api|client|watch|sched|rescheduler|kubelet|node|taint|podgc|controller|autoscaler|cloud|user|chaos|machine|run|actor|net|log"
+    "store|api|client|watch|sched|rescheduler|kubelet|node|taint|podgc|controller|autoscaler|cloud|user|chaos|machine"
+    "|run|actor|net|log"
 )
 KIND_OF_EVENT = re.compile(rf"({ACTORS})\.[a-z_]+")
 NO_EVENTS = {"store.etcd"}
