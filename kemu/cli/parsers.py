@@ -33,7 +33,7 @@ KUBECTL = {
     "scale": f"{_EVENTS} {{at: 5s, patch: {{kind: ReplicaSet, name: NAME, merge: {{spec: {{replicas: 3}}}}}}}}",
     "cordon": f"{_EVENTS} {{at: 5s, cordon: {{node: NAME}}}}",
     "uncordon": f"{_EVENTS} {{at: 5s, uncordon: {{node: NAME}}}}",
-    "drain": f"{_EVENTS} {{at: 5s, cordon: {{node: NAME}}}}, then {{at: 5s, evict: {{pod: NAME}}}} for each pod",
+    "drain": f"{_EVENTS} {{at: 5s, drain: {{node: NAME}}}}",
     "taint": f"{_EVENTS} {{at: 5s, taint: {{node: NAME, key: KEY, effect: NoSchedule}}}}",
     "wait": "a scenario states what must come true and when: expect: [{pod: NAME, bound: {before: 10s}}]",
     "top": "what pods use is stated in the scenario: kemu.dev/usage, or usage of a workload",

@@ -10,6 +10,9 @@ from kemu.objects import times
 
 SECOND_NS = 1_000_000_000
 
+MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
+"""Of the pods that stand in the API for the static pods of a kubelet."""
+
 
 def set_time(time: meta_v1_pb2.Time | meta_v1_pb2.MicroTime, unix_ns: int) -> None:
     """Set a timestamp in place from Unix nanoseconds: whole seconds in a ``Time``, microseconds in a ``MicroTime``."""

@@ -287,6 +287,8 @@ def _of_node(node: NodeHistory) -> list[Happening]:
     name = node.name
     added_ns = -1
     before: dict[str, str] = {}
+    waited_for: set[str] = set()
+    """Pods for which a drain has waited already."""
     for fact in node.facts:
         if fact.what == "added":
             if added_ns >= 0 or fact.time_ns:
@@ -296,6 +298,8 @@ def _of_node(node: NodeHistory) -> list[Happening]:
         elif fact.what == "removed":
             says = ("is removed", "are removed")
             found.append(Happening(fact.time_ns, "node", "user", says, "bad", node=name))
+        elif fact.what in _DRAINS:
+            found.append(_of_drain(name, fact, waited_for))
         elif fact.time_ns != added_ns:
             if fact.what == "condition":
                 found.append(_of_condition(name, fact, before.get(fact.reason, "")))
@@ -327,6 +331,25 @@ def _of_condition(node: str, fact: Fact, before: str) -> Happening | None:
             (("is ready", "are ready"), "good") if status == "True" else (("is not ready", "are not ready"), "bad")
         )
     return Happening(fact.time_ns, "node", who, says, tone, why, node=node)
+
+
+_DRAINS = ("draining", "drainWaits", "drained", "drainFailed")
+
+
+def _of_drain(node: str, fact: Fact, waited_for: set[str]) -> Happening | None:
+    """A drain waits for a pod many times; that is told once."""
+    says, tone = ("is being drained", "are being drained"), "plain"
+    if fact.what == "drainWaits":
+        if fact.reason in waited_for:
+            return None
+        waited_for.add(fact.reason)
+        what = f"the drain of {node} waits for {short(fact.reason)}"
+        return Happening(fact.time_ns, "node", "user", ("", ""), "bad", fact.message, node=node, what=what)
+    if fact.what == "drained":
+        says, tone = ("is drained", "are drained"), "good"
+    elif fact.what == "drainFailed":
+        says, tone = ("is not drained", "are not drained"), "bad"
+    return Happening(fact.time_ns, "node", "user", says, tone, fact.message, node=node)
 
 
 def _of_taint(node: str, fact: Fact) -> Happening:

@@ -15,6 +15,7 @@ from google.protobuf.message import Message
 
 from kemu import errors
 from kemu.checks.limits import DEFAULT, Limits
+from kemu.client import drains
 from kemu.faults.kinds import PROCESS_FAULTS
 from kemu.k8s import core_v1_pb2
 from kemu.runtime.env import SECOND_NS
@@ -178,7 +179,7 @@ class Event:
     """Its place in the list of events."""
     at_ns: int
     what: str
-    """``create apply delete patch evict finish cordon uncordon taint untaint addNode removeNode shutdownNode
+    """``create apply delete patch evict finish cordon uncordon drain taint untaint addNode removeNode shutdownNode
     startNode``."""
     objects: tuple[Message, ...] = ()
     """``create``, ``apply``: one after the other."""
@@ -196,6 +197,7 @@ class Event:
     taint: core_v1_pb2.Taint | None = None
     nodes: tuple[Node, ...] = ()
     """``addNode``."""
+    drain: drains.Options | None = None
 
 
 @dataclass(frozen=True, slots=True)

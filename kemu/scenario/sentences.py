@@ -50,6 +50,8 @@ _VERBS: dict[str, tuple[str, str, str]] = {
     "condition": ("becomes", "become", ""),
     "tainted": ("gets", "get", ""),
     "untainted": ("loses", "lose", ""),
+    "drained": ("is", "are", "drained"),
+    "drainFailed": ("is", "are", "not drained"),
     "removed": ("is", "are", "removed"),
     "phase": ("is", "are", ""),
     "waited": ("waits", "wait", ""),

@@ -87,6 +87,8 @@ _PHRASES = {
     "condition": "changed its condition",
     "tainted": "tainted",
     "untainted": "freed of the taint",
+    "drained": "drained",
+    "drainFailed": "not drained",
     "removed": "removed",
 }
 
@@ -249,6 +251,8 @@ def _tell(fact: Fact) -> str:
         text = f"{fact.reason} became {fact.status}"
     elif fact.what in ("tainted", "untainted"):
         text = f"{'got' if fact.what == 'tainted' else 'lost'} the taint {fact.reason}:{fact.status}"
+    elif fact.what == "drainFailed":
+        text = f"not drained ({fact.message})"
     elif fact.what == "scored":
         text = f"{fact.node} scored {fact.amount}"
     elif fact.what == "attempted":

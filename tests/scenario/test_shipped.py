@@ -24,6 +24,7 @@ SEEDS = {
     "node-condition-oscillation", "minimum-eviction-reclaim", "node-level-reclaim", "disk-inode-and-pid-pressure",
     "local-storage-limits", "out-of-memory-order", "out-of-memory-limit", "toleration-seconds", "no-execute-taint",
     "system-reserved", "daemonset-under-pressure", "lost-node-replacements",
+    "drain-with-a-budget",
 }  # fmt: skip
 
 

@@ -18,15 +18,16 @@ class Fact:
     time_ns: int
     what: str
     """``created attempted scored unschedulable nominated nominationCleared bound unbound rejected running preempted
-    evicted oomKilled terminating ended finished deleted``; of a node ``added condition tainted untainted removed``."""
+    evicted oomKilled terminating ended finished deleted``; of a node ``added condition tainted untainted draining
+    drainWaits drained drainFailed removed``."""
     node: str = ""
     by: str = ""
     """``preempted``: the preemptor, ``namespace/name``. ``bound``, ``unschedulable``: the scheduler,
     ``<name>/<replica>``."""
     reason: str = ""
     """Why it was rejected or evicted, or the phase in which it finished. Of a node: the type of the condition, the key
-    of the taint. ``preempted``: ``rejected`` where it was not deleted but turned away, as it was not bound yet.
-    ``deleted``: ``Lost`` where the store came back without it."""
+    of the taint, the pod for which a drain waits. ``preempted``: ``rejected`` where it was not deleted but turned away,
+    as it was not bound yet. ``deleted``: ``Lost`` where the store came back without it."""
     message: str = ""
     status: str = ""
     """Of a condition; of a taint its effect."""

@@ -41,6 +41,14 @@ DISRUPTED = "DisruptionTarget"
 _MAY_BE_DISRUPTED = DISRUPTED.encode()
 """In the bytes of a pod: most never have such a condition, and nobody need look for it among the others."""
 MOST_DENIALS = 100
+_DRAINS = {
+    "cordoned": "draining",
+    "already cordoned": "draining",
+    "waits": "drainWaits",
+    "drained": "drained",
+    "refused": "drainFailed",
+}
+"""Steps of a drain that a node's history keeps."""
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a mirror pod: the UID of the static pod that it stands for."""
 MEASURED = ("cpu", "memory")
@@ -170,6 +178,7 @@ class History:
             "api.refused": self._on_refused,
             "api.throttled": self._on_throttled,
             "user.refused": self._on_user_refused,
+            "user.drain": self._on_drain,
             "chaos.begin": self._on_fault,
             "chaos.hit": self._on_hit,
             "chaos.end": self._on_fault_ended,
@@ -630,6 +639,12 @@ class History:
             self.never_created.setdefault(data["workload"], []).append((why, data["replaces"]))
         if len(self.denials) < MOST_DENIALS:
             self.denials.append((time_ns, data))
+
+    def _on_drain(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        what = _DRAINS.get(data["step"])
+        node = self.nodes.get(data["node"])
+        if what is not None and node is not None:
+            node.facts.append(Fact(time_ns, what, data["node"], reason=data["pod"], message=data["why"]))
 
     def _on_throttled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["requests_throttled"] += 1

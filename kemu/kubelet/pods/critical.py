@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from kemu.objects import meta
+
 STATIC_ANNOTATION = "kubernetes.io/config.source"
-MIRROR_ANNOTATION = "kubernetes.io/config.mirror"
 CRITICAL_PRIORITY = 2_000_000_000
 NODE_CRITICAL_CLASS = "system-node-critical"
 
@@ -21,12 +22,14 @@ def is_static(pod: Any) -> bool:
 
 def is_critical(pod: Any) -> bool:
     """Static, the mirror of a static pod, or of a system priority: the kubelet may kill others for it."""
-    return pod.spec.priority >= CRITICAL_PRIORITY or is_static(pod) or MIRROR_ANNOTATION in pod.metadata.annotations
+    return (
+        pod.spec.priority >= CRITICAL_PRIORITY or is_static(pod) or meta.MIRROR_ANNOTATION in pod.metadata.annotations
+    )
 
 
 def is_mirror(pod: Any) -> bool:
     """The object by which a static pod is seen in the API server."""
-    return MIRROR_ANNOTATION in pod.metadata.annotations
+    return meta.MIRROR_ANNOTATION in pod.metadata.annotations
 
 
 def is_node_critical(pod: Any) -> bool:

@@ -10,7 +10,6 @@ from typing import Any
 from kemu import errors
 from kemu.client import clients, retries
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet.pods import critical
 from kemu.objects import meta
 from kemu.runtime.env import Env
 
@@ -33,7 +32,7 @@ class Mirror:
 
     def is_of(self, pod: Any) -> bool:
         """Whether an object is the mirror of this static pod, not that of an older manifest, nor another pod."""
-        mirrored: str = pod.metadata.annotations.get(critical.MIRROR_ANNOTATION, "")
+        mirrored: str = pod.metadata.annotations.get(meta.MIRROR_ANNOTATION, "")
         return mirrored == self._static.metadata.uid
 
     async def get(self) -> Any:
@@ -54,7 +53,7 @@ class Mirror:
         pod = core_v1_pb2.Pod()
         pod.CopyFrom(self._static)
         metadata = pod.metadata
-        metadata.annotations[critical.MIRROR_ANNOTATION] = metadata.uid
+        metadata.annotations[meta.MIRROR_ANNOTATION] = metadata.uid
         metadata.ClearField("uid")
         pod.ClearField("status")
         metadata.ownerReferences.append(meta.owner_reference(self._node, "v1", "Node"))

@@ -12,9 +12,11 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu import errors
+from kemu.client import drains
 from kemu.k8s import core_v1_pb2
-from kemu.objects import resources
+from kemu.objects import resources, selectors
 from kemu.objects.fields import tables
+from kemu.runtime.env import SECOND_NS
 from kemu.scenario import scenarios
 from kemu.scenario.arrivals import expected_arrivals
 from kemu.scenario.expectations import full_name
@@ -105,6 +107,10 @@ class Timeline:
                 grace_period_s=detail.get("gracePeriodSeconds"),
                 exit_code=detail.get("exitCode", 0),
             )
+        elif what == "drain":
+            event = scenarios.Event(
+                index, at_ns, what, resource="nodes", name=detail.get("node", ""), drain=self._drain(detail, where)
+            )
         elif what in NODE_ACTIONS:
             taint = None
             if what in ("taint", "untaint"):
@@ -117,6 +123,23 @@ class Timeline:
             event = scenarios.Event(index, at_ns, what, nodes=tuple(nodes))
         if event is not None:
             self.events.append(event)
+
+    def _drain(self, detail: Mapping[str, Any], where: Path) -> drains.Options:
+        try:
+            selectors.parse_labels(detail.get("podSelector", ""))
+        except ValueError as error:
+            self.report.add((*where, "podSelector"), str(error))
+        return drains.Options(
+            node=detail.get("node", ""),
+            ignore_daemon_sets=detail.get("ignoreDaemonSets", False),
+            delete_empty_dir_data=detail.get("deleteEmptyDirData", False),
+            force=detail.get("force", False),
+            grace_period_s=detail.get("gracePeriodSeconds"),
+            timeout_s=detail.get("timeout", 0) / SECOND_NS,
+            pod_selector=detail.get("podSelector", ""),
+            disable_eviction=detail.get("disableEviction", False),
+            skip_wait_for_delete_timeout_s=detail.get("skipWaitForDeleteTimeout", 0) // SECOND_NS,
+        )
 
     def _objects(self, index: int, what: str, detail: Any, where: Path) -> tuple[Message, ...]:
         """Of one event: an object, those of a List, or those of a file."""

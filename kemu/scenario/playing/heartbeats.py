@@ -25,7 +25,7 @@ MARGIN_NS = 10 * SECOND_NS
 
 _WATCHERS = "store", "controller/node-lifecycle"
 _CLOCKS = "clockSkew", "clockJump"
-_HARMLESS = "cordon", "uncordon", "taint", "untaint", "finish", "evict", "addNode"
+_HARMLESS = "cordon", "uncordon", "drain", "taint", "untaint", "finish", "evict", "addNode"
 _OBJECTS = "nodes", "leases"
 
 Times = tuple[int, int | None]

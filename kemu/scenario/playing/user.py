@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import functools
 import heapq
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,7 +21,7 @@ from typing import Any, TypeVar
 from google.protobuf.message import Message
 
 from kemu import errors
-from kemu.client import clients, informers, streams
+from kemu.client import clients, drains, informers, streams
 from kemu.k8s import core_v1_pb2
 from kemu.kubelet.pods import statuses
 from kemu.objects import meta, pod_phases, resources
@@ -74,6 +75,7 @@ def _plain_event(event: Event) -> dict[str, Any]:
         "objects": [
             (resources.of(message).plural, message.SerializeToString(deterministic=True)) for message in event.objects
         ],
+        "drain": None if event.drain is None else dataclasses.asdict(event.drain),
         "taint": None if event.taint is None else event.taint.SerializeToString(deterministic=True),
     }
 
@@ -299,6 +301,20 @@ class User:
         patch = {"spec": {"unschedulable": True if event["what"] == "cordon" else None}}
         await self._insist(lambda: self._client.patch("nodes", event["name"], "", patch))
 
+    async def _drain(self, event: Mapping[str, Any]) -> None:
+        options = drains.Options(**event["drain"])
+
+        def tell(step: str, pod: str = "", why: str = "") -> None:
+            data = {"index": event["index"], "node": options.node, "step": step, "pod": pod, "why": why}
+            self._env.log("user.drain", data)
+
+        try:
+            await drains.drain(self._env, self._client, options, self._insist, tell)
+        except (drains.Refused, errors.ApiError) as error:
+            tell("refused", "", str(error))
+        else:
+            tell("drained")
+
     async def _taint(self, event: Mapping[str, Any]) -> None:
         """As kubectl: read, change, write; again when somebody else wrote meanwhile."""
         wanted = core_v1_pb2.Taint.FromString(event["taint"])
@@ -335,6 +351,7 @@ _ACTIONS: dict[str, Callable[[User, Mapping[str, Any]], Awaitable[None]]] = {
     "finish": User._finish,
     "cordon": User._cordon,
     "uncordon": User._cordon,
+    "drain": User._drain,
     "taint": User._taint,
     "untaint": User._taint,
 }

@@ -23,8 +23,8 @@ _PLAIN = (
     "kubelet.found_ended", "kubelet.shutdown", "kubelet.shutdown_over", "kubelet.shutting_down",
     "kubelet.pressure", "kubelet.oom_killed", "kubelet.evicting", "kubelet.collected", "node.unknown", "node.tainted",
     "taint.eviction", "podgc.deleted", "controller.pod", "controller.job", "controller.adopted", "controller.released",
-    "user.event",
-    "user.pod", "user.refused", "chaos.begin", "chaos.end", "chaos.hit", "hold.kept", "hold.released", "machine.off",
+    "user.event", "user.pod", "user.refused", "user.drain",
+    "chaos.begin", "chaos.end", "chaos.hit", "hold.kept", "hold.released", "machine.off",
     "machine.on", "run.ended", "run.lost", "process.died", "process.started", "process.stopped", "actor.crashed",
     "actor.exited", "actor.failed", "api.refused", "api.watch_cut", "store.recovered", "store.corrupt",
 )  # fmt: skip

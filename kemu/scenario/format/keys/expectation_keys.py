@@ -98,6 +98,8 @@ NODE_FACTS: dict[str, Key] = {
             "effect": Key(Choice(placement.TAINT_EFFECTS), "Its effect."),
         },
     ),
+    "drained": _fact("An event drain was done: all pods that had to go were gone."),
+    "drainFailed": _fact("An event drain gave up, or a pod kept it from beginning."),
     "removed": _fact("The Node was deleted."),
 }
 """What can happen to a node, at a time."""

@@ -15,6 +15,7 @@ from kemu.scenario.format.shapes import (
     Free,
     Key,
     Record,
+    Switch,
     Text,
     Whole,
 )
@@ -66,6 +67,24 @@ EVENT = Record(
         ),
         "cordon": Key(Record({"node": _NODE_NAME}), "Mark a node unschedulable."),
         "uncordon": Key(Record({"node": _NODE_NAME}), "Mark it schedulable again."),
+        "drain": Key(
+            Record(
+                {
+                    "node": _NODE_NAME,
+                    "ignoreDaemonSets": Key(Switch(), "Leave the pods of DaemonSets; without it they are an error."),
+                    "deleteEmptyDirData": Key(Switch(), "Pods with emptyDir volumes may go; without it, an error."),
+                    "force": Key(Switch(), "Pods without a controller may go; without it they are an error."),
+                    "gracePeriodSeconds": _GRACE,
+                    "timeout": Key(DURATION, "Give up after this time; by default never."),
+                    "podSelector": Key(Text(".*"), "A label selector: only these pods."),
+                    "disableEviction": Key(Switch(), "Delete the pods: disruption budgets are not asked."),
+                    "skipWaitForDeleteTimeout": Key(
+                        DURATION, "Do not wait for pods that have been terminating for longer."
+                    ),
+                }
+            ),
+            "Cordon a node and evict its pods, as kubectl drain.",
+        ),
         "taint": Key(
             Record(
                 {

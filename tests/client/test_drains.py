@@ -1,0 +1,181 @@
+"""Draining a node as kubectl does: which pods go, what keeps a drain from beginning, how it waits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from kemu.client import drains
+from kemu.k8s import apps_v1_pb2
+from kemu.objects.conversion import convert
+from tests.apiserver.apiserver_cluster import Cluster, budget, node, pod, run
+
+OWNED = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "u", "controller": True}
+OF_AGENT = {"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "agent", "uid": "u", "controller": True}
+EMPTY = [{"name": "tmp", "emptyDir": {}}]
+
+
+def owned(name: str, **more: Any) -> Any:
+    metadata = {"ownerReferences": [OWNED], **more.pop("metadata", {})}
+    return pod(name, nodeName="n1", metadata=metadata, **more)
+
+
+async def insist(request: Callable[[], Awaitable[Any]]) -> Any:
+    return await request()
+
+
+class Drain:
+    """One drain of n1 and what it told."""
+
+    def __init__(self, cluster: Cluster, **options: Any) -> None:
+        self.cluster = cluster
+        self.options = dataclasses.replace(drains.Options("n1"), **options)
+        self.told: list[tuple[float, str, str, str]] = []
+
+    def tell(self, step: str, pod: str = "", why: str = "") -> None:
+        self.told.append((self.cluster.clock.now_ns() / 1e9, step, pod.removeprefix("default/"), why))
+
+    async def run(self) -> Drain:
+        env = self.cluster.runtime.env("user")
+        await drains.drain(env, self.cluster.client, self.options, insist, self.tell)
+        return self
+
+    async def refusal(self) -> str:
+        with pytest.raises(drains.Refused) as caught:
+            await self.run()
+        return str(caught.value)
+
+    def steps(self, step: str) -> list[str]:
+        return [name for _, one, name, _ in self.told if one == step]
+
+
+async def kubelet(cluster: Cluster) -> None:
+    """Removes pods a second after they were told to go."""
+    client = cluster.client_of(0, "kubelet")
+    while True:
+        for one in (await client.list("pods")).items:
+            if one.metadata.HasField("deletionTimestamp"):
+                await client.delete("pods", one.metadata.name, "default", 0)
+        await cluster.clock.sleep(1)
+
+
+async def world(cluster: Cluster, *objects: Any) -> None:
+    await cluster.client.create(node("n1"))
+    for one in objects:
+        await cluster.client.create(one)
+    cluster.runtime.env("kubelet").spawn(kubelet(cluster), "kubelet")
+
+
+def agents() -> Any:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "m", "image": "x"}]}}
+    data = {"metadata": {"name": "agent", "namespace": "default"}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    return convert.from_json(apps_v1_pb2.DaemonSet, {**data, "spec": spec})
+
+
+def test_owned_pods_go_and_the_node_is_cordoned() -> None:
+    async def main(cluster: Cluster) -> None:
+        await world(cluster, owned("a"), owned("b"), pod("elsewhere", nodeName="n2"))
+        drain = await Drain(cluster).run()
+        assert drain.steps("evicting") == ["a", "b"]
+        assert sorted(drain.steps("gone")) == ["a", "b"]
+        assert [one.metadata.name for one in (await cluster.client.list("pods")).items] == ["elsewhere"]
+        assert (await cluster.client.get("nodes", "n1")).spec.unschedulable
+        assert (await Drain(cluster).run()).told[0][1] == "already cordoned"
+
+    run(main)
+
+
+def test_what_keeps_a_drain_from_beginning() -> None:
+    async def main(cluster: Cluster) -> None:
+        agent = {"ownerReferences": [OF_AGENT]}
+        await world(
+            cluster,
+            pod("alone", nodeName="n1"),
+            owned("local", volumes=EMPTY),
+            agents(),
+            pod("agent-1", nodeName="n1", metadata=agent),
+        )
+        assert await Drain(cluster).refusal() == (
+            "[cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): default/agent-1, cannot delete "
+            "Pods that declare no controller (use --force to override): default/alone, cannot delete Pods with local "
+            "storage (use --delete-emptydir-data to override): default/local]"
+        )
+        assert len((await cluster.client.list("pods")).items) == 3, "nobody was evicted"
+        drain = Drain(cluster, force=True, delete_empty_dir_data=True, ignore_daemon_sets=True)
+        await drain.run()
+        assert [why for _, step, _, why in drain.told if step == "warns"] == [
+            "ignoring DaemonSet-managed Pods: default/agent-1",
+            "deleting Pods that declare no controller: default/alone",
+        ]
+        assert [one.metadata.name for one in (await cluster.client.list("pods")).items] == ["agent-1"]
+
+    run(main)
+
+
+def test_finished_pods_go_in_any_case_and_mirror_pods_never() -> None:
+    async def main(cluster: Cluster) -> None:
+        mirror = {"kubernetes.io/config.mirror": "x", "kubernetes.io/config.source": "file"}
+        await world(
+            cluster, pod("done", nodeName="n1", volumes=EMPTY), owned("static", metadata={"annotations": mirror})
+        )
+        await cluster.client.patch("pods", "done", "default", {"status": {"phase": "Succeeded"}}, "status")
+        await Drain(cluster).run()
+        assert [one.metadata.name for one in (await cluster.client.list("pods")).items] == ["static"]
+
+    run(main)
+
+
+def test_a_pod_of_a_daemon_set_that_is_gone_needs_force() -> None:
+    async def main(cluster: Cluster) -> None:
+        await world(cluster, pod("agent-1", nodeName="n1", metadata={"ownerReferences": [OF_AGENT]}))
+        missing = 'daemonsets.apps "agent" not found'
+        assert await Drain(cluster, ignore_daemon_sets=True).refusal() == f"cannot delete {missing}: default/agent-1"
+        assert (await Drain(cluster, force=True).run()).steps("gone") == ["agent-1"]
+
+    run(main)
+
+
+def test_a_budget_is_asked_every_five_seconds() -> None:
+    async def main(cluster: Cluster) -> None:
+        await world(cluster, owned("a", labels={"app": "x"}), budget("b", {"app": "x"}, minAvailable=1))
+        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        await cluster.client.patch("pods", "a", "default", {"status": ready}, "status")
+        counts = {"observedGeneration": 1, "currentHealthy": 1, "desiredHealthy": 1, "disruptionsAllowed": 0}
+        await cluster.client.patch("poddisruptionbudgets", "b", "default", {"status": counts}, "status")
+        drain = Drain(cluster, timeout_s=12)
+        started = cluster.clock.now_ns() / 1e9
+        assert await drain.refusal() == ('error when evicting pods/"a" -n "default": global timeout reached: 12s')
+        waits = [round(time - started) for time, step, _, _ in drain.told if step == "waits"]
+        assert waits == [0, 5, 10]
+        assert (await Drain(cluster, disable_eviction=True).run()).steps("gone") == ["a"], "deleted, not evicted"
+
+    run(main)
+
+
+def test_who_does_not_terminate_in_time_is_told() -> None:
+    async def main(cluster: Cluster) -> None:
+        await world(cluster, owned("a", metadata={"finalizers": ["kemu.dev/stay"]}))
+        assert await Drain(cluster, timeout_s=90).refusal() == (
+            'error when waiting for pod "a" in namespace "default" to terminate: global timeout reached: 1m30s'
+        )
+        await Drain(cluster, skip_wait_for_delete_timeout_s=5).run()
+
+    run(main)
+
+
+def test_only_the_selected_pods_and_their_own_grace_period() -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.client.create(node("n1"))
+        await cluster.client.create(owned("a", labels={"app": "x"}))
+        await cluster.client.create(owned("b"))
+        drain = Drain(cluster, pod_selector="app=x", grace_period_s=7, timeout_s=3)
+        assert "to terminate: global timeout reached: 3s" in await drain.refusal()
+        pods = {one.metadata.name: one.metadata for one in (await cluster.client.list("pods")).items}
+        assert pods["a"].deletionGracePeriodSeconds == 7
+        assert not pods["b"].HasField("deletionTimestamp")
+
+    run(main)
