@@ -12,6 +12,8 @@ from dataclasses import dataclass
 APISERVER, SCHEDULER, KUBELET, CONTROLLER = "apiserver", "scheduler", "kubelet", "controller"
 CLIENTS = "clients"
 """All that have informers."""
+CANDIDATES = "candidates"
+"""All that take part in a leader election."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,12 @@ _BUGS = (
         "A pod misses the events of its attempt, if the event before the attempt is forgotten meanwhile.",
         "#120413, v1.29",
     ),
+    Bug(
+        "k8s-131867",
+        CANDIDATES,
+        "A leader that stops releases the lease that it saw last: if its latest renewal came through unnoticed, in vain.",
+        "#132849, v1.35",
+    ),
 )
 
 BUGS: dict[str, Bug] = {bug.id: bug for bug in _BUGS}
@@ -139,5 +147,9 @@ OPEN = tuple(bug.id for bug in _BUGS if not bug.is_fixed)
 
 def of(actors: str, switched: Iterable[str]) -> list[str]:
     """Those that concern these actors."""
-    concerned = (actors,) if actors == APISERVER else (actors, CLIENTS)
+    concerned = [actors]
+    if actors != APISERVER:
+        concerned.append(CLIENTS)
+    if actors in (SCHEDULER, CONTROLLER):
+        concerned.append(CANDIDATES)
     return [bug for bug in switched if BUGS[bug].actors in concerned]

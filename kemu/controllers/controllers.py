@@ -2,7 +2,8 @@
 
 Every controller is an actor ``controller/<name>`` over informers. Config (plain data): ``apiserver`` (the API server to
 talk to; or a list, the others for when that one is lost), ``lag`` (the delay between an event and the reaction to it:
-seconds, or a distribution of seconds), and the settings that each controller names itself.
+seconds, or a distribution of seconds), ``election`` (the fields of :class:`kemu.client.elections.Settings`, where
+replicas elect a leader), and the settings that each controller names itself.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from kemu import errors
-from kemu.client import clients, informers, retries, workqueues
+from kemu.client import clients, elections, informers, retries, workqueues
 from kemu.objects import meta
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
@@ -28,6 +29,12 @@ class Controller:
         self.env = env
         self.clock = env.clock
         self.client = clients.of_actor(env, config)
+        election = config.get("election")
+        elector = None
+        if election is not None:
+            settings = elections.Settings(**election)
+            elector = elections.Elector(env, self.client, settings, bugs=config.get("bugs", ()))
+        self._candidate = elections.Candidate(env, elector)
         try:
             self._lag = distributions.parse(config.get("lag", 0))
         except distributions.DistributionError as error:
@@ -42,11 +49,17 @@ class Controller:
         return self.clock.unix_ns()
 
     async def begin(self, *watched: informers.Informer) -> None:
-        """Wait for the first lists, then for the clock."""
+        """Wait for the first lists, then for the clock; with an election, for the clock, the lease, and the lists, as
+        kube-controller-manager starts its informers when it leads."""
+        if self._candidate.is_elected:
+            self.env.ready()
+            await self.clock.started()
+            await self._candidate.win()
         for informer in watched:
             await informer.synced()
-        self.env.ready()
-        await self.clock.started()
+        if not self._candidate.is_elected:
+            self.env.ready()
+            await self.clock.started()
 
     async def work(
         self, queue: workqueues.WorkQueue[str], reconcile: Callable[[str], Coroutine[Any, Any, None]], workers: int = 1

@@ -161,6 +161,20 @@ _ALL = (
         ),
     ),
     Kind(
+        "terminate",
+        "A scheduler or controller is told to end, as by SIGTERM: a leader gives its lease up. It is started again.",
+        (_ACTOR,),
+        Effects(
+            requests="end with UNAVAILABLE when it has ended; whether they were carried out is open",
+            streams="break when it has ended",
+            keepalives="none needed: the connections are reset",
+            timers="of the actor never fire again",
+        ),
+        lasts=False,
+        carried_out_by="actor",
+        begins="{actor} is told to end",
+    ),
+    Kind(
         "partition",
         "Messages between two sides are held back; connections that stay cut for too long break.",
         (

@@ -167,6 +167,12 @@ class Workload:
     replace_finished: bool = False
 
 
+def controller_actors(name: str, settings: Mapping[str, Any]) -> list[str]:
+    """``controller/<name>``, or of several replicas ``controller/<name>/<n>``."""
+    replicas = settings.get("replicas", 1)
+    return [f"controller/{name}/{n}" for n in range(replicas)] if replicas > 1 else [f"controller/{name}"]
+
+
 OF_MACHINES = ("addNode", "removeNode", "shutdownNode", "startNode")
 """Events that are not the user's business."""
 

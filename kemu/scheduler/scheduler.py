@@ -7,17 +7,18 @@
 experiment switches (:mod:`kemu.scheduler.experiments.switches`), ``bugs`` ids of :mod:`kemu.bugs`, ``timing`` the cost
 model (:mod:`kemu.scheduler.configuration.timings`), ``events`` which Event objects it writes
 (:data:`kemu.client.recorders.LEVELS`). It serves the pods whose ``schedulerName`` is one of its profiles', by default
-``name``. Replicas of one name race: there is no leader election.
+``name``. Replicas of one name race, unless ``config`` asks for a leader election.
 """
 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from kemu import safeguards
-from kemu.client import clients, informers, recorders
+from kemu.client import clients, elections, informers, recorders
 from kemu.objects import pod_phases
 from kemu.runtime import user_code
 from kemu.runtime.env import Env
@@ -39,10 +40,11 @@ class Scheduler:
         self._env = env
         name = config.get("name", configurations.DEFAULT_SCHEDULER)
         client = clients.of_actor(env, config, shares=not user_code.is_in(config))
+        configuration = configurations.configuration_of(config.get("config") or {}, name)
         self.engine = Engine(
             env,
             client,
-            configurations.configuration_of(config.get("config") or {}, name),
+            configuration,
             switches.policy_of(config.get("policy") or {}, config.get("bugs", ())),
             Timing(config.get("timing") or {}),
             in_tree.REGISTRY,
@@ -73,17 +75,32 @@ class Scheduler:
             )
             self._informers.append(failed)
 
+        elector: elections.Elector | None = None
+        if configuration.election is not None:
+            settings = dataclasses.replace(configuration.election, settles_ns=config.get("settles_ns", 0))
+            elector = elections.Elector(env, client, settings, bugs=config.get("bugs", ()))
+        self._candidate = elections.Candidate(env, elector)
+        self._delays_cache = configuration.delays_cache and elector is not None
+
     def _log_scores(self, pod: PodInfo, totals: list[tuple[str, int]]) -> None:
         self._env.log("sched.scores", {"pod": pod.key, "uid": pod.uid, "totals": totals})
 
     async def run(self) -> None:
-        for informer in self._informers:
-            await informer.synced()
+        if not self._delays_cache:
+            await self._sync()
         self._env.ready()
         await self._env.clock.started()
         try:
+            if self._candidate.is_elected:
+                await self._candidate.win()
+            if self._delays_cache:
+                await self._sync()
             await self.engine.run()
         except asyncio.CancelledError:
             # Being stopped, at the latest when the run ends. A scheduler that crashes says nothing.
             self.auditor.report()
             raise
+
+    async def _sync(self) -> None:
+        for informer in self._informers:
+            await informer.synced()

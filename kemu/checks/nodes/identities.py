@@ -85,7 +85,7 @@ class NoNameRunsTwice(Check):
     def _requested(self, data: Mapping[str, Any]) -> None:
         """Find out who removed the object, and whether that actor may."""
         found = self._removed.pop(data["rev"], None) if data["verb"] == "delete" else None
-        if found is not None and data["by"] in ("user", "controller/pod-gc"):
+        if found is not None and data["by"].startswith(("user", "controller/pod-gc")):
             self._exempt.add(found[1])
             self._end(found[0], found[1])
 

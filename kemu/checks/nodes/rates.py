@@ -24,7 +24,7 @@ class NodeEvictionsKeepTheirRate(Check):
     """
 
     id: ClassVar[str] = "node-evictions-keep-their-rate"
-    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "node.tainted", "actor.started")
+    kinds: ClassVar[tuple[str, ...]] = ("store.txn", "node.tainted", "actor.started", "election.acquired")
 
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self._rate = limits.node_eviction_rate
@@ -46,11 +46,11 @@ class NodeEvictionsKeepTheirRate(Check):
                     node = parsed.node(value)
                     labels = node.metadata.labels
                     self._zones[node.metadata.name] = f"{labels.get(_REGION, '')}:{labels.get(_ZONE, '')}"
-        elif kind == "actor.started":
-            if actor == _CONTROLLER:
+        elif actor.startswith(_CONTROLLER):
+            if kind == "node.tainted":
+                self._tainted(time_ns, data)
+            else:
                 self._room.clear()
-        elif actor == _CONTROLLER:
-            self._tainted(time_ns, data)
 
     def _tainted(self, time_ns: int, data: Mapping[str, Any]) -> None:
         if not any(taint in _KEYS for taint in data["add"]) or any(taint in _KEYS for taint in data["remove"]):

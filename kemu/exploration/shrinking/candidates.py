@@ -20,7 +20,7 @@ from kemu.runtime.holds import Hold
 from kemu.scenario.format import documents
 from kemu.scenario.loading import holds as hold_documents
 from kemu.scenario.loading import loader
-from kemu.scenario.scenarios import Scenario
+from kemu.scenario.scenarios import Scenario, controller_actors
 
 Data = Mapping[str, Any]
 """A scenario's document, without holds. Never changed once it is a candidate's."""
@@ -153,5 +153,5 @@ def _actors(scenario: Scenario) -> set[str]:
         *(f"scheduler/{one.name}/{replica}" for one in scenario.schedulers for replica in range(one.replicas)),
         *(f"extender/{extender.name}" for extender in scenario.extenders),
         *(f"kubelet/{node.name}" for node in nodes),
-        *(f"controller/{name}" for name in scenario.controllers),
+        *(actor for one in scenario.controllers.items() for actor in controller_actors(*one)),
     }

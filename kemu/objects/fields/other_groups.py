@@ -30,11 +30,8 @@ COORDINATION: dict[str, Sort] = {
     **message("Lease", parts="metadata spec"),
     **message(
         "LeaseSpec",
-        acts="renewTime",
-        harmless={
-            Reason.RECORDED: "holderIdentity leaseDurationSeconds acquireTime leaseTransitions",
-            Reason.ELECTION: "strategy preferredHolder",
-        },
+        acts="holderIdentity leaseDurationSeconds acquireTime renewTime leaseTransitions",
+        harmless={Reason.COORDINATED: "strategy preferredHolder"},
     ),
 }
 

@@ -25,8 +25,8 @@ class Reason(enum.Enum):
     ROLLOUT = "only the rollout of a changed template would use it, and kemu refuses that change"
     RESIZE = "only a resize of a running pod would use it, and kemu serves no such request"
     PROCESS = "it tunes the real program (its ports, logs, files, handlers), which kemu does not run"
+    COORDINATED = "only coordinated leader election would use it, which is off by default in Kubernetes"
     PROMPT = "kemu acts on every change at once and needs no periodic look"
-    ELECTION = "a single replica always leads; with more replicas, leaderElect: true is refused"
 
 
 @dataclass(frozen=True, slots=True)

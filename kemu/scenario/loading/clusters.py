@@ -389,15 +389,11 @@ def outside_extenders(scenario: scenarios.Scenario) -> list[str]:
     return [address for address in called if address.startswith(configurations.OUTSIDE_PREFIXES)]
 
 
-def check_config(config: Mapping[str, Any], name: str, replicas: int, path: Path, report: Report) -> None:
+def check_config(config: Mapping[str, Any], name: str, path: Path, report: Report) -> None:
     """Complain as the scheduler itself would when it reads its configuration, and of what kemu does not simulate."""
     if not config:
         return
     manifests.complain(refusals.in_configuration(config, scheduler_configuration.SORTS), config, path, report)
-    election = config.get("leaderElection")
-    if replicas > 1 and isinstance(election, Mapping) and election.get("leaderElect") is True:
-        message = f"kemu has no leader election: the {replicas} replicas race"
-        report.add((*path, "leaderElection", "leaderElect"), message, "set replicas: 1, or leaderElect: false")
     handle = interfaces.Handle(Cluster(), random.Random(0))
     try:
         for profile in configurations.configuration_of(config, name or scenarios.DEFAULT_SCHEDULER).profiles:

@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from kemu.client import elections
 from kemu.controllers import node_lifecycle
 from kemu.k8s import policy_v1_pb2
 from kemu.objects import resources
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import scenarios
 from kemu.scenario.format.keys import controller_keys
+from kemu.scenario.format.shapes import Report
 from kemu.scenario.loading import manifests
 
 SETTLES_AFTER_NS = 120 * SECOND_NS
@@ -50,6 +52,30 @@ def chosen(
 def _plain(settings: Mapping[str, Any] | None) -> dict[str, Any]:
     """Durations in seconds."""
     return {name: value / SECOND_NS if name.endswith("Period") else value for name, value in (settings or {}).items()}
+
+
+def election(name: str, settings: Mapping[str, Any]) -> elections.Settings | None:
+    """How the replicas of a controller elect a leader, with the defaults of kube-controller-manager; None: not at all,
+    which is the default of a single replica."""
+    found = settings.get("leaderElection", {} if settings.get("replicas", 1) > 1 else {"leaderElect": False})
+    if not found.get("leaderElect", True):
+        return None
+    return elections.Settings(
+        found.get("resourceName", name),
+        found.get("resourceNamespace", "kube-system"),
+        found.get("leaseDuration", round(elections.DEFAULT_LEASE_S * SECOND_NS)) / SECOND_NS,
+        found.get("renewDeadline", round(elections.DEFAULT_DEADLINE_S * SECOND_NS)) / SECOND_NS,
+        found.get("retryPeriod", round(elections.DEFAULT_RETRY_S * SECOND_NS)) / SECOND_NS,
+        found.get("releaseOnCancel", False),
+    )
+
+
+def check_elections(controllers: Mapping[str, Mapping[str, Any]], report: Report) -> None:
+    """Complain of what client-go would refuse."""
+    for name, settings in controllers.items():
+        found = election(name, settings)
+        if found is not None and (mistake := found.mistake()):
+            report.add(("controllers", name, "leaderElection", mistake[0]), mistake[1])
 
 
 def _needed(

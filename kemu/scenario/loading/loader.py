@@ -290,6 +290,7 @@ class _Loading:
             timeline.workloads,
             bool(spec.get("chaos")) or autoscaler is not None,
         )
+        controllers.check_elections(running, self.report)
         names = references.Names(
             nodes,
             schedulers,
@@ -418,7 +419,7 @@ class _Loading:
             replicas = item.get("replicas", 1)
             if "config" in item or "configFile" not in item:
                 if "factory" not in item:
-                    clusters.check_config(item.get("config", {}), item.get("name", ""), replicas, path, self.report)
+                    clusters.check_config(item.get("config", {}), item.get("name", ""), path, self.report)
                 continue
             path = (*path[:-1], "configFile")
             found = self.files.read(item["configFile"], path, self.report)
@@ -426,7 +427,7 @@ class _Loading:
                 configs[index] = found[0].data
                 report = Report(found[0], self.report.problems)
                 if "factory" not in item:
-                    clusters.check_config(found[0].data, item.get("name", ""), replicas, (), report)
+                    clusters.check_config(found[0].data, item.get("name", ""), (), report)
                 resolved = self.resolved["spec"]["schedulers"][index]
                 del resolved["configFile"]
                 resolved["config"] = found[0].data

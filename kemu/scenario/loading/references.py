@@ -96,13 +96,13 @@ class Names:
             self.actors += (f"scheduler/{scheduler.name}/{replica}" for replica in range(scheduler.replicas))
         self.actors += (f"extender/{extender.name}" for extender in extenders)
         self.actors += (f"kubelet/{name}" for name in kubelets)
-        running = [*controllers]
+        running = dict(controllers)
         if any(scheduler.policy.get("preemptor") == RESCHEDULER for scheduler in schedulers):
-            running += [] if RESCHEDULER in running else [RESCHEDULER]
+            running.setdefault(RESCHEDULER, {})
         if node_groups:
-            running.append(autoscaler.NAME)
+            running[autoscaler.NAME] = {}
             self.actors.append(clouds.NAME)
-        self.actors += (f"controller/{name}" for name in running)
+        self.actors += (actor for one in running.items() for actor in scenarios.controller_actors(*one))
         self._any_pod = any_pod
         self.excuses = excuses or Excuses((), "", {})
         """Names that a mistake elsewhere explains are not complained of."""

@@ -18,6 +18,8 @@ from kemu.objects import resources
 from kemu.runtime import distributions
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.sim.wires import DEFAULT_LATENCY_S
+from kemu.scenario.format.keys.controller_keys import NODE_LIFECYCLE
+from kemu.scenario.loading import controllers as loading
 from kemu.scenario.scenarios import Event, Fault, Scenario
 
 MARGIN_NS = 10 * SECOND_NS
@@ -42,7 +44,8 @@ class Heartbeats:
         """From a heartbeat until the API servers' watch caches have it; None: heartbeats are sent."""
         self.watch_ns = 0
         """From there until it comes out of a watch."""
-        if scenario.heartbeats == "standing" and runtime == "sim" and not scenario.cache_lag_s:
+        elects = loading.election(NODE_LIFECYCLE, scenario.controllers.get(NODE_LIFECYCLE, {})) is not None
+        if scenario.heartbeats == "standing" and runtime == "sim" and not scenario.cache_lag_s and not elects:
             api_ns, store_ns, watch_ns = latencies
             if api_ns is not None and store_ns is not None and watch_ns is not None:
                 self.arrives_ns, self.watch_ns = api_ns + 2 * store_ns, watch_ns

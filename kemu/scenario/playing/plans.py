@@ -6,6 +6,7 @@ actors in another process.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,11 +17,11 @@ from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
 from kemu.scenario import expectations
 from kemu.scenario.format.keys import controller_keys
-from kemu.scenario.loading.controllers import settles_ns
+from kemu.scenario.loading import controllers as loading
 from kemu.scenario.playing import machines
 from kemu.scenario.playing import user as users
 from kemu.scenario.playing.heartbeats import Heartbeats
-from kemu.scenario.scenarios import Node, Scenario
+from kemu.scenario.scenarios import Node, Scenario, controller_actors
 from kemu.scheduler.extenders import servers
 
 STORE = "store"
@@ -170,6 +171,8 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
                 "events": scenario.event_objects,
                 **_bugs(scenario, bugs.SCHEDULER),
             }
+            if "leaderElection" in scheduler.config:
+                config["settles_ns"] = loading.settles_ns(scenario)
             if expectations.speaks_of_scores((*scenario.expectations, *filter(None, [scenario.until]))):
                 config["scores"] = True
             specs.append(_spec(scenario, f"scheduler/{scheduler.name}/{replica}", SCHEDULER_FACTORY, config))
@@ -212,15 +215,19 @@ def _autoscaler(scenario: Scenario) -> dict[str, Any]:
 
 
 def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
-    specs = []
+    specs: list[ActorSpec] = []
     chosen = dict(scenario.controllers)
     rescheduled = [one for one in scenario.schedulers if one.policy.get("preemptor") == "rescheduler"]
     if rescheduled:
         chosen.setdefault(controller_keys.RESCHEDULER, {})
     if scenario.autoscaler is not None:
         chosen.setdefault(controller_keys.CLUSTER_AUTOSCALER, {})
-    for index, (name, settings) in enumerate(chosen.items()):
-        config = {**settings, "apiserver": apiservers_of(scenario, index), **_bugs(scenario, bugs.CONTROLLER)}
+    for name, settings in chosen.items():
+        own = {key: value for key, value in settings.items() if key not in ("replicas", "leaderElection")}
+        config = {**own, **_bugs(scenario, bugs.CONTROLLER)}
+        election = loading.election(name, settings)
+        if election is not None:
+            config["election"] = {**dataclasses.asdict(election), "settles_ns": loading.settles_ns(scenario)}
         if name == controller_keys.RESCHEDULER:
             config["schedulers"] = [
                 {"name": one.name, "config": dict(one.config), "policy": dict(one.policy)} for one in rescheduled
@@ -228,7 +235,9 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
         if name == controller_keys.CLUSTER_AUTOSCALER:
             config |= _autoscaler(scenario)
         if name == controller_keys.NODE_LIFECYCLE:
-            config["settles_ns"] = settles_ns(scenario)
+            config["settles_ns"] = loading.settles_ns(scenario)
             config["watch_ns"] = beats.watch_ns
-        specs.append(_spec(scenario, f"controller/{name}", controller_keys.KINDS[name].factory, config))
+        for actor in controller_actors(name, settings):
+            config = {**config, "apiserver": apiservers_of(scenario, len(specs))}
+            specs.append(_spec(scenario, actor, controller_keys.KINDS[name].factory, config))
     return specs

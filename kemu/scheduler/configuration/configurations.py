@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kemu.client import elections
 from kemu.objects import names
 from kemu.objects.amounts import requests
 from kemu.scheduler.configuration import arguments, fields
@@ -22,6 +23,9 @@ from kemu.scheduler.configuration.fields import ConfigurationError as Configurat
 
 KIND = "KubeSchedulerConfiguration"
 DEFAULT_SCHEDULER = "default-scheduler"
+
+LEASE = "kube-scheduler"
+"""For which schedulers are elected, unless they say another one."""
 
 DEFAULT_EXTENDER_TIMEOUT_S = 5.0
 
@@ -78,13 +82,11 @@ _CLIENT_CONNECTION = {
     "burst": fields.whole(0, None),
 }
 _WITHOUT_EFFECT: dict[str, fields.Check] = {
-    "leaderElection": fields.record(_LEADER_ELECTION),
     "clientConnection": fields.record(_CLIENT_CONNECTION),
     "enableProfiling": fields.boolean,
     "enableContentionProfiling": fields.boolean,
     "healthzBindAddress": fields.text,
     "metricsBindAddress": fields.text,
-    "delayCacheUntilActive": fields.boolean,
 }
 _TLS = {
     "insecure": fields.boolean,
@@ -119,6 +121,8 @@ _CONFIGURATION: dict[str, fields.Check] = {
     "parallelism": fields.whole(1, None),
     "featureGates": fields.mapping,
     "extenders": fields.entries,
+    "leaderElection": fields.record(_LEADER_ELECTION),
+    "delayCacheUntilActive": fields.boolean,
     **_WITHOUT_EFFECT,
 }
 
@@ -208,6 +212,10 @@ class Configuration:
     """Feature gate SchedulerPopFromBackoffQ."""
     extenders: tuple[ExtenderConfiguration, ...] = ()
     """In the order in which they are asked: the ignorable ones last."""
+    election: elections.Settings | None = None
+    """None: every replica works, whoever else does."""
+    delays_cache: bool = False
+    """``delayCacheUntilActive``: its informers begin when it leads."""
 
 
 def configuration_of(data: Mapping[str, Any], default_name: str = DEFAULT_SCHEDULER) -> Configuration:
@@ -235,7 +243,25 @@ def configuration_of(data: Mapping[str, Any], default_name: str = DEFAULT_SCHEDU
         parallelism=found.get("parallelism", 16),
         pops_from_backoff=gates["SchedulerPopFromBackoffQ"],
         extenders=extenders,
+        election=_election(found.get("leaderElection")),
+        delays_cache=found.get("delayCacheUntilActive", False),
     )
+
+
+def _election(found: Mapping[str, Any] | None) -> elections.Settings | None:
+    """With the defaults of Kubernetes, but for a document that does not speak of it: there is none."""
+    if found is None or not found.get("leaderElect", True):
+        return None
+    settings = elections.Settings(
+        found.get("resourceName") or LEASE,
+        found.get("resourceNamespace") or "kube-system",
+        found.get("leaseDuration") or elections.DEFAULT_LEASE_S,
+        found.get("renewDeadline") or elections.DEFAULT_DEADLINE_S,
+        found.get("retryPeriod") or elections.DEFAULT_RETRY_S,
+    )
+    if mistake := settings.mistake():
+        raise ConfigurationError(f"leaderElection.{mistake[0]}", mistake[1])
+    return settings
 
 
 def _feature_gates(data: Mapping[str, Any]) -> dict[str, bool]:

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from kemu.autoscaler import autoscaler
 from kemu.controllers import node_lifecycle, pod_gc
 from kemu.scenario.format.keys.distribution_keys import TIME
-from kemu.scenario.format.shapes import DURATION, PERIOD, Choice, Key, ListOf, Number, Record, ScalarOr, Shape, Whole
+from kemu.scenario.format.shapes import (
+    DURATION, NAME, PERIOD, POSITIVE_DURATION, Choice, Key, ListOf, Number, Record, ScalarOr, Shape, Switch, Whole,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,27 @@ class Kind:
 
 
 _LAG = Key(TIME, "From what it hears until it acts.")
+
+ELECTION = Record(
+    {
+        "leaderElect": Key(Switch(), "Whether one leads; true by default. Otherwise all of them work."),
+        "leaseDuration": Key(POSITIVE_DURATION, "So long the others must see no renewal; 15s by default."),
+        "renewDeadline": Key(POSITIVE_DURATION, "So long the leader tries to renew; 10s by default."),
+        "retryPeriod": Key(POSITIVE_DURATION, "Between two tries; 2s by default."),
+        "resourceName": Key(NAME, "Of the Lease; the controller's name by default."),
+        "resourceNamespace": Key(NAME, "Of the Lease; kube-system by default."),
+        "releaseOnCancel": Key(
+            Switch(),
+            "Whether a leader that is told to end gives the lease up: the feature gate "
+            "ControllerManagerReleaseLeaderElectionLockOnExit, false by default.",
+        ),
+    }
+)
+"""A LeaderElectionConfiguration."""
+_REPLICAS = {
+    "replicas": Key(Whole(1), "How many processes; of several, one leads. 1 by default."),
+    "leaderElection": Key(ELECTION, "How a leader is elected; a single process leads without an election by default."),
+}
 
 NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "pod-gc"
 RESCHEDULER, DISRUPTION = "rescheduler", "disruption"
@@ -99,7 +122,7 @@ SHAPE = ScalarOr(
     ListOf(Choice(tuple(KINDS), NOT_BUILT)),
     Record(
         {
-            **{name: Key(Record({"lag": _LAG, **kind.fields}), kind.doc) for name, kind in KINDS.items()},
+            **{name: Key(Record({"lag": _LAG, **kind.fields, **_REPLICAS}), kind.doc) for name, kind in KINDS.items()},
             **{name: Key(Record({}), "", built=False) for name in NOT_BUILT},
         }
     ),
