@@ -10,7 +10,7 @@ from kemu.checks.consistency import journals, linearizability, reads, states, wr
 from kemu.checks.history import History
 from kemu.checks.nodes import identities, placements, rates
 from kemu.checks.results import Check, Result
-from kemu.checks.scheduling import budgets, caches, ledgers, loops, priorities, waiting
+from kemu.checks.scheduling import budgets, caches, leaders, ledgers, loops, priorities, waiting
 from kemu.checks.watches import events
 from kemu.runlog.frames import Event
 
@@ -28,6 +28,7 @@ ALL: tuple[type[Check], ...] = (
     reads.ReadsAreMonotonic,
     reads.ListsAreSnapshots,
     caches.CacheAgreesWithStore,
+    leaders.OneLeaderAtATime,
     budgets.VoluntaryEvictionsRespectBudgets,
     priorities.PreemptorsOutrankVictims,
     priorities.NoPriorityInversion,

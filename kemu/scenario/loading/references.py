@@ -42,7 +42,7 @@ class Names:
         events: Sequence[scenarios.Event],
         *,
         apiservers: int,
-        controllers: Iterable[str],
+        controllers: Mapping[str, Mapping[str, Any]],
         priority_classes: Iterable[str],
         raw_workloads: Iterable[str],
         stated: Iterable[tuple[str, str, str]],
