@@ -133,7 +133,7 @@ _BUGS = (
     Bug(
         "k8s-131867",
         CANDIDATES,
-        "A leader that stops releases the lease that it saw last: if its latest renewal came through unnoticed, in vain.",
+        "A leader that ends releases the lease that it saw last: in vain, if a renewal has come through unnoticed.",
         "#132849, v1.35",
     ),
 )

@@ -57,10 +57,11 @@ class Settings:
         """Of one request: ``NewFromKubeconfig`` of ``resourcelock``, so that one that hangs does not cost the lease."""
         return int(max(SECOND_NS, self.renew_deadline_s * SECOND_NS / 2))
 
-
     def mistake(self) -> tuple[str, str] | None:
-        """What is wrong, as the field of a LeaderElectionConfiguration and why (``ValidateLeaderElectionConfiguration`` of
-        component-base, and ``NewLeaderElector``)."""
+        """What is wrong: the field of a LeaderElectionConfiguration, and why.
+
+        By ``ValidateLeaderElectionConfiguration`` of component-base and ``NewLeaderElector``.
+        """
         if not self.name:
             return "resourceName", "is required"
         if not self.namespace:
@@ -130,11 +131,14 @@ class LeaseLock:
         lease = coordination_v1_pb2.Lease()
         lease.metadata.name, lease.metadata.namespace = self._settings.name, self._settings.namespace
         _write(lease, record)
+        # As in client-go, a failure leaves nothing that an update could begin with.
+        self._lease = None
         self._lease = await self._ask(lambda: self._leases.create(lease), deadline_ns)
 
     async def update(self, record: Record, deadline_ns: int | None) -> None:
         """Only if the Lease is still as last seen."""
-        assert self._lease is not None, "get or create comes first"
+        if self._lease is None:
+            raise errors.ApiError("lease not initialized, call get or create first")
         lease = coordination_v1_pb2.Lease.FromString(self._lease.SerializeToString())
         _write(lease, record)
         self._lease = await self._ask(lambda: self._leases.update(lease), deadline_ns)
@@ -143,7 +147,10 @@ class LeaseLock:
         """Raises :class:`kemu.errors.ServerTimeout` at the deadline, or after the timeout of a request; the request may
         be carried out all the same."""
         clock = self._env.clock
-        timeout_ns = clock.now_ns() + self._settings.request_timeout_ns
+        now_ns = clock.now_ns()
+        if deadline_ns is not None and now_ns >= deadline_ns:
+            raise errors.ServerTimeout("no time is left for a request of the leader election")
+        timeout_ns = now_ns + self._settings.request_timeout_ns
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         async def ask() -> None:
@@ -212,19 +219,21 @@ class Elector:
 
     async def acquire(self) -> None:
         """Try until the lease is ours."""
-        settings, env = self._settings, self._env
+        period_ns = int(self._settings.retry_period_s * SECOND_NS)
         while not await self._try(None):
             self._report()
-            await self._pause(settings.retry_period_s * (1 + JITTER_FACTOR * env.random.random()))
+            await self._pause(period_ns + int(self._env.random.random() * JITTER_FACTOR * period_ns))
         self._report()
         self._log("election.acquired", {"transitions": self._observed.transitions})
 
     async def renew(self) -> None:
         """Keep the lease; returns when it is lost."""
-        while await self._renewed():
+        try:
+            while await self._renewed():
+                self._report()
+                await self._pause(int(self._settings.retry_period_s * SECOND_NS))
+        finally:
             self._report()
-            await self._pause(self._settings.retry_period_s)
-        self._report()
         self._log("election.lost", {"holder": self._observed.holder})
 
     async def release(self) -> bool:
@@ -273,13 +282,14 @@ class Elector:
         if self.is_leader and self._is_valid(now_ns):
             # The fast path: what was seen last is probably still there.
             observed = self._observed
-            renewed = wanted._replace(acquired_unix_ns=observed.acquired_unix_ns, transitions=observed.transitions)
+            wanted = wanted._replace(acquired_unix_ns=observed.acquired_unix_ns, transitions=observed.transitions)
             try:
-                await self._lock.update(renewed, deadline_ns)
+                await self._lock.update(wanted, deadline_ns)
             except errors.ApiError:
+                # What was filled in stays, as in client-go: a Lease that somebody deleted is made with its old times.
                 pass
             else:
-                self._observe(renewed)
+                self._observe(wanted)
                 self._is_calm = True
                 return True
         try:
@@ -318,10 +328,11 @@ class Elector:
         self._observed = record
         self._observed_ns = self._env.clock.now_ns()
 
-    async def _pause(self, seconds: float) -> None:
+    async def _pause(self, duration_ns: int) -> None:
         clock = self._env.clock
-        background = self._is_calm and clock.now_ns() >= self._settings.settles_ns
-        await clock.sleep(seconds, background=background)
+        now_ns = clock.now_ns()
+        background = self._is_calm and now_ns >= self._settings.settles_ns
+        await clock.sleep_until_ns(now_ns + duration_ns, background=background)
 
     def _report(self) -> None:
         """``maybeReportTransition``."""
@@ -355,6 +366,7 @@ class Candidate:
         """Of the actor."""
         self._renewals: asyncio.Task[None] | None = None
         """Of a leader."""
+        self._is_ending = False
         env.on_fault("terminate", self._terminate)
 
     @property
@@ -372,6 +384,7 @@ class Candidate:
 
     async def _keep(self, elector: Elector) -> None:
         await elector.renew()
+        self._is_ending = True
         await elector.release()
         self._env.exit(LOST)
 
@@ -380,9 +393,12 @@ class Candidate:
         self._env.spawn(self._end(), "termination")
 
     async def _end(self) -> None:
+        if self._is_ending:
+            return
+        self._is_ending = True
         for task in (self._main, self._renewals):
             if task is not None:
                 task.cancel()
-        if self._elector is not None and self._elector.is_leader:
+        if self._elector is not None and self._renewals is not None:
             await self._elector.release()
         self._env.exit(TERMINATED)

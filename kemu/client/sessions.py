@@ -229,14 +229,8 @@ class Session:
         return bool(self._batches)
 
     def on_open(self) -> None:
-        """What waited is written first, but for requests whose callers have given up meanwhile."""
+        """What waited is written first."""
         self._peer = self._servers.current
-        for batch in self._batches:
-            for index in reversed(range(len(batch.calls))):
-                pending = self._in_flight.get(batch.calls[index].id)
-                if pending is not None and pending.future.cancelled():
-                    del self._in_flight[batch.calls[index].id]
-                    del batch.calls[index]
 
     def take(self) -> api_pb2.SessionRequest | None:
         if not self._batches:

@@ -14,6 +14,7 @@ from typing import Any
 Json = dict[str, Any]
 
 _MODULES = {
+    "elections": ("kemu.conformance.controllers.elections", "kemu.conformance.controllers.elections"),
     "kubelet": ("kemu.conformance.kubelet.decisions", "kemu.conformance.kubelet.judgements"),
     "scheduler": ("kemu.conformance.scheduler.questions", "kemu.conformance.scheduler.questions"),
     "timeline": ("kemu.conformance.scheduler.timelines", "kemu.conformance.scheduler.timelines"),

@@ -98,9 +98,10 @@ def _columns(variants: Sequence[Verdict], width: int) -> tuple[list[str], list[l
     settings = [runner.variant_settings(variant["variant"]) for variant in variants]
     titles = [name for name, _ in settings[0]]
     values = [[value for _, value in each] for each in settings]
-    size = sum(max(len(row[place]) for row in [titles, *values]) for place in range(len(titles)))
-    if all([name for name, _ in each] == titles for each in settings) and size + 2 * len(titles) <= width // 2:
-        return titles, values
+    if all([name for name, _ in each] == titles for each in settings):
+        size = sum(max(len(row[place]) for row in [titles, *values]) for place in range(len(titles)))
+        if size + 2 * len(titles) <= width // 2:
+            return titles, values
     return ["variant"], [[_name(variant)] for variant in variants]
 
 

@@ -47,7 +47,9 @@ def test_the_readme_counts_right() -> None:
 
 
 def test_every_fault_has_a_scenario() -> None:
-    used = {fault.what for path in (SCENARIOS / "chaos").glob("*.yaml") for fault in loader.load(path).chaos}
+    shipped = [loader.load(path) for folder in ("chaos", "elections") for path in (SCENARIOS / folder).glob("*.yaml")]
+    every = [*shipped, *(variant for one in shipped for _, variant in loader.variants(one))]
+    used = {fault.what for scenario in every for fault in scenario.chaos}
     assert sorted(used) == sorted(KINDS)
 
 

@@ -154,6 +154,8 @@ def subjects() -> dict[int, Subject]:
 SUBJECTS = subjects()
 NOT_RECORDED: Mapping[int, str] = {
     59848: "a server that is behind, a reboot and a lost connection have to meet within seconds",
+    448: "every crash of an only leader shows it",
+    131867: "no strategy tells an actor to end",
 }
 """By number of the issue: why there is no record of a search."""
 

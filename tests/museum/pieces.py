@@ -249,6 +249,21 @@ _PIECES = (
         "{pod: db, phase: Running}",
         "`bugs: []`; v1.35 tells, the issue is open",
     ),
+    Piece(
+        131867,
+        "museum/131867-release-in-vain",
+        "a leader that ends releases its lease in vain, and nobody leads until it has run out",
+        "{pod: web, bound: {before: 18s}}",
+        "`bugs: []`; fixed in v1.35",
+    ),
+    Piece(
+        448,
+        "museum/448-restart-waits-for-its-own-lease",
+        "a scheduler that restarts waits for the lease of its former self, which has run out",
+        "{pod: web, bound: {before: 32s}}",
+        "a graceful end; by design",
+        "kubernetes/client-go",
+    ),
 )
 
 PIECES = {piece.scenario: piece for piece in sorted(_PIECES, key=lambda piece: piece.number)}

@@ -21,6 +21,7 @@ SCENARIOS = Path(__file__).parent.parent.parent / "scenarios"
 
 RIGHT = """
 pause: {actor: kubelet/node-1}
+terminate: {actor: scheduler/*}
 delay: {from: apiserver/*, to: scheduler/*, by: {uniform: {min: 100ms, max: 2s}}}
 bandwidth: {from: store, to: [apiserver/0, apiserver/1], bytesPerSecond: 64Ki, all: true}
 kill: {clusterNode: raylet/0}

@@ -416,7 +416,6 @@ class _Loading:
             if not isinstance(item, dict):
                 continue
             path: Path = ("spec", "schedulers", index, "config")
-            replicas = item.get("replicas", 1)
             if "config" in item or "configFile" not in item:
                 if "factory" not in item:
                     clusters.check_config(item.get("config", {}), item.get("name", ""), path, self.report)

@@ -4,6 +4,7 @@
 //	recorder timeline [file …]     the whole scheduler over minutes, in virtual time
 //	recorder kubelet [file …]      decisions of the kubelet, and of the controllers that evict pods
 //	recorder jobs [file …]         the controllers of Jobs and CronJobs, and cron expressions
+//	recorder elections [file …]    candidates for a leader's lease, in virtual time
 //
 // A file holds one JSON object a line, plain or gzipped: {"case": …}, or a recorded {"case": …, "expect": …}, whose
 // answer is asked anew. Without files it reads standard input. It writes {"case": …, "expect": …} lines to standard
@@ -19,7 +20,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"testing"
 
 	"k8s.io/klog/v2"
@@ -35,13 +35,26 @@ type ambiguous struct{ answers int }
 
 func (a ambiguous) Error() string { return fmt.Sprintf("%d different answers: left out", a.answers) }
 
+// kind of the cases that are asked for; empty if nothing is.
+func kind(args []string) string {
+	if len(args) < 2 {
+		return ""
+	}
+	return args[1]
+}
+
 func main() {
 	klog.InitFlags(nil)
 	_ = flag.Set("logtostderr", "false")
 	_ = flag.Set("stderrthreshold", "FATAL")
 	klog.SetOutput(io.Discard)
-	if len(os.Args) < 2 || !slices.Contains([]string{"scheduler", "timeline", "kubelet", "jobs"}, os.Args[1]) {
-		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs [file …] > recorded.jsonl")
+	// Kinds of cases that are answered in virtual time.
+	answers := map[string]func(*testing.T, json.RawMessage) (any, error){
+		"timeline": answerTimeline, "kubelet": answerKubelet, "jobs": answerJobs, "elections": answerElections,
+	}
+	answer, inTime := answers[kind(os.Args)]
+	if !inTime && kind(os.Args) != "scheduler" {
+		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections [file …] > recorded.jsonl")
 		os.Exit(2)
 	}
 	files := os.Args[2:]
@@ -49,16 +62,9 @@ func main() {
 		files = []string{"/dev/stdin"}
 	}
 	stdout := os.Stdout
-	if os.Args[1] == "scheduler" {
+	if !inTime {
 		recordAll(files, answerScheduler, stdout)
 		return
-	}
-	answer := answerTimeline
-	if os.Args[1] == "kubelet" {
-		answer = answerKubelet
-	}
-	if os.Args[1] == "jobs" {
-		answer = answerJobs
 	}
 	inVirtualTime(func(t *testing.T) {
 		recordAll(files, func(data json.RawMessage) (any, error) { return answer(t, data) }, stdout)

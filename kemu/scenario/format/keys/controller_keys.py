@@ -9,7 +9,19 @@ from kemu.autoscaler import autoscaler
 from kemu.controllers import node_lifecycle, pod_gc
 from kemu.scenario.format.keys.distribution_keys import TIME
 from kemu.scenario.format.shapes import (
-    DURATION, NAME, PERIOD, POSITIVE_DURATION, Choice, Key, ListOf, Number, Record, ScalarOr, Shape, Switch, Whole,
+    DURATION,
+    NAME,
+    PERIOD,
+    POSITIVE_DURATION,
+    Choice,
+    Key,
+    ListOf,
+    Number,
+    Record,
+    ScalarOr,
+    Shape,
+    Switch,
+    Whole,
 )  # fmt: skip
 
 
