@@ -6,13 +6,14 @@ import argparse
 import json
 import sys
 
-from tests.conformance.generators import elections, kubelet, sequences, timelines
+from tests.conformance.generators import elections, kubelet, probes, sequences, timelines
 
 GENERATORS = {
     **dict.fromkeys(sequences.FAMILIES, sequences.case),
     **dict.fromkeys(timelines.FAMILIES, timelines.case),
     **dict.fromkeys(kubelet.FAMILIES, kubelet.case),
     **dict.fromkeys(elections.FAMILIES, elections.case),
+    **dict.fromkeys(probes.MAKERS, probes.case),
 }
 
 

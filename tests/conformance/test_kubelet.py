@@ -10,6 +10,7 @@ from kemu.conformance import agreements, case_files, registry
 from kemu.conformance.controllers import node_failures
 from kemu.conformance.kubelet import decisions, judgements
 from tests.conformance.generators import kubelet as generated
+from tests.conformance.generators import probes as generated_probes
 
 DATA = Path(__file__).parent / "data" / "kubelet"
 
@@ -27,18 +28,20 @@ FAMILIES = [
     "taint-eviction",
     NODE_FAILURE,
 ]
+MADE = tuple(generated_probes.MAKERS)
+"""Families without a shared record."""
 MIXED = [f"{family}{decisions.MIXED}" for family in generated.FAMILIES]
 
 
-@pytest.mark.parametrize("family", [*(each for each in FAMILIES if each != NODE_FAILURE), *MIXED])
+@pytest.mark.parametrize("family", [*(each for each in FAMILIES if each != NODE_FAILURE), *MIXED, *MADE])
 def test_every_case_agrees(family: str) -> None:
     report = agreements.judge(registry.kind("kubelet"), case_files.read(DATA / f"{family}.jsonl.gz"))
-    assert report.total >= (60 if family in MIXED else 100)
+    assert report.total >= (60 if family in (*MIXED, *MADE) else 100)
     assert {one.id: one.differences for one in report.disagreements} == {}
 
 
 def test_no_family_is_left_out() -> None:
-    assert {path.name.removesuffix(".jsonl.gz") for path in DATA.glob("*.jsonl.gz")} == {*FAMILIES, *MIXED}
+    assert {path.name.removesuffix(".jsonl.gz") for path in DATA.glob("*.jsonl.gz")} == {*FAMILIES, *MIXED, *MADE}
 
 
 @pytest.mark.parametrize("write_s", [0.000_000_001, 0.01])

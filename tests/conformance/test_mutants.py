@@ -17,6 +17,7 @@ from kemu.controllers import node_lifecycle, taint_eviction
 from kemu.kubelet.admission import arrivals, predicates
 from kemu.kubelet.pods import statuses
 from kemu.kubelet.pressure import eviction, eviction_loops
+from kemu.kubelet.probes import workers
 from kemu.kubelet.sync import pod_workers, status_managers
 from kemu.scheduler.cycle import batches, decisions
 from kemu.scheduler.framework.interfaces import Handle
@@ -70,6 +71,35 @@ def test_pods_that_are_admitted_are_not_counted(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(predicates.NodeClaims, "add", lambda self, claim: None)
     monkeypatch.setattr(predicates.NodeClaims, "remove", lambda self, claim: None)
     assert is_noticed("kubelet", "admission")
+
+
+# The kubelet's probes ------------------------------------------------------------------------------------------------
+
+
+def test_probes_without_a_hold_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    conclude = workers.ProbeWorker._conclude
+
+    def conclude_without(self: Any, *arguments: Any, **more: Any) -> None:
+        conclude(self, *arguments, **more)
+        self._on_hold = False
+
+    monkeypatch.setattr(workers.ProbeWorker, "_conclude", conclude_without)
+    assert is_noticed("kubelet", "probes")
+
+
+def test_probes_that_are_not_triggered_by_a_sync(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers.ProbeWorker, "trigger", lambda self: None)
+    assert is_noticed("kubelet", "probes")
+
+
+def test_probes_that_forget_what_they_slept_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers.ProbeWorker, "_count", lambda self, said, times: setattr(self, "_run", 1))
+    assert is_noticed("kubelet", "probes")
+
+
+def test_readiness_that_does_not_wait_for_the_gates(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statuses, "_gates", lambda pod: ("True", "", ""))
+    assert is_noticed("kubelet", "readiness")
 
 
 # The kubelet's status manager -----------------------------------------------------------------------------------------

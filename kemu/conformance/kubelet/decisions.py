@@ -10,7 +10,7 @@ from typing import Any
 
 from kemu.conformance import readings
 from kemu.conformance.controllers import node_failures, taint_evictions
-from kemu.conformance.kubelet import admissions, eviction_loops, eviction_passes
+from kemu.conformance.kubelet import admissions, eviction_loops, eviction_passes, probings
 from kemu.kubelet.pods import critical
 from kemu.kubelet.pressure import oom_scores
 from kemu.kubelet.settings import evictions, thresholds
@@ -132,5 +132,7 @@ _FAMILIES: dict[str, Callable[[Json], Json]] = {
     "eviction-manager": eviction_passes.manager,
     "eviction-loop": eviction_loops.answer,
     "taint-eviction": taint_evictions.answer,
+    "probes": probings.answer_probes,
+    "readiness": probings.answer_readiness,
     "node-failure": node_failures.answer,
 }

@@ -8,6 +8,7 @@ here. :mod:`kemu.kubelet.sync.starts` starts containers, and starts them anew wh
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from kemu.client import recorders
@@ -22,9 +23,6 @@ from kemu.objects.amounts import quantities
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
 UNHEALTHY = "Unhealthy"
-
-RESYNC_S = 60
-"""The kubelet syncs every pod again after this time (``syncFrequency``), and up to half of it more."""
 
 RESTART_GRACE_S = 10
 
@@ -49,6 +47,9 @@ class ProberHost(Protocol):
 
 class Probers:
     """``recorder`` writes event objects, if there is one."""
+
+    resync_s = 60
+    """The kubelet syncs every pod again after this time (``syncFrequency``), and up to half of it more."""
 
     def __init__(self, env: Env, host: ProberHost, up_since_ns: int) -> None:
         """``up_since_ns``: when this kubelet started; less than 0: long ago."""
@@ -99,38 +100,30 @@ class Probers:
 
     def updated(self, pod: _PodProbes, probe: ProbeWorker) -> None:
         """``syncLoopIteration``: what a new result comes to."""
-        worker, container, result = pod.worker, probe.container, probe.result
-        if probe.kind == LIVENESS:
-            if result == FAILURE and container.is_up and worker.state == ACTIVE:
-                self._log(worker, probe)
-                self._host.unhealthy(worker, container, LIVENESS)
+        worker, container, kind, result = pod.worker, probe.container, probe.kind, probe.result
+        if kind == LIVENESS and result != FAILURE:
             return
-        if probe.kind == READINESS:
-            is_unready = result != SUCCESS
-            if container.is_unready != is_unready:
-                container.is_unready = is_unready
-                self._log(worker, probe)
-                self._host.report(worker)
-            pod.sync()
-        elif result == SUCCESS:
-            container.holds_start = False
-            self._log(worker, probe)
-            pod.sync()
-            self._host.report(worker)
+        has_failed = result == FAILURE and container.state == containers.RUNNING and worker.state == ACTIVE
+        if kind != READINESS and (has_failed or result == SUCCESS):
+            self.probed(worker, container, kind, ok=not has_failed)
+        pod.sync()
+        if kind == STARTUP and result == SUCCESS:
             self._host.passed_startup(worker)
-        elif result == FAILURE and container.is_up and worker.state == ACTIVE:
-            self._log(worker, probe)
-            self._host.unhealthy(worker, container, STARTUP)
+        elif kind != READINESS and has_failed:
+            self._host.unhealthy(worker, container, kind)
 
-    def _log(self, worker: Worker, probe: ProbeWorker) -> None:
-        data = {"container": probe.container.name, "probe": probe.kind, "ok": probe.result == SUCCESS}
-        self._host.log("kubelet.probed", worker, data)
+    def changed(self, worker: Worker) -> None:
+        """What its status says of its containers."""
+        self._host.report(worker)
+
+    def probed(self, worker: Worker, container: Container, kind: str, *, ok: bool) -> None:
+        self._host.log("kubelet.probed", worker, {"container": container.name, "probe": kind, "ok": ok})
 
 
 class _PodProbes:
     """The probes of one pod."""
 
-    __slots__ = ("_owner", "_probes", "_resync", "_rules", "_specs", "_starts", "worker")
+    __slots__ = ("_kept", "_of_containers", "_owner", "_probes", "_resync", "_rules", "_shown", "_specs", "worker")
 
     def __init__(self, owner: Probers, worker: Worker, *, is_adopted: bool) -> None:
         self.worker = worker
@@ -139,8 +132,11 @@ class _PodProbes:
         self._resync: Timer | None = None
         self._probes: list[ProbeWorker] = []
         self._specs: dict[ProbeWorker, Any] = {}
-        self._starts: dict[str, int] = {}
-        """By container: which start of it was seen last."""
+        self._of_containers: list[tuple[Container, dict[str, ProbeWorker]]] = []
+        self._shown: dict[Container, bool] = {}
+        """Whether a container has started, by the status."""
+        self._kept: dict[Container, bool] = {}
+        """Those that ran before this kubelet, whose readiness has not been probed yet."""
         for container in sorted(worker.containers, key=lambda one: one.kind != containers.MAIN):
             # Main containers first, as AddPod has them.
             if container.is_probed:
@@ -153,13 +149,17 @@ class _PodProbes:
     def _add(self, container: Container, *, is_adopted: bool) -> None:
         spec = containers.spec_of(self.worker.pod, container)
         clock = self._owner._clock
+        found = {}
         for kind, name in _PROBES:
             if spec.HasField(name):
                 probe = ProbeWorker(clock, kind, getattr(spec, name), container, self, is_adopted=is_adopted)
                 self._probes.append(probe)
+                found[kind] = probe
                 self._specs[probe] = getattr(spec, name)
+        self._of_containers.append((container, found))
+        self._shown[container] = is_adopted and not container.holds_start
         if is_adopted:
-            self._starts[container.name] = container.restarts + 1
+            self._kept[container] = True
 
     def sync(self) -> None:
         """``UpdatePodStatus``; and probes find out what has become of their containers."""
@@ -168,32 +168,47 @@ class _PodProbes:
             self._rules = rules
             for probe in self._probes:
                 probe.forget_answers()
+        has_changed = False
+        waiting = []
+        for container, probes in self._of_containers:
+            has_changed |= self._show(container, probes)
+            readiness = probes.get(READINESS)
+            if readiness is not None and self._shown[container] and readiness.current != SUCCESS:
+                waiting.append(readiness)
         for probe in self._probes:
             if worker.state == STOPPING and probe.kind != READINESS:
                 probe.stop()
-                continue
-            container = probe.container
-            if container.has_started and self._starts.get(container.name) != container.restarts + 1:
-                self._starts[container.name] = container.restarts + 1
-                kinds = [one.kind for one in self._probes if one.container is container]
-                container.holds_start = STARTUP in kinds
-                container.is_unready = STARTUP in kinds or READINESS in kinds
-            probe.changed()
-        waits = False
-        for probe in self._probes:
-            container = probe.container
-            if probe.kind != READINESS:
-                if probe.kind == STARTUP and container.is_up and not container.holds_start:
-                    self._pass_without_readiness(container)
-                continue
-            if container.is_up and not container.holds_start and probe.current != SUCCESS:
-                probe.trigger()
-                waits = waits or container.is_unready
-        self._plan_resync(waits=waits)
+            else:
+                probe.changed()
+        self._plan_resync(waits=len(waiting) > 0)
+        if has_changed:
+            self._owner.changed(worker)
+        for probe in waiting:
+            probe.trigger()
 
-    def _pass_without_readiness(self, container: Container) -> None:
-        if not any(one.kind == READINESS and one.container is container for one in self._probes):
-            container.is_unready = False
+    def _show(self, container: Container, probes: Mapping[str, ProbeWorker]) -> bool:
+        """Whether the status of a container is another than before."""
+        before = container.holds_start, container.is_unready
+        startup, readiness = probes.get(STARTUP), probes.get(READINESS)
+        if not container.is_up:
+            container.holds_start, container.is_unready = startup is not None, True
+        else:
+            if startup is not None:
+                result = startup.current
+                # What the status said of the container before, if none has seen that it was down, holds for this one
+                # until its startup probe looks (``convertToAPIContainerStatuses``).
+                container.holds_start = not self._shown[container] if result is None else result != SUCCESS
+            if container.holds_start:
+                container.is_unready = True
+            elif readiness is None:
+                container.is_unready = False
+            elif readiness.current is not None or container not in self._kept:
+                container.is_unready = readiness.current != SUCCESS
+                self._kept.pop(container, None)
+                if before[1] != container.is_unready:
+                    self._owner.probed(self.worker, container, READINESS, ok=not container.is_unready)
+        self._shown[container] = container.is_up and not container.holds_start
+        return before != (container.holds_start, container.is_unready)
 
     def _plan_resync(self, *, waits: bool) -> None:
         """Every sync of the pod probes the readiness of a container that is not ready."""
@@ -203,7 +218,7 @@ class _PodProbes:
         if waits:
             now_ns = self._owner._clock.now_ns()
             part = _uniform(f"{self.worker.uid}/{now_ns}")
-            when_ns = now_ns + int(RESYNC_S * SECOND_NS * (1 + part / 2))
+            when_ns = now_ns + int(self._owner.resync_s * SECOND_NS * (1 + part / 2))
             self._resync = self._owner._clock.call_at_ns(when_ns, self._synced_again)
 
     def _synced_again(self) -> None:

@@ -183,6 +183,7 @@ class ProbeWorker:
             return
         # What follows from a new result comes when this is over.
         self._is_probing = True
+        is_enabled = self._is_enabled()
         if start != self._start:
             self._see(start)
         if self._on_hold or not container.is_up:
@@ -191,7 +192,7 @@ class ProbeWorker:
             self._is_probing = False
             return
         now_ns = self._clock.now_ns()
-        if now_ns < self._first_ns() or not self._is_enabled():
+        if now_ns < self._first_ns() or not is_enabled:
             self._is_probing = False
             return
         if self._answers is None:
@@ -267,7 +268,12 @@ class ProbeWorker:
             return self._cancel()
         tick_ns = self._next_ns
         if start == self._start:
-            if self._on_hold or not container.is_up or not self._is_enabled():
+            if self._on_hold or (self.result == FAILURE and not container.is_up):
+                return self._cancel()
+            if not container.is_up:
+                # The next tick finds that out.
+                return self._at(tick_ns, self._wake)
+            if not self._is_enabled():
                 return self._cancel()
             first_ns = self._first_ns()
             if tick_ns < first_ns:

@@ -333,7 +333,8 @@ class Starts:
             data = {"start": container.started_ns, "container": container.name, "exit_code": code}
             self._host.log("kubelet.exited", worker, data)
         container.state = DONE
-        self._host.has_exited(worker)
+        if not container.is_replaced:
+            self._host.has_exited(worker)
 
     def _ended(self, worker: Worker, container: Container, code: int) -> None:
         """For good."""
@@ -370,6 +371,7 @@ class Starts:
         self._host.log("kubelet.restarting", worker, data)
         if delay_s:
             container.state = BACKING_OFF
+            self._host.has_exited(worker)
             self._at(container, now_ns + int(delay_s * SECOND_NS), self._again, worker, container)
             self._host.report(worker)
         else:

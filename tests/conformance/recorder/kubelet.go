@@ -26,12 +26,14 @@ var kubeletFamilies = map[string]func(json.RawMessage) (any, error){
 	"critical-preemption": answerAdmission,
 	"eviction-rank":       answerRanking,
 	"eviction-manager":    answerEvictionManager,
+	"readiness":           answerReadiness,
 }
 
 // familiesInTime run controllers in virtual time.
 var familiesInTime = map[string]func(*testing.T, json.RawMessage) (any, error){
 	"eviction-loop":  answerEvictionLoop,
 	"taint-eviction": answerTaintEviction,
+	"probes":         answerProbing,
 }
 
 // answerKubelet answers a decision of the kubelet. The id of a case begins with its family; families of generated cases

@@ -1,0 +1,190 @@
+"""Pods whose containers start, end and answer their probes by a script; conditions of pods."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from kemu.kubelet.probes import answers
+
+Json = dict[str, Any]
+
+_HORIZON_MS = 150_000
+_LATENCY_MS = {"startup": 3, "readiness": 5, "liveness": 7}
+"""Different for each kind, so that no two probes of a container end in the same instant."""
+
+
+def case(family: str, seed: int, number: int) -> Json:
+    """The case of this number, of a family of :data:`MAKERS`."""
+    draw = random.Random(f"{family} {seed} {number}")
+    return {**MAKERS[family](draw), "id": f"{family}-s{seed}-{number:05}", "family": family}
+
+
+# Probes --------------------------------------------------------------------------------------------------------------
+
+
+def _probes(draw: random.Random) -> Json:
+    names = ["main", "other"][: draw.choice((1, 1, 1, 2))]
+    sidecars = ["proxy"] if draw.random() < 0.25 else []
+    rules: Json = {}
+    told: Json = {}
+    for index, name in enumerate([*names, *sidecars]):
+        kinds = [kind for kind in answers.KINDS if draw.random() < 0.6] or ["readiness"]
+        rules[name] = {kind: _rules(draw, _LATENCY_MS[kind] + 11 * index) for kind in kinds}
+        told[name] = {
+            kind: _segments(answers.parse({name: {kind: data}})[name][kind]) for kind, data in rules[name].items()
+        }
+    script = sorted(_script(draw, [*names, *sidecars]), key=lambda step: step["atMs"])
+    return {
+        "pod": {
+            "metadata": {"name": "a", "namespace": "default", "uid": "uid-a"},
+            "spec": {
+                "restartPolicy": "Always",
+                "containers": [_container(draw, name, rules[name]) for name in names],
+                "initContainers": [
+                    {**_container(draw, name, rules[name]), "restartPolicy": "Always"} for name in sidecars
+                ],
+            },
+        },
+        "restartMs": draw.choice((0, 0, 1234, 8765)),
+        "horizonMs": _HORIZON_MS,
+        "script": script,
+        "rules": rules,
+        "answers": told,
+    }
+
+
+def _container(draw: random.Random, name: str, rules: Json) -> Json:
+    found: Json = {"name": name, "image": "registry.example/app:1"}
+    for kind in rules:
+        found[f"{kind}Probe"] = {
+            "exec": {"command": [name, kind]},
+            "periodSeconds": draw.choice((1, 2, 5, 10, 10)),
+            "timeoutSeconds": draw.choice((1, 1, 2)),
+            "initialDelaySeconds": draw.choice((0, 0, 3, 12)),
+            "failureThreshold": draw.choice((1, 2, 3, 3)),
+            "successThreshold": draw.choice((1, 1, 1, 3)) if kind == "readiness" else 1,
+        }
+    return found
+
+
+def _rules(draw: random.Random, latency_ms: int) -> Json:
+    """Times in odd milliseconds: nothing else happens in these instants."""
+    data: Json = {"latency": f"{latency_ms}ms"}
+    what = draw.random()
+    if what < 0.3:
+        data["succeedsAfter"] = f"{draw.randrange(1, 40_000)}ms"
+    if 0.2 < what < 0.7:
+        data["failsFrom"] = f"{draw.randrange(1, 60_000)}ms"
+        if draw.random() < 0.8:
+            lasts_ms = draw.randrange(500, 20_000)
+            data["failsFor"] = f"{lasts_ms}ms"
+            if draw.random() < 0.5:
+                data["every"] = f"{lasts_ms + draw.randrange(500, 30_000)}ms"
+    if what > 0.85:
+        begin, end = sorted(draw.sample(range(1, 90), 2))
+        slow = draw.choice((700, 1300, 2600)) + latency_ms
+        data["latency"] = {
+            "steps": [
+                {"at": 0, "value": f"{latency_ms}m"},
+                {"at": begin, "value": f"{slow}m"},
+                {"at": end, "value": f"{latency_ms}m"},
+            ]
+        }
+    return data
+
+
+def _segments(rules: answers.Rules) -> list[Json]:
+    """The same answers, by the time since the start of the container from which on they hold."""
+    load: Any = None
+    asked = answers.Answers(rules, 1, load, "")
+    found: list[Json] = []
+    for ms in sorted(_bounds(rules)):
+        at_ns = ms * 1_000_000
+        said = {"ok": not asked.fails(at_ns, 0), "latencyMs": asked.latency_ns(at_ns) // 1_000_000}
+        if not found or said != {key: found[-1][key] for key in said}:
+            found.append({"fromMs": ms, **said})
+    return found
+
+
+def _bounds(rules: answers.Rules) -> set[int]:
+    """The milliseconds in which an answer may change."""
+    found = {0, *range(0, _HORIZON_MS, 1000), rules.succeeds_after // 1_000_000}
+    if rules.fails_from is not None:
+        begin_ns = rules.fails_from
+        while begin_ns < _HORIZON_MS * 1_000_000:
+            found |= {begin_ns // 1_000_000, (begin_ns + (rules.fails_for or 0)) // 1_000_000}
+            if rules.every is None:
+                break
+            begin_ns += rules.every
+    return found
+
+
+def _script(draw: random.Random, names: list[str]) -> list[Json]:
+    """What no probe does."""
+    script = []
+    for name in names:
+        at_ms = draw.randrange(3000, 12_000)
+        script.append({"atMs": at_ms, "what": "start", "container": name})
+        while draw.random() < 0.4:
+            at_ms += draw.randrange(1000, 50_000)
+            script.append({"atMs": at_ms, "what": "exit", "container": name})
+            at_ms += draw.randrange(300, 20_000)
+            script.append({"atMs": at_ms, "what": "start", "container": name})
+    script += [
+        {"atMs": draw.randrange(3000, _HORIZON_MS), "what": "sync", "container": names[0]}
+        for _ in range(draw.randrange(4))
+    ]
+    return [step for step in script if step["atMs"] < _HORIZON_MS]
+
+
+# Conditions ----------------------------------------------------------------------------------------------------------
+
+_GATES = ("example.com/in-service", "www.example.com/warm")
+
+
+def _readiness(draw: random.Random) -> Json:
+    init = [f"i{index}" for index in range(draw.choice((0, 0, 1, 2, 3)))]
+    mains = [f"c{index}" for index in range(draw.choice((1, 1, 2, 3)))]
+    sidecars = [name for name in init if draw.random() < 0.5]
+    gates = [gate for gate in _GATES if draw.random() < 0.5]
+    conditions = [
+        {"type": gate, "status": draw.choice(("True", "False", "Unknown"))} for gate in gates if draw.random() < 0.7
+    ]
+    phase = draw.choice(("Pending", "Running", "Running", "Running", "Succeeded", "Failed"))
+    return {
+        "pod": {
+            "metadata": {"name": "a", "namespace": "default", "generation": draw.randrange(1, 5)},
+            "spec": {
+                "initContainers": [
+                    {"name": name, "image": "i", **({"restartPolicy": "Always"} if name in sidecars else {})}
+                    for name in init
+                ],
+                "containers": [{"name": name, "image": "i"} for name in mains],
+                "readinessGates": [{"conditionType": gate} for gate in gates],
+            },
+            "status": {"conditions": conditions},
+        },
+        "phase": phase,
+        "sandbox": phase in ("Pending", "Running") and draw.random() < 0.8,
+        "containers": [_state(draw, name, plain=name in init and name not in sidecars) for name in [*init, *mains]],
+    }
+
+
+def _state(draw: random.Random, name: str, *, plain: bool) -> Json:
+    """``plain``: an init container that is no sidecar."""
+    state = draw.choice(("waiting", "running", "running", "running", "terminated"))
+    code = draw.choice((0, 0, 1))
+    is_up = state == "running"
+    if plain:
+        return {
+            "name": name, "state": state, "exitCode": code, "started": False,
+            "ready": state == "terminated" and code == 0,
+        }  # fmt: skip
+    started = is_up and draw.random() < 0.8
+    return {
+        "name": name, "state": state, "exitCode": code, "started": started, "ready": started and draw.random() < 0.8,
+    }  # fmt: skip
+
+
+MAKERS = {"probes": _probes, "readiness": _readiness}
