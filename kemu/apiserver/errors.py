@@ -80,7 +80,9 @@ def too_old(revision: int, oldest: int) -> errors.Gone:
 
 
 def too_large(revision: int, current: int) -> errors.ServerTimeout:
-    message = f"Too large resource version: {revision}, current: {current}"
+    """Clients of Kubernetes ask again after a second, ten times; kemu's, which know no ``Retry-After`` but of what was
+    not done, do as their informers say."""
+    message = f"Timeout: Too large resource version: {revision}, current: {current}"
     return errors.ServerTimeout(message, causes=(Cause("", "ResourceVersionTooLarge", "Too large resource version"),))
 
 
@@ -118,6 +120,8 @@ def of_store(error: grpc.aio.AioRpcError) -> ApiError:
 def status_of(error: ApiError) -> meta_v1_pb2.Status:
     """The ``metav1.Status`` of a refusal."""
     status = meta_v1_pb2.Status(status="Failure", message=error.message, reason=error.reason, code=error.code)
+    if isinstance(error, errors.Gone) and error.continue_token:
+        setattr(status.metadata, "continue", error.continue_token)
     if error.kind or error.name or error.causes or error.retry_after_s:
         details = status.details
         if error.retry_after_s:

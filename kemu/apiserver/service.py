@@ -8,7 +8,7 @@ from typing import Any
 
 from kemu import errors as kemu_errors
 from kemu.apiserver import errors, flows, selections
-from kemu.apiserver.registry import reads
+from kemu.apiserver.registry import options
 from kemu.apiserver.storage import Storage
 from kemu.apiserver.verbs import MAX_BODY_BYTES, Answer, Requests
 from kemu.apiserver.watch.cache import WatchCache
@@ -437,34 +437,56 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 raise kemu_errors.TooManyRequests(f"a stream may have {MAX_WATCHES} watches")
             if create.watch_id in stream.watchers:
                 raise kemu_errors.BadRequest(f"there is a watch {create.watch_id} already")
+            options.check_watch(create)
             where = create.resource
             selection = selections.compile_selection(
                 where.resource, where.namespace, create.label_selector, create.field_selector
             )
-            since = reads.parse_version(create.resource_version)
+            since = options.version_of_watch(create.resource_version)
+            begins = create.send_initial_events if create.HasField("send_initial_events") else not since
             collection = self._cache.collections[selection.resource.plural]
             watcher = Watcher(stream, create.watch_id, selection, collection, create.allow_bookmarks)
-            self._fanout.start(watcher, since or 0)
+            if begins:
+                self._fanout.start(watcher, 0)
+            elif since:
+                self._fanout.start(watcher, since)
         except kemu_errors.ApiError as error:
             stream.add_error(create.watch_id, error)
             if not isinstance(error, kemu_errors.Gone):
                 self._requests.log_refusal("watch", create, stream.by, start_ns, error)
             return
-        if since == 0:
-            self._fanout.bookmark(watcher)
-        elif since is None:
-            self._env.spawn(self._bookmark_when_fresh(watcher), f"bookmark for {stream.by}")
+        if begins:
+            if since is not None and since <= self._cache.revision:
+                self._fanout.end_of_initial(watcher)
+            else:
+                self._env.spawn(self._bookmark_when_fresh(watcher, since), f"bookmark for {stream.by}")
+        elif not since:
+            self._env.spawn(self._start_from_now(watcher), f"watch of {stream.by}")
 
-    async def _bookmark_when_fresh(self, watcher: Watcher) -> None:
-        """The initial state is complete when the watcher has been told of all that the store had when it asked."""
+    async def _bookmark_when_fresh(self, watcher: Watcher, since: int | None) -> None:
+        """The initial state is complete when the watcher has been told of all that the store had when it asked, or at
+        ``since``."""
         try:
-            await self._feed.until(await self._storage.revision(), patient=True)
+            if since is None:
+                await self._feed.until(await self._storage.revision(), patient=True)
+            else:
+                await self._feed.until(since)
         except kemu_errors.ApiError as error:
             if watcher.stream.watchers.get(watcher.watch_id) is watcher:
                 self._fanout.end(watcher, error)
             return
         if watcher.stream.watchers.get(watcher.watch_id) is watcher:
-            self._fanout.bookmark(watcher)
+            self._fanout.end_of_initial(watcher)
+
+    async def _start_from_now(self, watcher: Watcher) -> None:
+        """No initial state, and no revision to begin at: that of the store, as ``sendInitialEvents=false`` asks."""
+        stream = watcher.stream
+        try:
+            revision = await self._storage.revision()
+            if stream in self.streams and watcher.watch_id not in stream.watchers:
+                self._fanout.start(watcher, revision)
+        except kemu_errors.ApiError as error:
+            stream.add_error(watcher.watch_id, error)
 
 
 def _caller(context: Any) -> str:

@@ -88,13 +88,16 @@ def error_of(status_bytes: bytes) -> errors.ApiError:
     error_class = errors.API_ERRORS.get(status.reason, errors.ApiError)
     if status.message == errors.NoSpace.MESSAGE:
         error_class = errors.NoSpace
-    return error_class(
+    error = error_class(
         status.message,
         kind=details.kind,
         name=details.name,
         causes=causes,
         retry_after_s=details.retryAfterSeconds,
     )
+    if isinstance(error, errors.Gone):
+        error.continue_token = getattr(status.metadata, "continue")
+    return error
 
 
 def _digest(message: type[Message], listed: list[bytes], items: list[Any]) -> int:

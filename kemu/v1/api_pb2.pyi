@@ -46,7 +46,7 @@ class GetRequest(_message.Message):
     def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., resource_version: _Optional[str] = ..., subresource: _Optional[str] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("resource", "label_selector", "field_selector", "limit", "resource_version", "resource_version_match")
+    __slots__ = ("resource", "label_selector", "field_selector", "limit", "resource_version", "resource_version_match", "send_initial_events")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
     FIELD_SELECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -54,13 +54,15 @@ class ListRequest(_message.Message):
     CONTINUE_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_MATCH_FIELD_NUMBER: _ClassVar[int]
+    SEND_INITIAL_EVENTS_FIELD_NUMBER: _ClassVar[int]
     resource: Resource
     label_selector: str
     field_selector: str
     limit: int
     resource_version: str
     resource_version_match: str
-    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., limit: _Optional[int] = ..., resource_version: _Optional[str] = ..., resource_version_match: _Optional[str] = ..., **kwargs) -> None: ...
+    send_initial_events: bool
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., limit: _Optional[int] = ..., resource_version: _Optional[str] = ..., resource_version_match: _Optional[str] = ..., send_initial_events: _Optional[bool] = ..., **kwargs) -> None: ...
 
 class ListResponse(_message.Message):
     __slots__ = ("resource_version", "remaining_item_count", "items")
@@ -301,20 +303,24 @@ class WatchRequest(_message.Message):
     def __init__(self, create: _Optional[_Union[WatchCreate, _Mapping]] = ..., cancel: _Optional[_Union[WatchCancel, _Mapping]] = ...) -> None: ...
 
 class WatchCreate(_message.Message):
-    __slots__ = ("watch_id", "resource", "label_selector", "field_selector", "resource_version", "allow_bookmarks")
+    __slots__ = ("watch_id", "resource", "label_selector", "field_selector", "resource_version", "allow_bookmarks", "resource_version_match", "send_initial_events")
     WATCH_ID_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
     FIELD_SELECTOR_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]
     ALLOW_BOOKMARKS_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_VERSION_MATCH_FIELD_NUMBER: _ClassVar[int]
+    SEND_INITIAL_EVENTS_FIELD_NUMBER: _ClassVar[int]
     watch_id: int
     resource: Resource
     label_selector: str
     field_selector: str
     resource_version: str
     allow_bookmarks: bool
-    def __init__(self, watch_id: _Optional[int] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., resource_version: _Optional[str] = ..., allow_bookmarks: _Optional[bool] = ...) -> None: ...
+    resource_version_match: str
+    send_initial_events: bool
+    def __init__(self, watch_id: _Optional[int] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., resource_version: _Optional[str] = ..., allow_bookmarks: _Optional[bool] = ..., resource_version_match: _Optional[str] = ..., send_initial_events: _Optional[bool] = ...) -> None: ...
 
 class WatchCancel(_message.Message):
     __slots__ = ("watch_id",)

@@ -90,15 +90,21 @@ def watch_request(
     version: str = "",
     labels: str = "",
     fields: str = "",
-    bookmarks: bool = False,
+    bookmarks: bool | None = None,
+    match: str = "",
+    initial: bool | None = None,
 ) -> api_pb2.WatchRequest:
+    """``bookmarks`` None: where there is an initial state, as kemu's clients ask for them always."""
     request = api_pb2.WatchRequest()
     create = request.create
     create.watch_id = watch_id
     create.resource.resource, create.resource.namespace = resource, namespace
     create.label_selector, create.field_selector = labels, fields
     create.resource_version = version
-    create.allow_bookmarks = bookmarks
+    create.allow_bookmarks = version in ("", "0") if bookmarks is None else bookmarks
+    create.resource_version_match = match
+    if initial is not None:
+        create.send_initial_events = initial
     return request
 
 

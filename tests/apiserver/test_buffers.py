@@ -68,7 +68,7 @@ def test_what_waits_for_many_watchers_is_there_once_and_comes_when_it_is_read() 
         assert hub._writes.total <= bounds.writing_server
         assert hub._writes._of_client["deaf"] <= bounds.writing_client
         for found in await asyncio.gather(*(events(call, 6) for call in (*calls, *others))):
-            assert len([event for event in found if event.object]) == 5
+            assert len([event for event in found if event.type == event.ADDED]) == 5
         await cluster.clock.sleep(1)
         assert not hub._writes.total
 

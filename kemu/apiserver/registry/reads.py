@@ -1,7 +1,9 @@
 """Get and list: from the store when the answer must be the latest, from the watch cache when the client does not mind.
 
 ``resource_version`` "" is linearizable, "0" takes whatever the cache has, N waits until the cache is not older than N.
-A list in pages is one snapshot: its continue token holds the revision of the first page, and the store has the others.
+``Exact`` asks the store for the state at N; so does a limit with an N, for which Kubernetes once had no other words. A
+list in pages is one snapshot: its continue token holds the revision of the first page, and the store has the others.
+Once the store has compacted it, the answer is Expired with another token, for the rest as it is now.
 Leases and nodes are shown with the heartbeats that their kubelets state instead of sending them
 (:mod:`kemu.objects.heartbeats`).
 """
@@ -16,6 +18,7 @@ from typing import Any
 
 from kemu import errors as kemu_errors
 from kemu.apiserver import errors, selections
+from kemu.apiserver.registry import options
 from kemu.apiserver.selections import Selection
 from kemu.apiserver.storage import Entry, Storage
 from kemu.apiserver.watch.cache import WatchCache
@@ -28,10 +31,15 @@ SCAN_PAGE = 1_000
 
 _WITH_HEARTBEATS = ("leases", "nodes")
 
-EXPIRED_CONTINUE = (
-    "The provided continue parameter is too old to display a consistent list result. "
-    "You must start a new list without the continue parameter."
+EXPIRED = "The resourceVersion for the provided list is too old."
+INCONSISTENT = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
 )
+NOW = -1
+"""As the revision of a continue token: whatever there is when it is used."""
 
 
 class Reader:
@@ -52,7 +60,7 @@ class Reader:
         if resource.namespaced and not namespace:
             raise kemu_errors.BadRequest("an empty namespace may not be set when a resource name is provided")
         key = resources.key(resource, namespace, name)
-        revision = parse_version(request.resource_version)
+        revision = options.version_of_list(request.resource_version)
         entry: Entry | None
         if revision is None:
             entry = await self._storage.read(key)
@@ -67,18 +75,22 @@ class Reader:
 
     async def list(self, request: api_pb2.ListRequest) -> api_pb2.ListResponse:
         """Raises :class:`kemu.errors.Gone` for an expired continue token, BadRequest for a bad selector or token."""
+        options.check_list(request)
         resource = request.resource
         selection = selections.compile_selection(
             resource.resource, resource.namespace, request.label_selector, request.field_selector
         )
-        revision = parse_version(request.resource_version)
         token = getattr(request, "continue")
         limit = max(request.limit, 0)
         if token:
-            if revision:
+            if request.resource_version not in ("", "0"):
                 raise kemu_errors.BadRequest("specifying resource version is not allowed when using continue")
             at, start = _parse_token(token, selection)
-            return await self._list_store(selection, limit, at, start)
+            return await self._list_store(selection, limit, max(at, 0), start)
+        revision = options.version_of_list(request.resource_version)
+        match = request.resource_version_match
+        if match == options.EXACT or (revision and limit and not match):
+            return await self._list_store(selection, limit, revision or 0)
         if revision is None:
             if not await self._has_caught_up():
                 return await self._list_store(selection, limit)
@@ -103,7 +115,7 @@ class Reader:
         response = api_pb2.ListResponse(resource_version=str(revision))
         entries = self._cache.collections[selection.resource.plural].select(selection)
         if limit and len(entries) > limit:
-            setattr(response, "continue", _token(revision, entries[limit - 1].key + b"\0"))
+            setattr(response, "continue", _token(selection, revision, entries[limit - 1].key + b"\0"))
             if selection.only_namespace:
                 response.remaining_item_count = len(entries) - limit
             del entries[limit:]
@@ -125,7 +137,7 @@ class Reader:
             try:
                 response = await self._storage.range(start, end, limit=page, revision=revision)
             except kemu_errors.Compacted:
-                raise kemu_errors.Gone(EXPIRED_CONTINUE) from None
+                raise await self._expired(selection, revision, b"" if start == prefix else start) from None
             revision = revision or response.header.revision
             last = start
             for pair in response.kvs:
@@ -144,10 +156,21 @@ class Reader:
                 break
         result = api_pb2.ListResponse(resource_version=str(revision), items=self._shown(resource, wires))
         if more:
-            setattr(result, "continue", _token(revision, start))
+            setattr(result, "continue", _token(selection, revision, start))
             if parse is None:
                 result.remaining_item_count = response.count - len(response.kvs)
         return result
+
+    async def _expired(self, selection: Selection, revision: int, start: bytes) -> kemu_errors.ApiError:
+        """The store does not have this revision: no longer, or not yet. ``start``: where a page was to begin."""
+        now = await self._storage.revision()
+        if revision > now:
+            return errors.too_large(revision, now)
+        if not start:
+            return kemu_errors.Gone(EXPIRED)
+        error = kemu_errors.Gone(INCONSISTENT)
+        error.continue_token = _token(selection, NOW, start)
+        return error
 
     def _shown(self, resource: resources.Resource, wires: Sequence[bytes]) -> Sequence[bytes]:
         """Of a past revision, too, with the heartbeats up to now: nobody reads those for the past."""
@@ -157,29 +180,27 @@ class Reader:
         return [heartbeats.show(message, wire, now) for wire in wires]
 
 
-def parse_version(text: str) -> int | None:
-    """A resource version: None for "". Raises BadRequest."""
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit()) or len(text) > 19:
-        raise kemu_errors.BadRequest(f'resourceVersion: Invalid value: "{text}": must be a decimal number')
-    return int(text)
-
-
-def _token(revision: int, start: bytes) -> str:
-    data = {"v": "meta.k8s.io/v1", "rv": revision, "start": start.decode()}
-    return base64.urlsafe_b64encode(json.dumps(data).encode()).decode()
+def _token(selection: Selection, revision: int, start: bytes) -> str:
+    """``storage.EncodeContinue``: where to go on, below the collection."""
+    below = len(resources.prefix(selection.resource, selection.namespace)) - 1
+    data = {"v": "meta.k8s.io/v1", "rv": revision, "start": start[below:].decode()}
+    return base64.urlsafe_b64encode(json.dumps(data, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
 def _parse_token(token: str, selection: Selection) -> tuple[int, bytes]:
-    """Revision and first key. Raises BadRequest, also for a token of another collection."""
+    """Revision (or NOW) and first key. Raises BadRequest."""
     try:
-        data = json.loads(base64.urlsafe_b64decode(token.encode()))
-        revision, start = data["rv"], data["start"].encode()
-        if data["v"] != "meta.k8s.io/v1" or not isinstance(revision, int) or revision <= 0:
-            raise ValueError("unknown version or revision")
-        if not start.startswith(resources.prefix(selection.resource, selection.namespace)):
-            raise ValueError("it belongs to another collection")
-    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
-        raise kemu_errors.BadRequest(f"continue key is not valid: {error}") from None
-    return revision, start
+        data = json.loads(base64.b64decode(token.encode() + b"=" * (-len(token) % 4), b"-_", validate=True))
+        revision, start = data["rv"], data["start"]
+        if data["v"] != "meta.k8s.io/v1":
+            raise ValueError(f"server can't decode continue key: unrecognized encoded version {data['v']}")
+        if not isinstance(revision, int) or isinstance(revision, bool) or not NOW <= revision < 1 << 63 or not revision:
+            raise ValueError("incorrect encoded start resourceVersion (version meta.k8s.io/v1)")
+        if not isinstance(start, str) or not start:
+            raise ValueError("encoded start key empty (version meta.k8s.io/v1)")
+        if not start.startswith("/") or any(step in ("", ".", "..") for step in start[1:].rstrip("\0").split("/")):
+            raise ValueError(f"invalid key: {start}")
+        below = resources.prefix(selection.resource, selection.namespace)
+        return revision, below + start[1:].encode()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, binascii.Error) as error:
+        raise kemu_errors.BadRequest(f"invalid continue token: continue key is not valid: {error}") from None

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 from kemu import errors as kemu_errors
 from kemu.apiserver import errors
 from kemu.apiserver.admission import Chain
-from kemu.apiserver.registry import deletions, patches, reads, strategies
+from kemu.apiserver.registry import deletions, options, patches, strategies
 from kemu.apiserver.registry.deletions import Deletion
 from kemu.apiserver.registry.strategies import Strategy
 from kemu.apiserver.registry.turns import Turns
@@ -193,7 +193,7 @@ class Registry:
         resource, name = strategy.resource, old.metadata.name
         if not self.has_uid(sent.uid, old.metadata.uid):
             raise errors.wrong_uid(resource, entry.key, name, sent.uid, old.metadata.uid)
-        version = reads.parse_version(sent.resourceVersion)
+        version = options.version_of_list(sent.resourceVersion)
         if version:
             if not self._has_version(version, entry.revision):
                 raise errors.modified(resource, name)
@@ -283,7 +283,7 @@ class Registry:
         """Raises :class:`kemu.errors.Conflict` when a precondition fails."""
         if not self.has_uid(deletion.uid, metadata.uid):
             raise deletions.wrong_uid(resource, metadata.name, deletion.uid, metadata.uid)
-        version = reads.parse_version(deletion.resource_version)
+        version = options.version_of_list(deletion.resource_version)
         if version is not None and not self._has_version(version, entry.revision):
             raise deletions.wrong_version(resource, metadata.name, version, entry.revision)
 

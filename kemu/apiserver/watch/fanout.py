@@ -26,6 +26,9 @@ EVENTS_PER_MESSAGE = 1_000
 BYTES_PER_MESSAGE = 1 << 20
 """gRPC refuses messages of more than 4 MiB unless told otherwise."""
 
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+"""Annotation of the bookmark after which a watch tells of changes."""
+
 _ADDED = api_pb2.WatchEvent.ADDED
 _MODIFIED = api_pb2.WatchEvent.MODIFIED
 _DELETED = api_pb2.WatchEvent.DELETED
@@ -309,11 +312,21 @@ class Fanout:
         for watcher in self.watchers():
             self.end(watcher, errors.too_old(watcher.revision, revision))
 
-    def bookmark(self, watcher: Watcher) -> None:
-        """Tell a watcher how far it is."""
+    def bookmark(self, watcher: Watcher, wire: bytes = b"") -> None:
+        """Tell a watcher how far it is; ``wire``: and by an object."""
         watcher.initial = False
         watcher.revision = max(watcher.revision, self._cache.revision)
-        watcher.stream.add(watcher.watch_id, _BOOKMARK, watcher.revision, b"")
+        watcher.stream.add(watcher.watch_id, _BOOKMARK, watcher.revision, wire)
+
+    def end_of_initial(self, watcher: Watcher) -> None:
+        """The initial state is complete; a watcher that takes bookmarks is told so by one with an annotation."""
+        if watcher.bookmarks:
+            obj: Any = watcher.collection.resource.message()
+            revision = max(watcher.revision, self._cache.revision)
+            obj.metadata.resourceVersion = str(revision)
+            obj.metadata.annotations[INITIAL_EVENTS_END] = "true"
+            self.bookmark(watcher, obj.SerializeToString(deterministic=True))
+        watcher.initial = False
 
     def bookmark_all(self) -> None:
         """Tell those who have heard nothing of what has happened to their kind since, so that they can resume later."""
