@@ -104,7 +104,7 @@ def test_all_mistakes_at_once_at_their_places() -> None:
   limit: {{events: 3}}
 """
     queue, rate = "spec.vary[schedulers[0].policy.queue][1]", "spec.vary[workloads[1].arivals.poisson.rate]"
-    there_are = "there are: name, start, pods, life, usage, replaceFinished"
+    there_are = "there are: name, start, pods, life, usage, probes, replaceFinished"
     assert mistakes(text) == [
         f"e.yaml:6:40: {queue}: must be priority or fifo, not 'priorty' (did you mean priority?)",
         "e.yaml:7:43: spec.vary[schedulers[0].policy.nomination][1]: stands twice: the same variant would run twice",
