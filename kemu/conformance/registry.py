@@ -15,6 +15,7 @@ Json = dict[str, Any]
 
 _MODULES = {
     "elections": ("kemu.conformance.controllers.elections", "kemu.conformance.controllers.elections"),
+    "jobs": ("kemu.conformance.jobs.questions", "kemu.conformance.jobs.questions"),
     "kubelet": ("kemu.conformance.kubelet.decisions", "kemu.conformance.kubelet.judgements"),
     "scheduler": ("kemu.conformance.scheduler.questions", "kemu.conformance.scheduler.questions"),
     "timeline": ("kemu.conformance.scheduler.timelines", "kemu.conformance.scheduler.timelines"),

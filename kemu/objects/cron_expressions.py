@@ -118,7 +118,9 @@ class Calendar:
         while not self._fits_day(at.local):
             if not moved:
                 moved, at = True, at.date(at.local.month, at.local.day)
-            at = at.date(at.local.month, at.local.day + 1, keeps_time=True)
+            following = at.date(at.local.month, at.local.day + 1, keeps_time=True)
+            # A zone may skip a whole day; Kubernetes looks for it for ever.
+            at = following if following.unix_s > at.unix_s else at.plus(86_400)
             if hour := at.local.hour:
                 # Midnight is skipped or repeated on this day.
                 at = at.plus((24 - hour if hour > 12 else -hour) * 3600)
@@ -191,6 +193,18 @@ def find_zone(name: str) -> zoneinfo.ZoneInfo | None:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise CronError(f"unknown time zone {name}") from error
+
+
+def format_time(unix_ns: int, zone: str) -> str:
+    """As in RFC 3339, with the offset of a zone. Raises CronError."""
+    return _local(unix_ns // SECOND_NS, find_zone(zone)).isoformat().replace("+00:00", "Z")
+
+
+def format_rfc1123(unix_ns: int) -> str:
+    """As events show a time: ``Sat, 01 Jan 2000 02:30:00 +0000``."""
+    at = _local(unix_ns // SECOND_NS, None)
+    day, month = _DAY_NAMES.split()[at.isoweekday() % 7].title(), _MONTH_NAMES.split()[at.month - 1].title()
+    return f"{day}, {at.day:02} {month} {at.year:04} {at.hour:02}:{at.minute:02}:{at.second:02} +0000"
 
 
 @lru_cache(256)
@@ -319,5 +333,5 @@ def _duration_ns(text: str) -> int:
                 problem = f'time: invalid duration "{text}"'
         rest = rest[amount.end() :]
     if problem:
-        raise CronError(f"failed to parse duration {text}: {problem}")
+        raise CronError(f"failed to parse duration {_EVERY}{text}: {problem}")
     return sign * total

@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from tests.conformance.generators import elections, kubelet, probes, sequences, timelines
+from tests.conformance.generators import elections, jobs, kubelet, probes, sequences, timelines
 
 GENERATORS = {
     **dict.fromkeys(sequences.FAMILIES, sequences.case),
@@ -14,6 +14,7 @@ GENERATORS = {
     **dict.fromkeys(kubelet.FAMILIES, kubelet.case),
     **dict.fromkeys(elections.FAMILIES, elections.case),
     **dict.fromkeys(probes.MAKERS, probes.case),
+    **dict.fromkeys(jobs.FAMILIES, jobs.case),
 }
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from kemu.client import elections
 from kemu.controllers import node_lifecycle
-from kemu.k8s import policy_v1_pb2
+from kemu.k8s import batch_v1_pb2, policy_v1_pb2
 from kemu.objects import resources
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import scenarios
@@ -100,9 +100,20 @@ def _needed(
     )
     found = [controller_keys.NODE_LIFECYCLE, controller_keys.TAINT_EVICTION, controller_keys.POD_GC] if restless else []
     found += [name for kind, name in _NEEDED_BY.items() if kind in kinds]
+    if "CronJob" in kinds:
+        found += [controller_keys.JOB, controller_keys.CRON_JOB]
+    if any(_has_time_to_live(one) for one in objects):
+        found.append(controller_keys.TTL_AFTER_FINISHED)
     # A budget whose status is stated shall keep it.
     budgets = [one for one in objects if isinstance(one, policy_v1_pb2.PodDisruptionBudget)]
     return found + [controller_keys.DISRUPTION] * any(not budget.HasField("status") for budget in budgets)
+
+
+def _has_time_to_live(message: Any) -> bool:
+    """A Job, or one that makes Jobs, that are deleted after their end."""
+    if isinstance(message, batch_v1_pb2.CronJob):
+        return message.spec.jobTemplate.spec.HasField("ttlSecondsAfterFinished")
+    return isinstance(message, batch_v1_pb2.Job) and message.spec.HasField("ttlSecondsAfterFinished")
 
 
 def _states_usage(message: Any) -> bool:

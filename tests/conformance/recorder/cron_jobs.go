@@ -13,6 +13,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
@@ -119,6 +120,7 @@ type cronWorld struct {
 	start   time.Time
 
 	mutex    sync.Mutex
+	version  int
 	moments  []*cronMoment
 	made     int
 	failures map[string]int
@@ -213,6 +215,12 @@ func (w *cronWorld) now() *cronMoment {
 	return moment
 }
 
+// stamp gives an object its next resource version, which the tracker does not.
+func (w *cronWorld) stamp(metadata *metav1.ObjectMeta) {
+	w.version++
+	metadata.ResourceVersion = fmt.Sprint(1_000_000 + w.version)
+}
+
 func (w *cronWorld) fails(verb string) error {
 	if w.failures[verb] > 0 {
 		w.failures[verb]--
@@ -231,6 +239,7 @@ func (w *cronWorld) createJob(action clienttesting.Action) (bool, k8sruntime.Obj
 	made.Namespace = action.GetNamespace()
 	made.UID = types.UID("uid-" + made.Name)
 	made.CreationTimestamp = metav1.NewTime(time.Now().Truncate(time.Second))
+	w.stamp(&made.ObjectMeta)
 	if err := w.tracker.Create(jobsResource, made, made.Namespace); err != nil {
 		return true, nil, err
 	}
@@ -281,6 +290,7 @@ func (w *cronWorld) after(made *batchv1.Job, ms int64, change func(*batchv1.Job)
 			return
 		}
 		change(now)
+		w.stamp(&now.ObjectMeta)
 		_ = w.tracker.Update(jobsResource, now, namespace)
 	})
 }
@@ -314,6 +324,14 @@ func (w *cronWorld) updateCronJob(action clienttesting.Action) (bool, k8sruntime
 	if err := json.Unmarshal(text, updated); err != nil {
 		return true, nil, err
 	}
+	stored, err := w.tracker.Get(cronJobsResource, updated.Namespace, updated.Name)
+	if err != nil {
+		return true, nil, err
+	}
+	if equality.Semantic.DeepEqual(stored.(*batchv1.CronJob).Status, updated.Status) {
+		// As with kube-apiserver, nothing is written and nobody is told.
+		return true, stored.DeepCopyObject(), nil
+	}
 	written := cronStatus{Active: []string{}}
 	for _, reference := range updated.Status.Active {
 		written.Active = append(written.Active, strings.Join([]string{reference.Kind, reference.APIVersion, reference.Name}, " "))
@@ -326,6 +344,7 @@ func (w *cronWorld) updateCronJob(action clienttesting.Action) (bool, k8sruntime
 	}
 	moment := w.now()
 	moment.Statuses = append(moment.Statuses, written)
+	w.stamp(&updated.ObjectMeta)
 	err = w.tracker.Update(cronJobsResource, updated.DeepCopy(), updated.Namespace)
 	return true, updated, err
 }
@@ -358,5 +377,6 @@ func (w *cronWorld) happen(event cronEvent) error {
 		return err
 	}
 	changed.Generation++
+	w.stamp(&changed.ObjectMeta)
 	return w.tracker.Update(cronJobsResource, changed, namespace)
 }

@@ -13,11 +13,13 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -119,7 +121,11 @@ type jobWorld struct {
 	tracker clienttesting.ObjectTracker
 	start   time.Time
 
+	// pods is the watch of pods: the tracker's own tells of a deletion with the version of the last change before it.
+	pods *watch.RaceFreeFakeWatcher
+
 	mutex    sync.Mutex
+	version  int
 	moments  []*jobMoment
 	made     map[string]int
 	failures map[string]int
@@ -128,13 +134,14 @@ type jobWorld struct {
 func (q *jobQuestion) play() ([]*jobMoment, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	client := fake.NewClientset()
-	w := &jobWorld{q: q, ctx: ctx, tracker: client.Tracker(), made: map[string]int{}, failures: map[string]int{}}
+	w := &jobWorld{q: q, ctx: ctx, tracker: client.Tracker(), pods: watch.NewRaceFreeFake(), made: map[string]int{}, failures: map[string]int{}}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	controller, err := job.NewController(ctx, client, factory.Core().V1().Pods(), factory.Batch().V1().Jobs(), nil, nil)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
+	client.PrependWatchReactor("pods", func(clienttesting.Action) (bool, watch.Interface, error) { return true, w.pods, nil })
 	client.PrependReactor("create", "pods", w.createPod)
 	client.PrependReactor("delete", "pods", w.deletePod)
 	client.PrependReactor("patch", "pods", w.patchPod)
@@ -155,12 +162,17 @@ func (q *jobQuestion) play() ([]*jobMoment, error) {
 	time.Sleep(time.Minute)
 	w.start = time.Now()
 	for _, pod := range q.Pods {
-		if err := w.tracker.Create(podsResource, w.relative(pod.DeepCopy()), pod.Namespace); err != nil {
+		created := w.relative(pod.DeepCopy())
+		w.stamp(&created.ObjectMeta)
+		if err := w.tracker.Create(podsResource, created, pod.Namespace); err != nil {
 			return nil, err
 		}
+		w.pods.Add(created.DeepCopy())
 		synctest.Wait()
 	}
-	if err := w.tracker.Create(jobsResource, q.Job.DeepCopy(), q.Job.Namespace); err != nil {
+	created := q.Job.DeepCopy()
+	w.stamp(&created.ObjectMeta)
+	if err := w.tracker.Create(jobsResource, created, q.Job.Namespace); err != nil {
 		return nil, err
 	}
 	synctest.Wait()
@@ -221,6 +233,12 @@ func (w *jobWorld) now() *jobMoment {
 	return moment
 }
 
+// stamp gives an object its next resource version, which the tracker does not.
+func (w *jobWorld) stamp(metadata *metav1.ObjectMeta) {
+	w.version++
+	metadata.ResourceVersion = fmt.Sprint(1_000_000 + w.version)
+}
+
 func (w *jobWorld) fails(verb string) error {
 	if w.failures[verb] > 0 {
 		w.failures[verb]--
@@ -256,9 +274,11 @@ func (w *jobWorld) createPod(action clienttesting.Action) (bool, k8sruntime.Obje
 	}
 	moment := w.now()
 	moment.Created = append(moment.Created, made)
+	w.stamp(&pod.ObjectMeta)
 	if err := w.tracker.Create(podsResource, pod, pod.Namespace); err != nil {
 		return true, nil, err
 	}
+	w.pods.Add(pod.DeepCopy())
 	index := 0
 	if text, has := pod.Annotations[batchv1.JobCompletionIndexAnnotation]; has {
 		_, _ = fmt.Sscan(text, &index)
@@ -280,8 +300,12 @@ func (w *jobWorld) get(namespace, name string) *v1.Pod {
 // put stores a pod, or removes it if nobody wants to keep it.
 func (w *jobWorld) put(pod *v1.Pod) error {
 	if pod.DeletionTimestamp != nil && ptr.Deref(pod.DeletionGracePeriodSeconds, 0) == 0 && len(pod.Finalizers) == 0 {
+		w.stamp(&pod.ObjectMeta)
+		w.pods.Delete(pod.DeepCopy())
 		return w.tracker.Delete(podsResource, pod.Namespace, pod.Name)
 	}
+	w.stamp(&pod.ObjectMeta)
+	w.pods.Modify(pod.DeepCopy())
 	return w.tracker.Update(podsResource, pod, pod.Namespace)
 }
 
@@ -352,7 +376,8 @@ func (w *jobWorld) patchPod(action clienttesting.Action) (bool, k8sruntime.Objec
 	}
 	moment := w.now()
 	moment.Patched = append(moment.Patched, fmt.Sprintf("%s %s %v", changed.Name, owner, changed.Finalizers))
-	return true, changed.DeepCopy(), w.put(changed)
+	err = w.put(changed)
+	return true, changed.DeepCopy(), err
 }
 
 func (w *jobWorld) updateJob(action clienttesting.Action) (bool, k8sruntime.Object, error) {
@@ -393,6 +418,7 @@ func (w *jobWorld) updateJob(action clienttesting.Action) (bool, k8sruntime.Obje
 	}
 	moment := w.now()
 	moment.Statuses = append(moment.Statuses, written)
+	w.stamp(&updated.ObjectMeta)
 	err = w.tracker.Update(jobsResource, updated.DeepCopy(), updated.Namespace)
 	return true, updated, err
 }
@@ -419,8 +445,11 @@ func (w *jobWorld) after(pod *v1.Pod, wait time.Duration, change func(*v1.Pod)) 
 		if now == nil || now.UID != uid {
 			return
 		}
+		before := now.DeepCopy()
 		change(now)
-		_ = w.put(now)
+		if !equality.Semantic.DeepEqual(before, now) {
+			_ = w.put(now)
+		}
 	})
 }
 
@@ -527,5 +556,6 @@ func (w *jobWorld) happen(event jobEvent) error {
 		return err
 	}
 	changed.Generation++
+	w.stamp(&changed.ObjectMeta)
 	return w.tracker.Update(jobsResource, changed, namespace)
 }

@@ -62,7 +62,7 @@ NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "po
 RESCHEDULER, DISRUPTION = "rescheduler", "disruption"
 CLUSTER_AUTOSCALER = autoscaler.NAME
 DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
-JOB = "job"
+JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
 
 _DOCS = {
     "nodeMonitorPeriod": "How often it looks at all nodes; 5s by default.",
@@ -115,6 +115,12 @@ KINDS: dict[str, Kind] = {
         {},
     ),
     JOB: Kind("kemu.controllers.jobs.jobs:JobController", "Runs the pods of Jobs until they have completed.", {}),
+    CRON_JOB: Kind("kemu.controllers.jobs.cron_jobs:CronJobController", "Creates Jobs when they are due.", {}),
+    TTL_AFTER_FINISHED: Kind(
+        "kemu.controllers.jobs.ttl:TtlAfterFinishedController",
+        "Deletes Jobs that have a time to live after their end.",
+        {},
+    ),
     DISRUPTION: Kind(
         "kemu.controllers.disruption:DisruptionController", "Keeps the status of PodDisruptionBudgets.", {}
     ),

@@ -1,0 +1,1 @@
+"""Recorded syncs of Jobs and CronJobs, and the times that cron expressions mean. Begin with ``questions``."""
