@@ -24,10 +24,10 @@ _AT_ONCE = {"apiLatency": 0, "watchLatency": 0, "storeLatency": 0}
 
 
 class ControlPlane:
-    """Requests and watch events take no time."""
+    """Requests take no time, and watch events as much as is said."""
 
-    def __init__(self) -> None:
-        self.runtime = SimRuntime(0, self._log, _AT_ONCE)
+    def __init__(self, watch_s: float = 0) -> None:
+        self.runtime = SimRuntime(0, self._log, {**_AT_ONCE, "watchLatency": watch_s})
         self.clock = self.runtime.clock
         self.env = self.runtime.env("conformance")
         self.client = clients.Client(self.env)

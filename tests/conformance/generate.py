@@ -6,7 +6,15 @@ import argparse
 import json
 import sys
 
-from tests.conformance.generators import elections, jobs, kubelet, probes, sequences, timelines
+from tests.conformance.generators import (
+    elections,
+    jobs,
+    kubelet,
+    probes,
+    sequences,
+    timelines,
+    workloads,
+)
 
 GENERATORS = {
     **dict.fromkeys(sequences.FAMILIES, sequences.case),
@@ -15,6 +23,7 @@ GENERATORS = {
     **dict.fromkeys(elections.FAMILIES, elections.case),
     **dict.fromkeys(probes.MAKERS, probes.case),
     **dict.fromkeys(jobs.FAMILIES, jobs.case),
+    **dict.fromkeys(workloads.FAMILIES, workloads.case),
 }
 
 

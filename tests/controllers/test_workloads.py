@@ -49,21 +49,23 @@ class TestWhoGoesFirst:
             (pod("b"), pod("a", cost="7")),
             (pod("b", ready_s=9_000), pod("a", ready_s=1_000)),
             (pod("b", restarts=3), pod("a", restarts=1)),
-            (pod("b", created_s=200), pod("a", created_s=100)),
+            (pod("b", created_s=9_900), pod("a", created_s=100)),
+            # Created about as long ago: the uid decides.
+            (pod("a", created_s=100), pod("b", created_s=200)),
             # Ready for about as long: the uid decides, not who restarted.
             (pod("a", ready_s=1_000), pod("b", ready_s=1_001, restarts=9)),
             # A cost that is no number is none.
-            (pod("b", cost="much", created_s=200), pod("a", created_s=100)),
+            (pod("b", cost="much", created_s=9_900), pod("a", created_s=100)),
         ],
     )
     def test_of_two(self, first: core_v1_pb2.Pod, second: core_v1_pb2.Pod) -> None:
         for pods in ([first, second], [second, first]):
-            order = replica_sets.in_order_of_deletion(pods, NOW_NS)
+            order = replica_sets.in_order_of_deletion(pods, {}, NOW_NS)
             assert [one.metadata.name for one in order] == [first.metadata.name, second.metadata.name]
 
     def test_where_there_are_more_of_them(self) -> None:
         pods = [pod("a", node="n1"), pod("b", node="n2"), pod("c", node="n2"), pod("d", node="n2")]
-        order = replica_sets.in_order_of_deletion(pods, NOW_NS)
+        order = replica_sets.in_order_of_deletion(pods, {"n1": 1, "n2": 3}, NOW_NS)
         assert [one.metadata.name for one in order] == ["b", "c", "d", "a"]
 
 

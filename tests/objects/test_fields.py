@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
 
-from kemu.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.k8s import core_v1_pb2
 from kemu.objects import resources
 from kemu.objects.conversion import convert, descriptors
 from kemu.objects.fields import refusals, scheduler_configuration, tables
@@ -78,13 +78,13 @@ CASES = [(kind, path, way, sort) for kind in tables.ACCEPTED for path, way, sort
 def test_a_refused_field_is_named(kind: str, path: str, way: list[FieldDescriptor], sort: Refused) -> None:
     message = resources.BY_KIND[kind].message()
     _set(message, way, None)
-    assert [(cause.field, cause.message) for cause in refusals.in_new(message)] == [
+    assert [(cause.field, cause.message) for cause in refusals.in_object(message)] == [
         (path, f"kemu does not simulate this field: {sort.why}")
     ]
     for value in sort.unless:
         message = resources.BY_KIND[kind].message()
         _set(message, way, value)
-        assert refusals.in_new(message) == []
+        assert refusals.in_object(message) == []
 
 
 def test_the_samples_are_there() -> None:
@@ -113,23 +113,10 @@ def test_all_refused_fields_are_named_at_once() -> None:
             },
         },
     )
-    assert [cause.field for cause in refusals.in_new(pod)] == [
+    assert [cause.field for cause in refusals.in_object(pod)] == [
         "spec.containers[1].resources.claims",
         "spec.resourceClaims",
     ]
-
-
-@pytest.mark.parametrize("message_class", [apps_v1_pb2.StatefulSet, apps_v1_pb2.DaemonSet])
-def test_a_changed_template_is_refused_where_it_would_be_rolled_out(message_class: Any) -> None:
-    template = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "main", "image": "a:1"}]}}
-    old = convert.from_json(message_class, {"metadata": {"name": "a"}, "spec": {"template": template}})
-    new = message_class.FromString(old.SerializeToString())
-    new.metadata.labels["other"] = "1"
-    assert refusals.in_change(new, old) == []
-    new.spec.template.spec.containers[0].image = "a:2"
-    assert [cause.field for cause in refusals.in_change(new, old)] == ["spec.template"]
-    new.spec.updateStrategy.type = "OnDelete"
-    assert refusals.in_change(new, old) == []
 
 
 # Configurations -------------------------------------------------------------------------------------------------------

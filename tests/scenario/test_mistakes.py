@@ -264,7 +264,7 @@ def test_a_mistake_in_a_static_pod_has_its_path(manifest: str, path: str, what: 
 @pytest.mark.parametrize(
     ("spec", "path", "name"),
     [
-        ("controllers: [pod-gc, deployment]", "spec.controllers[1]", "deployment"),
+        ("controllers: [pod-gc, resourcequota]", "spec.controllers[1]", "resourcequota"),
     ],
 )  # fmt: skip
 def test_what_is_not_built_yet_is_refused_by_name(spec: str, path: str, name: str) -> None:
@@ -362,7 +362,7 @@ def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> Non
             kind: ReplicaSet
             metadata: {{name: a}}
             spec: {{selector: {{matchLabels: {{a: b}}}}, template: {template}}}
-          - {{apiVersion: apps/v1, kind: Deployment, metadata: {{name: a}}}}
+          - {{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {{name: a}}}}
         workloads: [{{name: w, arrivals: {{count: 1}}, pods: {pods}}}]
         events:
           - {{at: 1s, patch: {{kind: ReplicaSet, name: a, merge: {{spec: {{template: {pods}}}}}}}}}
@@ -376,7 +376,10 @@ def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> Non
         (15, "spec.events[0].patch.merge.spec.template.spec.volumes[0].persistentVolumeClaim"),
     ]
     others = [(one.path, one.suggestion) for one in found if (one.line, one.path) not in unbuilt]
-    assert ("spec.manifests[2].kind", "write a ReplicaSet with the same replicas, selector and template") in others
+    assert (
+        "spec.manifests[2].kind",
+        "change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}",
+    ) in others
     assert any(path == "spec.manifests[0].spec.nodeSelector" for path, _ in others)
 
 

@@ -42,7 +42,7 @@ def test_mistakes_are_invalid(validator: jsonschema.Draft202012Validator) -> Non
         "seed: x",
         "sed: 1",
         "duration: 5",
-        "controllers: [deployment]",
+        "controllers: [resourcequota]",
         "controllers: {pod-gc: {terminatedPods: 5}}",
         "events: [{at: 1s}]",
         "events: [{at: 1s, cordon: {node: a}, uncordon: {node: a}}]",

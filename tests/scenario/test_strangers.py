@@ -16,10 +16,9 @@ from kemu.scenario.loading import loader
 NAME_IT = "name the file in a scenario, beside its nodes: spec.manifests: [{file: it.yaml}]"
 
 STRANGERS = {
-    "apiVersion: apps/v1\nkind: Deployment\nspec: {replicas: 3}": "it.yaml:2:7: is a Deployment, not a scenario, and not "
-    "simulated: kemu has no deployment controller (in a scenario, write a ReplicaSet with the same replicas, selector and template)",
+    "apiVersion: apps/v1\nkind: Deployment\nspec: {replicas: 3}": f"it.yaml:2:7: is a Deployment, not a scenario ({NAME_IT})",
     "kind: HorizontalPodAutoscaler\napiVersion: autoscaling/v2": "it.yaml:1:7: is a HorizontalPodAutoscaler, not a scenario, and "
-    "not simulated: kemu has no autoscaler (in a scenario, change spec.replicas by events: {at: 1m, patch: {kind: ReplicaSet, …}})",
+    "not simulated: kemu has no autoscaler (in a scenario, change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}})",
     "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1": "it.yaml:1:7: is a CustomResourceDefinition, not a "
     "scenario, and not simulated: kemu's API server has no custom resources, and their controllers do not run (in a scenario, "
     "write the pods themselves, or a workload)",
@@ -59,8 +58,8 @@ def complaints(spec: str, head: str = HEAD) -> list[str]:
 @pytest.mark.parametrize(
     ("manifest", "text"),
     [
-        ("{apiVersion: apps/v1, kind: Deployment}",
-         "Deployment is not simulated: kemu has no deployment controller (write a ReplicaSet with the same replicas, selector and template)"),
+        ("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler}",
+         "HorizontalPodAutoscaler is not simulated: kemu has no autoscaler (change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}})"),
         ("{apiVersion: networking.k8s.io/v1, kind: IPAddress}",
          "IPAddress is not simulated: there is no network between pods (leave it out, or leave all such objects out: spec.unsimulated: ignore)"),
         ("{apiVersion: example.com/v1, kind: Train}",

@@ -89,7 +89,7 @@ class Registry:
         if turn is not None:
             await self.turns.wait(key, turn)
         try:
-            unbuilt = refusals.in_new(obj)
+            unbuilt = refusals.in_object(obj)
             defaults.apply(obj)
             await self._admission.create(resource, obj)
             metadata.uid = self._new_uid()
@@ -173,7 +173,7 @@ class Registry:
             part.prepare(new, old)
             problems = part.validate(new, old)
         else:
-            unbuilt = refusals.in_change(new, old)
+            unbuilt = refusals.in_object(new)
             defaults.apply(new)
             if strategy.has_status:
                 strategies.copy_field(new, old, "status")

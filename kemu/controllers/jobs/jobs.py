@@ -258,9 +258,7 @@ class JobController(controllers.Controller):
         selector, store = _selector(job), self._pods.store
         owned = list(self._owned.get(job.metadata.uid, {}).values())
         keys = self._orphans.matching(job.metadata.namespace, selector) if len(self._orphans) else []
-        claim = claims.Claims(
-            self.env, self.client, "jobs", "Job", job, api_version="batch/v1", finalizer=tracking.FINALIZER
-        )
+        claim = claims.Claims(self.env, self.client, "jobs", "Job", job, finalizer=tracking.FINALIZER)
         pods = await claim.claim(lambda pod: selector.matches(pod.metadata.labels), owned, [store[key] for key in keys])
         uid = job.metadata.uid
         return [

@@ -1,4 +1,4 @@
-"""What ReplicaSet, StatefulSet and DaemonSet controllers have in common.
+"""What the controllers of ReplicaSets, ReplicationControllers, StatefulSets and DaemonSets have in common.
 
 Each watches its owners and all pods, and syncs one owner at a time, several owners side by side. While pods that it
 created or deleted for an owner are missing from its watch, it only reports that owner's status
@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from kemu import errors, safeguards
-from kemu.client import informers, workqueues
+from kemu.client import informers, recorders, workqueues
 from kemu.controllers import controllers, label_indexes
 from kemu.controllers.workloads import claims, expectations, losses
 from kemu.k8s import core_v1_pb2
-from kemu.objects import meta, pod_phases, selectors
+from kemu.objects import meta, pod_phases, resources, selectors
 from kemu.runtime.env import Env
 
 Test = Callable[[Any], bool]
@@ -36,6 +36,10 @@ class WorkloadController(controllers.Controller, abc.ABC):
     workers: ClassVar[int] = 5
     """Owners that are synced at the same time, as by default in kube-controller-manager."""
 
+    @property
+    def api_version(self) -> str:
+        return resources.BY_PLURAL[self.resource].api_version
+
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
         self.queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
@@ -51,6 +55,8 @@ class WorkloadController(controllers.Controller, abc.ABC):
         )
         self.expectations = expectations.without(safeguards.ablated(config))(env.clock)
         self.losses = losses.Losses()
+        level = config.get("events", recorders.NOTABLE)
+        self.recorder = recorders.Recorder(env, self.client, f"{self.kind.lower()}-controller", "0", level)
         self._owned: dict[str, dict[str, dict[str, Any]]] = {}
         """By key of the owner, then its UID: its pods by UID, in the order of their arrival."""
         self._orphans = label_indexes.LabelledObjects()
@@ -59,8 +65,12 @@ class WorkloadController(controllers.Controller, abc.ABC):
         """Of the owners."""
 
     async def run(self) -> None:
-        await self.begin(self.pods, self.owners)
-        await self.work(self.queue, self._reconcile, self.workers)
+        await self.begin(*self.informers())
+        await self.work(self.queue, self.reconcile, self.workers)
+
+    def informers(self) -> tuple[informers.Informer, ...]:
+        """All that have to be filled before the first sync, in the order in which they are started."""
+        return self.pods, self.owners
 
     @abc.abstractmethod
     async def sync(self, owner: Any, may_manage: bool) -> None:
@@ -75,6 +85,9 @@ class WorkloadController(controllers.Controller, abc.ABC):
 
     def pod_changed(self, owner_uid: str, pod: Any) -> None:
         """A pod of this owner was added, changed or deleted."""
+
+    def owner_changed(self, old: Any | None, new: Any | None) -> None:
+        """An owner was added, changed or deleted."""
 
     def forget(self, owner: Any) -> None:
         """An owner is gone."""
@@ -92,7 +105,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
 
         ``considers``: which orphans are looked at; ``fits``: what a pod must be like besides having the right labels.
         """
-        selector, store = _selector(owner), self.pods.store
+        selector, store = selector_of(owner), self.pods.store
         keys = self._orphans.matching(owner.metadata.namespace, selector) if len(self._orphans) else ()
         orphans = [pod for pod in (store[key] for key in keys) if considers(pod)]
         claim = claims.Claims(self.env, self.client, self.resource, self.kind, owner)
@@ -107,15 +120,21 @@ class WorkloadController(controllers.Controller, abc.ABC):
         self.queue.add_after(key, delay_s + self.lag_s())
 
     def _owner_added(self, owner: Any) -> None:
-        self._selectors.put(controllers.key_of(owner), owner.metadata.namespace, _selector(owner))
-        self.enqueue(owner)
+        self.owner_changed(None, owner)
+        self._select(owner)
 
     def _owner_updated(self, old: Any, new: Any) -> None:
         if old.metadata.uid != new.metadata.uid:
             self.forget(old)
-        self._owner_added(new)
+        self.owner_changed(old, new)
+        self._select(new)
+
+    def _select(self, owner: Any) -> None:
+        self._selectors.put(controllers.key_of(owner), owner.metadata.namespace, selector_of(owner))
+        self.enqueue(owner)
 
     def _owner_deleted(self, owner: Any) -> None:
+        self.owner_changed(owner, None)
         self._selectors.remove(controllers.key_of(owner))
         self.forget(owner)
         self.enqueue(owner)
@@ -202,7 +221,8 @@ class WorkloadController(controllers.Controller, abc.ABC):
 
     # --- work --------------------------------------------------------------------------------------------------------
 
-    async def _reconcile(self, key: str) -> None:
+    async def reconcile(self, key: str) -> None:
+        """Bring the owner of this key closer to what it wants. Raises ApiError to be called again later."""
         owner = self.owners.store.get(key)
         await self._delete_pods_of_others(key, "" if owner is None else owner.metadata.uid)
         if owner is None:
@@ -230,9 +250,9 @@ class WorkloadController(controllers.Controller, abc.ABC):
                     "delete pods of a deleted owner",
                 )
 
-    def new_pod(self, owner: Any, name: str = "") -> core_v1_pb2.Pod:
-        """From the owner's template; without ``name`` the API server generates one."""
-        template = owner.spec.template
+    def new_pod(self, owner: Any, name: str = "", template: Any | None = None) -> core_v1_pb2.Pod:
+        """From the owner's template, or another; without ``name`` the API server generates one."""
+        template = owner.spec.template if template is None else template
         pod = core_v1_pb2.Pod()
         pod.metadata.namespace = owner.metadata.namespace
         if name:
@@ -244,7 +264,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
         for key in sorted(template.metadata.annotations):
             pod.metadata.annotations[key] = template.metadata.annotations[key]
         pod.metadata.finalizers.extend(template.metadata.finalizers)
-        pod.metadata.ownerReferences.append(meta.owner_reference(owner, "apps/v1", self.kind))
+        pod.metadata.ownerReferences.append(meta.owner_reference(owner, self.api_version, self.kind))
         pod.spec.CopyFrom(template.spec)
         return pod
 
@@ -254,15 +274,33 @@ class WorkloadController(controllers.Controller, abc.ABC):
             created = await self.client.create(pod)
         except errors.AlreadyExists:
             return
-        except errors.Forbidden as error:
+        except errors.ApiError as error:
             if any(cause.reason == "NamespaceTerminating" for cause in error.causes):
                 return
+            self.note_write(owner, "create", pod, error)
             raise
+        self.note_write(owner, "create", created, None)
+        self.created(owner, created)
+
+    def created(self, owner: Any, pod: Any) -> None:
+        """A pod exists now; the next sync waits until the watch has shown it."""
         uid, key = owner.metadata.uid, controllers.key_of(owner)
         known = self.owners.store.get(key)
-        if created.metadata.uid not in self.owned(owner) and known is not None and known.metadata.uid == uid:
-            self.expectations.expect(uid, created.metadata.uid, expectations.CREATED)
-        self._log_created(owner, created)
+        if pod.metadata.uid not in self.owned(owner) and known is not None and known.metadata.uid == uid:
+            self.expectations.expect(uid, pod.metadata.uid, expectations.CREATED)
+        self._log_created(owner, pod)
+
+    def note_write(self, owner: Any, verb: str, pod: Any, error: errors.ApiError | None) -> None:
+        """An Event object for a pod that was created or deleted, or was not (``RealPodControl``)."""
+        if error is None:
+            if self.recorder.writes_routine:
+                message = f"{verb.capitalize()}d pod: {pod.metadata.name}"
+                reason = f"Successful{verb.capitalize()}"
+                self.recorder.event(owner, recorders.NORMAL, reason, reason, message, routine=True)
+            return
+        message = f"Error {verb[:-1]}ing: {error.message}"
+        reason = f"Failed{verb.capitalize()}"
+        self.recorder.event(owner, recorders.WARNING, reason, reason, message)
 
     def _log_created(self, owner: Any, pod: core_v1_pb2.Pod) -> None:
         """The pod replaces the first that was lost from its place."""
@@ -284,14 +322,17 @@ class WorkloadController(controllers.Controller, abc.ABC):
 
         async def delete(pod: Any) -> None:
             try:
-                await self._delete_for(owner.metadata.uid, pod)
+                if await self._delete_for(owner.metadata.uid, pod):
+                    self.note_write(owner, "delete", pod, None)
             except errors.ApiError as error:
+                self.note_write(owner, "delete", pod, error)
                 failures.append(error)
 
         await self.all([delete(pod) for pod in pods], name)
         return failures[0] if failures else None
 
-    async def _delete_for(self, owner_uid: str, pod: Any) -> None:
+    async def _delete_for(self, owner_uid: str, pod: Any) -> bool:
+        """Whether it was still there."""
         metadata = pod.metadata
         uid = metadata.uid
         self.expectations.expect(owner_uid, uid, expectations.DELETED)
@@ -301,17 +342,30 @@ class WorkloadController(controllers.Controller, abc.ABC):
             self.expectations.observe(owner_uid, uid, expectations.DELETED)
             if not isinstance(error, (errors.NotFound, errors.Conflict)):
                 raise
+            return False
+        return True
 
     async def report(
-        self, owner: Any, conditions: list[dict[str, str]] | None = None, observes: bool = True, **counts: int
+        self,
+        owner: Any,
+        counts: Mapping[str, int],
+        conditions: list[dict[str, Any]] | None = None,
+        *,
+        observes: bool = True,
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
         """Write the owner's status where it has changed. ``conditions``: all that it has now; None: as they are.
-        ``observes``: the owner's generation has been acted upon."""
-        status: dict[str, Any] = {name: count for name, count in counts.items() if getattr(owner.status, name) != count}
+        ``observes``: the owner's generation has been acted upon. ``extra``: fields that have changed."""
+        known = owner.status
+        status: dict[str, Any] = {name: count for name, count in counts.items() if getattr(known, name) != count}
+        if "terminatingReplicas" in counts and not known.HasField("terminatingReplicas"):
+            # No terminating pods is not the same as none counted.
+            status["terminatingReplicas"] = counts["terminatingReplicas"]
         if observes and owner.status.observedGeneration != owner.metadata.generation:
             status["observedGeneration"] = owner.metadata.generation
         if conditions is not None:
             status["conditions"] = conditions
+        status.update(extra or {})
         if not status:
             return
         metadata = owner.metadata
@@ -323,7 +377,10 @@ class WorkloadController(controllers.Controller, abc.ABC):
             return
 
 
-def _selector(owner: Any) -> selectors.LabelSelector:
+def selector_of(owner: Any) -> selectors.LabelSelector:
+    """Which pods it wants to own."""
+    if isinstance(owner, core_v1_pb2.ReplicationController):
+        return selectors.labels_equal(owner.spec.selector)
     return selectors.compile_labels_field(owner.spec, "selector")
 
 

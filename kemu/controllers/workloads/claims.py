@@ -1,6 +1,7 @@
 """Which pods belong to an owner: it adopts those that it selects and releases those that it selects no more.
 
-Mirrors ``PodControllerRefManager`` in ``pkg/controller``: a pod that another controller owns is left alone, a pod
+ReplicaSets belong to Deployments, and ControllerRevisions to DaemonSets, in the same way. Mirrors
+``PodControllerRefManager`` and its like in ``pkg/controller``: a pod that another controller owns is left alone, a pod
 without a controller is adopted if its labels match, and a pod whose labels were changed away is set free. Before the
 first adoption the owner is read from the API server, as the cached one may already be gone.
 """
@@ -12,7 +13,7 @@ from typing import Any
 
 from kemu import errors
 from kemu.client import clients
-from kemu.objects import meta
+from kemu.objects import meta, resources
 from kemu.runtime.env import Env
 
 
@@ -26,16 +27,17 @@ class Claims:
         resource: str,
         kind: str,
         owner: Any,
+        dependents: str = "pods",
         *,
-        api_version: str = "apps/v1",
         finalizer: str = "",
     ) -> None:
-        """``finalizer``: pods get it when they are adopted and lose it when they are released."""
+        """``resource``, ``kind``: of the owner; ``dependents``: the resource of what belongs to it. ``finalizer``: they
+        get it when they are adopted and lose it when they are released."""
         self._env = env
+        self._dependents = dependents
         self._client = client
         self._resource = resource
         self._kind = kind
-        self._api_version = api_version
         self._finalizer = finalizer
         self._owner = owner
         self._is_being_deleted = bool(owner.metadata.HasField("deletionTimestamp"))
@@ -78,7 +80,7 @@ class Claims:
         if not self._may_adopt:
             raise errors.Conflict(f"{self._kind} {self._owner.metadata.name} is gone or being deleted")
         reference = {
-            "apiVersion": self._api_version,
+            "apiVersion": resources.BY_PLURAL[self._resource].api_version,
             "kind": self._kind,
             "name": self._owner.metadata.name,
             "uid": self._owner.metadata.uid,
@@ -98,7 +100,9 @@ class Claims:
         patch: dict[str, Any] = {"metadata": {"ownerReferences": [reference]}}
         if self._finalizer:
             patch["metadata"][finalizers] = [self._finalizer]
-        await self._client.patch("pods", metadata.name, metadata.namespace, patch, type="strategic", uid=metadata.uid)
+        await self._client.patch(
+            self._dependents, metadata.name, metadata.namespace, patch, type="strategic", uid=metadata.uid
+        )
 
     async def _is_still_there(self) -> bool:
         metadata = self._owner.metadata
@@ -109,6 +113,8 @@ class Claims:
         return fresh.metadata.uid == metadata.uid and not fresh.metadata.HasField("deletionTimestamp")
 
     def _log(self, what: str, pod: Any) -> None:
+        if self._dependents != "pods":
+            return
         self._env.log(
             f"controller.{what}",
             {

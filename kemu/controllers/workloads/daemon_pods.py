@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kemu.controllers.workloads import scaling
 from kemu.k8s import core_v1_pb2
 from kemu.objects import selectors
 
@@ -19,6 +20,10 @@ TOLERATIONS = (
 HOST_NETWORK_TOLERATION = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 
 NODE_NAME = "metadata.name"
+ROLLING = "RollingUpdate"
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+"""An annotation of the DaemonSet, which the API server counts up with every change of the template."""
+TEMPLATE_GENERATION_LABEL = "pod-template-generation"
 
 
 class Wish:
@@ -28,10 +33,6 @@ class Wish:
         spec = core_v1_pb2.PodSpec()
         spec.CopyFrom(template.spec)
         tolerate(spec)
-        # Fields are replaced by the name of the node when the pod is made, so here they must not exclude any.
-        for term in _terms(spec):
-            del term.matchFields[:]
-            term.matchFields.add(key=NODE_NAME, operator="NotIn", values=[""])
         self._node: str = spec.nodeName
         self._tolerations = list(spec.tolerations)
         self._affinity = selectors.RequiredNodeAffinity(spec)
@@ -51,18 +52,40 @@ def tolerate(spec: core_v1_pb2.PodSpec) -> None:
     """Add the tolerations of daemon pods."""
     for key, effect in TOLERATIONS + ((HOST_NETWORK_TOLERATION,) if spec.hostNetwork else ()):
         wanted = core_v1_pb2.Toleration(key=key, operator="Exists", effect=effect)
-        if wanted not in list(spec.tolerations):
+        known = [one for one in spec.tolerations if _is_like(one, wanted)]
+        if known:
+            known[0].CopyFrom(wanted)
+        else:
             spec.tolerations.append(wanted)
 
 
+def _is_like(one: Any, other: Any) -> bool:
+    """Whether they differ in nothing but their time (``MatchToleration``)."""
+    return (one.key, one.effect, one.operator, one.value) == (other.key, other.effect, other.operator, other.value)
+
+
 def pin(spec: core_v1_pb2.PodSpec, node: str) -> None:
-    """Let a pod run on this node alone (``ReplaceDaemonSetPodNodeNameNodeAffinity``)."""
+    """Let a pod run on this node alone, whatever else its template requires: that was checked
+    (``ReplaceDaemonSetPodNodeNameNodeAffinity``)."""
     terms = spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms
-    if not terms:
-        terms.add()
-    for term in terms:
-        del term.matchFields[:]
-        term.matchFields.add(key=NODE_NAME, operator="In", values=[node])
+    del terms[:]
+    terms.add().matchFields.add(key=NODE_NAME, operator="In", values=[node])
+
+
+def max_surge(owner: Any, desired: int) -> int:
+    """``SurgeCount``."""
+    strategy = owner.spec.updateStrategy
+    if strategy.type != ROLLING or not strategy.rollingUpdate.HasField("maxSurge"):
+        return 0
+    return scaling.scaled(strategy.rollingUpdate.maxSurge, desired, up=True)
+
+
+def max_unavailable(owner: Any, desired: int) -> int:
+    """``UnavailableCount``."""
+    strategy = owner.spec.updateStrategy
+    if strategy.type != ROLLING or not strategy.HasField("rollingUpdate"):
+        return 0
+    return scaling.scaled(strategy.rollingUpdate.maxUnavailable, desired, up=True)
 
 
 def target(pod: Any) -> str:

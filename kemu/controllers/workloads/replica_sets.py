@@ -6,17 +6,19 @@ ReplicaSet of any size, 2,000,000,000 replicas included, grows step by step and 
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cmp_to_key
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from kemu import errors
 from kemu.controllers import controllers
 from kemu.controllers.workloads import availability, base, slow_start
 from kemu.objects import meta, pod_phases, times
-from kemu.runtime.env import SECOND_NS
+from kemu.objects.conversion import convert
+from kemu.runtime.env import SECOND_NS, Env
 
 BURST = 500
 """Pods that are created or deleted in one sync (``BurstReplicas``)."""
@@ -29,30 +31,52 @@ class ReplicaSetController(base.WorkloadController):
     """Factory: ``kemu.controllers.workloads.replica_sets:ReplicaSetController``."""
 
     resource, kind = "replicasets", "ReplicaSet"
+    counts_terminating: ClassVar[bool] = True
+    """Whether the status says how many pods are terminating."""
+
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        super().__init__(env, config)
+        self._siblings: dict[str, dict[str, None]] = {}
+        """Keys of the owners that one Deployment controls, by its UID."""
+
+    def owner_changed(self, old: Any | None, new: Any | None) -> None:
+        before = None if old is None else meta.controller_of(old)
+        now = None if new is None else meta.controller_of(new)
+        if before is not None:
+            keys = self._siblings.get(before.uid, {})
+            keys.pop(controllers.key_of(old), None)
+            if not keys:
+                self._siblings.pop(before.uid, None)
+        if now is not None:
+            self._siblings.setdefault(now.uid, {})[controllers.key_of(new)] = None
 
     async def sync(self, owner: Any, may_manage: bool) -> None:
         """``syncReplicaSet``. The status is written even while expectations are not met, and after a failure."""
-        owned = self.owned(owner).values()
+        owned = list(self.owned(owner).values())
         active = await self.claim(owner, [pod for pod in owned if base.is_active(pod)], considers=base.is_active)
         failure = await self._manage(owner, active) if may_manage else None
         now_ns, min_ready_s = self.unix_ns(), owner.spec.minReadySeconds
         ready = sum(map(meta.is_ready, active))
         available = sum(availability.is_available(pod, min_ready_s, now_ns) for pod in active)
         labels = owner.spec.template.metadata.labels
-        await self.report(
-            owner,
-            self._conditions(owner, len(active), failure),
-            replicas=len(active),
-            fullyLabeledReplicas=sum(_has_labels(pod, labels) for pod in active),
-            readyReplicas=ready,
-            availableReplicas=available,
-            terminatingReplicas=sum(
-                pod.metadata.HasField("deletionTimestamp") and not pod_phases.is_terminal(pod) for pod in owned
-            ),
-        )
+        counts = {
+            "replicas": len(active),
+            "fullyLabeledReplicas": sum(_has_labels(pod, labels) for pod in active),
+            "readyReplicas": ready,
+            "availableReplicas": available,
+        }
+        if self.counts_terminating:
+            selector = base.selector_of(owner)
+            counts["terminatingReplicas"] = sum(
+                pod.metadata.HasField("deletionTimestamp")
+                and not pod_phases.is_terminal(pod)
+                and selector.matches(pod.metadata.labels)
+                for pod in owned
+            )
+        await self.report(owner, counts, self._conditions(owner, len(active), failure))
         if failure is not None:
             raise failure
-        if ready != available:
+        if min_ready_s > 0 and ready != available:
             wait_s = availability.next_check_s(active, min_ready_s, now_ns)
             self.queue.add_after(controllers.key_of(owner), min_ready_s if wait_s is None else wait_s)
 
@@ -69,26 +93,40 @@ class ReplicaSetController(base.WorkloadController):
         if missing == 0:
             return None
         surplus = min(-missing, BURST)
-        ordered = in_order_of_deletion(active, self.unix_ns()) if surplus < len(active) else active
-        return await self.delete_pods(owner, ordered[:surplus])
+        doomed = active
+        if surplus < len(active):
+            beside = Counter(pod.spec.nodeName for pod in self._related(owner) if base.is_active(pod))
+            doomed = in_order_of_deletion(active, beside, self.unix_ns())
+        return await self.delete_pods(owner, doomed[:surplus])
+
+    def _related(self, owner: Any) -> Iterable[Any]:
+        """The pods of all ReplicaSets of its Deployment, none where it has none (``getIndirectlyRelatedPods``)."""
+        above = meta.controller_of(owner)
+        for key in self._siblings.get(above.uid, ()) if above is not None else ():
+            sibling = self.owners.store.get(key)
+            if sibling is not None:
+                selector = base.selector_of(sibling)
+                yield from (pod for pod in self.owned(sibling).values() if selector.matches(pod.metadata.labels))
 
     def _conditions(self, owner: Any, active: int, failure: errors.ApiError | None) -> list[dict[str, str]] | None:
         """What the conditions become when ReplicaFailure comes or goes (``calculateStatus``); None: they stay."""
-        has_failed = meta.get_condition(owner.status.conditions, FAILURE) is not None
-        if (failure is not None) == has_failed:
+        known = meta.get_condition(owner.status.conditions, FAILURE)
+        if (failure is not None) == (known is not None):
             return None
+        kept = [convert.to_json(one) for one in owner.status.conditions if one is not known]
         if failure is None:
-            return []
+            return kept
         reason = "FailedCreate" if active < owner.spec.replicas else "FailedDelete"
         time = times.format_time(self.unix_ns() // SECOND_NS)
         return [
+            *kept,
             {
                 "type": FAILURE,
                 "status": "True",
                 "reason": reason,
                 "message": failure.message,
                 "lastTransitionTime": time,
-            }
+            },
         ]
 
 
@@ -97,27 +135,26 @@ def _has_labels(pod: Any, labels: Mapping[str, str]) -> bool:
     return all(have.get(key) == labels[key] for key in labels)
 
 
-def in_order_of_deletion(pods: Sequence[Any], now_unix_ns: int) -> list[Any]:
+def in_order_of_deletion(pods: Sequence[Any], beside: Mapping[str, int], now_unix_ns: int) -> list[Any]:
     """Which pods go first when there are too many (``ActivePodsWithRanks``): those that are not bound, not running, not
-    ready, have a lower deletion cost, share their node with more pods of the set, have been ready for a shorter time
-    (in powers of two), have restarted more often, are younger. Pods that are equal in all this keep their order."""
-    beside = Counter(pod.spec.nodeName for pod in pods)
+    ready, have a lower deletion cost, share their node with more pods of the Deployment, have been ready for a shorter
+    time, have restarted more often, are younger. Times count in powers of two, and the UID decides between equal ones.
+    Pods that are equal in all this keep their order.
+
+    ``beside``: pods of the Deployment by node."""
 
     def compare(one: _Ranked, other: _Ranked) -> int:
         if one.worth != other.worth:
             return -1 if one.worth < other.worth else 1
-        if one.ready_ns is not None and other.ready_ns is not None and one.ready_ns != other.ready_ns:
-            ages = _magnitude(now_unix_ns - one.ready_ns), _magnitude(now_unix_ns - other.ready_ns)
-            if ages[0] != ages[1]:
-                return ages[0] - ages[1]
-            return -1 if one.uid < other.uid else 1
-        return (one.youth > other.youth) - (one.youth < other.youth)
+        if one.ready_ns is not None and one.ready_ns != other.ready_ns:
+            return _by_age(one, other, one.ready_ns, other.ready_ns or 0, now_unix_ns)
+        if one.restarts != other.restarts:
+            return -1 if one.restarts > other.restarts else 1
+        if one.created_ns != other.created_ns:
+            return _by_age(one, other, one.created_ns, other.created_ns, now_unix_ns)
+        return 0
 
-    ranked = (
-        _Ranked(pod, pod.metadata.uid, _worth(pod, beside), _ready_ns(pod) if meta.is_ready(pod) else None, _youth(pod))
-        for pod in pods
-    )
-    return [each.pod for each in sorted(ranked, key=cmp_to_key(compare))]
+    return [each.pod for each in sorted((_ranked(pod, beside) for pod in pods), key=cmp_to_key(compare))]
 
 
 class _Ranked(NamedTuple):
@@ -128,13 +165,36 @@ class _Ranked(NamedTuple):
     worth: tuple[bool, int, bool, int, int]
     ready_ns: int | None
     """None: it is not ready. Pods of equal worth are both ready or both not."""
-    youth: tuple[int, int]
+    restarts: tuple[int, int]
+    """Of containers and of sidecars, the most."""
+    created_ns: int
 
 
-def _worth(pod: Any, beside: Counter[str]) -> tuple[bool, int, bool, int, int]:
+def _ranked(pod: Any, beside: Mapping[str, int]) -> _Ranked:
     phase = {"Pending": 0, "": 0, "Unknown": 1}.get(pod.status.phase, 2)
+    ready = meta.get_condition(pod.status.conditions, "Ready")
+    is_ready = ready is not None and ready.status == "True"
     node = pod.spec.nodeName
-    return bool(node), phase, meta.is_ready(pod), _deletion_cost(pod), -beside[node]
+    worth = bool(node), phase, is_ready, _deletion_cost(pod), -beside.get(node, 0)
+    metadata = pod.metadata
+    return _Ranked(
+        pod,
+        metadata.uid,
+        worth,
+        meta.unix_ns(ready.lastTransitionTime) if ready is not None and is_ready else None,
+        _restarts(pod),
+        meta.unix_ns(metadata.creationTimestamp),
+    )
+
+
+def _by_age(one: _Ranked, other: _Ranked, one_ns: int, other_ns: int, now_ns: int) -> int:
+    """The younger first; a time that is not set counts as youngest (``afterOrZero``)."""
+    if not one_ns or not other_ns:
+        return -1 if not one_ns else 1
+    difference = _magnitude(now_ns - one_ns) - _magnitude(now_ns - other_ns)
+    if difference:
+        return difference
+    return -1 if one.uid < other.uid else 1
 
 
 def _deletion_cost(pod: Any) -> int:
@@ -144,16 +204,17 @@ def _deletion_cost(pod: Any) -> int:
     return cost if -(2**31) <= cost < 2**31 else 0
 
 
-def _youth(pod: Any) -> tuple[int, int]:
-    restarts = max((status.restartCount for status in pod.status.containerStatuses), default=0)
-    return -restarts, -pod.metadata.creationTimestamp.seconds
-
-
-def _ready_ns(pod: Any) -> int:
-    condition = meta.get_condition(pod.status.conditions, "Ready")
-    return meta.unix_ns(condition.lastTransitionTime) if condition is not None else 0
+def _restarts(pod: Any) -> tuple[int, int]:
+    """``maxContainerRestarts``."""
+    sidecars = [container.name for container in pod.spec.initContainers if container.restartPolicy == "Always"]
+    status = pod.status
+    of_sidecars = (one.restartCount for one in status.initContainerStatuses if one.name in sidecars)
+    return max((one.restartCount for one in status.containerStatuses), default=0), max(of_sidecars, default=0)
 
 
 def _magnitude(age_ns: int) -> int:
-    """The logarithm of an age to the base 2."""
-    return age_ns.bit_length() - 1 if age_ns > 0 else -1
+    """The logarithm of an age to the base 2, rounded as Go's ``math.Log2`` rounds."""
+    if age_ns <= 0:
+        return -1
+    fraction, exponent = math.frexp(age_ns)
+    return exponent - 1 if fraction == 0.5 else int(math.log(fraction) * (1 / math.log(2)) + exponent)

@@ -30,15 +30,19 @@ async def each(
     rest: Iterator[T] = iter(items)
     size = INITIAL_BATCH
     while batch := list(islice(rest, size)):
-        failed = await _batch(env, batch, create)
-        if failed:
+        failed, failure = await at_once(env, batch, create)
+        if failure is not None:
             left = [] if isinstance(items, Iterator) else list(rest)
-            return [item for item, _ in failed] + left, failed[0][1]
+            return failed + left, failure
         size = min(2 * size, largest_batch)
     return [], None
 
 
-async def _batch(env: Env, batch: list[T], create: Callable[[T], Awaitable[object]]) -> list[tuple[T, errors.ApiError]]:
+async def at_once(
+    env: Env, batch: list[T], create: Callable[[T], Awaitable[object]]
+) -> tuple[list[T], errors.ApiError | None]:
+    """One batch. Returns the items for which nothing was created, and the first error."""
+
     async def attempt(item: T) -> errors.ApiError | None:
         try:
             await create(item)
@@ -50,4 +54,5 @@ async def _batch(env: Env, batch: list[T], create: Callable[[T], Awaitable[objec
         answers = [await attempt(batch[0])]
     else:
         answers = list(await asyncio.gather(*(env.spawn(attempt(item), "create") for item in batch)))
-    return [(item, error) for item, error in zip(batch, answers, strict=True) if error is not None]
+    failed = [(item, error) for item, error in zip(batch, answers, strict=True) if error is not None]
+    return [item for item, _ in failed], failed[0][1] if failed else None

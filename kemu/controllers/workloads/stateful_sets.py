@@ -1,22 +1,38 @@
-"""The actor ``controller/statefulset``: pods with stable names, ``<set>-<ordinal>``.
+"""The actor ``controller/statefulset``: pods with stable names, ``<set>-<ordinal>``, updated one after the other.
 
 A pod that has ended is deleted, and only when it has gone from the API is another created under its name: as long as
-nobody can tell whether a lost node still runs it, it is not replaced. Volume claims are not simulated (a set with
-``volumeClaimTemplates`` is refused), nor are updates of the template. Mirrors ``pkg/controller/statefulset``.
+nobody can tell whether a lost node still runs it, it is not replaced. Each template that the set has had is kept as a
+ControllerRevision; a pod carries the name of its own. Mirrors ``pkg/controller/statefulset``.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kemu import errors
+from kemu.client import informers, recorders
 from kemu.controllers import controllers
-from kemu.controllers.workloads import availability, base, slow_start
-from kemu.objects import meta, pod_phases
+from kemu.controllers.workloads import (
+    availability,
+    base,
+    claims,
+    histories,
+    scaling,
+    slow_start,
+    stateful_claims,
+    stateful_pods,
+)
+from kemu.k8s import core_v1_pb2
+from kemu.objects import pod_phases
+from kemu.objects.defaulting import pods as pod_defaults
+from kemu.objects.templates import documents, hashes
+from kemu.runtime.env import Env
 
 LARGEST_BATCH = 500
 """Of pods that are looked at together where the set is managed in parallel (``MaxBatchSize``)."""
+MAX_UNAVAILABLE = "MaxUnavailableStatefulSet"
+"""The feature gate by which ``rollingUpdate.maxUnavailable`` counts; off by default."""
 
 
 class StatefulSetController(base.WorkloadController):
@@ -24,104 +40,430 @@ class StatefulSetController(base.WorkloadController):
 
     resource, kind = "statefulsets", "StatefulSet"
 
+    def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
+        super().__init__(env, config)
+        self.histories = histories.Histories(self.client, self.kind)
+        self.claims = stateful_claims.Claims(self.client)
+        self._several_at_once = bool((config.get("featureGates") or {}).get(MAX_UNAVAILABLE))
+
+    def informers(self) -> tuple[informers.Informer, ...]:
+        return *super().informers(), self.histories.informer
+
+    def forget(self, owner: Any) -> None:
+        super().forget(owner)
+        self.env.spawn(self.histories.delete_of(owner), "delete revisions of a deleted owner")
+
     def place(self, pod: Any) -> str:
         """Its name."""
         return str(pod.metadata.name)
 
     async def sync(self, owner: Any, may_manage: bool) -> None:
-        def is_member(pod: Any) -> bool:
-            return _ordinal_of(owner, pod) >= 0
-
-        pods = await self.claim(owner, list(self.owned(owner).values()), fits=is_member)
-        failure = await self._manage(owner, pods) if may_manage else None
-        now_ns, min_ready_s = self.unix_ns(), owner.spec.minReadySeconds
-        ready = [pod for pod in pods if _runs_and_is_ready(pod)]
-        available = sum(availability.is_available(pod, min_ready_s, now_ns) for pod in ready)
-        await self.report(owner, replicas=len(pods), readyReplicas=len(ready), availableReplicas=available)
+        """``sync`` and ``UpdateStatefulSet``."""
+        await self._adopt_revisions(owner)
+        pods = await self.claim(
+            owner, list(self.owned(owner).values()), fits=lambda pod: stateful_pods.is_member(owner, pod)
+        )
+        await self.claims.needed(owner)
+        revisions = histories.in_order(self._revisions(owner))
+        current, update, collisions = await self._revise(owner, revisions)
+        one = _Sync(self, owner, pods, current, update)
+        # Of a set that is being deleted only the status is written.
+        failure = await one.manage() if may_manage else None
+        await self._report(owner, one, collisions)
+        await self._forget_revisions(owner, pods, revisions, (current, update))
         if failure is not None:
             raise failure
-        wait_s = availability.next_check_s(ready, min_ready_s, now_ns)
+        ready = [pod for pod in pods if stateful_pods.is_running_and_ready(pod)]
+        wait_s = availability.next_check_s(ready, owner.spec.minReadySeconds, self.unix_ns())
         if wait_s is not None:
             self.queue.add_after(controllers.key_of(owner), wait_s)
 
-    async def _manage(self, owner: Any, pods: list[Any]) -> errors.ApiError | None:
-        """``updateStatefulSet`` up to the updates of the template."""
-        by_ordinal = {_ordinal_of(owner, pod): pod for pod in pods}
-        first = owner.spec.ordinals.start
-        wanted = range(first, first + owner.spec.replicas)
-        if owner.spec.podManagementPolicy == "Parallel":
-            return await self._manage_in_parallel(owner, by_ordinal, wanted)
-        return await self._manage_in_order(owner, by_ordinal, wanted)
+    # --- revisions ---------------------------------------------------------------------------------------------------
 
-    async def _manage_in_order(self, owner: Any, pods: dict[int, Any], wanted: range) -> errors.ApiError | None:
-        """The next pod is created when the one before is available, and deleted when all that stay are."""
-        for ordinal in wanted:
-            pod = pods.get(ordinal)
-            if _is_missing(pod):
-                return await self._create_or_delete(owner, ordinal, pod)
-            if not self._is_healthy(owner, pod):
-                return None
-        self.losses.forget(owner.metadata.uid)
-        condemned = _condemned(pods, wanted)
-        first_unhealthy = next((pod for pod in reversed(condemned) if not self._is_healthy(owner, pod)), None)
-        for pod in condemned[:1]:
-            if pod.metadata.HasField("deletionTimestamp"):
-                return None
-            if not self._is_healthy(owner, pod) and pod is not first_unhealthy:
-                return None
-            return await self.delete_pods(owner, [pod])
-        return None
+    def _revisions(self, owner: Any) -> list[Any]:
+        """``ListRevisions``."""
+        selector = base.selector_of(owner)
+        owned = [one for one in self.histories.owned(owner) if selector.matches(one.metadata.labels)]
+        return owned + self.histories.orphans(owner, selector)
 
-    async def _manage_in_parallel(self, owner: Any, pods: dict[int, Any], wanted: range) -> errors.ApiError | None:
-        async def process(ordinal: int) -> None:
-            failure = await self._create_or_delete(owner, ordinal, pods.get(ordinal))
-            if failure is not None:
-                raise failure
+    async def _adopt_revisions(self, owner: Any) -> None:
+        orphans = self.histories.orphans(owner, base.selector_of(owner))
+        if orphans:
+            claim = claims.Claims(self.env, self.client, self.resource, self.kind, owner, "controllerrevisions")
+            await claim.claim(lambda one: True, (), orphans)
 
-        # Found as they are needed: a set may want 2,000,000,000.
-        todo = (ordinal for ordinal in wanted if _is_missing(pods.get(ordinal)))
-        _, failure = await slow_start.each(self.env, todo, process, LARGEST_BATCH)
-        if failure is not None:
-            return failure
-        # Every pod that was missing has been created, or is to come when its predecessor has gone.
-        doomed = [pod for pod in _condemned(pods, wanted) if not pod.metadata.HasField("deletionTimestamp")]
-        return await self.delete_pods(owner, doomed)
+    async def _revise(self, owner: Any, revisions: list[Any]) -> tuple[Any, Any, int]:
+        """The revision that the set comes from, the one that it goes to, and how many hashes have met
+        (``getStatefulSetRevisions``). ``revisions``: in order."""
+        collisions = owner.status.collisionCount
+        data = documents.patch(owner.spec.template)
+        last = revisions[-1] if revisions else None
+        equal = [one for one in revisions if one.data.raw == data]
+        if last is not None and (last.data.raw == data or (not equal and _restores(last.data.raw, data))):
+            update = last
+        elif last is not None and equal:
+            # A template that the set has had before: rolled back.
+            update = await self.histories.renumber(equal[-1], last.revision + 1)
+        else:
+            number = 1 if last is None else last.revision + 1
+            made = histories.new_revision(owner, self.kind, data, number)
+            made.metadata.labels[histories.HASH_LABEL] = hashes.of_revision(data, collisions)
+            update, collisions = await histories.create(self.client, owner, made, collisions)
+        name = owner.status.currentRevision
+        return next((one for one in revisions if one.metadata.name == name), update), update, collisions
 
-    async def _create_or_delete(self, owner: Any, ordinal: int, pod: Any | None) -> errors.ApiError | None:
-        """Create the pod, or delete one that has ended; its successor is created when it has gone."""
-        if pod is not None:
-            return await self.delete_pods(owner, [pod])
+    async def _forget_revisions(self, owner: Any, pods: list[Any], revisions: list[Any], used: Iterable[Any]) -> None:
+        """Delete the oldest revisions that nobody uses, beyond the history that is kept (``truncateHistory``)."""
+        live = {one.metadata.name for one in used} | {histories.revision_of(pod) for pod in pods}
+        history = [one for one in revisions if one.metadata.name not in live]
+        for one in history[: max(0, len(history) - owner.spec.revisionHistoryLimit)]:
+            await self.histories.delete(one)
+
+    # --- writes ------------------------------------------------------------------------------------------------------
+
+    async def _report(self, owner: Any, one: _Sync, collisions: int) -> None:
+        """``updateStatefulSetStatus``."""
+        spec, status = owner.spec, one.status
+        names = {"currentRevision": one.current.metadata.name, "updateRevision": one.update.metadata.name}
+        if spec.updateStrategy.type == "RollingUpdate" and (
+            status["updatedReplicas"] == status["readyReplicas"] == status["replicas"] == spec.replicas
+        ):
+            # The rollout is complete.
+            status["currentReplicas"], names["currentRevision"] = status["updatedReplicas"], names["updateRevision"]
+        changed = {name: value for name, value in names.items() if getattr(owner.status, name) != value}
+        extra = {**changed, "collisionCount": collisions} if changed else {}
+        await self.report(owner, status, extra=extra)
+
+    def note_write(self, owner: Any, verb: str, pod: Any, error: errors.ApiError | None) -> None:
+        """``recordPodEvent``."""
+        self.note(owner, verb, f"Pod {pod.metadata.name}", "" if error is None else error.message)
+
+    def note(self, owner: Any, verb: str, what: str, error: str, outcome: str = "successful") -> None:
+        """An Event object about what was done for a pod."""
+        title, place = verb.capitalize(), f"{what} in StatefulSet {owner.metadata.name}"
+        if error:
+            message = f"{title} {place} failed error: {error}"
+            self.recorder.event(owner, recorders.WARNING, f"Failed{title}", f"Failed{title}", message)
+        elif self.recorder.writes_routine:
+            reason = f"Successful{title}"
+            self.recorder.event(owner, recorders.NORMAL, reason, reason, f"{title} {place} {outcome}", routine=True)
+
+    async def create_member(self, owner: Any, pod: core_v1_pb2.Pod, ordinal: int) -> None:
+        """``CreateStatefulPod``: first its claims, then the pod. Raises ApiError."""
+        if owner.spec.volumeClaimTemplates:
+            await self._create_claims(owner, pod, ordinal, "create")
         try:
-            await self.create_pod(owner, self.new_pod(owner, f"{owner.metadata.name}-{ordinal}"))
+            created = await self.client.create(pod)
+        except errors.AlreadyExists:
+            raise
+        except errors.ApiError as error:
+            self.note_write(owner, "create", pod, error)
+            raise
+        self.created(owner, created)
+        if owner.spec.volumeClaimTemplates:
+            await self._apply_policy(owner, pod)
+        self.note_write(owner, "create", created, None)
+
+    async def complete_claims(self, owner: Any, pod: Any) -> None:
+        """``createMissingPersistentVolumeClaims`` of a pod that is pending."""
+        created, failures = await self.claims.create_missing(owner, stateful_pods.ordinal_of(pod))
+        self._note_claims(owner, pod, created)
+        if failures:
+            raise errors.InternalError("; ".join(failures))
+        await self._apply_policy(owner, pod)
+
+    async def repair_member(self, owner: Any, pod: Any) -> None:
+        """Give a pod its labels and claims (``UpdateStatefulPod``)."""
+        wanted, changed = core_v1_pb2.Pod(), False
+        wanted.CopyFrom(pod)
+        ordinal = stateful_pods.ordinal_of(pod)
+        if not stateful_pods.is_identity_right(owner, pod):
+            stateful_pods.set_identity(wanted, ordinal)
+            changed = True
+        if not stateful_pods.is_storage_right(owner, pod):
+            stateful_pods.set_storage(owner, wanted, ordinal)
+            changed = True
+            await self._create_claims(owner, pod, ordinal, "update")
+        if owner.spec.volumeClaimTemplates and not self.claims.match_policy(owner, pod):
+            await self._apply_policy(owner, pod)
+            changed = True
+        if not changed:
+            return
+        try:
+            await self.client.update(wanted)
+        except errors.ApiError as error:
+            self.note_write(owner, "update", pod, error)
+            raise
+        self.note_write(owner, "update", pod, None)
+
+    async def _create_claims(self, owner: Any, pod: Any, ordinal: int, verb: str) -> None:
+        created, failures = await self.claims.create_missing(owner, ordinal)
+        self._note_claims(owner, pod, created)
+        if failures:
+            error = errors.InternalError("; ".join(failures))
+            self.note_write(owner, verb, pod, error)
+            raise error
+
+    def _note_claims(self, owner: Any, pod: Any, created: list[str]) -> None:
+        for name in created:
+            self.note(owner, "create", f"Claim {name} Pod {pod.metadata.name}", "", "success")
+
+    async def _apply_policy(self, owner: Any, pod: Any) -> None:
+        try:
+            await self.claims.apply_policy(owner, pod)
+        except errors.ApiError as error:
+            self.note_write(owner, "update", pod, error)
+            raise
+
+
+def _restores(patch: bytes, data: bytes) -> bool:
+    """Whether a revision in another notation holds this template (``setMatchesLatestExistingRevision``)."""
+    try:
+        template = documents.template_of(patch)
+    except (ValueError, KeyError):
+        return False
+    pod_defaults.default_pod_spec(template.spec)
+    return documents.patch(template) == data
+
+
+class _Sync:
+    """One sync of one set."""
+
+    def __init__(
+        self, controller: StatefulSetController, owner: Any, pods: list[Any], current: Any, update: Any
+    ) -> None:
+        self._controller = controller
+        self._owner = owner
+        self.current = current
+        self.update = update
+        self._now_ns = controller.unix_ns()
+        self._wanted = stateful_pods.ordinals(owner)
+        numbered = [(stateful_pods.ordinal_of(pod), pod) for pod in pods]
+        self._pods = {ordinal: pod for ordinal, pod in numbered if ordinal in self._wanted}
+        surplus = sorted((each for each in numbered if each[0] not in self._wanted and each[0] >= 0), key=_ordinal)
+        self._condemned = [pod for _, pod in reversed(surplus)]
+        self.status = self._counts(pods)
+
+    def _counts(self, pods: Iterable[Any]) -> dict[str, int]:
+        """``computeReplicaStatus``."""
+        counts = dict.fromkeys(
+            ("replicas", "readyReplicas", "availableReplicas", "currentReplicas", "updatedReplicas"), 0
+        )
+        current, update = self.current.metadata.name, self.update.metadata.name
+        for pod in pods:
+            created = bool(pod.status.phase)
+            counts["replicas"] += created
+            if stateful_pods.is_running_and_ready(pod):
+                counts["readyReplicas"] += 1
+                counts["availableReplicas"] += self._is_available(pod)
+            if created and not stateful_pods.is_terminating(pod):
+                revision = histories.revision_of(pod)
+                counts["currentReplicas"] += revision == current
+                counts["updatedReplicas"] += revision == update
+        return counts
+
+    def _is_available(self, pod: Any) -> bool:
+        return availability.is_available(pod, self._owner.spec.minReadySeconds, self._now_ns)
+
+    def _is_unavailable(self, pod: Any | None) -> bool:
+        return pod is None or not self._is_available(pod) or stateful_pods.is_terminating(pod)
+
+    async def manage(self) -> errors.ApiError | None:
+        """``updateStatefulSet``. Returns the first failure."""
+        try:
+            await self._manage()
         except errors.ApiError as error:
             return error
         return None
 
-    def _is_healthy(self, owner: Any, pod: Any) -> bool:
-        """Running, available and not being deleted."""
+    async def _manage(self) -> None:
+        monotonic = self._owner.spec.podManagementPolicy != "Parallel"
+        first_unhealthy = self._first_unhealthy()
+        replicas = self._in_turn(monotonic) if monotonic else self._in_parallel()
+        if await replicas:
+            self._count_again()
+            return
+        if monotonic:
+            self._controller.losses.forget(self._owner.metadata.uid)
+        if self._owner.spec.volumeClaimTemplates:
+            for pod in self._condemned:
+                if not self._controller.claims.match_policy(self._owner, pod):
+                    await self._controller.claims.apply_policy(self._owner, pod)
+        if await self._condemn(monotonic, first_unhealthy):
+            self._count_again()
+            return
+        self._count_again()
+        if self._owner.spec.updateStrategy.type == "OnDelete":
+            return
+        if self._controller._several_at_once:
+            await self._update_several()
+        else:
+            await self._update_next()
+
+    def _count_again(self) -> None:
+        self.status = self._counts([*self._pods.values(), *self._condemned])
+
+    def _first_unhealthy(self) -> Any | None:
+        """The first pod that is unavailable, of those beyond what is wanted the one with the lowest ordinal. None, if
+        it is one that does not exist."""
+        for ordinal in self._wanted:
+            pod = self._pods.get(ordinal)
+            if self._is_unavailable(pod):
+                return pod
+        return next((pod for pod in reversed(self._condemned) if self._is_unavailable(pod)), None)
+
+    # --- pods that are wanted ----------------------------------------------------------------------------------------
+
+    async def _in_turn(self, monotonic: bool) -> bool:
+        """The next pod is created when the one before is available. Whether the rest has to wait."""
+        for ordinal in self._wanted:
+            if await self._process(ordinal, monotonic):
+                return True
+        return False
+
+    async def _in_parallel(self) -> bool:
+        """In batches that double while all succeed; pods with which all is well count, too."""
+        start, size, wanted = 0, slow_start.INITIAL_BATCH, self._wanted
+        while start < len(wanted):
+            batch = [ordinal for ordinal in wanted[start : start + size] if self._needs_work(ordinal)]
+            _, failure = await slow_start.at_once(self._controller.env, batch, self._process_freely)
+            if failure is not None:
+                raise failure
+            start, size = start + size, min(2 * size, LARGEST_BATCH)
+        return False
+
+    async def _process_freely(self, ordinal: int) -> None:
+        await self._process(ordinal, False)
+
+    def _needs_work(self, ordinal: int) -> bool:
+        pod = self._pods.get(ordinal)
         return (
-            not pod.metadata.HasField("deletionTimestamp")
-            and _runs_and_is_ready(pod)
-            and availability.is_available(pod, owner.spec.minReadySeconds, self.unix_ns())
+            pod is None
+            or pod_phases.is_terminal(pod)
+            or bool(self._owner.spec.volumeClaimTemplates)
+            or not stateful_pods.is_identity_right(self._owner, pod)
         )
 
+    async def _process(self, ordinal: int, monotonic: bool) -> bool:
+        """``processReplica``. Whether the next ones have to wait."""
+        owner, controller, pod = self._owner, self._controller, self._pods.get(ordinal)
+        has_claims = bool(owner.spec.volumeClaimTemplates)
+        if pod is None:
+            new = self._new_pod(ordinal)
+            if has_claims and controller.claims.are_stale(owner, new):
+                return True
+            await controller.create_member(owner, new, ordinal)
+            return monotonic
+        if pod_phases.is_terminal(pod):
+            # Its successor is created when it has gone.
+            if not stateful_pods.is_terminating(pod):
+                await self._delete(pod)
+            return True
+        if has_claims and pod.status.phase == pod_phases.PENDING:
+            await controller.complete_claims(owner, pod)
+        if monotonic and (
+            stateful_pods.is_terminating(pod)
+            or not stateful_pods.is_running_and_ready(pod)
+            or not self._is_available(pod)
+        ):
+            return True
+        if (
+            not stateful_pods.is_identity_right(owner, pod)
+            or not stateful_pods.is_storage_right(owner, pod)
+            or (has_claims and not controller.claims.match_policy(owner, pod))
+        ):
+            await controller.repair_member(owner, pod)
+        return False
 
-def _is_missing(pod: Any | None) -> bool:
-    """Whether there is none, or one that has ended and has to make room for another of its name."""
-    return pod is None or (pod_phases.is_terminal(pod) and not pod.metadata.HasField("deletionTimestamp"))
+    def _new_pod(self, ordinal: int) -> core_v1_pb2.Pod:
+        """``newVersionedStatefulSetPod``."""
+        owner, revision = self._owner, self.update
+        strategy, first = owner.spec.updateStrategy, self._wanted.start
+        if strategy.HasField("rollingUpdate"):
+            is_old = ordinal < first + strategy.rollingUpdate.partition
+        else:
+            is_old = strategy.type == "RollingUpdate" and ordinal < first + owner.status.currentReplicas
+        if is_old:
+            revision = self.current
+        name = stateful_pods.name(owner, ordinal)
+        pod = self._controller.new_pod(owner, name, _template_of(owner, revision))
+        pod.metadata.generateName = f"{owner.metadata.name}-"
+        stateful_pods.set_identity(pod, ordinal)
+        pod.spec.hostname = name
+        if owner.spec.serviceName:
+            pod.spec.subdomain = owner.spec.serviceName
+        stateful_pods.set_storage(owner, pod, ordinal)
+        pod.metadata.labels[histories.REVISION_LABEL] = revision.metadata.name
+        return pod
+
+    async def _delete(self, pod: Any) -> None:
+        failure = await self._controller.delete_pods(self._owner, [pod])
+        if failure is not None:
+            raise failure
+
+    # --- pods that are not -------------------------------------------------------------------------------------------
+
+    async def _condemn(self, monotonic: bool, first_unhealthy: Any | None) -> bool:
+        """``processCondemned``: the highest ordinal goes first. Whether the update has to wait."""
+        if not monotonic:
+            doomed = [pod for pod in self._condemned if not stateful_pods.is_terminating(pod)]
+            failure = await self._controller.delete_pods(self._owner, doomed)
+            if failure is not None:
+                raise failure
+            return False
+        for pod in self._condemned:
+            if stateful_pods.is_terminating(pod):
+                return True
+            healthy = stateful_pods.is_running_and_ready(pod) and self._is_available(pod)
+            if healthy or pod is first_unhealthy:
+                await self._delete(pod)
+            return True
+        return False
+
+    # --- updates -----------------------------------------------------------------------------------------------------
+
+    def _is_old(self, pod: Any) -> bool:
+        return histories.revision_of(pod) != self.update.metadata.name and not stateful_pods.is_terminating(pod)
+
+    async def _update_next(self) -> None:
+        """One pod at a time, from the highest ordinal down to the partition."""
+        partition = self._owner.spec.updateStrategy.rollingUpdate.partition
+        for ordinal in reversed(self._wanted[partition:]):
+            pod = self._pods.get(ordinal)
+            if pod is not None and self._is_old(pod):
+                await self._delete(pod)
+                self.status["currentReplicas"] -= 1
+                return
+            if self._is_unavailable(pod):
+                return
+
+    async def _update_several(self) -> None:
+        """As many as ``maxUnavailable`` allows (``updateStatefulSetAfterInvariantEstablished``)."""
+        strategy = self._owner.spec.updateStrategy
+        partition, most = 0, 1
+        if strategy.HasField("rollingUpdate"):
+            partition = strategy.rollingUpdate.partition
+            if strategy.rollingUpdate.HasField("maxUnavailable"):
+                given = strategy.rollingUpdate.maxUnavailable
+                most = max(1, scaling.scaled(given, self._owner.spec.replicas, up=False))
+        unavailable = len(self._wanted) - sum(not self._is_unavailable(pod) for pod in self._pods.values())
+        room = most - unavailable
+        for ordinal in reversed(self._wanted[partition:]):
+            if room <= 0:
+                return
+            pod = self._pods.get(ordinal)
+            if pod is not None and self._is_old(pod):
+                await self._delete(pod)
+                room -= 1
+                self.status["currentReplicas"] -= 1
 
 
-def _condemned(pods: dict[int, Any], wanted: range) -> list[Any]:
-    """Those beyond what is wanted, the highest ordinal first."""
-    return [pods[ordinal] for ordinal in sorted(pods, reverse=True) if ordinal not in wanted]
+def _ordinal(numbered: tuple[int, Any]) -> int:
+    return numbered[0]
 
 
-def _runs_and_is_ready(pod: Any) -> bool:
-    return pod.status.phase == pod_phases.RUNNING and meta.is_ready(pod)
-
-
-def _ordinal_of(owner: Any, pod: Any) -> int:
-    """-1: the pod cannot be a member of the set (``isMemberOf``)."""
-    parent, _, ordinal = pod.metadata.name.rpartition("-")
-    is_number = re.fullmatch("[0-9]+", ordinal) is not None
-    return int(ordinal) if parent == owner.metadata.name and is_number else -1
+def _template_of(owner: Any, revision: Any) -> Any:
+    """The template that a revision keeps (``ApplyRevision``)."""
+    if revision.data.raw == documents.patch(owner.spec.template):
+        return owner.spec.template
+    return documents.template_of(revision.data.raw)

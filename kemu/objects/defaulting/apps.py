@@ -10,8 +10,6 @@ from kemu.objects.defaulting import pods, shared
 
 def _default_replica_set(replica_set: Any) -> None:
     pods.default_pod_spec(replica_set.spec.template.spec)
-    if not replica_set.metadata.labels:
-        replica_set.metadata.labels.update(replica_set.spec.template.metadata.labels)
     shared.default_replicas(replica_set.spec)
 
 

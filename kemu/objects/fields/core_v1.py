@@ -153,7 +153,13 @@ ACCEPTED = (
     "Namespace",
     "Service",
     "Event",
+    "ReplicationController",
 )
 """Kinds that scenarios may hold."""
 
-SORTS: dict[str, Sort] = {**PODS, **NODES, **OTHERS}
+CONTROLLERS: dict[str, Sort] = {
+    **message("ReplicationController", parts="metadata spec", harmless={Reason.SERVER: "status"}),
+    **message("ReplicationControllerSpec", acts="replicas minReadySeconds selector", parts="template"),
+}
+
+SORTS: dict[str, Sort] = {**PODS, **NODES, **CONTROLLERS, **OTHERS}

@@ -10,15 +10,13 @@ from typing import Any
 from google.protobuf.message import Message
 
 from kemu.errors import Cause
-from kemu.k8s import apps_v1_pb2, core_v1_pb2
+from kemu.k8s import core_v1_pb2
 from kemu.objects.conversion import descriptors
 from kemu.objects.fields import tables
 from kemu.objects.fields.sorts import Parts, Refused, Table
 
 UNBUILT = "FieldValueUnbuilt"
 """The reason of such causes. Kubernetes has none like it."""
-
-NO_ROLLOUT = "a changed template is not rolled out; with updateStrategy OnDelete it counts for new pods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +29,12 @@ class _Step:
     refused: Refused | None
 
 
-def in_new(obj: Message) -> list[Cause]:
-    """The refused fields that an object sets. Look before its defaults are filled in: those are no mistakes."""
+def in_object(obj: Message) -> list[Cause]:
+    """The refused fields that a new or changed object sets. Look before its defaults are filled in: those are no
+    mistakes."""
     if isinstance(obj, core_v1_pb2.Pod):
         return list(_in_pod_spec(obj.spec.SerializeToString(deterministic=True)))
     return list(_in_message(obj, ""))
-
-
-def in_change(new: Any, old: Any) -> list[Cause]:
-    """The refused fields that an update sets, and the changes that are refused."""
-    found = in_new(new)
-    if isinstance(new, apps_v1_pb2.StatefulSet | apps_v1_pb2.DaemonSet):
-        strategy = new.spec.updateStrategy.type or "RollingUpdate"
-        if strategy == "RollingUpdate" and new.spec.template != old.spec.template:
-            found.append(_cause("spec.template", NO_ROLLOUT))
-    return found
 
 
 @lru_cache(1024)

@@ -22,14 +22,10 @@ _NO_VOLUMES = "there are no volumes"
 _NO_PODS_FROM = "write the pods themselves, or a workload"
 
 UNSIMULATED: Mapping[str, Unsimulated] = {
-    "Deployment": Unsimulated(
-        "kemu has no deployment controller", "write a ReplicaSet with the same replicas, selector and template"
-    ),
-    "ReplicationController": Unsimulated("kemu has no replication controller", "write a ReplicaSet"),
     "ResourceQuota": Unsimulated("kemu has no quota controller and no quota admission", LEAVE_OUT),
     "LimitRange": Unsimulated("kemu has no LimitRanger", "write requests and limits into the pods"),
     "HorizontalPodAutoscaler": Unsimulated(
-        "kemu has no autoscaler", "change spec.replicas by events: {at: 1m, patch: {kind: ReplicaSet, …}}"
+        "kemu has no autoscaler", "change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}"
     ),
     "VerticalPodAutoscaler": Unsimulated("kemu has no autoscaler", "write the requests into the pods"),
     "CustomResourceDefinition": Unsimulated(
@@ -66,7 +62,6 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
     "Workload": Unsimulated("pods are scheduled one by one, not in gangs", LEAVE_OUT),
     "PodGroup": Unsimulated("pods are scheduled one by one, not in gangs", LEAVE_OUT),
     "PodTemplate": Unsimulated("nobody makes pods of it", _NO_PODS_FROM),
-    "ControllerRevision": Unsimulated("controllers keep no history", LEAVE_OUT),
     "FlowSchema": Unsimulated("flows of requests are fixed", LEAVE_OUT),
     "PriorityLevelConfiguration": Unsimulated("flows of requests are fixed", LEAVE_OUT),
 }  # fmt: skip

@@ -25,12 +25,15 @@ SETTLES_AFTER_NS = 120 * SECOND_NS
 
 
 _NEEDED_BY = {
-    "DaemonSet": controller_keys.DAEMON_SET,
-    "StatefulSet": controller_keys.STATEFUL_SET,
-    "ReplicaSet": controller_keys.REPLICA_SET,
-    "Job": controller_keys.JOB,
+    "DaemonSet": (controller_keys.DAEMON_SET,),
+    "StatefulSet": (controller_keys.STATEFUL_SET,),
+    "ReplicaSet": (controller_keys.REPLICA_SET,),
+    "ReplicationController": (controller_keys.REPLICATION_CONTROLLER,),
+    "Deployment": (controller_keys.REPLICA_SET, controller_keys.DEPLOYMENT),
+    "Job": (controller_keys.JOB,),
+    "CronJob": (controller_keys.JOB, controller_keys.CRON_JOB),
 }
-"""Kinds of objects that need a controller."""
+"""Kinds of objects that need controllers."""
 
 
 def chosen(
@@ -99,9 +102,7 @@ def _needed(
         or "DaemonSet" in kinds
     )
     found = [controller_keys.NODE_LIFECYCLE, controller_keys.TAINT_EVICTION, controller_keys.POD_GC] if restless else []
-    found += [name for kind, name in _NEEDED_BY.items() if kind in kinds]
-    if "CronJob" in kinds:
-        found += [controller_keys.JOB, controller_keys.CRON_JOB]
+    found += dict.fromkeys(name for kind, names in _NEEDED_BY.items() if kind in kinds for name in names)
     if any(_has_time_to_live(one) for one in objects):
         found.append(controller_keys.TTL_AFTER_FINISHED)
     # A budget whose status is stated shall keep it.

@@ -155,7 +155,7 @@ def complete(message: Any, data: Mapping[str, Any], path: Path, report: Report) 
 
     ``data``: what ``message`` was read from.
     """
-    complain(refusals.in_new(message), data, path, report)
+    complain(refusals.in_object(message), data, path, report)
     resource = resources.of(message)
     if resource.namespaced and not message.metadata.namespace:
         message.metadata.namespace = "default"
@@ -198,7 +198,7 @@ def check_patch(resource: resources.Resource, patch: Any, path: Path, report: Re
         partial = convert.from_json(resource.message, patch)
     except convert.ConversionError:
         return  # A null takes a field away; a strategic patch has directives.
-    complain(refusals.in_new(partial), patch, path, report)
+    complain(refusals.in_object(partial), patch, path, report)
 
 
 def _pod_spec(message: Any) -> core_v1_pb2.PodSpec | None:

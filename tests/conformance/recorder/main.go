@@ -5,6 +5,8 @@
 //	recorder kubelet [file …]      decisions of the kubelet, and of the controllers that evict pods
 //	recorder jobs [file …]         the controllers of Jobs and CronJobs, and cron expressions
 //	recorder elections [file …]    candidates for a leader's lease, in virtual time
+//	recorder workloads [file …]    syncs of the controllers of Deployments, ReplicaSets, StatefulSets and DaemonSets
+//	recorder types                 the Go types of a pod template, for kemu/objects/templates
 //
 // A file holds one JSON object a line, plain or gzipped: {"case": …}, or a recorded {"case": …, "expect": …}, whose
 // answer is asked anew. Without files it reads standard input. It writes {"case": …, "expect": …} lines to standard
@@ -51,10 +53,15 @@ func main() {
 	// Kinds of cases that are answered in virtual time.
 	answers := map[string]func(*testing.T, json.RawMessage) (any, error){
 		"timeline": answerTimeline, "kubelet": answerKubelet, "jobs": answerJobs, "elections": answerElections,
+		"workloads": answerWorkloads,
+	}
+	if kind(os.Args) == "types" {
+		writeTypes(os.Stdout)
+		return
 	}
 	answer, inTime := answers[kind(os.Args)]
 	if !inTime && kind(os.Args) != "scheduler" {
-		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections [file …] > recorded.jsonl")
+		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads [file …] > recorded.jsonl")
 		os.Exit(2)
 	}
 	files := os.Args[2:]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kemu.autoscaler import autoscaler
 from kemu.controllers import node_lifecycle, pod_gc
+from kemu.controllers.workloads import stateful_sets
 from kemu.scenario.format.keys.distribution_keys import TIME
 from kemu.scenario.format.shapes import (
     DURATION,
@@ -63,6 +64,7 @@ RESCHEDULER, DISRUPTION = "rescheduler", "disruption"
 CLUSTER_AUTOSCALER = autoscaler.NAME
 DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
+DEPLOYMENT, REPLICATION_CONTROLLER = "deployment", "replicationcontroller"
 
 _DOCS = {
     "nodeMonitorPeriod": "How often it looks at all nodes; 5s by default.",
@@ -101,17 +103,32 @@ KINDS: dict[str, Kind] = {
     ),
     DAEMON_SET: Kind(
         "kemu.controllers.workloads.daemon_sets:DaemonSetController",
-        "Sees that every node has its pod of a DaemonSet.",
+        "Sees that every node has its pod of a DaemonSet, and updates them a few at a time.",
         {},
     ),
     STATEFUL_SET: Kind(
         "kemu.controllers.workloads.stateful_sets:StatefulSetController",
-        "Sees that the pods of a StatefulSet are there, each under its name.",
-        {},
+        "Sees that the pods of a StatefulSet are there, each under its name, and updates them in order.",
+        {
+            "featureGates": Key(
+                Record({stateful_sets.MAX_UNAVAILABLE: Key(Switch(), "Whether rollingUpdate.maxUnavailable counts.")}),
+                "Feature gates of this controller.",
+            )
+        },
     ),
     REPLICA_SET: Kind(
         "kemu.controllers.workloads.replica_sets:ReplicaSetController",
         "Sees that a ReplicaSet has its number of pods.",
+        {},
+    ),
+    REPLICATION_CONTROLLER: Kind(
+        "kemu.controllers.workloads.replication_controllers:ReplicationController",
+        "Sees that a ReplicationController has its number of pods.",
+        {},
+    ),
+    DEPLOYMENT: Kind(
+        "kemu.controllers.workloads.deployments.deployments:DeploymentController",
+        "Rolls Deployments out, from one ReplicaSet to the next.",
         {},
     ),
     JOB: Kind("kemu.controllers.jobs.jobs:JobController", "Runs the pods of Jobs until they have completed.", {}),
@@ -135,7 +152,7 @@ KINDS: dict[str, Kind] = {
 }
 """By the names that a scenario uses, in the order in which they are launched."""
 
-NOT_BUILT = ("deployment", "resourcequota")
+NOT_BUILT = ("resourcequota",)
 SHAPE = ScalarOr(
     ListOf(Choice(tuple(KINDS), NOT_BUILT)),
     Record(
