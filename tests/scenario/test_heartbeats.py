@@ -54,6 +54,7 @@ spec:
   - {at: 1000s, for: 3s, partition: {between: [kubelet/node-8, apiserver/*], all: true}}
   - {at: 1100s, for: 5m, crash: {actor: "kubelet/node-4*", all: true}}
   - {at: 1250s, for: 10s, crash: {actor: "scheduler/*"}}
+  - {at: 1440s, for: 12s, crash: {actor: apiserver/0}}
 """
 
 READ_EVERY_S = 17.3
@@ -152,6 +153,7 @@ def test_standing_and_exact_heartbeats_show_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name",
     [
+        "chaos/apiserver-crash",
         "chaos/kubelet-partition",
         "chaos/store-crash",
         "seeds/lost-node-replacements",
@@ -214,6 +216,7 @@ def test_how_long_a_heartbeat_takes_to_arrive() -> None:
         ("{at: 200s, for: 9s, partition: {between: [scheduler/*, apiserver/0]}}", [], []),
         ("{at: 200s, for: 9s, partition: {between: [store, apiserver/0]}}", [[190, None]], [[190, None]]),
         ("{at: 200s, crash: {actor: apiserver/0}}", [[190, None]], [[190, None]]),
+        ("{at: 200s, for: 9s, crash: {actor: apiserver/0}}", [[190, 269]], [[190, 269]]),
         ("{at: 200s, crash: {actor: scheduler/*}}", [], []),
         ("{at: 200s, crash: {actor: controller/*, all: true}}", [[190, None]], [[190, None]]),
     ],

@@ -3,9 +3,9 @@
 Role: one step of :mod:`kemu.scenario.playing.plans`. Whatever may come between a kubelet and those who watch over it
 stands in the scenario with its time: from ten seconds before until ten seconds after, heartbeats are sent as messages.
 Faults of a kubelet, or of its connection, concern that kubelet and all others that their patterns may mean; those of
-the store, of API servers and of the node lifecycle controller concern all, from then on. On Ray, with latencies that
-vary and with a lag of the watch caches heartbeats are always sent: what the cluster knows at a time would not be known
-beforehand.
+the store, of API servers and of the node lifecycle controller concern all, from then on; of an API server that crashes
+and comes back at a known time, until every kubelet has found it again. On Ray, with latencies that vary and with a lag
+of the watch caches heartbeats are always sent: what the cluster knows at a time would not be known beforehand.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from kemu.scenario.scenarios import Event, Fault, Scenario
 
 MARGIN_NS = 10 * SECOND_NS
 """Long enough for messages in transit to arrive, and for connections to recover."""
+
+RECONNECTED_NS = 60 * SECOND_NS
+"""Until every client has found an API server that came back, and its heartbeats are on time again."""
 
 _WATCHERS = "store", "controller/node-lifecycle"
 _CLOCKS = "clockSkew", "clockJump"
@@ -72,6 +75,9 @@ class Heartbeats:
             # What was written by a wrong clock outlives it.
             lasts_ns = None
         first_ns = fault.at_ns if fault.at_ns is not None else fault.from_ns
+        if self._is_restart(fault):
+            assert fault.for_ns is not None
+            return [(first_ns - MARGIN_NS, first_ns + fault.for_ns + RECONNECTED_NS)]
         # Nobody knows beforehand when it comes that waits for something to happen.
         if lasts_ns is None or fault.when is not None or self._concerns_all(fault):
             return [(first_ns - MARGIN_NS, None)]
@@ -84,6 +90,13 @@ class Heartbeats:
         every_ns = round(every * SECOND_NS)
         comes = range(first_ns + every_ns, end_ns + 1, every_ns)
         return [(when_ns - MARGIN_NS, when_ns + lasts_ns + MARGIN_NS) for when_ns in comes]
+
+    def _is_restart(self, fault: Fault) -> bool:
+        """Of API servers alone, at a time, for a time: the store keeps what they knew."""
+        patterns = fault.patterns()
+        timed = fault.at_ns is not None and fault.for_ns is not None and fault.when is None
+        alone = all(pattern.startswith("apiserver/") for pattern in patterns)
+        return fault.what == "crash" and timed and alone and not fault.parameters.get("step")
 
     def _concerns_all(self, fault: Fault) -> bool:
         # Of two sides, one is always the API servers where a kubelet is the other.
