@@ -12,7 +12,7 @@ from typing import Any
 
 from kemu.checks.history import LOST, History, disturbances
 from kemu.checks.history.disturbances import Disturbance
-from kemu.checks.history.facts import Fact, Fault, NodeHistory, PodHistory
+from kemu.checks.history.facts import Fact, Fault, NodeHistory, PodHistory, Scaling
 from kemu.checks.scheduling import ledgers
 from kemu.checks.scheduling.ledgers import Disruption
 from kemu.faults.kinds import KINDS as FAULTS
@@ -22,7 +22,7 @@ KINDS = {
     "created": 1, "bound": 1, "running": 1, "finished": 1,
     "unschedulable": 2, "nominated": 2, "deleted": 2,
     "preempted": 3, "evicted": 3, "rejected": 3, "conflict": 3, "killed": 3, "lost": 3, "node": 3, "refused": 3,
-    "error": 3,
+    "error": 3, "scaled": 3,
     "exited": 4, "failed": 4, "fault": 4, "disturbance": 4, "waiting": 4, "check": 4,
 }  # fmt: skip
 """Each kind with its weight: 1 what every pod goes through, 2 what leads to more, 3 what goes wrong or is taken away,
@@ -94,6 +94,7 @@ def all_of(history: History, verdict: Mapping[str, Any] | None = None) -> list[H
         says, tone = ("is off, shut down", "bad") if is_off else ("boots", "good")
         what = f"the machine of {node} {says}"
         found.append(Happening(time_ns, "node", "user", ("", says), tone, node=node, what=what))
+    found += [_of_scaling(one) for one in history.scalings]
     found += of_nodes(history)
     found += [_of_denial(time_ns, data) for time_ns, data in history.denials]
     found += _of_the_end(history)
@@ -352,8 +353,20 @@ def _of_drain(node: str, fact: Fact, waited_for: set[str]) -> Happening | None:
     return Happening(fact.time_ns, "node", "user", says, tone, fact.message, node=node)
 
 
+_OF_AUTOSCALER = "ClusterAutoscaler"
+"""How the taints of a cluster autoscaler end."""
+
+
+def _of_scaling(one: Scaling) -> Happening:
+    """What a cluster autoscaler did."""
+    says, tone = ("", one.says), "good" if one.ok else "bad"
+    return Happening(one.time_ns, "scaled", "cluster-autoscaler", says, tone, one.why, what=one.says)
+
+
 def _of_taint(node: str, fact: Fact) -> Happening:
     who = "node-lifecycle" if fact.reason.startswith(_BUILT_IN_TAINTS) else "user"
+    if fact.reason.endswith(_OF_AUTOSCALER):
+        who = "cluster-autoscaler"
     taint = f"{fact.reason.removeprefix(_BUILT_IN_TAINTS)}:{fact.status}"
     if fact.what == "tainted":
         says, tone = (f"is tainted {taint}", f"are tainted {taint}"), "bad"

@@ -13,6 +13,7 @@ import pytest
 from kemu.autoscaler import taints
 from kemu.checks.history import History
 from kemu.k8s import core_v1_pb2
+from kemu.report import happenings
 from kemu.runlog.frames import FILE_NAME, Reader
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
@@ -262,3 +263,10 @@ def test_the_same_seed_gives_the_same_run(tmp_path: Path) -> None:
     first = play(tmp_path / "1", spec + pods(6))
     second = play(tmp_path / "2", spec + pods(6))
     assert first.events == second.events
+
+
+def test_the_story_says_what_it_did(tmp_path: Path) -> None:
+    spec = autoscaler(group(max=1)) + "duration: 40m\nevents:\n" + pods(3) + "- {at: 5m, delete: {pod: pod-0}}\n"
+    played = play(tmp_path, spec + "- {at: 5m, delete: {pod: pod-1}}\n- {at: 5m, delete: {pod: pod-2}}\n")
+    told = [each.what for each in happenings.all_of(played.history) if each.kind == "scaled"]
+    assert told == ["pool grows from 0 to 1", "no node would help pod-2", "pool-1 is not needed: it is empty and goes"]

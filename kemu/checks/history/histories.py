@@ -23,6 +23,7 @@ from kemu.checks.history.facts import (
     Refusal,
     Return,
     Rollback,
+    Scaling,
 )
 from kemu.k8s import core_v1_pb2
 from kemu.objects import meta, pod_phases
@@ -120,6 +121,7 @@ class History:
         """The actor that logs the store's transactions: the store, or an API server in place of a real etcd."""
         self.instances: dict[str, InstanceHistory] = {}
         """Machines of a provider, by the name of their node."""
+        self.scalings: list[Scaling] = []
         self.lost = ""
         """Why the run could not go on, where it could not."""
         self.gaps: list[str] = []
@@ -169,6 +171,8 @@ class History:
             "api.request": self._on_request,
             "autoscaler.scale_up": self._on_scale_up,
             "autoscaler.scaled_down": self._on_scaled_down,
+            "autoscaler.scale_down": self._on_scale_down,
+            "autoscaler.no_scale_up": self._on_no_scale_up,
             "cloud.instance": self._on_instance,
             "machine.off": self._on_machine_off,
             "machine.on": self._on_machine_on,
@@ -583,12 +587,28 @@ class History:
             history.replaces = replaced
 
     def _on_scale_up(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        says, pods = f"{data['group']} grows from {data['from']} to {data['to']}", data["pods"]
         if data["ok"]:
             self.counts["scale_ups"] += 1
             self.counts["nodes_added"] += data["to"] - data["from"]
+        else:
+            says = f"{data['group']} cannot grow: the provider refuses"
+        whom = pods[0].removeprefix("default/") if pods else ""
+        why = f"for {whom}" + (f" and {len(pods) - 1} more" if len(pods) > 1 else "") if pods else ""
+        self.scalings.append(Scaling(time_ns, says, data["ok"], why))
+
+    def _on_no_scale_up(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        pod = data["pod"].removeprefix("default/")
+        self.scalings.append(Scaling(time_ns, f"no node would help {pod}", False, data["why"]))
+
+    def _on_scale_down(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        says = f"{data['node']} is not needed: it is {'drained' if data['drain'] else 'empty'} and goes"
+        self.scalings.append(Scaling(time_ns, says, True))
 
     def _on_scaled_down(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["nodes_removed"] += data["ok"]
+        if not data["ok"]:
+            self.scalings.append(Scaling(time_ns, f"{data['node']} stays", False, data["why"]))
 
     def _on_instance(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         if data["what"] == "running":

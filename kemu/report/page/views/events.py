@@ -27,6 +27,7 @@ _PLAIN = (
     "election.acquired", "election.observed", "election.lost", "election.released", "election.release_failed",
     "user.event", "user.pod", "user.refused", "user.drain",
     "chaos.begin", "chaos.end", "chaos.hit", "hold.kept", "hold.released", "machine.off",
+    "autoscaler.scale_up", "autoscaler.no_scale_up", "autoscaler.scale_down", "autoscaler.scaled_down",
     "machine.on", "run.ended", "run.lost", "process.died", "process.started", "process.stopped", "actor.crashed",
     "actor.exited", "actor.failed", "api.refused", "api.watch_cut", "store.recovered", "store.corrupt",
 )  # fmt: skip
