@@ -18,6 +18,7 @@ _MODULES = {
     "jobs": ("kemu.conformance.jobs.questions", "kemu.conformance.jobs.questions"),
     "kubelet": ("kemu.conformance.kubelet.decisions", "kemu.conformance.kubelet.judgements"),
     "scheduler": ("kemu.conformance.scheduler.questions", "kemu.conformance.scheduler.questions"),
+    "volumes": ("kemu.conformance.volumes.questions", "kemu.conformance.volumes.questions"),
     "timeline": ("kemu.conformance.scheduler.timelines", "kemu.conformance.scheduler.timelines"),
 }
 

@@ -30,7 +30,9 @@ from kemu.kubelet import parts
 from kemu.kubelet.node import boots, node_statuses
 from kemu.kubelet.pods import critical
 from kemu.kubelet.settings import kubelet_configurations
+from kemu.kubelet.volumes import csi_nodes
 from kemu.objects import pod_phases
+from kemu.objects.volumes import drivers
 from kemu.runtime.env import SECOND_NS, Env
 
 
@@ -100,6 +102,9 @@ class Kubelet:
             await self._watch.synced()
         await self.node.register()
         self._knows_node = True
+        storage = self._config.get("storage")
+        if storage is not None:
+            await csi_nodes.register(self.env, self.client, self.node.get(), drivers.Drivers(storage))
         if self._parts is not None:
             self._refresh_view()
             self._parts.static_pods.read(self.node.get())

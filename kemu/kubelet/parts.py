@@ -18,6 +18,8 @@ from kemu.kubelet.node import boots, node_statuses, shutdowns
 from kemu.kubelet.pressure import eviction_loops
 from kemu.kubelet.settings import kubelet_configurations
 from kemu.kubelet.sync import static_pods, status_managers
+from kemu.kubelet.volumes import managers
+from kemu.objects.volumes import drivers
 from kemu.runtime.env import Env
 
 
@@ -72,6 +74,9 @@ class Parts:
         arrivals.preempts_for_all = bool(config.get("preemptsForAll", False))
         arrivals.recorder = self.pressures.collector.recorder = recorder
         self.pods.recorder = self.pods.probers.recorder = recorder
+        if config.get("storage") is not None:
+            known = drivers.Drivers(config["storage"])
+            self.pods.volumes = managers.VolumeManager(env, client, node.name, known, recorder)
         self.static_pods = static_pods.StaticPods(env, client, config.get("staticPods", ()), self.pods)
         self.shutdowns = shutdowns.Shutdowns(env, settings.shutdown, node.wanted, recorder, self.pods, self._close)
         self.pods.images.start(wanted.status.images, is_new=boot.is_new)

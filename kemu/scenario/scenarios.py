@@ -318,6 +318,8 @@ class Scenario:
     """Sizes in bytes, by name with tag."""
     timing: Mapping[str, Any]
     """Latencies and costs: seconds, or distributions of seconds."""
+    storage: Mapping[str, Any] | None
+    """``drivers``: settings of CSI drivers by name. None: the scenario has no volumes."""
     setup: tuple[Manifest, ...]
     """Namespaces, priority classes and manifests, in the order of their creation."""
     events: tuple[Event, ...]

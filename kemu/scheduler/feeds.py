@@ -204,6 +204,72 @@ class ObjectFeed:
         self._cluster.change(self._write, obj, False)
 
 
+class StorageFeed:
+    """Objects of one kind that plugins for volumes ask for as the watch shows them: no part of a snapshot."""
+
+    def __init__(
+        self,
+        queue: SchedulingQueue,
+        write: Callable[[Any, bool], object],
+        added: Event | None = None,
+        updated: Event | None = None,
+        deleted: Event | None = None,
+    ) -> None:
+        """``write(object, exists)`` stores or removes one; the events may make pods schedulable."""
+        self._queue = queue
+        self._write = write
+        self._added = added
+        self._updated = updated
+        self._deleted = deleted
+
+    def on_add(self, obj: Any) -> None:
+        self._write(obj, True)
+        if self._added is not None:
+            self._queue.move(self._added, None, obj)
+
+    def on_update(self, old: Any, new: Any) -> None:
+        self._write(new, True)
+        if self._updated is not None:
+            self._queue.move(self._updated, old, new)
+
+    def on_delete(self, obj: Any) -> None:
+        self._write(obj, False)
+        if self._deleted is not None:
+            self._queue.move(self._deleted, obj, None)
+
+
+def storage_feeds(cluster: Cluster, queue: SchedulingQueue) -> dict[str, StorageFeed]:
+    """The feeds of all kinds of storage, by plural. Events that no plugin in the tree registers are left out."""
+    storage = cluster.storage
+
+    def kept_in(store: dict[str, Any]) -> Callable[[Any, bool], None]:
+        def write(obj: Any, is_there: bool) -> None:
+            key = meta.namespaced_name(obj)
+            if is_there:
+                store[key] = obj
+            else:
+                store.pop(key, None)
+
+        return write
+
+    def volume(obj: Any, is_there: bool) -> None:
+        storage.set_volume(obj, is_there=is_there)
+
+    def attachment(obj: Any, is_there: bool) -> None:
+        storage.set_attachment(obj, is_there=is_there)
+
+    feed = StorageFeed
+    return {
+        "storageclasses": feed(queue, kept_in(storage.classes), Event.STORAGE_CLASS_ADD, Event.STORAGE_CLASS_UPDATE),
+        "csidrivers": feed(queue, kept_in(storage.drivers), updated=Event.CSI_DRIVER_UPDATE),
+        "csinodes": feed(queue, kept_in(storage.csi_nodes), Event.CSI_NODE_ADD, Event.CSI_NODE_UPDATE),
+        "csistoragecapacities": feed(queue, kept_in(storage.capacities), Event.CAPACITY_ADD, Event.CAPACITY_UPDATE),
+        "persistentvolumes": feed(queue, volume, Event.VOLUME_ADD, Event.VOLUME_UPDATE),
+        "persistentvolumeclaims": feed(queue, kept_in(storage.claims), Event.CLAIM_ADD, Event.CLAIM_UPDATE),
+        "volumeattachments": feed(queue, attachment, deleted=Event.ATTACHMENT_DELETE),
+    }
+
+
 def lookup_feeds(cluster: Cluster) -> dict[str, ObjectFeed]:
     """The feeds of all kinds that are only looked up, by plural."""
 

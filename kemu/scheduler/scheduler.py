@@ -1,13 +1,15 @@
 """The scheduler actor: informers in front of an :class:`~kemu.scheduler.loop.Engine`, a client behind it.
 
     config = {"name": "default-scheduler", "replica": 0, "apiserver": "apiserver/0",
-              "config": {}, "policy": {}, "bugs": [], "timing": {}, "events": "notable", "scores": false}
+              "config": {}, "policy": {}, "bugs": [], "timing": {}, "events": "notable", "scores": false,
+              "storage": false}
 
 ``config`` is a ``KubeSchedulerConfiguration`` (:mod:`kemu.scheduler.configuration.configurations`), ``policy`` the
 experiment switches (:mod:`kemu.scheduler.experiments.switches`), ``bugs`` ids of :mod:`kemu.bugs`, ``timing`` the cost
 model (:mod:`kemu.scheduler.configuration.timings`), ``events`` which Event objects it writes
-(:data:`kemu.client.recorders.LEVELS`). It serves the pods whose ``schedulerName`` is one of its profiles', by default
-``name``. Replicas of one name race, unless ``config`` asks for a leader election.
+(:data:`kemu.client.recorders.LEVELS`), ``storage`` whether there are volumes to watch. It serves the pods whose
+``schedulerName`` is one of its profiles', by default ``name``. Replicas of one name race, unless ``config`` asks for a
+leader election.
 """
 
 from __future__ import annotations
@@ -58,6 +60,8 @@ class Scheduler:
                 decider.on_scores = self._log_scores
         # What pods are measured against is there before the pods are.
         watched: dict[str, informers.Handler] = dict(feeds.lookup_feeds(self.engine.cluster))
+        if config.get("storage"):
+            watched.update(feeds.storage_feeds(self.engine.cluster, self.engine.queue))
         watched["nodes"] = self.engine.node_feed
         watched["pods"] = self.engine.pod_feed
         by_resource = {

@@ -13,6 +13,7 @@ from tests.conformance.generators import (
     probes,
     sequences,
     timelines,
+    volumes,
     workloads,
 )
 
@@ -24,6 +25,7 @@ GENERATORS = {
     **dict.fromkeys(probes.MAKERS, probes.case),
     **dict.fromkeys(jobs.FAMILIES, jobs.case),
     **dict.fromkeys(workloads.FAMILIES, workloads.case),
+    **dict.fromkeys(volumes.FAMILIES, volumes.case),
 }
 
 

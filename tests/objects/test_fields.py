@@ -68,7 +68,7 @@ def _set(message: Any, way: list[FieldDescriptor], value: Any) -> None:
     elif last.message_type is not None:
         getattr(message, last.name).SetInParent()
     else:
-        setattr(message, last.name, 7 if value is None else value)
+        setattr(message, last.name, ("7" if last.type == last.TYPE_STRING else 7) if value is None else value)
 
 
 CASES = [(kind, path, way, sort) for kind in tables.ACCEPTED for path, way, sort in _refused(kind)]
@@ -90,10 +90,10 @@ def test_a_refused_field_is_named(kind: str, path: str, way: list[FieldDescripto
 def test_the_samples_are_there() -> None:
     paths = {f"{kind} {path}" for kind, path, _, _ in CASES}
     assert {
-        "Pod spec.volumes[0].persistentVolumeClaim",
+        "Pod spec.volumes[0].glusterfs",
         "Pod spec.resourceClaims",
         "Pod spec.containers[0].resources.claims",
-        "ReplicaSet spec.template.spec.volumes[0].persistentVolumeClaim",
+        "ReplicaSet spec.template.spec.volumes[0].glusterfs",
         "StatefulSet spec.volumeClaimTemplates",
         "Node spec.configSource",
     } <= paths

@@ -351,7 +351,7 @@ def test_an_overhead_needs_a_runtime_class_that_exists(spec: str, path: str, mes
 
 def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> None:
     """Beside other mistakes, in pods, templates, workloads, static pods and patches alike."""
-    claim = "volumes: [{name: data, persistentVolumeClaim: {claimName: x}}]"
+    claim = "volumes: [{name: data, glusterfs: {endpoints: x, path: y}}]"
     pods = f"{{spec: {{{claim}, containers: [{{name: m}}]}}}}"
     template = f"{{metadata: {{labels: {{a: b}}}}, spec: {{{claim}, containers: [{{name: m}}]}}}}"
     found = problems(
@@ -371,9 +371,9 @@ def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> Non
     unbuilt = [(one.line, one.path) for one in found if one.message.startswith("kemu does not simulate this field: ")]
     assert unbuilt == [
         (7, "spec.manifests[0].spec.resourceClaims"),
-        (11, "spec.manifests[1].spec.template.spec.volumes[0].persistentVolumeClaim"),
-        (13, "spec.workloads[0].pods.spec.volumes[0].persistentVolumeClaim"),
-        (15, "spec.events[0].patch.merge.spec.template.spec.volumes[0].persistentVolumeClaim"),
+        (11, "spec.manifests[1].spec.template.spec.volumes[0].glusterfs"),
+        (13, "spec.workloads[0].pods.spec.volumes[0].glusterfs"),
+        (15, "spec.events[0].patch.merge.spec.template.spec.volumes[0].glusterfs"),
     ]
     others = [(one.path, one.suggestion) for one in found if (one.line, one.path) not in unbuilt]
     assert (
@@ -406,6 +406,6 @@ def test_volume_claim_templates_are_refused_whether_something_mounts_them_or_not
 
 
 def test_a_static_pod_is_no_exception() -> None:
-    static = pod("a", "volumes: [{name: data, ephemeral: {}}]")
+    static = pod("a", "volumes: [{name: data, glusterfs: {endpoints: x, path: y}}]")
     found = problems("", nodes=f"  nodes: [{{name: n, kubelet: {{staticPods: [{static}]}}}}]\n")
-    assert [one.path for one in found] == ["spec.nodes[0].kubelet.staticPods[0].spec.volumes[0].ephemeral"]
+    assert [one.path for one in found] == ["spec.nodes[0].kubelet.staticPods[0].spec.volumes[0].glusterfs"]

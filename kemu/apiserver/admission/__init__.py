@@ -8,6 +8,8 @@
                                    default
     extended_resource_tolerations  ExtendedResourceToleration: of the taints named like requested extended resources;
                                    off by default
+    storage                        DefaultStorageClass: the class of claims that name none; and
+                                   StorageObjectInUseProtection: finalizers of claims and volumes
     runtime_classes                RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
 
 A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order, that of
@@ -26,6 +28,7 @@ from kemu.apiserver.admission.namespaces import NamespaceLifecycle
 from kemu.apiserver.admission.pod_tolerations import PodTolerationRestriction
 from kemu.apiserver.admission.priority import Priority
 from kemu.apiserver.admission.runtime_classes import RuntimeClass
+from kemu.apiserver.admission.storage import DefaultStorageClass, StorageObjectInUseProtection
 from kemu.apiserver.admission.tolerations import DefaultTolerationSeconds
 from kemu.apiserver.storage import Storage
 from kemu.apiserver.watch.cache import WatchCache
@@ -39,6 +42,8 @@ PLUGINS: dict[str, type[Plugin]] = {
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
     "PodTolerationRestriction": PodTolerationRestriction,
     "ExtendedResourceToleration": ExtendedResourceToleration,
+    "DefaultStorageClass": DefaultStorageClass,
+    "StorageObjectInUseProtection": StorageObjectInUseProtection,
     "RuntimeClass": RuntimeClass,
 }
 """In the order in which they run."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from kemu.conformance import storages
 from kemu.k8s import apps_v1_pb2, core_v1_pb2, policy_v1_pb2
 from kemu.objects import meta
 from kemu.objects.conversion import convert
@@ -70,6 +71,7 @@ def cluster_of(case: Mapping[str, Any]) -> Cluster:
         for data in case.get(key, ()):
             owner: Any = convert.from_json(message, data)
             cluster.set_owner(kind, owner.metadata.namespace, owner.metadata.name, owner)
+    storages.fill(cluster.storage, case)
     for data in case.get("pods", ()):
         pod = convert.from_json(core_v1_pb2.Pod, data)
         cluster.add_pod(cluster.pod(pod), pod.spec.nodeName)
@@ -103,6 +105,8 @@ def decision(decider: Asked, pod: PodInfo) -> dict[str, Any]:
         cluster.nominator.nominate(pod, nominated)
     decider.compared = None
     made = decider.decide(pod)
+    if made.error is not None:
+        return {"error": made.error.message, "feasible": [], "node": ""}
     filtering = made.filtering
     assert filtering is not None, "a case without nodes"
     names = [node.name for node in cluster.rows]

@@ -19,6 +19,7 @@ _PREEMPTION = ("eligible", "reason", "potentialNodes", "candidates", "notCandida
 def agrees(expect: Json, answered: Json) -> list[str]:
     """What differs, one line each."""
     found: list[str] = []
+    _compare(found, "error", expect.get("error"), answered.get("error"))
     _compare(found, "feasible", sorted(expect["feasible"]), answered["feasible"])
     _compare_by_node(found, "rejected", _sorted(expect.get("rejected")), _sorted(answered.get("rejected")))
     _compare(found, "prefilter", expect.get("prefilter"), answered.get("prefilter"))

@@ -23,6 +23,7 @@ from kemu.kubelet.pressure import eviction_loops
 from kemu.kubelet.probes import probers
 from kemu.kubelet.settings import kubelet_configurations
 from kemu.kubelet.sync import adoptions, starts, status_managers, terminations
+from kemu.kubelet.volumes import managers
 from kemu.objects import meta, pod_phases
 from kemu.runtime.env import SECOND_NS, Env
 
@@ -70,6 +71,8 @@ class PodWorkers:
         self.probers = probers.Probers(env, self, up_since_ns or -1)
         self.recorder: recorders.Recorder | None = None
         """Writes event objects about containers that are killed."""
+        self.volumes: managers.VolumeManager | None = None
+        """Mounts the volumes of pods; None: there are none in this cluster."""
         self.pressures: eviction_loops.EvictionLoop | None = None
         """Told what may change the node's usage."""
 
@@ -161,7 +164,7 @@ class PodWorkers:
         worker.refusal = None if refusal is None else _refusal_of(refusal)
         self._adoptions.adopt(worker)
         self.probers.add(worker, is_adopted=True)
-        self._starts.resume(worker)
+        self._resume(worker)
         if refusal is not None:
             self._reports.report(worker)
             self._stop(worker, pod.spec.terminationGracePeriodSeconds)
@@ -173,6 +176,15 @@ class PodWorkers:
         else:
             self._react(worker)
 
+    def _resume(self, worker: Worker) -> None:
+        volumes = self.volumes
+        if volumes is not None and volumes.concerns(worker.pod):
+            if worker.pod.status.phase != pod_phases.RUNNING:
+                volumes.mount(worker, lambda: self._starts.resume(worker))
+                return
+            volumes.adopt(worker)
+        self._starts.resume(worker)
+
     # --- verdicts, from the arrivals ---------------------------------------------------------------------------------
 
     def admitted(self, worker: Worker, claim: claims.Claim) -> None:
@@ -180,7 +192,17 @@ class PodWorkers:
         worker.state = ACTIVE
         worker.begun_ns = worker.start_ns
         self._watch_deadline(worker)
-        self._starts.begin(worker)
+        if self.volumes is None or not self.volumes.concerns(worker.pod):
+            self._starts.begin(worker)
+        else:
+            self._starts.prepare(worker)
+            self.report(worker)
+            self.volumes.mount(worker, lambda: self._mounted(worker))
+
+    def _mounted(self, worker: Worker) -> None:
+        if worker.state == ACTIVE:
+            worker.begun_ns = self._clock.now_ns()
+            self._starts.go_on(worker)
 
     def refused(self, worker: Worker, decision: predicates.Decision) -> None:
         worker.refusal = _refusal_of(decision)
@@ -200,6 +222,8 @@ class PodWorkers:
         """Its containers are gone."""
         worker.state = ENDED
         self.probers.remove(worker)
+        if self.volumes is not None:
+            self.volumes.unmount(worker)
         if worker.deadline_timer is not None:
             worker.deadline_timer.cancel()
             worker.deadline_timer = None
@@ -340,8 +364,15 @@ class PodWorkers:
     def _gone(self, worker: Worker) -> None:
         """No containers are left, and the pod is being deleted, was killed, or finished by somebody else."""
         self._release(worker)
+        if self.volumes is None:
+            self._leave(worker)
+        else:
+            self.volumes.when_unmounted(worker, lambda: self._leave(worker))
+
+    def _leave(self, worker: Worker) -> None:
+        """Nothing of the pod is left."""
         if worker.removed:
-            del self.by_uid[worker.uid]
+            self.by_uid.pop(worker.uid, None)
         elif worker.pod.metadata.HasField("deletionTimestamp"):
             self._reports.delete(worker)
 

@@ -100,10 +100,14 @@ class Starts:
 
     def begin(self, worker: Worker) -> None:
         """The pod has been admitted. The time that its start takes counts from ``worker.begun_ns``."""
+        self.prepare(worker)
+        self.go_on(worker)
+
+    def prepare(self, worker: Worker) -> None:
+        """The pod has been admitted, but has to wait before its containers start."""
         worker.containers = containers.of(worker.pod)
         worker.mains_to_start = len(worker.pod.spec.containers)
         self._host.starting(worker)
-        self.go_on(worker)
 
     def resume(self, worker: Worker) -> None:
         """The pod has been adopted: its containers run on, and the next ones start."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from kemu.k8s import core_v1_pb2
 from kemu.objects.amounts import qos, quantities, requests
+from kemu.objects.defaulting import storage
 
 DEFAULT_SCHEDULER = "default-scheduler"
 DEFAULT_GRACE_PERIOD_S = 30
@@ -139,6 +140,14 @@ def _default_volume(volume: Any) -> None:
         source.hostPath.type = ""
     if source.HasField("image") and not source.image.pullPolicy:
         source.image.pullPolicy = _pull_policy(source.image.reference)
+    if source.HasField("ephemeral"):
+        storage.default_claim_spec(source.ephemeral.volumeClaimTemplate.spec)
+    if source.HasField("iscsi") and not source.iscsi.iscsiInterface:
+        source.iscsi.iscsiInterface = "default"
+    if source.HasField("rbd"):
+        source.rbd.pool = source.rbd.pool or "rbd"
+        source.rbd.user = source.rbd.user or "admin"
+        source.rbd.keyring = source.rbd.keyring or "/etc/ceph/keyring"
 
 
 def _default_requests(resources: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kemu.objects.fields.sorts import Reason, Sort, message
 
-NO_VOLUMES = "kemu has no volumes that outlive a pod: no claims, no binding, no attaching"
+NO_OLD_VOLUMES = "kemu neither attaches nor mounts volumes of plugins in the tree; use a claim"
 NO_CLAIMS = "kemu has no ResourceClaims: no devices are allocated"
 
 PODS: dict[str, Sort] = {
@@ -44,10 +44,9 @@ PODS: dict[str, Sort] = {
         parts="resources volumeMounts readinessProbe startupProbe livenessProbe lifecycle",
         harmless={
             Reason.CONTAINERS: "command args workingDir env envFrom terminationMessagePath "
-            "terminationMessagePolicy securityContext stdin stdinOnce tty",
+            "terminationMessagePolicy securityContext stdin stdinOnce tty volumeDevices",
             Reason.RESIZE: "resizePolicy",
         },
-        refused={"volumeDevices": NO_VOLUMES},
     ),
     **message("ResourceRequirements", acts="limits requests", refused={"claims": NO_CLAIMS}),
     **message(
@@ -78,12 +77,15 @@ PODS: dict[str, Sort] = {
     **message("Volume", acts="name", parts="volumeSource"),
     **message(
         "VolumeSource",
-        acts="emptyDir",
-        harmless={Reason.CONTENT: "hostPath nfs secret configMap downwardAPI projected"},
+        acts="emptyDir persistentVolumeClaim ephemeral",
+        harmless={Reason.CONTENT: "hostPath nfs secret configMap downwardAPI projected csi"},
+        notes=dict.fromkeys(
+            ("gcePersistentDisk", "awsElasticBlockStore", "azureDisk", "iscsi", "rbd"),
+            "the scheduler keeps pods apart that must not share the disk; it is neither attached nor mounted",
+        ),
         refused={
-            "gcePersistentDisk awsElasticBlockStore iscsi glusterfs persistentVolumeClaim rbd flexVolume cinder cephfs "
-            "flocker fc azureFile vsphereVolume quobyte azureDisk photonPersistentDisk portworxVolume scaleIO "
-            "storageos csi ephemeral": NO_VOLUMES,
+            "glusterfs flexVolume cinder cephfs flocker fc azureFile vsphereVolume quobyte photonPersistentDisk "
+            "portworxVolume scaleIO storageos": NO_OLD_VOLUMES,
             "gitRepo": "the kubelet of Kubernetes 1.36 no longer mounts it",
             "image": "kemu pulls images for containers only",
         },

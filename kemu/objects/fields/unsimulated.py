@@ -18,7 +18,6 @@ class Unsimulated:
 LEAVE_OUT = "leave it out"
 _NO_NETWORK = "there is no network between pods"
 _NO_USERS = "every request is allowed"
-_NO_VOLUMES = "there are no volumes"
 _NO_PODS_FROM = "write the pods themselves, or a workload"
 
 UNSIMULATED: Mapping[str, Unsimulated] = {
@@ -41,14 +40,7 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
     "CertificateSigningRequest": Unsimulated(_NO_USERS, LEAVE_OUT),
     "IPAddress": Unsimulated(_NO_NETWORK, LEAVE_OUT),
     "ServiceCIDR": Unsimulated(_NO_NETWORK, LEAVE_OUT),
-    "PersistentVolume": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
-    "PersistentVolumeClaim": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
-    "StorageClass": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
-    "VolumeAttachment": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
-    "VolumeAttributesClass": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
-    "CSIDriver": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
-    "CSINode": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
-    "CSIStorageCapacity": Unsimulated(_NO_VOLUMES, LEAVE_OUT),
+    "VolumeAttributesClass": Unsimulated("kemu has no controller that changes the attributes of volumes", LEAVE_OUT),
     "ResourceClaim": Unsimulated(
         "devices are not allocated", "count them as an extended resource: allocatable: {example.com/gpu: 4}"
     ),

@@ -54,7 +54,7 @@ def check_affinity(affinity: Any, path: str, found: list[Cause]) -> None:
         node_affinity, here = affinity.nodeAffinity, f"{path}.nodeAffinity"
         field = "requiredDuringSchedulingIgnoredDuringExecution"
         if node_affinity.HasField(field):
-            _check_node_selector(getattr(node_affinity, field), f"{here}.{field}", found)
+            check_node_selector(getattr(node_affinity, field), f"{here}.{field}", found)
         field = "preferredDuringSchedulingIgnoredDuringExecution"
         for index, term in enumerate(getattr(node_affinity, field)):
             _check_weight(term.weight, f"{here}.{field}[{index}].weight", found)
@@ -69,7 +69,7 @@ def _check_weight(weight: int, path: str, found: list[Cause]) -> None:
         found.append(invalid(path, weight, "must be in the range 1-100"))
 
 
-def _check_node_selector(selector: Any, path: str, found: list[Cause]) -> None:
+def check_node_selector(selector: Any, path: str, found: list[Cause]) -> None:
     if not selector.nodeSelectorTerms:
         found.append(required(f"{path}.nodeSelectorTerms", "must have at least one node selector term"))
     for index, term in enumerate(selector.nodeSelectorTerms):

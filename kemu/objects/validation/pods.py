@@ -15,6 +15,7 @@ from kemu.errors import Cause
 from kemu.k8s import core_v1_pb2
 from kemu.objects import names
 from kemu.objects.amounts import quantities, requests
+from kemu.objects.validation import storage
 from kemu.objects.validation.amounts import (
     check_overhead,
     check_pod_level_names,
@@ -245,7 +246,21 @@ def _check_volumes(volumes: Iterable[Any], path: str, found: list[Cause]) -> tup
         found.extend(
             forbidden(f"{here}.{field.name}", "may not specify more than 1 volume type") for field, _ in sources[1:]
         )
+        _check_claim_of(volume.volumeSource, here, found)
     return tuple(seen)
+
+
+def _check_claim_of(source: Any, path: str, found: list[Cause]) -> None:
+    """The claim behind a volume: a name, or the template of an ephemeral one."""
+    if source.HasField("persistentVolumeClaim") and not source.persistentVolumeClaim.claimName:
+        found.append(required(f"{path}.persistentVolumeClaim.claimName"))
+    if source.HasField("ephemeral"):
+        if source.ephemeral.HasField("volumeClaimTemplate"):
+            storage.check_claim_spec(
+                source.ephemeral.volumeClaimTemplate.spec, f"{path}.ephemeral.volumeClaimTemplate.spec", found
+            )
+        else:
+            found.append(required(f"{path}.ephemeral.volumeClaimTemplate"))
 
 
 def _check_pod_resources(spec: Any, path: str, readable: bool, found: list[Cause]) -> None:

@@ -21,6 +21,7 @@ from kemu.scenario.format.keys import (
     hold_keys,
     matrix_keys,
     runtime_keys,
+    storage_keys,
     timeline_keys,
     timing_keys,
     workload_keys,
@@ -117,6 +118,7 @@ SPEC: dict[str, Key] = {
     "timing": Key(
         timing_keys.Timing(), "How long things take: a preset, or times, each a value or a distribution, or both."
     ),
+    "storage": Key(storage_keys.STORAGE, "How the CSI drivers behave that create, attach and mount volumes."),
     "priorityClasses": Key(
         MapOf(
             ScalarOr(

@@ -43,10 +43,13 @@ def chosen(
     events: Sequence[scenarios.Event],
     workloads: Sequence[scenarios.Workload],
     is_chaotic: bool,
+    *,
+    has_volumes: bool = False,
 ) -> dict[str, dict[str, Any]]:
     """Name → settings. ``checked``: what the scenario says; None: nothing, so that the rest decides."""
     if checked is None:
-        return {name: {} for name in _needed(nodes, setup, events, workloads, is_chaotic)}
+        needed = _needed(nodes, setup, events, workloads, is_chaotic)
+        return {name: {} for name in [*needed, *(controller_keys.OF_VOLUMES if has_volumes else ())]}
     if isinstance(checked, list):
         return {name: {} for name in controller_keys.KINDS if name in checked}
     return {name: _plain(checked[name]) for name in controller_keys.KINDS if name in checked}

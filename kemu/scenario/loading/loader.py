@@ -43,6 +43,7 @@ from kemu.scenario.loading import (
     references,
     strangers,
     timelines,
+    volumes,
 )
 
 Variant = matrices.Variant
@@ -282,6 +283,7 @@ class _Loading:
         extenders = clusters.extenders(spec.get("extenders", []), schedulers, ("spec", "extenders"), self.report)
         setup, declared = self._setup(spec, timeline)
         api = spec.get("apiServers", {})
+        has_volumes = "storage" in spec or volumes.are_used(setup, timeline.events, timeline.workloads)
         running = controllers.chosen(
             spec.get("controllers"),
             nodes,
@@ -289,6 +291,7 @@ class _Loading:
             timeline.events,
             timeline.workloads,
             bool(spec.get("chaos")) or autoscaler is not None,
+            has_volumes=has_volumes,
         )
         controllers.check_elections(running, self.report)
         names = references.Names(
@@ -345,6 +348,7 @@ class _Loading:
             store_etcd=store.get("etcd", "").removeprefix("etcd://"),
             images=clusters.image_sizes(spec.get("images", {}), ("spec", "images"), report),
             timing=spec.get("timing", {}),
+            storage=spec.get("storage", {}) if has_volumes else None,
             setup=tuple(setup),
             events=tuple(timeline.events),
             workloads=tuple(timeline.workloads),

@@ -116,7 +116,7 @@ def user(scenario: Scenario) -> list[ActorSpec]:
 
 
 def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> ActorSpec:
-    config: Mapping[str, Any] = {
+    config: dict[str, Any] = {
         "node": node.message.SerializeToString(deterministic=True),
         "apiserver": apiservers_of(scenario, index),
         "kubelet": {name: value for name, value in node.kubelet.items() if name != "staticPods"} or _NONE,
@@ -133,6 +133,8 @@ def kubelet(scenario: Scenario, node: Node, index: int, beats: Heartbeats) -> Ac
         "boot": {"id": machines.boot_id(scenario.seed, node.name, 0)},
         **_bugs(scenario, bugs.KUBELET),
     }
+    if scenario.storage is not None:
+        config["storage"] = scenario.storage.get("drivers", {})
     return _spec(scenario, f"kubelet/{node.name}", KUBELET_FACTORY, config)
 
 
@@ -165,6 +167,8 @@ def schedulers(scenario: Scenario) -> list[ActorSpec]:
             if scheduler.factory:
                 specs.append(ActorSpec(f"scheduler/{scheduler.name}/{replica}", scheduler.factory, config))
                 continue
+            if scenario.storage is not None:
+                config["storage"] = True
             config |= {
                 "policy": dict(scheduler.policy),
                 "timing": dict(scenario.timing),
@@ -234,6 +238,10 @@ def controllers(scenario: Scenario, beats: Heartbeats) -> list[ActorSpec]:
             ]
         if name == controller_keys.CLUSTER_AUTOSCALER:
             config |= _autoscaler(scenario)
+        if name in controller_keys.OF_VOLUMES:
+            config["events"] = scenario.event_objects
+        if name == controller_keys.CSI_DRIVERS:
+            config["drivers"] = dict((scenario.storage or {}).get("drivers", {}))
         if name == controller_keys.NODE_LIFECYCLE:
             config["settles_ns"] = loading.settles_ns(scenario)
             config["watch_ns"] = beats.watch_ns

@@ -29,6 +29,7 @@ from kemu.scheduler.cache.indexes import SelectorIndex
 from kemu.scheduler.cache.nodes import NodeInfo, Taint
 from kemu.scheduler.cache.nominations import Nominator
 from kemu.scheduler.cache.pods import PodInfo, ResourceNames, Templates
+from kemu.scheduler.cache.storage import Storage
 from kemu.scheduler.cache.terms import PodSelector
 
 _FIRST_CAPACITY = 64
@@ -88,6 +89,7 @@ class Cluster:
         self.owners_version = 0
         """Changes with ``services`` and ``owners``."""
 
+        self.storage = Storage()
         self.layout = 0
         """Changes when rows move."""
         self.node_changes = ChangeLog()
@@ -384,6 +386,8 @@ class Cluster:
         self.priorities[pod.priority] = self.priorities.get(pod.priority, 0) + 1
         if pod.template.host_ports:
             self.nodes_with_ports[node_name] = info
+        if pod.template.claims:
+            self.storage.use(pod.namespace, pod.template.claims, 1)
         if info.row >= 0:
             self.counts.pod_came(pod, info, self.capacity)
         self._touch(info)
@@ -403,6 +407,8 @@ class Cluster:
         info.put_last(pod)
         info.remove(pod)
         pod.node_name = ""
+        if pod.template.claims:
+            self.storage.use(pod.namespace, pod.template.claims, -1)
         if not info.ports:
             self.nodes_with_ports.pop(info.name, None)
         if info.row >= 0:

@@ -13,6 +13,7 @@ from typing import Any
 from kemu.k8s import core_v1_pb2
 from kemu.objects import host_ports, meta, names, selectors
 from kemu.objects.amounts import qos, requests
+from kemu.objects.volumes import migration
 from kemu.scheduler.cache import terms
 
 CPU = 0
@@ -84,6 +85,7 @@ class Template:
     __slots__ = (
         "affinity_terms",
         "anti_affinity_terms",
+        "claims",
         "containers",
         "gates",
         "host_ports",
@@ -105,6 +107,7 @@ class Template:
         "spec",
         "spread_constraints",
         "tolerations",
+        "volumes",
     )
 
     def __init__(self, number: int, pod: Any, names: ResourceNames) -> None:
@@ -155,6 +158,12 @@ class Template:
             (term.weight, terms.AffinityTerm(term.podAffinityTerm, namespace))
             for term in anti_affinity.preferredDuringSchedulingIgnoredDuringExecution
         )
+        self.volumes: tuple[Any, ...] = sources_of_plugins(spec) if spec.volumes else ()
+        """The sources of its volumes that a plugin for volumes looks at."""
+        self.claims: tuple[str, ...] = tuple(
+            [one.persistentVolumeClaim.claimName for one in self.volumes if one.HasField("persistentVolumeClaim")]
+        )
+        """The claims that its volumes name; those of ephemeral volumes are named after the pod."""
         self.spread_constraints = tuple(terms.spread_constraint(one) for one in spec.topologySpreadConstraints)
 
 
@@ -163,6 +172,17 @@ def indexed(amounts: dict[str, int], names: ResourceNames) -> tuple[tuple[int, i
     found = [(number, amounts[name]) for number, name in enumerate(_NATIVE) if amounts.get(name, 0) > 0]
     found += [(names.of(name), amounts[name]) for name in sorted(amounts) if name not in _NATIVE and amounts[name] > 0]
     return tuple(found)
+
+
+_SCHEDULED_SOURCES = ("persistentVolumeClaim", "ephemeral", "iscsi", "rbd")
+
+
+def sources_of_plugins(spec: Any) -> tuple[Any, ...]:
+    """The sources of volumes that may decide about nodes; the others are made on whichever node the pod gets."""
+    sources = [volume.volumeSource for volume in spec.volumes]
+    return tuple(
+        [one for one in sources if migration.is_inline(one) or any(one.HasField(name) for name in _SCHEDULED_SOURCES)]
+    )
 
 
 def images(spec: Any) -> tuple[str, ...]:

@@ -121,7 +121,7 @@ class Decider:
         if filtering.rejection is not None and filtering.rejection.code != UNSCHEDULABLE:
             return filtering
         narrowed, narrowed_by = evaluation.filters.narrowed, evaluation.filters.narrowed_by
-        for place, plugin in self.line_up.cluster_filters:
+        for place, plugin in evaluation.filters.of_cluster:
             state = plugin.prepare(cycle)
             if isinstance(state, Status):
                 filtering.rejection = state._replace(plugin=plugin.name)
@@ -250,7 +250,9 @@ class Decider:
         if refused is not None and refused.code not in (UNSCHEDULABLE, UNRESOLVABLE):
             text = f'running PreFilter plugin "{refused.plugin}": {refused.message}'
             decision.error = Status(ERROR, (text,), refused.plugin)
-        elif refused is None and self._has_foreign_filters:
+        elif refused is None and (
+            self._has_foreign_filters or any(self.line_up.filters[place].may_fail for place in filtering.states)
+        ):
             decision.error = filtering.error()
         if self.profile.filter_failure is not None and filtering.rejection is None:
             place, status = self.profile.filter_failure

@@ -37,7 +37,7 @@ _KEPT_ROWS = 1_000_000
 class Filters:
     """The local filters of a line-up, prepared for one template."""
 
-    __slots__ = ("narrowed", "narrowed_by", "on_node", "on_object", "rejection", "states")
+    __slots__ = ("narrowed", "narrowed_by", "of_cluster", "on_node", "on_object", "rejection", "states")
 
     def __init__(self, line_up: LineUp, cycle: Cycle) -> None:
         self.states: dict[int, Any] = {}
@@ -47,6 +47,8 @@ class Filters:
         self.narrowed: tuple[str, ...] | None = None
         self.narrowed_by = ""
         self.rejection: Status | None = None
+        self.of_cluster = [one for one in line_up.cluster_filters if one[1].concerns(cycle.template)]
+        """With their places: those that each attempt prepares for its pod."""
         for place, plugin in line_up.local_filters:
             state = plugin.prepare(cycle)
             if isinstance(state, Status):

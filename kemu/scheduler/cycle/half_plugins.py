@@ -23,12 +23,14 @@ from kemu.scheduler.framework.statuses import ERROR, Status
 _FILTERS_NEED_STATE = {
     "NodeResourcesFit": "error reading",
     "NodePorts": "reading",
+    "VolumeRestrictions": "cannot read",
+    "VolumeBinding": "",
     "PodTopologySpread": "reading",
     "InterPodAffinity": "error reading",
     "DynamicResources": "",
 }
 """Filters that fail without their PreFilter, and the beginning of the error."""
-_PRE_FILTERS = (*_FILTERS_NEED_STATE, "NodeAffinity")
+_PRE_FILTERS = (*_FILTERS_NEED_STATE, "NodeAffinity", "NodeVolumeLimits", "VolumeZone")
 
 _SCORES_NEED_STATE = {"TaintToleration": "reading", "PodTopologySpread": "error reading", "InterPodAffinity": "reading"}
 _PRE_SCORES = (*_SCORES_NEED_STATE, "NodeAffinity", "NodeResourcesFit", "NodeResourcesBalancedAllocation")
@@ -50,7 +52,9 @@ def filter_failure(plugin: Plugin) -> Status | None:
     how = _FILTERS_NEED_STATE.get(plugin.name)
     if how is None:
         return None
-    cause = f'{how} "PreFilter{plugin.name}" from cycleState: not found' if how else "not found"
+    cause = f'{how} "PreFilter{plugin.name}" from cycleState' if how else "not found"
+    if how.endswith("reading"):
+        cause += ": not found"
     text = f'running "{plugin.name}" filter plugin: {cause}'
     return Status(ERROR, (text,), plugin.name)
 

@@ -17,10 +17,6 @@ from kemu.scheduler.framework.signers import Fragments
 _KEPT = 4096
 
 SIGNS_WITHOUT_ACTING: dict[str, Callable[[Any], Fragments]] = {
-    "VolumeRestrictions": signers.volumes,
-    "NodeVolumeLimits": signers.volumes,
-    "VolumeBinding": signers.volumes,
-    "VolumeZone": signers.volumes,
     "NodeDeclaredFeatures": signers.features,
 }
 """Plugins of kube-scheduler that do nothing here but sign."""

@@ -100,6 +100,10 @@ class Api(Protocol):
 
     async def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "") -> Any: ...
 
+    async def update(self, obj: Any) -> Any:
+        """Replaces an object that is still as it was read (Conflict). Returns it as it is now."""
+        ...
+
 
 class Handle:
     """What the framework offers to plugins."""
@@ -262,6 +266,8 @@ class FilterPlugin(Plugin):
     """Decides on which nodes the pod can run."""
 
     scope: ClassVar[Scope] = Scope.CLUSTER
+    may_fail: ClassVar[bool] = False
+    """Some verdict may stand for an error, which ends the attempt."""
 
     def prepare(self, cycle: Cycle) -> Any:
         """PreFilter: the state for filtering, SKIP, Narrowed, or a Status that rejects the pod on all nodes.
@@ -269,6 +275,10 @@ class FilterPlugin(Plugin):
         With a scope smaller than CLUSTER this is called once for each template.
         """
         return None
+
+    def concerns(self, template: Template) -> bool:
+        """CLUSTER scope only: False where ``prepare`` would skip every pod of this template, and is not asked."""
+        return True
 
     def without_pre_filter(self) -> None:
         """The profile enables Filter for this plugin, but not PreFilter: reject no pod as a whole, narrow nothing."""

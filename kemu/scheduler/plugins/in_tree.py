@@ -19,6 +19,10 @@ from kemu.scheduler.plugins.pod_topology_spread import PodTopologySpread
 from kemu.scheduler.plugins.priority_sort import PrioritySort
 from kemu.scheduler.plugins.scheduling_gates import SchedulingGates
 from kemu.scheduler.plugins.taint_toleration import TaintToleration
+from kemu.scheduler.plugins.volumes.node_volume_limits import NodeVolumeLimits
+from kemu.scheduler.plugins.volumes.volume_binding import VolumeBinding
+from kemu.scheduler.plugins.volumes.volume_restrictions import VolumeRestrictions
+from kemu.scheduler.plugins.volumes.volume_zones import VolumeZone
 
 IN_TREE: dict[str, type[Plugin]] = {
     plugin.name: plugin
@@ -31,6 +35,10 @@ IN_TREE: dict[str, type[Plugin]] = {
         NodeAffinity,
         NodePorts,
         NodeResourcesFit,
+        VolumeRestrictions,
+        NodeVolumeLimits,
+        VolumeBinding,
+        VolumeZone,
         PodTopologySpread,
         InterPodAffinity,
         DynamicResources,
@@ -52,14 +60,11 @@ DEFAULT_WEIGHTS: dict[str, int] = {
 """Of the others: 1."""
 
 INERT: dict[str, tuple[str, ...]] = {
-    "VolumeRestrictions": ("preFilter", "filter"),
-    "NodeVolumeLimits": ("preFilter", "filter"),
-    "VolumeBinding": ("preFilter", "filter", "reserve", "preBind", "preScore", "score"),
-    "VolumeZone": ("preFilter", "filter"),
+    "VolumeBinding": ("preScore", "score"),
     "DynamicResources": ("preEnqueue", "score", "reserve", "preBind"),
     "NodeDeclaredFeatures": ("preFilter", "filter"),
 }
-"""Extension points at which plugins of kube-scheduler may be named although they do nothing there: there are no volumes
-that need binding and no resource claims."""
+"""Extension points at which plugins of kube-scheduler may be named although they do nothing there: there are no
+resource claims, and storage is not scored (StorageCapacityScoring is off)."""
 
 REGISTRY = Registry(IN_TREE, DEFAULT_WEIGHTS, INERT)

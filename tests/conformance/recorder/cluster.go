@@ -25,6 +25,7 @@ import (
 
 // question is a case for the scheduler: a cluster and one pending pod, or several in turn.
 type question struct {
+	stored
 	ID                     string                          `json:"id"`
 	Nodes                  []*v1.Node                      `json:"nodes"`
 	Pods                   []*v1.Pod                       `json:"pods"`
@@ -136,6 +137,7 @@ func stillScheduler(ctx context.Context, asked *question, given *config.KubeSche
 		}
 	}
 	return s, firstError(
+		asked.stored.fill(factory),
 		fill(core.Namespaces().Informer(), asked.Namespaces),
 		fill(core.Services().Informer(), asked.Services),
 		fill(core.ReplicationControllers().Informer(), asked.ReplicationControllers),

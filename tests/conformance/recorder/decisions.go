@@ -44,6 +44,7 @@ type decision struct {
 	Message           string                      `json:"message,omitempty"`
 	FullMessage       string                      `json:"fullMessage,omitempty"`
 	Preemption        *making                     `json:"preemption,omitempty"`
+	Error             string                      `json:"error,omitempty"`
 }
 
 // making is what preemption has to say: where it would make room, and at whose cost.
@@ -74,6 +75,31 @@ func answerScheduler(data json.RawMessage) (any, error) {
 	if asked.Pod == nil {
 		return answerSequence(asked, data)
 	}
+	if asked.isAboutVolumes() {
+		return answerRepeatedly(data)
+	}
+	return answerDecision(asked)
+}
+
+// answerRepeatedly leaves a decision out that depends on which of several equal volumes was met first.
+func answerRepeatedly(data json.RawMessage) (any, error) {
+	answers, err := distinct(repetitionsOfVolumes, func() (any, error) {
+		asked := &question{}
+		if err := json.Unmarshal(data, asked); err != nil {
+			return nil, err
+		}
+		return answerDecision(asked)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(answers) > 1 {
+		return nil, ambiguous{len(answers)}
+	}
+	return answers[0], nil
+}
+
+func answerDecision(asked *question) (any, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	given, err := configurationOfProfile(asked.Profile)
@@ -105,7 +131,7 @@ func (s *still) decide(asked *question, given *config.KubeSchedulerConfiguration
 	state := framework.NewCycleState()
 	result, status, plugins := s.first.RunPreFilterPlugins(s.ctx, state, pod)
 	if !status.IsSuccess() && !status.IsRejected() {
-		return nil, status.AsError()
+		return found, s.broken(found, pod)
 	}
 	var feasible []fwk.NodeInfo
 	nominated := pod.Status.NominatedNodeName
@@ -147,7 +173,8 @@ func (s *still) decide(asked *question, given *config.KubeSchedulerConfiguration
 				feasible = append(feasible, node)
 				found.Feasible = append(found.Feasible, name)
 			} else if !status.IsRejected() {
-				return nil, status.AsError()
+				found.Feasible, found.Rejected = []string{}, map[string]rejection{}
+				return found, s.broken(found, pod)
 			} else {
 				found.Rejected[name] = rejectionOf(status)
 			}
@@ -193,6 +220,21 @@ func (s *still) score(found *decision, state fwk.CycleState, pod *v1.Pod, feasib
 			found.Selectable = []string{pod.Status.NominatedNodeName}
 		}
 	}
+	return nil
+}
+
+// broken asks the scheduler itself for the error with which a plugin ends the attempt.
+func (s *still) broken(found *decision, pod *v1.Pod) error {
+	queued, err := s.queued(pod)
+	if err != nil {
+		return err
+	}
+	_, err = s.scheduler.SchedulePod(s.ctx, s.first, framework.NewCycleState(), queued)
+	unfit := &framework.FitError{}
+	if err == nil || errors.As(err, &unfit) {
+		return fmt.Errorf("a plugin fails, but the scheduler says: %v", err)
+	}
+	found.Error = err.Error()
 	return nil
 }
 

@@ -6,6 +6,7 @@
 //	recorder jobs [file …]         the controllers of Jobs and CronJobs, and cron expressions
 //	recorder elections [file …]    candidates for a leader's lease, in virtual time
 //	recorder workloads [file …]    syncs of the controllers of Deployments, ReplicaSets, StatefulSets and DaemonSets
+//	recorder volumes [file …]      the volume binder of the scheduler and the PersistentVolume controller, in virtual time
 //	recorder types                 the Go types of a pod template, for kemu/objects/templates
 //
 // A file holds one JSON object a line, plain or gzipped: {"case": …}, or a recorded {"case": …, "expect": …}, whose
@@ -53,7 +54,7 @@ func main() {
 	// Kinds of cases that are answered in virtual time.
 	answers := map[string]func(*testing.T, json.RawMessage) (any, error){
 		"timeline": answerTimeline, "kubelet": answerKubelet, "jobs": answerJobs, "elections": answerElections,
-		"workloads": answerWorkloads,
+		"workloads": answerWorkloads, "volumes": answerVolumes,
 	}
 	if kind(os.Args) == "types" {
 		writeTypes(os.Stdout)
@@ -61,7 +62,7 @@ func main() {
 	}
 	answer, inTime := answers[kind(os.Args)]
 	if !inTime && kind(os.Args) != "scheduler" {
-		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads [file …] > recorded.jsonl")
+		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads|volumes [file …] > recorded.jsonl")
 		os.Exit(2)
 	}
 	files := os.Args[2:]

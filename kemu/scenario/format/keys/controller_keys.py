@@ -66,6 +66,11 @@ DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
 DEPLOYMENT, REPLICATION_CONTROLLER = "deployment", "replicationcontroller"
 
+VOLUME_BINDER, CSI_DRIVERS, ATTACH_DETACH = "persistentvolume-binder", "csi-drivers", "attach-detach"
+EPHEMERAL_VOLUMES, VOLUME_PROTECTION = "ephemeral-volume", "volume-protection"
+OF_VOLUMES = (VOLUME_BINDER, CSI_DRIVERS, ATTACH_DETACH, EPHEMERAL_VOLUMES, VOLUME_PROTECTION)
+"""What a scenario with volumes needs."""
+
 _DOCS = {
     "nodeMonitorPeriod": "How often it looks at all nodes; 5s by default.",
     "nodeMonitorGracePeriod": "How long nothing may be heard of a node; 40s by default.",
@@ -143,6 +148,29 @@ KINDS: dict[str, Kind] = {
     ),
     CLUSTER_AUTOSCALER: Kind(
         "kemu.autoscaler.autoscaler:ClusterAutoscaler", "Adds and removes nodes; runs if there is an autoscaler.", {}
+    ),
+    VOLUME_BINDER: Kind(
+        "kemu.controllers.volumes.persistent_volumes:PersistentVolumeController", "Binds claims and volumes.", {}
+    ),
+    CSI_DRIVERS: Kind(
+        "kemu.controllers.volumes.csi_drivers:CsiDrivers",
+        "Stands for the CSI drivers: creates, deletes, attaches and detaches volumes; see storage.",
+        {},
+    ),
+    ATTACH_DETACH: Kind(
+        "kemu.controllers.volumes.attachments:AttachDetachController",
+        "Says which volumes are to be attached to which nodes.",
+        {},
+    ),
+    EPHEMERAL_VOLUMES: Kind(
+        "kemu.controllers.volumes.ephemeral_claims:EphemeralVolumeController",
+        "Makes the claims of ephemeral volumes.",
+        {},
+    ),
+    VOLUME_PROTECTION: Kind(
+        "kemu.controllers.volumes.protections:VolumeProtection",
+        "Keeps claims and volumes that are deleted as long as they are used.",
+        {},
     ),
     RESCHEDULER: Kind(
         "kemu.scheduler.experiments.rescheduler:Rescheduler",
