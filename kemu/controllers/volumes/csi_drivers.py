@@ -20,6 +20,7 @@ from kemu.controllers import controllers
 from kemu.k8s import core_v1_pb2, storage_v1_pb2
 from kemu.objects.amounts import quantities
 from kemu.objects.volumes import claims, drivers
+from kemu.runtime import distributions
 from kemu.runtime.env import Env
 
 WORKERS = 100
@@ -70,6 +71,10 @@ class CsiDrivers(controllers.Controller):
         self.env.spawn(self.work(self._capacity_queue, self._publish), "capacities")
         await self.work(self._attachment_queue, self._attach_or_detach, WORKERS)
 
+    async def _take(self, driver: drivers.Driver, what: str) -> None:
+        """Let the time pass that a call of the driver takes."""
+        await self.clock.sleep(distributions.parse(driver.times[what]).draw(self.env.random))
+
     # Creating --------------------------------------------------------------------------------------------------------
 
     async def _provision(self, key: str) -> None:
@@ -99,7 +104,7 @@ class CsiDrivers(controllers.Controller):
         segment = self._segment_for(driver, storage_class, node)
         self._making[uid] = (driver.name, segment or (), size)
         try:
-            await self.clock.sleep(driver.provision.draw(self.env.random))
+            await self._take(driver, "provision")
             failure = self._failure(driver, segment, uid)
             if failure:
                 self._log("csi.provision_failed", claim, started_ns, driver, why=failure)
@@ -230,7 +235,7 @@ class CsiDrivers(controllers.Controller):
             text = f"persistentvolume {name} is still attached to node {node}"
             self._recorder.event(volume, recorders.WARNING, "VolumeFailedDelete", "VolumeFailedDelete", text)
             raise errors.ServiceUnavailable(text)
-        await self.clock.sleep(self._drivers.of(driver_name).delete.draw(self.env.random))
+        await self._take(self._drivers.of(driver_name), "delete")
         try:
             await retries.patiently(self.env, lambda: self.client.delete("persistentvolumes", name))
             await self._unprotect(name)
@@ -267,7 +272,7 @@ class CsiDrivers(controllers.Controller):
             changed.CopyFrom(attachment)
             changed.metadata.finalizers.append(protection)
             attachment = await retries.patiently(self.env, lambda: self.client.update(changed))
-        await self.clock.sleep(driver.attach.draw(self.env.random))
+        await self._take(driver, "attach")
         await retries.patiently(
             self.env,
             lambda: self.client.patch(
@@ -281,7 +286,7 @@ class CsiDrivers(controllers.Controller):
         if protection not in attachment.metadata.finalizers:
             return
         started_ns = self.clock.now_ns()
-        await self.clock.sleep(driver.detach.draw(self.env.random))
+        await self._take(driver, "detach")
         name = attachment.metadata.name
         current = await retries.patiently(self.env, lambda: self.client.get("volumeattachments", name))
         if protection in current.metadata.finalizers:

@@ -18,6 +18,7 @@ from kemu import errors
 from kemu.client import clients, informers, recorders, retries
 from kemu.kubelet.pods.workers import Worker
 from kemu.objects.volumes import claims, drivers
+from kemu.runtime import distributions
 from kemu.runtime.env import Env
 
 TIMEOUT_S = 123.0
@@ -96,9 +97,7 @@ class VolumeManager:
                 await self._tell()
                 if driver is not None:
                     await self._until_attached(volume)
-                    mount_s = driver.mount.draw(self._env.random)
-                    if mount_s:
-                        await self._clock.sleep(mount_s)
+                    await self._take(driver, "mount")
                 mounts.mounted.append((volume.metadata.name, driver))
                 waiting = {one: claim for one, claim in waiting.items() if claim != name}
         finally:
@@ -136,6 +135,10 @@ class VolumeManager:
             except errors.NotFound:
                 pass
             await self._clock.sleep(POLL_S)
+
+    async def _take(self, driver: drivers.Driver, what: str) -> None:
+        """Let the time pass that it takes the driver on this node."""
+        await self._clock.sleep(distributions.parse(driver.times[what]).draw(self._env.random))
 
     async def _get(self, resource: str, name: str) -> Any:
         return await retries.patiently(self._env, lambda: self._client.get(resource, name))
@@ -199,9 +202,8 @@ class VolumeManager:
 
     async def _unmount(self, worker: Worker, mounts: _Mounts) -> None:
         for name, driver in mounts.mounted:
-            unmount_s = driver.unmount.draw(self._env.random) if driver is not None else 0.0
-            if unmount_s:
-                await self._clock.sleep(unmount_s)
+            if driver is not None:
+                await self._take(driver, "unmount")
             self._env.log("kubelet.unmounted", {"pod": worker.key, "uid": worker.uid, "volume": name})
         for name in mounts.names:
             self._users[name] -= 1

@@ -8,8 +8,6 @@ from typing import Any
 
 from kemu.objects.amounts import quantities
 from kemu.objects.volumes import claims
-from kemu.runtime import distributions
-from kemu.runtime.distributions import Distribution
 
 ZONE = "topology.kubernetes.io/zone"
 
@@ -30,15 +28,11 @@ DEFAULTS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """One driver. Times as distributions of seconds."""
+    """One driver."""
 
     name: str
-    provision: Distribution
-    delete: Distribution
-    attach: Distribution
-    detach: Distribution
-    mount: Distribution
-    unmount: Distribution
+    times: Mapping[str, Any]
+    """``provision``, ``delete``, ``attach``, ``detach``, ``mount``, ``unmount``: seconds, or distributions of them."""
     failures: float
     topology_keys: tuple[str, ...]
     """Labels of nodes; a volume is reachable from nodes whose labels equal those of the node that it was made for."""
@@ -50,19 +44,15 @@ class Driver:
 def driver_of(name: str, settings: Mapping[str, Any]) -> Driver:
     """``settings``: what the scenario says about it; the rest has its default."""
     given = {**DEFAULTS, **settings}
-    times = {key: distributions.parse(given[key]) for key in _TIMES}
     size = given["capacity"]
     return Driver(
         name,
-        **times,
+        {key: given[key] for key in ("provision", "delete", "attach", "detach", "mount", "unmount")},
         failures=float(given["failures"]),
         topology_keys=tuple(given["topologyKeys"]),
         capacity=None if size is None else quantities.value(str(size)),
         volumes_per_node=given["volumesPerNode"],
     )
-
-
-_TIMES = ("provision", "delete", "attach", "detach", "mount", "unmount")
 
 
 class Drivers:
