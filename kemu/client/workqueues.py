@@ -25,9 +25,13 @@ from kemu.runtime.env import SECOND_NS, Env, Timer
 
 T = TypeVar("T", bound=Hashable)
 
+BURST, EVERY_NS = 100, SECOND_NS // 10
+"""Of all items together: so many at once, then one every tenth of a second (``DefaultTypedControllerRateLimiter``)."""
+
 
 class WorkQueue(Generic[T]):
-    """``add_rate_limited`` waits ``base_delay_s`` at first, then twice as long each time, up to ``max_delay_s``."""
+    """``add_rate_limited`` waits ``base_delay_s`` at first, then twice as long each time, up to ``max_delay_s``; and at
+    least until its turn comes among all items that are put back."""
 
     def __init__(self, env: Env, base_delay_s: float = 0.005, max_delay_s: float = 1000.0) -> None:
         self._clock = env.clock
@@ -40,6 +44,8 @@ class WorkQueue(Generic[T]):
         self._failures: dict[T, int] = {}
         self._delayed: dict[T, tuple[int, Timer]] = {}
         self._getters: deque[asyncio.Future[None]] = deque()
+        self._full_ns = 0
+        """When the bucket of turns is full again, if nobody takes one."""
 
     def __len__(self) -> int:
         """Items that wait to be worked on now."""
@@ -70,7 +76,14 @@ class WorkQueue(Generic[T]):
         failures = self._failures.get(item, 0)
         self._failures[item] = failures + 1
         # A larger exponent would overflow, and the limit has long been reached.
-        self.add_after(item, min(self._base_delay_s * 2.0 ** min(failures, 64), self._max_delay_s))
+        delay_s = min(self._base_delay_s * 2.0 ** min(failures, 64), self._max_delay_s)
+        self.add_after(item, max(delay_s, self._turn_s()))
+
+    def _turn_s(self) -> float:
+        """Take a turn from the bucket, in advance if it is empty: how long it is until then."""
+        now_ns = self._clock.now_ns()
+        self._full_ns = max(self._full_ns, now_ns) + EVERY_NS
+        return max(0, self._full_ns - now_ns - BURST * EVERY_NS) / SECOND_NS
 
     def forget(self, item: T) -> None:
         """It went well: the next delay begins from the base again."""

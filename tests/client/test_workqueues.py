@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kemu.client import streams, workqueues
+from kemu.runtime.env import SECOND_NS
 from tests.client.world import World
 
 
@@ -152,3 +153,22 @@ def test_an_exception_in_a_handler_ends_the_run(world: World) -> None:
 
     with pytest.raises(errors.ActorFailed, match="oops"):
         world.play(main)
+
+
+def test_items_that_are_put_back_all_the_time_share_ten_turns_a_second(world: World) -> None:
+    """A hundred at once, then one every 100 ms, however soon each of them would come by itself."""
+
+    async def main(world: World) -> None:
+        queue: workqueues.WorkQueue[int] = workqueues.WorkQueue(world.env)
+        queue.add_rate_limited(0)
+        handled = 0
+        end_ns = world.clock.now_ns() + 60 * SECOND_NS
+        while world.clock.now_ns() < end_ns:
+            item = await queue.get()
+            handled += 1
+            queue.forget(item)
+            queue.add_rate_limited(item)
+            queue.done(item)
+        assert 100 + 590 <= handled <= 100 + 612
+
+    world.play(main)
