@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 from kemu import safeguards
 from kemu.kubelet.admission import predicates
@@ -18,7 +19,7 @@ class _AdmitsEverything(Arrivals):
     def _examine(self, worker: Worker) -> None:
         self._decided(worker, predicates.ADMITTED, claims.claim_of(worker.pod))
 
-    def readmit(self, worker: Worker) -> predicates.Decision | None:
+    def readmit(self, worker: Worker, pod: Any) -> predicates.Decision | None:
         return None
 
 

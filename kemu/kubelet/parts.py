@@ -73,7 +73,7 @@ class Parts:
         arrivals.on_preempted = on_preempted
         arrivals.preempts_for_all = bool(config.get("preemptsForAll", False))
         arrivals.recorder = self.pressures.collector.recorder = recorder
-        self.pods.recorder = self.pods.probers.recorder = recorder
+        self.pods.recorder = self.pods.probers.recorder = self.pods.allocations.recorder = recorder
         if config.get("storage") is not None:
             known = drivers.Drivers(config["storage"])
             self.pods.volumes = managers.VolumeManager(env, client, node.name, known, recorder)

@@ -118,7 +118,7 @@ class Bench:
     def run(self, one: core_v1_pb2.Pod, times: Times | None = None) -> None:
         worker = Worker(one, self.clock.now_ns())
         worker.containers = containers.of(one)
-        worker.claim = claims.claim_of(one, running=True)
+        worker.claim = claims.claim_of(one)
         worker.state = ACTIVE
         worker.start_ns = self.clock.now_ns()
         self.workers[one.metadata.name] = worker

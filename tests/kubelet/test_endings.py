@@ -14,9 +14,14 @@ from tests.kubelet.cluster import Cluster, pod
 
 
 def hooked(name: str, seconds: int, **kwargs: float) -> core_v1_pb2.Pod:
-    """With a preStop hook that sleeps so long."""
+    """With a preStop hook that sleeps so long; beyond the grace period only a command may."""
     found = pod(name, **kwargs)  # type: ignore[arg-type]
-    found.spec.containers[0].lifecycle.preStop.sleep.seconds = seconds
+    hook = found.spec.containers[0].lifecycle.preStop
+    if seconds <= found.spec.terminationGracePeriodSeconds:
+        hook.sleep.seconds = seconds
+    else:
+        hook.exec.command.append("sleep")
+        found.metadata.annotations["kemu.dev/pre-stop-seconds"] = str(seconds)
     return found
 
 

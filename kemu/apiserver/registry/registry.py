@@ -170,7 +170,11 @@ class Registry:
         _keep_system_fields(new.metadata, old.metadata)
         if subresource:
             part = strategy.subresources[subresource]
+            if part.defaults:
+                defaults.apply(new)
             part.prepare(new, old)
+            if part.defaults:
+                self._admission.update(resource, new, old)
             problems = part.validate(new, old)
         else:
             unbuilt = refusals.in_object(new)

@@ -14,7 +14,7 @@ from kemu.apiserver import selections
 from kemu.errors import Cause
 from kemu.objects import meta, pod_phases, resources
 from kemu.objects.resources import Resource
-from kemu.objects.validation import finalizers, kinds, metadata
+from kemu.objects.validation import finalizers, kinds, metadata, resizes
 
 
 def _pod_grace_s(pod: Any, wanted: int | None) -> int:
@@ -130,6 +130,8 @@ class Subresource:
     """(new, old): put back what may not be changed this way."""
     validate: Callable[[Any, Any], list[Cause]]
     """(new, old), both complete."""
+    defaults: bool = False
+    """It changes the spec: defaults are set first, and admission is asked."""
 
 
 STATUS = Subresource(_keep_spec, kinds.validate_status_update)
@@ -164,7 +166,10 @@ _RULES: dict[str, dict[str, Any]] = {
     },
     "pods": {
         "counts": _has_new_spec,
-        "subresources": {"status": Subresource(_prepare_pod_status, kinds.validate_status_update)},
+        "subresources": {
+            "status": Subresource(_prepare_pod_status, kinds.validate_status_update),
+            "resize": Subresource(resizes.prepare, resizes.validate, defaults=True),
+        },
         "grace_s": _pod_grace_s,
     },
     "events": {"create_on_update": True, "dependents": UNSUPPORTED},

@@ -39,7 +39,8 @@ class NoNodeOvercommitted(Check):
 
     A pod counts from the moment when its kubelet admits it (or it is seen Running) until that kubelet says that its
     containers have ended, or its machine is off, whatever became of the object. A pod that is merely bound does not
-    count: binding more than fits is Kubernetes' own race, and the kubelet's to settle. A resize must fit, too.
+    count: binding more than fits is Kubernetes' own race, and the kubelet's to settle. A resize must fit, too,
+    once the kubelet has allocated it.
 
     An allocatable that shrinks ends nothing and breaks nothing; what is admitted after the kubelet has heard of it must
     fit. A kubelet that starts anew admits anew what had not started. It may refuse what runs, which then no longer
@@ -141,13 +142,16 @@ class NoNodeOvercommitted(Check):
         uid = metadata.annotations.get(MIRROR, metadata.uid)
         known = self._pods.get(uid)
         if known is None:
-            wanted = requests.pod_requests_on_node(pod)
+            wanted = requests.allocated_requests(pod)
             critical = pod.spec.priority >= SYSTEM_CRITICAL_PRIORITY
             name = key.removeprefix(POD_PREFIX)
             known = self._pods[uid] = _Pod(name, pod.spec.nodeName, wanted, metadata.generation, critical)
         elif known.generation != metadata.generation or requests.is_resized(pod):
             known.generation = metadata.generation
-            self._resized(time_ns, uid, known, requests.pod_requests_on_node(pod))
+            if requests.is_resized(pod):
+                self._resized(time_ns, uid, known, requests.allocated_requests(pod))
+            elif uid not in self._running:
+                known.wanted = requests.pod_requests(pod)
         self._uid_of_key[key] = uid
         known.node = pod.spec.nodeName
         known.has_started = status.phase == pod_phases.RUNNING or status.HasField("startTime")

@@ -126,7 +126,7 @@ class _Node:
         pod = readings.pod(data["pod"])
         pod.metadata.annotations[usages.USAGE] = json.dumps({self._of_pods: _growth(data)})
         worker = self._workers[pod.metadata.name] = Worker(pod, self._clock.now_ns())
-        worker.state, worker.claim = ACTIVE, claims.claim_of(pod, running=True)
+        worker.state, worker.claim = ACTIVE, claims.claim_of(pod)
         worker.containers = containers.of(pod)
         for container in worker.containers:
             container.state, container.has_started = containers.RUNNING, True

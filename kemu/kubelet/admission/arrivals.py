@@ -85,10 +85,9 @@ class Arrivals:
         self._waiting.append(worker)
         self._judge()
 
-    def readmit(self, worker: Worker) -> predicates.Decision | None:
+    def readmit(self, worker: Worker, pod: Any) -> predicates.Decision | None:
         """After a restart, decide again on a pod that runs already, the oldest first: None if it stays. Critical pods
-        and terminating ones stay."""
-        pod = worker.pod
+        and terminating ones stay. ``pod``: with the resources that it was allocated."""
         if critical.is_critical(pod) or pod.metadata.HasField("deletionTimestamp"):
             return None
         decision = predicates.precheck(self.node, pod)
@@ -99,6 +98,19 @@ class Arrivals:
         if decision is not None:
             self._log(worker, decision)
         return decision
+
+    def fits(self, worker: Worker, pod: Any) -> predicates.Decision:
+        """Whether the node would take the pod in place of what the worker has now: a resize. Nobody is killed for it,
+        not even for a critical pod, of which the real kubelet thinks otherwise."""
+        refusal = self.refuses(pod) or predicates.precheck(self.node, pod)
+        if refusal is not None:
+            return refusal
+        assert self.node is not None
+        assert worker.claim is not None
+        self._usage.remove(worker.claim)
+        found = predicates.failures(self.node, self._usage, pod, claims.claim_of(pod))
+        self._usage.add(worker.claim)
+        return predicates.decide(found)
 
     def remove(self, worker: Worker) -> None:
         """Stop deciding on a pod that waits."""

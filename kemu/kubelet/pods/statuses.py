@@ -26,6 +26,8 @@ _KUBELET_CONDITIONS = (_SANDBOX_READY, _INITIALIZED, _READY, _CONTAINERS_READY)
 OWNED_CONDITIONS = (*_KUBELET_CONDITIONS, _SCHEDULED)
 """Those that the kubelet writes, whatever others make of them (``PodConditionsByKubelet``)."""
 
+RESIZE_PENDING, RESIZE_IN_PROGRESS = "PodResizePending", "PodResizeInProgress"
+
 CREATING, INITIALIZING, CRASH_LOOP = "ContainerCreating", "PodInitializing", "CrashLoopBackOff"
 
 
@@ -240,6 +242,31 @@ def _gates(pod: Any) -> tuple[str, str, str]:
         elif found.status != "True":
             complaints.append(f'the status of pod readiness gate "{name}" is not "True", but {found.status}')
     return ("False", "ReadinessGatesNotReady", ", ".join(complaints)) if complaints else ("True", "", "")
+
+
+def resize(status: Any, resize: Any, now_unix_ns: int) -> None:
+    """What the status of a pod says that has been resized (:class:`kemu.kubelet.resizes.allocations.Resize`)."""
+    for found in (*status.initContainerStatuses, *status.containerStatuses):
+        allocated, actual = resize.allocated.get(found.name), resize.actual.get(found.name)
+        if allocated is not None:
+            for name in sorted(allocated.requests):
+                found.allocatedResources[name].CopyFrom(allocated.requests[name])
+        if actual is not None:
+            found.resources.CopyFrom(actual)
+    if "" in resize.allocated:
+        status.allocatedResources.clear()
+        for name in sorted(resize.allocated[""].requests):
+            status.allocatedResources[name].CopyFrom(resize.allocated[""].requests[name])
+        status.resources.CopyFrom(resize.actual[""])
+    conditions = status.conditions
+    for kind, told in ((RESIZE_PENDING, resize.pending), (RESIZE_IN_PROGRESS, resize.in_progress)):
+        if told is None:
+            for index in range(len(conditions) - 1, -1, -1):
+                if conditions[index].type == kind:
+                    del conditions[index]
+        else:
+            reason, message, generation = told
+            meta.set_condition(conditions, kind, "True", reason, message, now_unix_ns, generation)
 
 
 def _write_state(pod: Any, found: Any, container: Container, epoch_ns: int) -> None:

@@ -51,6 +51,7 @@ class Worker:
         "pull",
         "refusal",
         "removed",
+        "resize",
         "seen_ns",
         "start_ns",
         "state",
@@ -92,6 +93,8 @@ class Worker:
         """Why the kubelet kills it."""
         self.on_gone: list[Callable[[], None]] = []
         """To be told when its containers are gone."""
+        self.resize: Any = None
+        """Of :mod:`kemu.kubelet.resizes.allocations`. None: nobody has resized it."""
         self.phase = ""
         """In which it finishes; empty as long as that is open."""
         self.told_to_go = False

@@ -155,6 +155,13 @@ class EvictionLoop:
         if usage is not None:
             self._gauges[worker.uid] = usages.Gauge(worker, usage)
 
+    def resized(self, worker: Worker, memory_limits: dict[str, int]) -> None:
+        """Its containers have other limits of memory, in bytes."""
+        gauge = self._gauges.get(worker.uid)
+        if gauge is not None:
+            gauge.limit_memory(memory_limits)
+            self.note()
+
     def changed(self, worker: Worker) -> None:
         """Containers of a pod have started or ended."""
         if worker.uid in self._gauges:

@@ -21,6 +21,7 @@ from kemu.kubelet.pods import claims, containers, lives, mirrors, statuses
 from kemu.kubelet.pods.workers import ACTIVE, ENDED, STOPPING, WAITING, Worker
 from kemu.kubelet.pressure import eviction_loops
 from kemu.kubelet.probes import probers
+from kemu.kubelet.resizes import allocations
 from kemu.kubelet.settings import kubelet_configurations
 from kemu.kubelet.sync import adoptions, starts, status_managers, terminations
 from kemu.kubelet.volumes import managers
@@ -68,6 +69,7 @@ class PodWorkers:
         self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
         self._starts = starts.Starts(env, config, puller, self, boot)
         self._terminations = terminations.Terminations(env, self._starts)
+        self.allocations = allocations.Allocations(env, self)
         self.probers = probers.Probers(env, self, up_since_ns or -1)
         self.recorder: recorders.Recorder | None = None
         """Writes event objects about containers that are killed."""
@@ -90,8 +92,10 @@ class PodWorkers:
         revision, known = _revision(pod), _revision(worker.pod)
         if revision >= known:
             has_changed = pod.metadata.generation > worker.pod.metadata.generation
-            worker.pod = pod
+            old, worker.pod = worker.pod, pod
             self._react(worker)
+            if has_changed and worker.state == ACTIVE:
+                self.allocations.see(worker, old)
             self.probers.sync(worker)
             if worker.state == ACTIVE and len(pod.spec.readinessGates):
                 self._reports.report(worker)
@@ -157,9 +161,10 @@ class PodWorkers:
         pod, now_ns = worker.pod, self._clock.now_ns()
         status, metadata = pod.status, pod.metadata
         worker.start_ns = worker.begun_ns = self._ns(status.startTime) if status.HasField("startTime") else now_ns
-        refusal = self.arrivals.readmit(worker) if now_ns > 0 else None
+        allocated = self.allocations.adopt(worker)
+        refusal = self.arrivals.readmit(worker, allocated) if now_ns > 0 else None
         if refusal is None:
-            self._take(worker, claims.claim_of(pod, running=True))
+            self._take(worker, claims.claim_of(allocated))
         worker.state = ACTIVE
         worker.refusal = None if refusal is None else _refusal_of(refusal)
         self._adoptions.adopt(worker)
@@ -230,6 +235,7 @@ class PodWorkers:
         if worker.claim is not None:
             self.usage.remove(worker.claim)
             worker.claim = None
+            self.allocations.remove(worker)
             if self.pressures is not None:
                 self.pressures.release(worker)
         if worker.removed or worker.pod.metadata.HasField("deletionTimestamp") or worker.is_evicted:
@@ -382,7 +388,9 @@ class PodWorkers:
         self._reports.starting(worker)
         self.probers.add(worker)
 
-    def runs(self, worker: Worker) -> None:
+    def runs(self, worker: Worker, container: containers.Container) -> None:
+        if worker.resize is not None:
+            self.allocations.started(worker, container)
         self.probers.sync(worker)
 
     def has_exited(self, worker: Worker) -> None:
@@ -422,6 +430,31 @@ class PodWorkers:
         else:
             self._terminations.turn(worker)
             self._reports.report(worker)
+
+    # --- called by the allocation manager ----------------------------------------------------------------------------
+
+    def fits(self, worker: Worker, pod: Any) -> predicates.Decision:
+        return self.arrivals.fits(worker, pod)
+
+    def claim(self, worker: Worker, claim: claims.Claim) -> None:
+        assert worker.claim is not None
+        self.usage.remove(worker.claim)
+        worker.claim = claim
+        self.usage.add(claim)
+
+    def resize_restarts(self, worker: Worker, container: containers.Container) -> None:
+        """``computePodResizeAction``: its resize policy asks for a restart, whatever the restart policy of the pod."""
+        if container.state != containers.RUNNING:
+            return
+        container.is_replaced = True
+        self._event(worker, recorders.NORMAL, KILLING, f"Container {container.name} resize requires restart")
+        grace_s = int(worker.pod.spec.terminationGracePeriodSeconds)
+        self.log("kubelet.killing", worker, {"container": container.name, "probe": "", "grace_s": grace_s})
+        self._terminations.stop_one(worker, container, grace_s)
+
+    def resized(self, worker: Worker, memory_limits: dict[str, int]) -> None:
+        if self.pressures is not None:
+            self.pressures.resized(worker, memory_limits)
 
     # --- called by the probers ---------------------------------------------------------------------------------------
 

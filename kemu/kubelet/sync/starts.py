@@ -59,7 +59,7 @@ class StartHost(Protocol):
     def report(self, worker: Worker) -> None:
         """Its status has changed."""
 
-    def runs(self, worker: Worker) -> None:
+    def runs(self, worker: Worker, container: Container) -> None:
         """A container of it has started."""
 
     def hook_failed(self, worker: Worker, container: Container) -> int:
@@ -291,7 +291,7 @@ class Starts:
             if not worker.mains_to_start:
                 worker.has_run = True
                 self._host.log("kubelet.running", worker, {"start": max(worker.start_ns, self._boot.at_ns)})
-        self._host.runs(worker)
+        self._host.runs(worker, container)
         if worker.has_run or worker.has_several:
             self._host.report(worker)
         if container.state == RUNNING:

@@ -159,7 +159,7 @@ class StatusManager:
             if told == worker.status and not worker.untold:
                 continue
             worker.status, worker.untold = told, True
-            uid, removed = known.metadata.uid, b"" if worker.refusal is None else _CONDITIONS
+            uid, removed = known.metadata.uid, _removed(worker)
             try:
                 pod = await self._client.patch_message(core_v1_pb2.Pod, name, namespace, told, "status", uid, removed)
             except errors.ApiError:
@@ -212,6 +212,8 @@ class StatusManager:
             now_unix_ns=now_unix_ns,
             epoch_ns=epoch_ns,
         )
+        if worker.resize is not None:
+            statuses.resize(status, worker.resize, now_unix_ns)
         if pod_phases.is_terminal(known):
             # It does not go back, whoever has declared it.
             status.phase = known.status.phase
@@ -221,3 +223,15 @@ class StatusManager:
         """Whether the last status of a pod that is removed is written before. If SPARING, only if the pod was killed,
         which shows why, or if the object outlives its containers."""
         return self._is_exact or worker.failure is not None or len(worker.pod.metadata.finalizers) > 0
+
+
+def _removed(worker: workers.Worker) -> bytes:
+    """Conditions that the status has no longer, in an otherwise empty Pod."""
+    if worker.refusal is not None:
+        return _CONDITIONS
+    resize = worker.resize
+    if resize is None:
+        return b""
+    told = ((statuses.RESIZE_PENDING, resize.pending), (statuses.RESIZE_IN_PROGRESS, resize.in_progress))
+    found = [core_v1_pb2.PodCondition(type=kind) for kind, one in told if one is None]
+    return core_v1_pb2.Pod(status=core_v1_pb2.PodStatus(conditions=found)).SerializeToString(deterministic=True)

@@ -159,6 +159,10 @@ class Gauge:
             if requests.MEMORY in one.resources.limits
         }
 
+    def limit_memory(self, limits: dict[str, int]) -> None:
+        """The containers have been resized: their limits in bytes."""
+        self._memory_limits = limits
+
     @property
     def worker(self) -> Worker:
         return self._worker

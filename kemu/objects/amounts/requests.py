@@ -72,6 +72,28 @@ def pod_requests_on_node(pod: Any) -> dict[str, int]:
     return pod_requests(pod)
 
 
+def allocated_requests(pod: Any) -> dict[str, int]:
+    """What the kubelet has admitted the pod with: of a pod that was resized, what its status says; of others, what
+    they ask for."""
+    if not is_resized(pod):
+        return pod_requests(pod)
+    status = pod.status
+    allocated = type(pod)()
+    allocated.spec.CopyFrom(pod.spec)
+    of = {one.name: one for one in (*status.initContainerStatuses, *status.containerStatuses)}
+    for container in (*allocated.spec.initContainers, *allocated.spec.containers):
+        known = of.get(container.name)
+        if known is not None and known.HasField("resources"):
+            container.resources.requests.clear()
+            for amounts in (known.resources.requests, known.allocatedResources):
+                for name in amounts:
+                    container.resources.requests[name].CopyFrom(amounts[name])
+    if status.HasField("resources"):
+        for name in status.allocatedResources:
+            allocated.spec.resources.requests[name].CopyFrom(status.allocatedResources[name])
+    return pod_requests(allocated)
+
+
 def is_resized(pod: Any) -> bool:
     """Whether the status says what resources the pod or its containers have, which may differ from the spec."""
     status = pod.status

@@ -40,12 +40,11 @@ PODS: dict[str, Sort] = {
     ),
     **message(
         "Container",
-        acts="name image ports restartPolicy restartPolicyRules imagePullPolicy",
+        acts="name image ports restartPolicy restartPolicyRules imagePullPolicy resizePolicy",
         parts="resources volumeMounts readinessProbe startupProbe livenessProbe lifecycle",
         harmless={
             Reason.CONTAINERS: "command args workingDir env envFrom terminationMessagePath "
             "terminationMessagePolicy securityContext stdin stdinOnce tty volumeDevices",
-            Reason.RESIZE: "resizePolicy",
         },
     ),
     **message("ResourceRequirements", acts="limits requests", refused={"claims": NO_CLAIMS}),

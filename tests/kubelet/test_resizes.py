@@ -1,0 +1,192 @@
+"""Resizes of running pods in place: what the node has room for, restarts, errors, and the order of those that wait."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kemu import errors
+from kemu.k8s import core_v1_pb2
+from tests.kubelet.cluster import Cluster, node, pod
+
+
+async def resize(cluster: Cluster, name: str, **resources: dict[str, str]) -> None:
+    patch = {"spec": {"containers": [{"name": "main", "resources": resources}]}}
+    await cluster.client.patch("pods", name, "default", patch, "resize", "strategic")
+
+
+def conditions(found: core_v1_pb2.Pod | None) -> dict[str, tuple[str, str]]:
+    assert found is not None
+    return {one.type: (one.reason, one.message) for one in found.status.conditions if one.type.startswith("PodResize")}
+
+
+async def reasons(cluster: Cluster) -> list[str]:
+    found = await cluster.client.list("events", "default")
+    return [one.reason for one in found.items]
+
+
+def test_a_resize_that_fits_is_carried_out(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a", cpu="1"))
+        await cluster.at(5)
+        await resize(cluster, "a", requests={"cpu": "3"})
+        await cluster.at(10)
+        found = await cluster.get("a")
+        assert found is not None
+        assert found.metadata.generation == found.status.observedGeneration == 2
+        status = found.status.containerStatuses[0]
+        assert status.resources.requests["cpu"].string == status.allocatedResources["cpu"].string == "3"
+        assert status.restartCount == 0
+        assert conditions(found) == {}
+        assert await reasons(cluster) == ["ResizeStarted", "ResizeCompleted"]
+        # It counts for admission.
+        await cluster.create(pod("b", cpu="2"))
+        await cluster.at(15)
+        assert await cluster.phase("b") == "Failed"
+
+    cluster.play(main)
+
+
+def test_a_resize_waits_until_a_neighbour_leaves(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a", cpu="1"), pod("b", cpu="2"))
+        await cluster.at(5)
+        await resize(cluster, "a", requests={"cpu": "3"})
+        await cluster.at(10)
+        text = "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000"
+        assert conditions(await cluster.get("a")) == {"PodResizePending": ("Deferred", text)}
+        await cluster.at(20)
+        await cluster.client.delete("pods", "b", "default")
+        await cluster.at(25)
+        found = await cluster.get("a")
+        assert conditions(found) == {}
+        assert found is not None
+        assert found.status.containerStatuses[0].resources.requests["cpu"].string == "3"
+        assert await reasons(cluster) == ["ResizeDeferred", "ResizeStarted", "ResizeCompleted"]
+
+    cluster.play(main)
+
+
+def test_a_resize_that_is_taken_back_waits_no_more(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a", cpu="1"))
+        await cluster.at(5)
+        await resize(cluster, "a", requests={"cpu": "30"})
+        await cluster.at(10)
+        assert conditions(await cluster.get("a"))["PodResizePending"][0] == "Deferred"
+        await resize(cluster, "a", requests={"cpu": "1"})
+        await cluster.at(15)
+        assert conditions(await cluster.get("a")) == {}
+
+    cluster.play(main)
+
+
+def test_the_higher_priority_is_resized_first(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        low, high = pod("low", cpu="1"), pod("high", cpu="1")
+        high.spec.priorityClassName = "system-cluster-critical"
+        await cluster.create(low, high, pod("other", cpu="1500m"))
+        await cluster.at(5)
+        await resize(cluster, "low", requests={"cpu": "2"})
+        await cluster.at(6)
+        await resize(cluster, "high", requests={"cpu": "2500m"})
+        await cluster.at(10)
+        assert [*conditions(await cluster.get("low")), *conditions(await cluster.get("high"))] == [
+            "PodResizePending", "PodResizePending",
+        ]  # fmt: skip
+        await cluster.client.delete("pods", "other", "default")
+        await cluster.at(15)
+        assert conditions(await cluster.get("high")) == {}
+        assert list(conditions(await cluster.get("low"))) == ["PodResizePending"]
+
+    cluster.play(main)
+
+
+def test_a_resize_policy_may_ask_for_a_restart(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        found = pod("a", cpu="1", restart="Never", shutdown=3)
+        found.spec.containers[0].resizePolicy.add(resourceName="cpu", restartPolicy="RestartContainer")
+        await cluster.create(found)
+        await cluster.at(5)
+        await resize(cluster, "a", requests={"cpu": "2"})
+        await cluster.at(7)
+        assert "PodResizeInProgress" in conditions(await cluster.get("a"))
+        await cluster.at(15)
+        now = await cluster.get("a")
+        assert now is not None
+        assert conditions(now) == {}
+        assert now.status.containerStatuses[0].restartCount == 1
+        assert "Killing" in await reasons(cluster)
+
+    cluster.play(main)
+
+
+def test_memory_does_not_shrink_below_what_is_used(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        found = pod("a", cpu="1")
+        resources = found.spec.containers[0].resources
+        resources.requests["memory"].string, resources.limits["memory"].string = "100Mi", "1Gi"
+        usage = '{"memory": {"steps": [{"at": 0, "value": "600Mi"}, {"at": 40, "value": "200Mi"}]}}'
+        found.metadata.annotations["kemu.dev/usage"] = usage
+        await cluster.create(found)
+        await cluster.at(5)
+        await resize(cluster, "a", limits={"memory": "500Mi"})
+        await cluster.at(10)
+        text = (
+            'cannot decrease memory limits: attempting to set container "main" memory limit (524288000) '
+            "below current usage (629145600)"
+        )
+        assert conditions(await cluster.get("a")) == {"PodResizeInProgress": ("Error", text)}
+        await cluster.at(60)
+        assert conditions(await cluster.get("a")) == {}
+        assert await reasons(cluster) == ["ResizeStarted", "ResizeError", "ResizeCompleted"]
+
+    cluster.play(main, [node(memory="8Gi")])
+
+
+def test_a_restarted_kubelet_goes_on_with_a_resize_that_waits(cluster: Cluster) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a", cpu="1"), pod("b", cpu="2"))
+        await cluster.at(5)
+        await resize(cluster, "a", requests={"cpu": "3"})
+        await cluster.at(10)
+        await cluster.runtime.crash("kubelet/n1")
+        await cluster.at(12)
+        await cluster.runtime.restart("kubelet/n1")
+        await cluster.at(20)
+        assert conditions(await cluster.get("a"))["PodResizePending"][0] == "Deferred"
+        await cluster.client.delete("pods", "b", "default")
+        await cluster.at(30)
+        found = await cluster.get("a")
+        assert conditions(found) == {}
+        assert found is not None
+        assert found.status.containerStatuses[0].resources.requests["cpu"].string == "3"
+
+    cluster.play(main)
+
+
+@pytest.mark.parametrize(
+    ("patch", "text"),
+    [
+        ({"image": "other"}, ""),
+        ({"resources": {"requests": {"memory": "1Gi"}}}, ""),
+        ({"resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "1", "memory": "1Gi"}}}, ""),
+        ({"resources": {part: {"example.com/gpu": "1"} for part in ("requests", "limits")}}, "only cpu and memory"),
+        ({"resources": {"requests": {"cpu": None}}}, "QOS Class may not change"),
+    ],
+)  # fmt: skip
+def test_what_a_resize_may_change(cluster: Cluster, patch: dict[str, Any], text: str) -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.create(pod("a", cpu="1"))
+        await cluster.at(5)
+        whole = {"spec": {"priority": 7, "containers": [{"name": "main", **patch}]}}
+        if text:
+            with pytest.raises(errors.Invalid, match=text):
+                await cluster.client.patch("pods", "a", "default", whole, "resize", "strategic")
+            return
+        found = await cluster.client.patch("pods", "a", "default", whole, "resize", "strategic")
+        assert (found.spec.priority, found.spec.containers[0].image) == (0, "app")
+        assert found.metadata.generation == 1 + ("resources" in patch)
+
+    cluster.play(main)
