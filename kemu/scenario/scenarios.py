@@ -185,8 +185,8 @@ class Event:
     """Its place in the list of events."""
     at_ns: int
     what: str
-    """``create apply delete patch evict finish cordon uncordon drain taint untaint addNode removeNode shutdownNode
-    startNode``."""
+    """``create apply delete patch resize evict finish cordon uncordon drain taint untaint addNode removeNode
+    shutdownNode startNode``."""
     objects: tuple[Message, ...] = ()
     """``create``, ``apply``: one after the other."""
     resource: str = ""
@@ -199,6 +199,8 @@ class Event:
     """``delete``."""
     patch: Mapping[str, Any] = field(default_factory=dict)
     patch_type: str = "merge"
+    subresource: str = ""
+    """``patch``, ``resize``."""
     exit_code: int = 0
     taint: core_v1_pb2.Taint | None = None
     nodes: tuple[Node, ...] = ()

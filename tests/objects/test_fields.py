@@ -136,11 +136,9 @@ def test_refused_fields_of_a_scheduler_configuration_are_named_at_once() -> None
     data = {
         "clientConnection": {"qps": 50, "burst": 100},
         "extenders": [{"urlPrefix": "kemu://extender/a", "tlsConfig": {}}, {"tlsConfig": {"insecure": True}}],
-        "featureGates": {"InPlacePodVerticalScaling": True},
     }
     assert [cause.field for cause in refusals.in_configuration(data, scheduler_configuration.SORTS)] == [
         "clientConnection.qps",
         "extenders[1].tlsConfig",
-        "featureGates.InPlacePodVerticalScaling",
     ]
     assert refusals.in_configuration({"clientConnection": {"qps": -1}}, scheduler_configuration.SORTS) == []

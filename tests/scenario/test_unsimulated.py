@@ -55,7 +55,6 @@ def test_refused_fields_of_both_configurations_are_named_at_once() -> None:
           - name: default-scheduler
             config:
               clientConnection: {qps: 50}
-              featureGates: {InPlacePodVerticalScaling: true}
         """,
         nodes="  nodes: [{name: n, kubelet: {memorySwap: {swapBehavior: LimitedSwap}, podPidsLimit: 10}}]\n",
     )
@@ -63,7 +62,6 @@ def test_refused_fields_of_both_configurations_are_named_at_once() -> None:
         (4, 31, "spec.nodes[0].kubelet.memorySwap"),
         (4, 72, "spec.nodes[0].kubelet.podPidsLimit"),
         (9, 28, "spec.schedulers[0].config.clientConnection.qps"),
-        (10, 24, "spec.schedulers[0].config.featureGates.InPlacePodVerticalScaling"),
     ]
 
 

@@ -246,6 +246,7 @@ class Teller:
         "kubelet.probed": ("has the {probe} probe of {pod} {say}", "{probe} of {pod}: {say}", WRITE),
         "kubelet.killing": ("killed a container of {pod} (its {probe} probe)", "restarts {pod}", DECISION),
         "kubelet.hook_failed": ("killed a container of {pod} (its postStart hook)", "restarts {pod}", DECISION),
+        "kubelet.resize": ("has the resize of {pod} {what}", "resize of {pod} {what}", DECISION),
         "kubelet.restarting": ("will restart {pod}", "restarts {pod}", USUAL),
         "kubelet.shutting_down": ("ended {pod} for the shutdown", "ends {pod}", WRITE),
     }
@@ -255,7 +256,7 @@ class Teller:
         if row is None:
             return None
         words = {"pod": self._pod(data), "say": "succeed" if data.get("ok") else "fail"}
-        words.update((key, data.get(key, "")) for key in ("phase", "signal", "probe"))
+        words.update((key, data.get(key, "")) for key in ("phase", "signal", "probe", "what"))
         text = f"{self._names.actor(actor)} {row[0].format_map(words)}"
         what = kind.partition(".")[2]
         return self._step(at, actor, what, text, row[1].format_map(words), row[2], data)

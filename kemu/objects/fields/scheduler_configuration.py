@@ -56,6 +56,6 @@ SORTS: dict[str, Sort] = {
     "featureGates.MinDomainsInPodTopologySpread": _ALWAYS,
     "featureGates.PodSchedulingReadiness": _ALWAYS,
     "featureGates.PodDisruptionConditions": _ALWAYS,
-    "featureGates.InPlacePodVerticalScaling": Refused("kemu serves no request that resizes a running pod"),
+    "featureGates.InPlacePodVerticalScaling": _ALWAYS,
 }
 """A field that is a mapping or a list is sorted as a whole where its parts do not appear."""

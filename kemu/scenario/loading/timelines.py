@@ -95,6 +95,8 @@ class Timeline:
             event = self._delete(index, at_ns, detail, where)
         elif what == "patch":
             event = self._patch(index, at_ns, detail, where)
+        elif what == "resize":
+            event = self._resize(index, at_ns, detail, where)
         elif what in POD_ACTIONS:
             namespace, _, name = full_name(detail.get("pod", "")).partition("/")
             event = scenarios.Event(
@@ -203,6 +205,36 @@ class Timeline:
             name=detail["name"],
             patch=detail[patch_type],
             patch_type=patch_type,
+            subresource=detail.get("subresource", ""),
+        )
+
+    def _resize(self, index: int, at_ns: int, detail: Mapping[str, Any], where: Path) -> scenarios.Event | None:
+        """A strategic patch of the subresource ``resize``."""
+        spec: dict[str, Any] = {}
+        for key in ("containers", "initContainers"):
+            if key in detail:
+                if not isinstance(detail[key], Mapping):
+                    self.report.add((*where, key), "must be a mapping from containers to requests and limits")
+                    return None
+                spec[key] = [{"name": str(name), "resources": one} for name, one in detail[key].items()]
+        if "resources" in detail:
+            spec["resources"] = detail["resources"]
+        if not spec:
+            self.report.add(where, "changes nothing", "state containers, initContainers or resources", key=True)
+            return None
+        patch = {"spec": spec}
+        manifests.check_patch(resources.BY_KIND["Pod"], patch, where, self.report)
+        namespace, _, name = full_name(detail.get("pod", "")).partition("/")
+        return scenarios.Event(
+            index,
+            at_ns,
+            "resize",
+            resource="pods",
+            namespace=namespace,
+            name=name,
+            patch=patch,
+            patch_type="strategic",
+            subresource="resize",
         )
 
     def _resource(self, kind: str, path: Path) -> resources.Resource | None:

@@ -30,7 +30,7 @@ RECONNECTED_NS = 60 * SECOND_NS
 
 _WATCHERS = "store", "controller/node-lifecycle"
 _CLOCKS = "clockSkew", "clockJump"
-_HARMLESS = "cordon", "uncordon", "drain", "taint", "untaint", "finish", "evict", "addNode"
+_HARMLESS = "cordon", "uncordon", "drain", "taint", "untaint", "finish", "resize", "evict", "addNode"
 _OBJECTS = "nodes", "leases"
 
 Times = tuple[int, int | None]

@@ -70,6 +70,7 @@ def _plain_event(event: Event) -> dict[str, Any]:
         "grace_period_s": event.grace_period_s,
         "patch": dict(event.patch),
         "patch_type": event.patch_type,
+        "subresource": event.subresource,
         "propagation_policy": event.propagation_policy,
         "exit_code": event.exit_code,
         "objects": [
@@ -284,7 +285,12 @@ class User:
     async def _patch(self, event: Mapping[str, Any]) -> None:
         await self._insist(
             lambda: self._client.patch(
-                event["resource"], event["name"], event["namespace"], event["patch"], type=event["patch_type"]
+                event["resource"],
+                event["name"],
+                event["namespace"],
+                event["patch"],
+                event["subresource"],
+                event["patch_type"],
             )
         )
 
@@ -347,6 +353,7 @@ _ACTIONS: dict[str, Callable[[User, Mapping[str, Any]], Awaitable[None]]] = {
     "apply": User._apply,
     "delete": User._delete,
     "patch": User._patch,
+    "resize": User._patch,
     "evict": User._evict,
     "finish": User._finish,
     "cordon": User._cordon,

@@ -19,6 +19,7 @@ _PLAIN = (
     "sched.queued", "sched.attempt", "sched.extender", "sched.preemption", "sched.victim", "rescheduler.victim",
     "sched.nominated", "sched.bind", "kubelet.admit", "kubelet.pull_failed", "kubelet.running", "kubelet.started",
     "kubelet.exited", "kubelet.finished", "kubelet.probed", "kubelet.killing", "kubelet.hook_failed",
+    "kubelet.resize",
     "kubelet.restarting", "kubelet.terminating", "kubelet.terminated", "kubelet.preempting",
     "kubelet.found_ended", "kubelet.shutdown", "kubelet.shutdown_over", "kubelet.shutting_down",
     "kubelet.pressure", "kubelet.oom_killed", "kubelet.evicting", "kubelet.collected", "node.unknown", "node.tainted",

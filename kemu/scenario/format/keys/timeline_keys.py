@@ -50,7 +50,7 @@ EVENT = Record(
         ),
         "patch": Key(
             Record(
-                _TARGET,
+                {**_TARGET, "subresource": Key(Choice(("status", "resize")), "Patch this part of it.")},
                 choices={
                     "merge": Key(Free(), "A JSON merge patch."),
                     "strategic": Key(Free(), "A strategic merge patch."),
@@ -64,6 +64,17 @@ EVENT = Record(
         ),
         "finish": Key(
             Record({"pod": _POD, "exitCode": Key(Whole(0, 255), "0 by default.")}), "The containers of a pod end."
+        ),
+        "resize": Key(
+            Record(
+                {
+                    "pod": _POD,
+                    "containers": Key(Free(), "By name: the requests and limits that they are to have."),
+                    "initContainers": Key(Free(), "The same of sidecars and init containers."),
+                    "resources": Key(Free(), "The requests and limits of the pod as a whole."),
+                }
+            ),
+            "Change the cpu and memory of a running pod in place.",
         ),
         "cordon": Key(Record({"node": _NODE_NAME}), "Mark a node unschedulable."),
         "uncordon": Key(Record({"node": _NODE_NAME}), "Mark it schedulable again."),
