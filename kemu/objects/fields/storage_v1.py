@@ -52,7 +52,7 @@ SORTS: dict[str, Sort] = {
         harmless={
             Reason.CONTENT: "parameters",
             Reason.CONTAINERS: "mountOptions",
-            Reason.RESIZE: "allowVolumeExpansion",
+            Reason.EXPANSION: "allowVolumeExpansion",
         },
     ),
     **message("CSINode", parts="metadata spec"),
