@@ -60,10 +60,14 @@ class WorkQueue(Generic[T]):
 
     def add_after(self, item: T, delay_s: float, *, background: bool = False) -> None:
         """Add it in ``delay_s`` seconds; of several such calls the earliest time counts."""
-        if delay_s <= 0:
+        self.add_after_ns(item, int(delay_s * SECOND_NS) if delay_s > 0 else 0, background=background)
+
+    def add_after_ns(self, item: T, delay_ns: int, *, background: bool = False) -> None:
+        """The same to the nanosecond: what is due at a time must not come before it."""
+        if delay_ns <= 0:
             self.add(item)
             return
-        when_ns = self._clock.now_ns() + int(delay_s * SECOND_NS)
+        when_ns = self._clock.now_ns() + delay_ns
         waiting = self._delayed.get(item)
         if waiting is not None:
             if waiting[0] <= when_ns:

@@ -12,7 +12,6 @@ from kemu.controllers.jobs import conditions, cron_jobs
 from kemu.k8s import batch_v1_pb2
 from kemu.objects import meta, times
 from kemu.objects.conversion import convert
-from kemu.objects.defaulting import defaults
 from kemu.runtime.env import SECOND_NS, Env
 
 Json = dict[str, Any]
@@ -65,7 +64,6 @@ class Course:
         self._failures: dict[str, int] = {}
         self._made = 0
         self._cron_job = convert.from_json(batch_v1_pb2.CronJob, case["cronJob"])
-        defaults.apply(self._cron_job)
 
     def play(self) -> Json:
         _Client.course = self

@@ -107,4 +107,4 @@ class Context:
 
     def wake_with_delay(self, job: str, delay_ns: int) -> None:
         """``enqueueSyncJobWithDelay``."""
-        self.queue.add_after(job, max(delay_ns, SECOND_NS) / SECOND_NS)
+        self.queue.add_after_ns(job, max(delay_ns, SECOND_NS))

@@ -118,7 +118,7 @@ class CronJobController(controllers.Controller):
             raise failure
         if wait_ns is not None:
             self.queue.forget(key)
-            self.queue.add_after(key, wait_ns / SECOND_NS)
+            self.queue.add_after_ns(key, wait_ns)
 
     def report(self, cron_job: Any, event_type: str, reason: str, note: str, *, routine: bool = False) -> None:
         """As an Event object, and in the run log."""

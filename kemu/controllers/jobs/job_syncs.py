@@ -158,7 +158,7 @@ class JobSync:
         )
         if left_ns <= 0:
             return self._failure("DeadlineExceeded", "Job was active longer than specified deadline")
-        self._context.queue.add_after(self._key, left_ns / SECOND_NS)
+        self._context.queue.add_after_ns(self._key, left_ns)
         return None
 
     def _has_restarted_too_often(self) -> bool:

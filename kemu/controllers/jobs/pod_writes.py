@@ -72,11 +72,13 @@ class PodWrites:
         """Without their finalizer, so that they are not counted (``deleteJobPods``). Returns how many of them were
         ready, how many are deleted, and the first failure."""
         self._context.expectations.expect(self._key, deletions=len(pods))
+        tried: list[Any] = []
 
         async def delete(pod: Any) -> errors.ApiError | None:
             try:
                 if tracking.has_finalizer(pod):
                     await self._patch_finalizer(pod)
+                tried.append(pod)
                 await self._delete(pod)
             except errors.ApiError as error:
                 # The watch will not show this deletion.
@@ -84,7 +86,9 @@ class PodWrites:
                 return None if isinstance(error, errors.NotFound) else error
             return None
 
-        return self._deleted(pods, await self._each(pods, delete, "delete surplus pods"))
+        failures = await self._each(pods, delete, "delete surplus pods")
+        # A ready pod counts as gone even if its deletion failed, but not if it has kept its finalizer.
+        return self._deleted(pods, failures, tried)
 
     async def delete_active(self, pods: Sequence[Any]) -> tuple[int, int, errors.ApiError | None]:
         """The Job has ended: the pods keep their finalizer, and are counted (``deleteActivePods``)."""
@@ -98,14 +102,14 @@ class PodWrites:
                 return error
             return None
 
-        return self._deleted(pods, await self._each(pods, delete, "delete active pods"))
+        return self._deleted(pods, await self._each(pods, delete, "delete active pods"), pods)
 
     @staticmethod
     def _deleted(
-        pods: Sequence[Any], failures: Sequence[errors.ApiError | None]
+        pods: Sequence[Any], failures: Sequence[errors.ApiError | None], tried: Sequence[Any]
     ) -> tuple[int, int, errors.ApiError | None]:
         failed = [error for error in failures if error is not None]
-        return sum(map(meta.is_ready, pods)), len(pods) - len(failed), failed[0] if failed else None
+        return sum(map(meta.is_ready, tried)), len(pods) - len(failed), failed[0] if failed else None
 
     async def _delete(self, pod: Any) -> None:
         metadata, recorder = pod.metadata, self._context.recorder

@@ -58,7 +58,7 @@ class TtlAfterFinishedController(controllers.Controller):
         expires_ns = meta.unix_ns(ended.lastTransitionTime) + job.spec.ttlSecondsAfterFinished * SECOND_NS
         left_ns = expires_ns - self.unix_ns()
         if left_ns > 0:
-            self.queue.add_after(key, left_ns / SECOND_NS)
+            self.queue.add_after_ns(key, left_ns)
         return bool(left_ns <= 0)
 
 

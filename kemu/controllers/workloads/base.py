@@ -2,8 +2,7 @@
 
 Each watches its owners and all pods, and syncs one owner at a time, several owners side by side. While pods that it
 created or deleted for an owner are missing from its watch, it only reports that owner's status
-(:mod:`kemu.controllers.workloads.expectations`). When an owner is gone its pods are deleted, which in Kubernetes is the
-garbage collector's work.
+(:mod:`kemu.controllers.workloads.expectations`). The pods of an owner that is gone are the garbage collector's.
 """
 
 from __future__ import annotations
@@ -224,7 +223,6 @@ class WorkloadController(controllers.Controller, abc.ABC):
     async def reconcile(self, key: str) -> None:
         """Bring the owner of this key closer to what it wants. Raises ApiError to be called again later."""
         owner = self.owners.store.get(key)
-        await self._delete_pods_of_others(key, "" if owner is None else owner.metadata.uid)
         if owner is None:
             return
         may_manage = self.expectations.are_met(owner.metadata.uid)
@@ -232,23 +230,6 @@ class WorkloadController(controllers.Controller, abc.ABC):
             # The event may have been missed, during a relist.
             self.queue.add_after(key, expectations.TIMEOUT_S, background=True)
         await self.sync(owner, may_manage and not owner.metadata.HasField("deletionTimestamp"))
-
-    async def _delete_pods_of_others(self, key: str, uid: str) -> None:
-        """Pods whose owner, formerly of this name, is gone (``attemptToDeleteItem`` of the garbage collector)."""
-        others = [(other, list(pods.values())) for other, pods in self._owned.get(key, {}).items() if other != uid]
-        if not others:
-            return
-        namespace, name = meta.split_name(key)
-        try:
-            current = (await self.client.get(self.resource, name, namespace)).metadata.uid
-        except errors.NotFound:
-            current = ""
-        for other, pods in others:
-            if other != current:
-                await self.all(
-                    [self._delete_for(other, pod) for pod in pods if not pod.metadata.HasField("deletionTimestamp")],
-                    "delete pods of a deleted owner",
-                )
 
     def new_pod(self, owner: Any, name: str = "", template: Any | None = None) -> core_v1_pb2.Pod:
         """From the owner's template, or another; without ``name`` the API server generates one."""

@@ -108,9 +108,18 @@ def _needed(
     found += dict.fromkeys(name for kind, names in _NEEDED_BY.items() if kind in kinds for name in names)
     if any(_has_time_to_live(one) for one in objects):
         found.append(controller_keys.TTL_AFTER_FINISHED)
+    if _leaves_garbage(objects, events) or {controller_keys.CRON_JOB, controller_keys.TTL_AFTER_FINISHED} & set(found):
+        found.append(controller_keys.GARBAGE_COLLECTOR)
     # A budget whose status is stated shall keep it.
     budgets = [one for one in objects if isinstance(one, policy_v1_pb2.PodDisruptionBudget)]
     return found + [controller_keys.DISRUPTION] * any(not budget.HasField("status") for budget in budgets)
+
+
+def _leaves_garbage(objects: Sequence[Any], events: Sequence[scenarios.Event]) -> bool:
+    """An object that may own others is deleted, or an object refers to its owner."""
+    return any(event.what == "delete" and event.resource != "pods" for event in events) or any(
+        one.metadata.ownerReferences for one in objects
+    )
 
 
 def _has_time_to_live(message: Any) -> bool:

@@ -340,7 +340,7 @@ def _cron_events(draw: random.Random, horizon_ms: int) -> list[Json]:
         at_ms = draw.randrange(1, horizon_ms // 1000) * 1000 + 301 + 100 * number
         kind = draw.random()
         if kind < 0.25:
-            events.append({"atMs": at_ms, "do": "fail", "verb": draw.choice(("create", "delete", "updateStatus"))})
+            events.append({"atMs": at_ms, "do": "fail", "verb": draw.choice(("create", "delete"))})
         elif kind < 0.35:
             events.append({"atMs": at_ms, "do": "deleteJob", "job": f"c-old-{draw.randrange(3)}"})
         elif kind < 0.4:

@@ -24,6 +24,7 @@ _PLAIN = (
     "kubelet.found_ended", "kubelet.shutdown", "kubelet.shutdown_over", "kubelet.shutting_down",
     "kubelet.pressure", "kubelet.oom_killed", "kubelet.evicting", "kubelet.collected", "node.unknown", "node.tainted",
     "taint.eviction", "podgc.deleted", "controller.pod", "controller.job", "controller.cronjob",
+    "gc.deleted", "gc.orphaned",
     "controller.adopted", "controller.released",
     "election.acquired", "election.observed", "election.lost", "election.released", "election.release_failed",
     "user.event", "user.pod", "user.refused", "user.drain",

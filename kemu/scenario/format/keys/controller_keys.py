@@ -65,6 +65,7 @@ CLUSTER_AUTOSCALER = autoscaler.NAME
 DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
 DEPLOYMENT, REPLICATION_CONTROLLER = "deployment", "replicationcontroller"
+GARBAGE_COLLECTOR = "garbage-collector"
 
 VOLUME_BINDER, CSI_DRIVERS, ATTACH_DETACH = "persistentvolume-binder", "csi-drivers", "attach-detach"
 EPHEMERAL_VOLUMES, VOLUME_PROTECTION = "ephemeral-volume", "volume-protection"
@@ -141,6 +142,11 @@ KINDS: dict[str, Kind] = {
     TTL_AFTER_FINISHED: Kind(
         "kemu.controllers.jobs.ttl:TtlAfterFinishedController",
         "Deletes Jobs that have a time to live after their end.",
+        {},
+    ),
+    GARBAGE_COLLECTOR: Kind(
+        "kemu.controllers.garbage.collector:GarbageCollector",
+        "Deletes objects whose owners are gone; sees to foreground and orphaning deletions.",
         {},
     ),
     DISRUPTION: Kind(
