@@ -110,6 +110,8 @@ def _needed(
         found.append(controller_keys.TTL_AFTER_FINISHED)
     if _leaves_garbage(objects, events) or {controller_keys.CRON_JOB, controller_keys.TTL_AFTER_FINISHED} & set(found):
         found.append(controller_keys.GARBAGE_COLLECTOR)
+    if any(event.what == "delete" and event.resource == "namespaces" for event in events):
+        found.append(controller_keys.NAMESPACE)
     # A budget whose status is stated shall keep it.
     budgets = [one for one in objects if isinstance(one, policy_v1_pb2.PodDisruptionBudget)]
     return found + [controller_keys.DISRUPTION] * any(not budget.HasField("status") for budget in budgets)

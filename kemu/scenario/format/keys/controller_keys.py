@@ -65,7 +65,7 @@ CLUSTER_AUTOSCALER = autoscaler.NAME
 DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
 DEPLOYMENT, REPLICATION_CONTROLLER = "deployment", "replicationcontroller"
-GARBAGE_COLLECTOR = "garbage-collector"
+GARBAGE_COLLECTOR, NAMESPACE = "garbage-collector", "namespace"
 
 VOLUME_BINDER, CSI_DRIVERS, ATTACH_DETACH = "persistentvolume-binder", "csi-drivers", "attach-detach"
 EPHEMERAL_VOLUMES, VOLUME_PROTECTION = "ephemeral-volume", "volume-protection"
@@ -147,6 +147,11 @@ KINDS: dict[str, Kind] = {
     GARBAGE_COLLECTOR: Kind(
         "kemu.controllers.garbage.collector:GarbageCollector",
         "Deletes objects whose owners are gone; sees to foreground and orphaning deletions.",
+        {},
+    ),
+    NAMESPACE: Kind(
+        "kemu.controllers.namespaces:NamespaceController",
+        "Empties namespaces that are being deleted, and lets them go.",
         {},
     ),
     DISRUPTION: Kind(
