@@ -12,6 +12,7 @@ from kemu import errors, safeguards
 from kemu.apiserver import ablations, admission, flows
 from kemu.apiserver.expiry import Expiry
 from kemu.apiserver.faults import Faults
+from kemu.apiserver.lives import Lives
 from kemu.apiserver.registry import bind_checks
 from kemu.apiserver.registry.reads import Reader
 from kemu.apiserver.service import Service
@@ -30,6 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "record_store": False,  # log what the store does, in place of one that cannot: a real etcd
     "cache_lag_s": 0.0,  # hold news from the store back for so long: stale reads
     "admission": list(admission.DEFAULT_ON),
+    "lives": [],  # how pods live that do not say
     safeguards.CONFIG_KEY: [],  # safeguards that this server lacks
     "bind_check": bind_checks.NONE,  # what a binding is held against beside its pod: one of bind_checks.KINDS
     "compaction_interval_s": 300.0,  # forget what is older than this, as often; 0: never
@@ -72,6 +74,8 @@ class ApiServer:
         self.fanout = Fanout(self.cache, settings["backlog_events"], self._log_cut, bounds, env.clock)
         chain = admission.Chain(settings["admission"], self.storage, self.cache)
         self.registry = ablations.registry(lacks)(env, self.storage, self.cache, chain)
+        if settings["lives"]:
+            self.registry.lives = Lives(env, settings["lives"])
         reader = Reader(self.storage, self.cache, self.feed, self.registry.unix_now_ns)
         evictor = ablations.evictor(lacks)(self.registry)
         binder = ablations.binder(lacks)(self.registry, self.feed, bind_checks.make(settings["bind_check"], self.cache))

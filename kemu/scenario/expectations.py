@@ -408,12 +408,17 @@ def _object(checked: Mapping[str, Any]) -> ObjectIs:
     )  # fmt: skip
 
 
+def as_selector(stated: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A LabelSelector, for which its labels may stand."""
+    return stated if "matchLabels" in stated or "matchExpressions" in stated else {"matchLabels": stated}
+
+
 def _pods(checked: Mapping[str, Any]) -> PodsAre:
     pods = checked["pods"]
     names = pods.get("names")
     selector = pods.get("selector")
-    if selector is not None and not ("matchLabels" in selector or "matchExpressions" in selector):
-        selector = {"matchLabels": selector}
+    if selector is not None:
+        selector = as_selector(selector)
     selection = Selection(
         pods.get("workload"),
         selector,

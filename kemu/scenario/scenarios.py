@@ -17,7 +17,7 @@ from kemu import errors
 from kemu.checks.limits import DEFAULT, Limits
 from kemu.client import drains
 from kemu.faults.kinds import PROCESS_FAULTS
-from kemu.k8s import core_v1_pb2
+from kemu.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.holds import Hold
 from kemu.scenario.expectations import Expectation
@@ -136,6 +136,18 @@ class Life:
     run_s: Any = None
     exit_code: Any = None
     shutdown_s: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodLives:
+    """How pods live that do not say, those of manifests and those that controllers make."""
+
+    namespace: str
+    """Empty: all."""
+    selector: meta_v1_pb2.LabelSelector
+    life: Life
+    annotations: Mapping[str, str]
+    """``usage`` and ``probes``, as a pod states them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,6 +339,7 @@ class Scenario:
     events: tuple[Event, ...]
     """In the order of their times; those of one instant in the order of the file."""
     workloads: tuple[Workload, ...]
+    lives: tuple[PodLives, ...]
     controllers: Mapping[str, Mapping[str, Any]]
     """Settings by name; those that run."""
     bugs: tuple[str, ...]

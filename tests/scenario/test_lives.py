@@ -1,81 +1,81 @@
-"""What a scenario says about the life of a pod's containers, and mistakes in it."""
+"""``lives``: how pods live that do not say, also those that controllers make."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from kemu import errors
-from kemu.k8s import core_v1_pb2
+from kemu.scenario import scenarios
 from kemu.scenario.loading import loader
+from kemu.scenario.playing import runner
 
-SCENARIO = """
+HEAD = """
 apiVersion: kemu.dev/v1
 kind: Scenario
-metadata: {{name: x}}
+metadata: {name: lives}
 spec:
-  nodes: [{{name: n}}]
+  duration: 10m
+  nodes: [{name: node-1, allocatable: {cpu: "8", memory: 8Gi, pods: "110"}}]
+"""
+JOB = """
   manifests:
-    - apiVersion: v1
-      kind: Pod
-      metadata: {{name: a, annotations: {{{annotation}}}}}
-      spec: {{initContainers: [{{name: setup}}], containers: [{{name: web}}, {{name: log}}]}}
+  - apiVersion: batch/v1
+    kind: Job
+    metadata: {name: backup}
+    spec:
+      completions: 3
+      parallelism: 3
+      template:
+        metadata: {labels: {app: backup}}
+        spec: {restartPolicy: Never, containers: [{name: main, image: backup}]}
+  - apiVersion: v1
+    kind: Pod
+    metadata: {name: own, labels: {app: backup}, annotations: {kemu.dev/run-seconds: "7"}}
+    spec: {restartPolicy: Never, containers: [{name: main, image: backup}]}
+"""
+LIVES = """
+  lives:
+  - {selector: {app: backup}, runSeconds: {uniform: {min: 20, max: 30}}}
+  - {startSeconds: 2, runSeconds: 500, usage: {memory: 10Mi}}
 """
 
 
-@pytest.mark.parametrize(
-    ("annotation", "complaint", "suggestion"),
-    [
-        ("kemu.dev/run-seconds.wep: '5'", "the pod has no container named 'wep'", "web"),
-        ("kemu.dev/run-second.web: '5'", "is not an annotation that kemu knows", ""),
-        ("kemu.dev/run-seconds.web: soon", "must be a number of seconds, not 'soon'", ""),
-        ("kemu.dev/exit-code.setup: '256'", "must be a whole number from 0 to 255, not '256'", ""),
-        ("kemu.dev/image-pull-error: ''", "must say why the image cannot be pulled", ""),
-        ("kemu.dev/pre-stop-seconds: '-1'", "must be a number of seconds that is not negative, not '-1'", ""),
-    ],
-)
-def test_mistakes_in_the_life_of_a_container(annotation: str, complaint: str, suggestion: str) -> None:
-    with pytest.raises(errors.ScenarioError) as caught:
-        loader.loads(SCENARIO.format(annotation=annotation))
-    (problem,) = caught.value.problems
-    assert problem.path.startswith("spec.manifests[0].metadata.annotations")
-    assert problem.message.startswith(complaint)
-    assert suggestion in str(caught.value)
+def _scenario(text: str) -> scenarios.Scenario:
+    return loader.loads(HEAD + text)
+
+
+def test_pods_of_a_job_end_when_lives_says(tmp_path: Path) -> None:
+    text = (
+        JOB
+        + LIVES
+        + """
+  expect:
+  - {object: {kind: Job, name: backup}, field: status.succeeded, equals: 3}
+  - {pods: {selector: {app: backup}}, all: {phase: Succeeded}}
+"""
+    )
+    result = runner.run(_scenario(text), runner.Options(out=tmp_path / "run"))
+    assert result.verdict["verdict"] == "holds", result.verdict["expectations"]
+
+
+def test_without_lives_they_run_for_ever(tmp_path: Path) -> None:
+    text = JOB + "  expect:\n  - {pods: {selector: {app: backup}}, count: {is: {phase: Succeeded}, equals: 1}}\n"
+    result = runner.run(_scenario(text), runner.Options(out=tmp_path / "run"))
+    assert result.verdict["verdict"] == "holds", result.verdict["expectations"]
 
 
 @pytest.mark.parametrize(
-    ("annotation", "policy"),
+    ("lives", "complaint"),
     [
-        ("kemu.dev/run-seconds: '5'", "Never"),
-        ("kemu.dev/run-seconds.web: '5', kemu.dev/run-seconds.log: '6'", "Never"),
-        ("kemu.dev/run-seconds.web: '5'", "Always"),
-        ("kemu.dev/run-seconds.setup: '5', kemu.dev/image-pull-error.log: denied", "Always"),
+        ("[{selector: {app: web}}]", "says nothing about the life of its pods"),
+        ("[{runSeconds: 5s}]", "must be a number of seconds"),
+        ("[{selector: {matchExpressions: [{key: a, operator: Inn}]}, runSeconds: 5}]", "Inn"),
+        ("[{runSecond: 5}]", "did you mean runSeconds"),
+        ("[{usage: {memory: lots}}]", "lots"),
     ],
 )
-def test_a_pod_whose_main_containers_all_end_is_not_restarted(annotation: str, policy: str) -> None:
-    scenario = loader.loads(SCENARIO.format(annotation=annotation))
-    pod = scenario.setup[-1].message
-    assert isinstance(pod, core_v1_pb2.Pod)
-    assert (pod.spec.restartPolicy or "Always") == policy
-
-
-@pytest.mark.parametrize(
-    ("kubelet", "path", "complaint"),
-    [
-        (
-            "{crashLoopBackOff: {maxContainerRestartPeriod: 6m}}",
-            "crashLoopBackOff.maxContainerRestartPeriod",
-            "must be between 1s and 300s",
-        ),
-        (
-            "{serializeImagePulls: true, maxParallelImagePulls: 2}",
-            "maxParallelImagePulls",
-            "cannot be greater than 1 unless serializeImagePulls is false",
-        ),
-    ],
-)
-def test_settings_that_a_kubelet_would_refuse(kubelet: str, path: str, complaint: str) -> None:
-    text = SCENARIO.format(annotation="").replace("{name: n}", f"{{name: n, kubelet: {kubelet}}}")
-    with pytest.raises(errors.ScenarioError) as caught:
-        loader.loads(text)
-    (problem,) = caught.value.problems
-    assert (problem.path, problem.message) == (f"spec.nodes[0].kubelet.{path}", complaint)
+def test_mistakes_are_named(lives: str, complaint: str) -> None:
+    with pytest.raises(errors.ScenarioError, match=complaint):
+        _scenario(f"  lives: {lives}\n")

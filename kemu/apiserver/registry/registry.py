@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 from kemu import errors as kemu_errors
 from kemu.apiserver import errors
 from kemu.apiserver.admission import Chain
+from kemu.apiserver.lives import Lives
 from kemu.apiserver.registry import deletions, options, patches, strategies
 from kemu.apiserver.registry.deletions import Deletion
 from kemu.apiserver.registry.strategies import Strategy
@@ -64,6 +65,8 @@ class Registry:
         self._env = env
         self._random = env.random
         self._admission = admission
+        self.lives: Lives | None = None
+        """How pods live that do not say; None: a scenario states nothing."""
 
     def unix_now_ns(self) -> int:
         """For timestamps in objects."""
@@ -93,6 +96,8 @@ class Registry:
             defaults.apply(obj)
             await self._admission.create(resource, obj)
             metadata.uid = self._new_uid()
+            if self.lives is not None and plural == "pods":
+                self.lives.give(obj)
             defaults.prepare_create(obj)
             if strategy.prepare_create is not None:
                 strategy.prepare_create(obj)

@@ -146,6 +146,7 @@ SPEC: dict[str, Key] = {
     ),
     "events": Key(ListOf(timeline_keys.EVENT), "Things that happen at a time."),
     "workloads": Key(ListOf(workload_keys.WORKLOAD), "Streams of pods."),
+    "lives": Key(workload_keys.LIVES, "How pods live that do not say, also those that controllers make."),
     "chaos": Key(ListOf(fault_keys.CHAOS), "Faults."),
     "checks": Key(
         Record(

@@ -24,7 +24,7 @@ from kemu.scenario.format import paths
 from kemu.scenario.format.documents import Path, nearest
 from kemu.scenario.format.shapes import Report
 from kemu.scenario.format.values import duration_text
-from kemu.scenario.loading import clusters, manifest_files, manifests, openb
+from kemu.scenario.loading import clusters, lives, manifest_files, manifests, openb
 from kemu.scenario.loading.manifests import Declared
 
 MAX_ARRIVALS = 1_000_000
@@ -251,10 +251,7 @@ class Timeline:
                 continue
             where = (*path, index)
             self._in_time(item.get("start"), (*where, "start"))
-            life = item.get("life", {})
-            lived = scenarios.Life(
-                life.get("startSeconds"), life.get("runSeconds"), life.get("exitCode"), life.get("shutdownSeconds")
-            )
+            lived = lives.life(item.get("life", {}))
             if isinstance(item.get("trace"), dict):
                 self._add_trace(index, item, lived, where)
             elif isinstance(item.get("arrivals"), dict):

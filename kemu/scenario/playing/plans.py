@@ -18,7 +18,7 @@ from kemu.runtime.env import ActorSpec
 from kemu.scenario import expectations
 from kemu.scenario.format.keys import controller_keys
 from kemu.scenario.loading import controllers as loading
-from kemu.scenario.playing import machines
+from kemu.scenario.playing import machines, workloads
 from kemu.scenario.playing import user as users
 from kemu.scenario.playing.heartbeats import Heartbeats
 from kemu.scenario.scenarios import Node, Scenario, controller_actors
@@ -84,6 +84,7 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
         "cache_lag_s": scenario.cache_lag_s,
         "event_ttl_s": scenario.event_ttl_s,
         "admission": [*admission.DEFAULT_ON, *scenario.admission_plugins],
+        "lives": [workloads.plain_lives(each) for each in scenario.lives],
         "service_time": scenario.timing.get("apiService"),
         **scenario.apiserver_limits,
         **_bugs(scenario, bugs.APISERVER),

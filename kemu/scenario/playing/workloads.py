@@ -19,7 +19,7 @@ from kemu.runtime.random_streams import random_stream
 from kemu.scenario.arrivals import arrival_times
 from kemu.scenario.format.values import seconds_text
 from kemu.scenario.loading import manifests
-from kemu.scenario.scenarios import Arrivals, Trace, Workload
+from kemu.scenario.scenarios import Arrivals, PodLives, Trace, Workload
 
 LABEL = "kemu.dev/workload"
 """On every pod of a workload, with its name."""
@@ -127,6 +127,20 @@ def plain(workload: Workload) -> dict[str, Any]:
         "arrivals": None if workload.arrivals is None else dataclasses.asdict(workload.arrivals),
         "trace": None if workload.trace is None else _plain_trace(workload.trace),
         "life": dataclasses.asdict(workload.life),
+    }
+
+
+def plain_lives(lives: PodLives) -> dict[str, Any]:
+    """How pods live that do not say, as plain data for API servers."""
+    return {
+        "namespace": lives.namespace,
+        "selector": lives.selector.SerializeToString(deterministic=True),
+        "drawn": {
+            annotation: getattr(lives.life, field)
+            for field, annotation in _ANNOTATIONS.items()
+            if getattr(lives.life, field) is not None
+        },
+        "annotations": dict(lives.annotations),
     }
 
 

@@ -19,6 +19,7 @@ from kemu.scenario.format.shapes import (
     Choice,
     Free,
     Key,
+    ListOf,
     Named,
     Number,
     Record,
@@ -52,6 +53,17 @@ LIFE = Record(
             _LIFETIME, "How long they need to shut down, in seconds; 0 by default; bounded by the grace."
         ),
     }
+)
+LIVES = ListOf(
+    Record(
+        {
+            "selector": Key(Free(), "Labels of the pods, or a LabelSelector; all pods by default."),
+            "namespace": Key(Text(), "Their namespace; all by default."),
+            **LIFE.keys,
+            "usage": Key(Free(), "What they use over time, as in workloads."),
+            "probes": Key(Free(), "What their containers answer to probes, as in workloads."),
+        }
+    )
 )
 ARRIVALS = Record(
     {
