@@ -19,6 +19,7 @@ _MODULES = {
     "kubelet": ("kemu.conformance.kubelet.decisions", "kemu.conformance.kubelet.judgements"),
     "scheduler": ("kemu.conformance.scheduler.questions", "kemu.conformance.scheduler.questions"),
     "volumes": ("kemu.conformance.volumes.questions", "kemu.conformance.volumes.questions"),
+    "workloads": ("kemu.conformance.controllers.workloads", "kemu.conformance.controllers.workloads"),
     "timeline": ("kemu.conformance.scheduler.timelines", "kemu.conformance.scheduler.timelines"),
 }
 

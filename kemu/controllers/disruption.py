@@ -103,7 +103,7 @@ class DisruptionController(controllers.Controller):
             kind: informers.Informer(
                 self.client,
                 plural,
-                handler=informers.Callbacks(self._owner_changed, self._owner_updated, self._owner_changed),
+                handler=informers.Callbacks(self._owner_added, self._owner_updated, self._owner_deleted),
             )
             for kind, plural in OWNERS.items()
         }
@@ -121,6 +121,11 @@ class DisruptionController(controllers.Controller):
         """A status that met a conflict is written again, over whatever was written meanwhile."""
         self._stale: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
         """Pods that may have been marked for a disruption that did not happen."""
+
+        self._deployments: informers.Informer | None = None
+        """Not watched before a ReplicaSet has one."""
+        self._sets_of: dict[str, dict[OwnerKey, None]] = {}
+        """The ReplicaSets of a Deployment, by its UID."""
 
     async def run(self) -> None:
         await self.begin(*self._owners.values(), self._pods, self._budgets)
@@ -161,14 +166,49 @@ class DisruptionController(controllers.Controller):
         else:
             self._budgets_of.pop(pod, None)
 
+    def _owner_added(self, owner: Any) -> None:
+        above = meta.controller_of(owner)
+        if above is not None and above.kind == "Deployment":
+            self._sets_of.setdefault(above.uid, {})[_owner_key(owner)] = None
+            if self._deployments is None:
+                self._deployments = informers.Informer(
+                    self.client,
+                    "deployments",
+                    handler=informers.Callbacks(
+                        self._deployment_changed, self._deployment_updated, self._deployment_changed
+                    ),
+                )
+                self._deployments.start()
+        self._owner_changed(owner)
+
+    def _owner_deleted(self, owner: Any) -> None:
+        above = meta.controller_of(owner)
+        if above is not None:
+            sets = self._sets_of.get(above.uid, {})
+            sets.pop(_owner_key(owner), None)
+            if not sets:
+                self._sets_of.pop(above.uid, None)
+        self._owner_changed(owner)
+
+    def _deployment_updated(self, old: Any, new: Any) -> None:
+        if old.spec.replicas != new.spec.replicas:
+            self._deployment_changed(new)
+
+    def _deployment_changed(self, deployment: Any) -> None:
+        for key in self._sets_of.get(deployment.metadata.uid, ()):
+            for budget in self._by_owner.get(key, ()):
+                self._enqueue(budget)
+
     def _owner_updated(self, old: Any, new: Any) -> None:
+        if meta.controller_of(old) != meta.controller_of(new):
+            self._owner_deleted(old)
+            self._owner_added(new)
         if old.spec.replicas != new.spec.replicas:
             self._owner_changed(new)
 
     def _owner_changed(self, owner: Any) -> None:
         """Queue the budgets that have pods of this owner."""
-        kind = resources.of(owner).kind
-        for budget in self._by_owner.get((kind, controllers.key_of(owner), owner.metadata.uid), ()):
+        for budget in self._by_owner.get(_owner_key(owner), ()):
             self._enqueue(budget)
 
     def _pod_changed(self, pod: Any) -> None:
@@ -246,12 +286,21 @@ class DisruptionController(controllers.Controller):
         return expected, _scaled(spec.minAvailable, expected)
 
     def _scale(self, members: _Members) -> int:
-        """What the owners of the pods want together. Pods that nobody controls do not count."""
+        """What the owners of the pods want together, a Deployment for all of its ReplicaSets. Pods that nobody controls
+        do not count."""
         expected = 0
+        counted: dict[str, None] = {}
         for kind, key, uid in members.owners:
             owner = self._owners[kind].store.get(key)
-            if owner is not None and owner.metadata.uid == uid:
-                expected += owner.spec.replicas
+            if owner is None or owner.metadata.uid != uid:
+                continue
+            above = meta.controller_of(owner)
+            if above is not None and above.kind == "Deployment" and self._deployments is not None:
+                owner = self._deployments.store.get(f"{owner.metadata.namespace}/{above.name}")
+                if owner is None or owner.metadata.uid != above.uid or above.uid in counted:
+                    continue
+                counted[above.uid] = None
+            expected += owner.spec.replicas
         return expected
 
     def _disrupted(self, budget: Any, members: _Members) -> tuple[list[str], float | None]:
@@ -292,6 +341,10 @@ class DisruptionController(controllers.Controller):
             await self.client.update_status(changed)
         except errors.NotFound:
             return
+
+
+def _owner_key(owner: Any) -> OwnerKey:
+    return resources.of(owner).kind, controllers.key_of(owner), owner.metadata.uid
 
 
 def _selector(budget: Any) -> selectors.LabelSelector:

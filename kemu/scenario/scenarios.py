@@ -197,12 +197,12 @@ class Event:
     """Its place in the list of events."""
     at_ns: int
     what: str
-    """``create apply delete patch resize evict finish cordon uncordon drain taint untaint addNode removeNode
+    """``create apply delete patch rollout resize evict finish cordon uncordon drain taint untaint addNode removeNode
     shutdownNode startNode``."""
     objects: tuple[Message, ...] = ()
     """``create``, ``apply``: one after the other."""
     resource: str = ""
-    """Plural: ``delete``, ``patch``."""
+    """Plural: ``delete``, ``patch``, ``rollout``."""
     namespace: str = ""
     name: str = ""
     """Of the object, pod or node that it is about."""
@@ -218,6 +218,10 @@ class Event:
     nodes: tuple[Node, ...] = ()
     """``addNode``."""
     drain: drains.Options | None = None
+    rollout: str = ""
+    """``restart``, ``undo``, ``pause``, ``resume``."""
+    to_revision: int = 0
+    """``rollout: {undo: …}``; 0: the revision before."""
 
 
 @dataclass(frozen=True, slots=True)

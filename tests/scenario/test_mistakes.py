@@ -383,28 +383,6 @@ def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> Non
     assert any(path == "spec.manifests[0].spec.nodeSelector" for path, _ in others)
 
 
-@pytest.mark.parametrize("mounts", ["", ", volumeMounts: [{name: data, mountPath: /data}]"])
-def test_volume_claim_templates_are_refused_whether_something_mounts_them_or_not(mounts: str) -> None:
-    """For that reason alone: a mount of a claim that the template makes is valid."""
-    found = problems(
-        f"""
-        manifests:
-          - apiVersion: apps/v1
-            kind: StatefulSet
-            metadata: {{name: db}}
-            spec:
-              serviceName: db
-              selector: {{matchLabels: {{app: db}}}}
-              template: {{metadata: {{labels: {{app: db}}}}, spec: {{containers: [{{name: main{mounts}}}]}}}}
-              volumeClaimTemplates: [{{metadata: {{name: data}}}}]
-        """
-    )
-    message = "kemu does not simulate this field: kemu has no volumes that outlive a pod"
-    assert [(one.path, one.message[: len(message)]) for one in found] == [
-        ("spec.manifests[0].spec.volumeClaimTemplates", message)
-    ]
-
-
 def test_a_static_pod_is_no_exception() -> None:
     static = pod("a", "volumes: [{name: data, glusterfs: {endpoints: x, path: y}}]")
     found = problems("", nodes=f"  nodes: [{{name: n, kubelet: {{staticPods: [{static}]}}}}]\n")

@@ -14,6 +14,7 @@ from kemu.apiserver import selections
 from kemu.errors import Cause
 from kemu.objects import meta, pod_phases, resources
 from kemu.objects.resources import Resource
+from kemu.objects.templates import generations
 from kemu.objects.validation import finalizers, kinds, metadata, resizes
 
 
@@ -87,6 +88,17 @@ def _prepare_secret(new: Any, old: Any) -> None:
 
 def _has_new_spec(new: Any, old: Any) -> bool:
     return bool(new.spec != old.spec)
+
+
+def _number_template(daemon_set: Any) -> None:
+    """``daemonSetStrategy.PrepareForCreate``."""
+    if generations.of(daemon_set) < 1:
+        generations.put(daemon_set, 1)
+
+
+def _count_template(new: Any, old: Any) -> None:
+    """``daemonSetStrategy.PrepareForUpdate``."""
+    generations.put(new, generations.of(old) + (new.spec.template != old.spec.template))
 
 
 def _has_new_deployment(new: Any, old: Any) -> bool:
@@ -185,7 +197,11 @@ _RULES: dict[str, dict[str, Any]] = {
         "counts": _has_new_deployment,
         "subresources": {"status": Subresource(_prepare_deployment_status, kinds.validate_status_update)},
     },
-    "daemonsets": {"counts": _has_new_spec},
+    "daemonsets": {
+        "counts": _has_new_spec,
+        "prepare_create": _number_template,
+        "prepare_update": _count_template,
+    },
     "jobs": {"counts": _has_new_spec, "dependents": ORPHANED},
     "cronjobs": {"counts": _has_new_spec},
     "leases": {"unconditional_update": False, "create_on_update": True},

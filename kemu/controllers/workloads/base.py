@@ -97,6 +97,11 @@ class WorkloadController(controllers.Controller, abc.ABC):
         """The pods of an owner by UID, whatever their phase."""
         return self._owned.get(controllers.key_of(owner), {}).get(owner.metadata.uid, {})
 
+    def orphans(self, owner: Any, selector: selectors.LabelSelector) -> list[Any]:
+        """The pods without a controller in the namespace of an owner that it selects."""
+        keys = self._orphans.matching(owner.metadata.namespace, selector) if len(self._orphans) else ()
+        return [self.pods.store[key] for key in keys]
+
     async def claim(
         self, owner: Any, owned: list[Any], *, considers: Test = _always, fits: Test = _always
     ) -> list[Any]:
@@ -104,9 +109,8 @@ class WorkloadController(controllers.Controller, abc.ABC):
 
         ``considers``: which orphans are looked at; ``fits``: what a pod must be like besides having the right labels.
         """
-        selector, store = selector_of(owner), self.pods.store
-        keys = self._orphans.matching(owner.metadata.namespace, selector) if len(self._orphans) else ()
-        orphans = [pod for pod in (store[key] for key in keys) if considers(pod)]
+        selector = selector_of(owner)
+        orphans = [pod for pod in self.orphans(owner, selector) if considers(pod)]
         claim = claims.Claims(self.env, self.client, self.resource, self.kind, owner)
         return await claim.claim(lambda pod: selector.matches(pod.metadata.labels) and fits(pod), owned, orphans)
 

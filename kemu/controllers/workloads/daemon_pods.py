@@ -21,9 +21,6 @@ HOST_NETWORK_TOLERATION = ("node.kubernetes.io/network-unavailable", "NoSchedule
 
 NODE_NAME = "metadata.name"
 ROLLING = "RollingUpdate"
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-"""An annotation of the DaemonSet, which the API server counts up with every change of the template."""
-TEMPLATE_GENERATION_LABEL = "pod-template-generation"
 
 
 class Wish:

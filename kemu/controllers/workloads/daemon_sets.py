@@ -20,6 +20,7 @@ from kemu.client import informers, recorders
 from kemu.controllers import controllers
 from kemu.controllers.workloads import availability, base, claims, daemon_histories, daemon_pods, histories, slow_start
 from kemu.objects import meta, pod_phases
+from kemu.objects.templates import generations
 from kemu.runtime.env import SECOND_NS, Env
 
 BURST = 250
@@ -218,7 +219,7 @@ class DaemonSetController(base.WorkloadController):
         if nodes.generation != owner.metadata.generation or nodes.hash != current:
             nodes.generation, nodes.wish = owner.metadata.generation, daemon_pods.Wish(owner.spec.template)
             nodes.hash = current
-            nodes.template_generation = owner.metadata.annotations.get(daemon_pods.TEMPLATE_GENERATION, "")
+            nodes.template_generation = owner.metadata.annotations.get(generations.ANNOTATION, "")
             for name in (*self.nodes.store, *nodes.pods):
                 nodes.touch(name)
         return old
@@ -368,7 +369,7 @@ class DaemonSetController(base.WorkloadController):
         pod = self.new_pod(owner)
         pod.metadata.labels[histories.REVISION_LABEL] = nodes.hash
         if nodes.template_generation:
-            pod.metadata.labels[daemon_pods.TEMPLATE_GENERATION_LABEL] = nodes.template_generation
+            pod.metadata.labels[generations.LABEL] = nodes.template_generation
         daemon_pods.tolerate(pod.spec)
         daemon_pods.pin(pod.spec, node)
         await self.create_pod(owner, pod)
@@ -456,8 +457,7 @@ def _is_updated(nodes: _Nodes, pod: Any) -> bool:
     """``IsPodUpdated``."""
     labels = pod.metadata.labels
     return labels.get(histories.REVISION_LABEL, "") == nodes.hash or (
-        nodes.template_generation != ""
-        and labels.get(daemon_pods.TEMPLATE_GENERATION_LABEL) == nodes.template_generation
+        nodes.template_generation != "" and labels.get(generations.LABEL) == nodes.template_generation
     )
 
 

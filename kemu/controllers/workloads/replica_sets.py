@@ -107,6 +107,7 @@ class ReplicaSetController(base.WorkloadController):
             if sibling is not None:
                 selector = base.selector_of(sibling)
                 yield from (pod for pod in self.owned(sibling).values() if selector.matches(pod.metadata.labels))
+                yield from self.orphans(sibling, selector)
 
     def _conditions(self, owner: Any, active: int, failure: errors.ApiError | None) -> list[dict[str, str]] | None:
         """What the conditions become when ReplicaFailure comes or goes (``calculateStatus``); None: they stay."""

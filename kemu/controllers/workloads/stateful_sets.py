@@ -157,6 +157,9 @@ class StatefulSetController(base.WorkloadController):
         except errors.AlreadyExists:
             raise
         except errors.ApiError as error:
+            # Its claims are there all the same.
+            if owner.spec.volumeClaimTemplates:
+                await self._apply_policy(owner, pod)
             self.note_write(owner, "create", pod, error)
             raise
         self.created(owner, created)

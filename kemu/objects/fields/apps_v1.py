@@ -25,15 +25,10 @@ SORTS: dict[str, Sort] = {
     **message("StatefulSet", parts="metadata spec", harmless={Reason.SERVER: "status"}),
     **message(
         "StatefulSetSpec",
-        acts="replicas selector podManagementPolicy minReadySeconds ordinals revisionHistoryLimit",
-        parts="template updateStrategy",
-        harmless={
-            Reason.NETWORK: "serviceName",
-            Reason.UNUSED: "persistentVolumeClaimRetentionPolicy",
-        },
-        refused={
-            "volumeClaimTemplates": "kemu has no volumes that outlive a pod: no claims are made from templates",
-        },
+        acts="replicas selector podManagementPolicy minReadySeconds ordinals revisionHistoryLimit "
+        "persistentVolumeClaimRetentionPolicy",
+        parts="template updateStrategy volumeClaimTemplates",
+        harmless={Reason.NETWORK: "serviceName"},
     ),
     **message("StatefulSetUpdateStrategy", acts="type", parts="rollingUpdate"),
     **message(

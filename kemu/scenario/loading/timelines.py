@@ -97,6 +97,8 @@ class Timeline:
             event = self._patch(index, at_ns, detail, where)
         elif what == "resize":
             event = self._resize(index, at_ns, detail, where)
+        elif what == "rollout":
+            event = self._rollout(index, at_ns, detail, where)
         elif what in POD_ACTIONS:
             namespace, _, name = full_name(detail.get("pod", "")).partition("/")
             event = scenarios.Event(
@@ -235,6 +237,25 @@ class Timeline:
             patch=patch,
             patch_type="strategic",
             subresource="resize",
+        )
+
+    def _rollout(self, index: int, at_ns: int, detail: Mapping[str, Any], where: Path) -> scenarios.Event | None:
+        action = next((key for key in detail if key != "toRevision"), None)
+        if action is None:
+            return None
+        if "toRevision" in detail and action != "undo":
+            self.report.add((*where, "toRevision"), "only stands beside undo", key=True)
+        kind, _, name = detail[action].partition("/")
+        namespace, _, name = full_name(name).partition("/")
+        return scenarios.Event(
+            index,
+            at_ns,
+            "rollout",
+            resource=f"{kind}s",
+            namespace=namespace,
+            name=name,
+            rollout=action,
+            to_revision=detail.get("toRevision", 0),
         )
 
     def _resource(self, kind: str, path: Path) -> resources.Resource | None:

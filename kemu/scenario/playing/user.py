@@ -28,7 +28,7 @@ from kemu.objects import meta, pod_phases, resources
 from kemu.objects.conversion import convert
 from kemu.runtime.env import SECOND_NS, ActorSpec, Env
 from kemu.scenario.loading import manifests
-from kemu.scenario.playing import workloads
+from kemu.scenario.playing import rollouts, workloads
 from kemu.scenario.scenarios import OF_MACHINES, Event, Manifest, Scenario
 
 FACTORY = "kemu.scenario.playing.user:User"
@@ -73,6 +73,8 @@ def _plain_event(event: Event) -> dict[str, Any]:
         "subresource": event.subresource,
         "propagation_policy": event.propagation_policy,
         "exit_code": event.exit_code,
+        "rollout": event.rollout,
+        "to_revision": event.to_revision,
         "objects": [
             (resources.of(message).plural, message.SerializeToString(deterministic=True)) for message in event.objects
         ],
@@ -294,6 +296,20 @@ class User:
             )
         )
 
+    async def _rollout(self, event: Mapping[str, Any]) -> None:
+        now_s = self._env.clock.unix_ns() // SECOND_NS
+        await self._insist(
+            lambda: rollouts.perform(
+                self._client,
+                event["rollout"],
+                event["resource"],
+                event["namespace"],
+                event["name"],
+                event["to_revision"],
+                now_s,
+            )
+        )
+
     async def _evict(self, event: Mapping[str, Any]) -> None:
         await self._insist(
             lambda: self._client.evict(event["namespace"], event["name"], grace_period_seconds=event["grace_period_s"])
@@ -354,6 +370,7 @@ _ACTIONS: dict[str, Callable[[User, Mapping[str, Any]], Awaitable[None]]] = {
     "delete": User._delete,
     "patch": User._patch,
     "resize": User._patch,
+    "rollout": User._rollout,
     "evict": User._evict,
     "finish": User._finish,
     "cordon": User._cordon,

@@ -15,6 +15,8 @@ Json = dict[str, Any]
 
 LABELS = {"app": "web"}
 UID = "uid-owner"
+CLAIMS = 0.35
+"""The share of StatefulSets with templates of claims."""
 
 
 def case(family: str, seed: int, number: int) -> Json:
@@ -381,7 +383,8 @@ def _replica_set_sync(draw: random.Random) -> Json:
     for number in range(draw.randrange(10)):
         ownership = draw.random()
         owners = mine if ownership < 0.85 else None if ownership < 0.95 else owner_of("ReplicaSet", "else", "uid-else")
-        hashed = {"pod-template-hash": either(draw, 0.93, "h1", "h7")}
+        is_foreign = bool(owners) and owners[0]["name"] == "else"
+        hashed = {"pod-template-hash": "h9" if is_foreign else either(draw, 0.93, "h1", "h7")}
         objects.append(_pod(draw, f"web-1-{number}", owners, hashed))
     steps: list[Json] = [{"do": "sync", "kind": kind, "name": "web-1"}] * draw.choice([1, 1, 2])
     failures = draw.choice([0, 0, 0, 1, 2, 9])
@@ -438,7 +441,7 @@ def _stateful_set_sync(draw: random.Random) -> Json:
         spec["minReadySeconds"] = draw.choice([10, 100])
     if draw.random() < 0.5:
         spec["revisionHistoryLimit"] = draw.randrange(3)
-    has_claims = draw.random() < 0.35
+    has_claims = draw.random() < CLAIMS
     if has_claims:
         spec["volumeClaimTemplates"] = [
             {
@@ -605,7 +608,8 @@ def _daemon_set_sync(draw: random.Random) -> Json:
                 labels["pod-template-generation"] = draw.choice(["1", "2"])
             owners = either(draw, 0.95, owner_of("DaemonSet", "web", UID), None)
             pod = _pod(draw, f"web-{number}{copy}", owners, labels, version, node=name)
-            if quiet:
+            if quiet or owners is None:
+                # An orphan is adopted several times in one sync, which shows if it is deleted meanwhile.
                 pod["spec"]["nodeName"] = name
                 pod = _healthy(pod)
             if "nodeName" not in pod["spec"]:

@@ -11,6 +11,7 @@ from kemu.scenario.format.shapes import (
     DURATION,
     NAME,
     POD_REFERENCE,
+    ROLLOUT_REFERENCE,
     Choice,
     Free,
     Key,
@@ -58,6 +59,19 @@ EVENT = Record(
                 noun="patch",
             ),
             "Patch an object.",
+        ),
+        "rollout": Key(
+            Record(
+                {"toRevision": Key(Whole(1), "With undo: to which revision; to the one before by default.")},
+                choices={
+                    "restart": Key(ROLLOUT_REFERENCE, "Make all pods anew."),
+                    "undo": Key(ROLLOUT_REFERENCE, "Go back to a former template."),
+                    "pause": Key(ROLLOUT_REFERENCE, "Let changes of the template wait. Deployments only."),
+                    "resume": Key(ROLLOUT_REFERENCE, "Roll out what waits. Deployments only."),
+                },
+                noun="action",
+            ),
+            "As kubectl rollout: deployment/web, statefulset/db, daemonset/agent.",
         ),
         "evict": Key(
             Record({"pod": _POD, "gracePeriodSeconds": _GRACE}), "Evict a pod through the Eviction subresource."

@@ -1,0 +1,20 @@
+"""``spec.templateGeneration`` of former versions of the DaemonSet, which apps/v1 keeps in an annotation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+ANNOTATION = "deprecated.daemonset.template.generation"
+"""Of a DaemonSet: how many templates it has had."""
+LABEL = "pod-template-generation"
+"""Of its pods."""
+
+
+def of(daemon_set: Any) -> int:
+    """0: it has none."""
+    text = daemon_set.metadata.annotations.get(ANNOTATION, "")
+    return int(text) if text.isdecimal() and len(text) < 19 else 0
+
+
+def put(daemon_set: Any, number: int) -> None:
+    daemon_set.metadata.annotations[ANNOTATION] = str(number)
