@@ -10,6 +10,7 @@ from typing import Any
 
 from kemu import errors, safeguards
 from kemu.apiserver import ablations, admission, flows
+from kemu.apiserver.authorization import authorizers
 from kemu.apiserver.expiry import Expiry
 from kemu.apiserver.faults import Faults
 from kemu.apiserver.lives import Lives
@@ -32,6 +33,8 @@ DEFAULTS: dict[str, Any] = {
     "cache_lag_s": 0.0,  # hold news from the store back for so long: stale reads
     "admission": list(admission.DEFAULT_ON),
     "lives": [],  # how pods live that do not say
+    "authorization": list(authorizers.DEFAULT_MODES),  # modes: who may do what
+    "users": {},  # by name their groups and roles, of those whom the scenario acts as
     safeguards.CONFIG_KEY: [],  # safeguards that this server lacks
     "bind_check": bind_checks.NONE,  # what a binding is held against beside its pod: one of bind_checks.KINDS
     "compaction_interval_s": 300.0,  # forget what is older than this, as often; 0: never
@@ -79,7 +82,8 @@ class ApiServer:
         reader = Reader(self.storage, self.cache, self.feed, self.registry.unix_now_ns)
         evictor = ablations.evictor(lacks)(self.registry)
         binder = ablations.binder(lacks)(self.registry, self.feed, bind_checks.make(settings["bind_check"], self.cache))
-        requests = Requests(env, self.registry, reader, binder, evictor)
+        authorizer = authorizers.Authorizer(self.cache, settings["authorization"], settings["users"])
+        requests = Requests(env, authorizer, chain, self.registry, reader, binder, evictor)
         self._service = Service(
             env,
             requests,

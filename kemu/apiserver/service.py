@@ -22,6 +22,9 @@ ACTOR_KEY = "kemu-actor"
 """Metadata key under which a caller says its name."""
 
 
+AS_KEY = "kemu-as"
+"""Metadata key under which a caller says as which user it acts (``Impersonate-User``)."""
+
 UNREAD_MESSAGES = 16
 """Of about a MiB each, with answers that a client does not read. Then nothing more is read from it."""
 UNREAD_BYTES = 64 << 20
@@ -266,7 +269,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     async def _answer(self, verb: str, request: Any, context: Any) -> Any:
         await self._is_open.wait()
-        by = _caller(context)
+        by = await self._identify(context)
         try:
             try:
                 await self._flows.seat(by)
@@ -281,6 +284,22 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 self._go_on()
         except kemu_errors.ApiError as error:
             await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
+
+    async def _identify(self, context: Any) -> str:
+        """Who calls, once for each call or stream: an actor, or one that acts as another user."""
+        by = acts_as = ""
+        for key, value in context.invocation_metadata():
+            if key == ACTOR_KEY and not by:
+                by = str(value)
+            elif key == AS_KEY:
+                acts_as = str(value)
+        if not acts_as:
+            return by
+        try:
+            return self._requests.authorizer.acting_as(by, acts_as)
+        except kemu_errors.ApiError as error:
+            await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
+        raise AssertionError("an aborted call goes on")
 
     async def _enter(self, by: str, context: Any) -> Client:
         """A client opens a stream."""
@@ -302,7 +321,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     async def Session(self, request_iterator: Any, context: Any) -> None:
         await self._is_open.wait()
-        by = _caller(context)
+        by = await self._identify(context)
         client = await self._enter(by, context)
         replies = Replies(self._env.clock, client)
         pump = pumps.Pump(self._env.spawn, context, replies.take, f"replies to {by}", replies.written)
@@ -391,7 +410,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
 
     async def Watch(self, request_iterator: Any, context: Any) -> None:
         await self._is_open.wait()
-        by = _caller(context)
+        by = await self._identify(context)
         client = await self._enter(by, context)
         stream = self._fanout.open(by)
         task = asyncio.current_task()
@@ -437,6 +456,7 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 raise kemu_errors.TooManyRequests(f"a stream may have {MAX_WATCHES} watches")
             if create.watch_id in stream.watchers:
                 raise kemu_errors.BadRequest(f"there is a watch {create.watch_id} already")
+            self._requests.authorizer.check(stream.by, "watch", create)
             options.check_watch(create)
             where = create.resource
             selection = selections.compile_selection(
@@ -487,10 +507,3 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
                 self._fanout.start(watcher, revision)
         except kemu_errors.ApiError as error:
             stream.add_error(watcher.watch_id, error)
-
-
-def _caller(context: Any) -> str:
-    for key, value in context.invocation_metadata():
-        if key == ACTOR_KEY:
-            return str(value)
-    return ""

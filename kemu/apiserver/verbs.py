@@ -9,6 +9,9 @@ from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
 from kemu.apiserver import errors, selections
+from kemu.apiserver.admission import Chain
+from kemu.apiserver.authorization import requesters
+from kemu.apiserver.authorization.authorizers import Authorizer
 from kemu.apiserver.registry import deletions
 from kemu.apiserver.registry.bindings import Binder
 from kemu.apiserver.registry.evictions import Evictor
@@ -35,8 +38,19 @@ _LONGEST_LOGGED = 20_000
 class Requests:
     """Carries out requests for whoever sent them."""
 
-    def __init__(self, env: Env, registry: Registry, reader: Reader, binder: Binder, evictor: Evictor) -> None:
+    def __init__(
+        self,
+        env: Env,
+        authorizer: Authorizer,
+        admission: Chain,
+        registry: Registry,
+        reader: Reader,
+        binder: Binder,
+        evictor: Evictor,
+    ) -> None:
         self._env = env
+        self.authorizer = authorizer
+        self._admission = admission
         self._registry = registry
         self._reader = reader
         self._binder = binder
@@ -64,8 +78,15 @@ class Requests:
             body_bytes = _body_bytes(request)
             if body_bytes > MAX_BODY_BYTES or request.ByteSize() - body_bytes > MAX_BODY_BYTES:
                 raise errors.entity_too_large(MAX_BODY_BYTES)
+            requester = self.authorizer.check(by, verb, request)
             try:
-                return await self._verbs[verb](request, by, start_ns)
+                if requester is None:
+                    return await self._verbs[verb](request, by, start_ns)
+                was = requesters.NODE.set(requester)
+                try:
+                    return await self._verbs[verb](request, by, start_ns)
+                finally:
+                    requesters.NODE.reset(was)
             except (DecodeError, UnicodeDecodeError) as error:
                 # Somebody else has written to the store.
                 raise kemu_errors.InternalError(f"unable to decode an object in the store: {error}") from None
@@ -168,6 +189,7 @@ class Requests:
         return response
 
     async def _evict(self, request: api_pb2.EvictRequest, by: str, start_ns: int) -> bytes:
+        self._admission.evict(request.name, request.namespace)
         entry, _ = await self._evictor.evict(request)
         self._log_pod("evict", _metadata(entry), by, start_ns, entry.revision)
         return entry.wire

@@ -57,12 +57,14 @@ class Client:
         ablated: Collection[str] = (),
         *,
         shares: bool = False,
+        acts_as: str = "",
     ) -> None:
         """``ablated``: the safeguards that the client lacks (:mod:`kemu.safeguards`). ``shares``: whoever uses it never
-        changes what informers have, or writes return (:mod:`kemu.objects.shared_objects`)."""
+        changes what informers have, or writes return (:mod:`kemu.objects.shared_objects`). ``acts_as``: as which user
+        it calls, as with ``kubectl --as``; only administrators may."""
         self.env = env
         self.shares = shares
-        self.servers = endpoints.Endpoints(env, apiservers)
+        self.servers = endpoints.Endpoints(env, apiservers, acts_as)
         self._session = sessions.Session(env, self.servers, shares=shares)
         self.watches = ablations.watches_of(ablated)(env, self.servers)
         """The one Watch stream of this client, for informers."""

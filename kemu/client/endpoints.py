@@ -15,6 +15,9 @@ from typing import Any
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2_grpc
 
+AS_KEY = "kemu-as"
+"""Metadata of a call: as which user its caller acts."""
+
 
 class _Recorder:
     """In the place of a channel: keeps what a stub wants of it. There are many clients, and each uses two methods."""
@@ -32,11 +35,13 @@ _METHODS: Any = api_pb2_grpc.ApiStub(_Recorder())  # type: ignore[no-untyped-cal
 class Endpoints:
     """Shared by the streams of one client, so that they move together."""
 
-    __slots__ = ("_env", "_failing", "_names", "_untried", "current")
+    __slots__ = ("_env", "_failing", "_metadata", "_names", "_untried", "current")
 
-    def __init__(self, env: Env, apiservers: str | Sequence[str]) -> None:
-        """``apiservers``: names of actors; the first one is where the client begins."""
+    def __init__(self, env: Env, apiservers: str | Sequence[str], acts_as: str = "") -> None:
+        """``apiservers``: names of actors; the first one is where the client begins. ``acts_as``: the user as whom it
+        calls, instead of its own."""
         self._env = env
+        self._metadata = ((AS_KEY, acts_as),) if acts_as else None
         self._names = (apiservers,) if isinstance(apiservers, str) else tuple(apiservers)
         self.current = self._names[0]
         self._untried = self._names[1:]
@@ -47,7 +52,8 @@ class Endpoints:
     def open(self, method: str) -> Any:
         """A new call of a method of the current API server: a stream both ways."""
         path, settings = getattr(_METHODS, method)
-        return self._env.dial(self.current).stream_stream(path, **settings)()
+        call = self._env.dial(self.current).stream_stream(path, **settings)
+        return call() if self._metadata is None else call(metadata=self._metadata)
 
     def answered(self, name: str) -> None:
         """That API server has sent something."""

@@ -2,6 +2,7 @@
 
     namespaces                     NamespaceLifecycle: the namespace must exist and not be terminating
     anti_affinity_topologies       LimitPodHardAntiAffinityTopology: required anti-affinity by node only; off by default
+    node_restrictions              NodeRestriction: a kubelet changes its own Node and the pods on it
     priority                       Priority: class name → value and preemption policy; one global default
     tolerations                    DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
     pod_tolerations                PodTolerationRestriction: tolerations by namespace and of memory pressure; off by
@@ -25,6 +26,7 @@ from kemu.apiserver.admission.anti_affinity_topologies import LimitPodHardAntiAf
 from kemu.apiserver.admission.base import Plugin
 from kemu.apiserver.admission.extended_resource_tolerations import ExtendedResourceToleration
 from kemu.apiserver.admission.namespaces import NamespaceLifecycle
+from kemu.apiserver.admission.node_restrictions import NodeRestriction
 from kemu.apiserver.admission.pod_tolerations import PodTolerationRestriction
 from kemu.apiserver.admission.priority import Priority
 from kemu.apiserver.admission.runtime_classes import RuntimeClass
@@ -38,6 +40,7 @@ from kemu.objects.resources import Resource
 PLUGINS: dict[str, type[Plugin]] = {
     "NamespaceLifecycle": NamespaceLifecycle,
     "LimitPodHardAntiAffinityTopology": LimitPodHardAntiAffinityTopology,
+    "NodeRestriction": NodeRestriction,
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
     "PodTolerationRestriction": PodTolerationRestriction,
@@ -63,7 +66,9 @@ class Chain:
         self._creates = _by_plural(plugins, "create")
         self._validations = _by_plural(plugins, "validate")
         self._updates = _by_plural(plugins, "update")
+        self._parts = _by_plural(plugins, "update_part")
         self._deletes = _by_plural(plugins, "delete")
+        self._evictions = _by_plural(plugins, "evict")
 
     async def create(self, resource: Resource, obj: Any) -> None:
         """May change ``obj``. Raises an :class:`kemu.errors.ApiError` to refuse it."""
@@ -80,9 +85,18 @@ class Chain:
         for plugin in self._updates[resource.plural]:
             plugin.update(resource, new, old)
 
-    def delete(self, resource: Resource, name: str) -> None:
+    def update_part(self, resource: Resource, subresource: str, new: Any, old: Any) -> None:
+        """Of the status or another subresource."""
+        for plugin in self._parts[resource.plural]:
+            plugin.update_part(resource, subresource, new, old)
+
+    def delete(self, resource: Resource, name: str, namespace: str) -> None:
         for plugin in self._deletes[resource.plural]:
-            plugin.delete(resource, name)
+            plugin.delete(resource, name, namespace)
+
+    def evict(self, name: str, namespace: str) -> None:
+        for plugin in self._evictions["pods"]:
+            plugin.evict(name, namespace)
 
 
 def _by_plural(plugins: Sequence[Plugin], verb: str) -> dict[str, tuple[Plugin, ...]]:

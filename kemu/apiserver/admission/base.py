@@ -37,8 +37,14 @@ class Plugin:
     def update(self, resource: Resource, new: Any, old: Any) -> None:
         """May change ``new``."""
 
-    def delete(self, resource: Resource, name: str) -> None:
+    def update_part(self, resource: Resource, subresource: str, new: Any, old: Any) -> None:
+        """An update of a subresource, such as the status. May not change ``new``."""
+
+    def delete(self, resource: Resource, name: str, namespace: str) -> None:
         """Before an object is looked up."""
+
+    def evict(self, name: str, namespace: str) -> None:
+        """Before a pod is looked up."""
 
     async def live(self, resource: Resource, name: str) -> Any:
         """An object of a kind without namespaces, as the store has it now; None when there is none."""

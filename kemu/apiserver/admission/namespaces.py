@@ -52,6 +52,6 @@ class NamespaceLifecycle(Plugin):
             why = f"unable to create new content in namespace {name} because it is being terminated"
             raise errors.forbidden(resource, obj.metadata.name, why, [cause])
 
-    def delete(self, resource: Resource, name: str) -> None:
+    def delete(self, resource: Resource, name: str, namespace: str) -> None:
         if resource is NAMESPACES and name in IMMORTAL:
             raise errors.forbidden(resource, name, "this namespace may not be deleted")

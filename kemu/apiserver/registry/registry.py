@@ -178,6 +178,7 @@ class Registry:
             if part.defaults:
                 defaults.apply(new)
             part.prepare(new, old)
+            self._admission.update_part(resource, subresource, new, old)
             if part.defaults:
                 self._admission.update(resource, new, old)
             problems = part.validate(new, old)
@@ -267,7 +268,7 @@ class Registry:
         resource, name = strategy.resource, request.name
         namespace = addressed(resource, request.resource.namespace, name)
         deletion = deletions.of_request(request)
-        self._admission.delete(resource, name)
+        self._admission.delete(resource, name, namespace)
         return await self.rewrite_in_turn(strategy, namespace, name, self.deleted, deletion)
 
     def deleted(self, strategy: Strategy, entry: Entry, deletion: Deletion) -> bytes | None:

@@ -56,5 +56,8 @@ class Mirror:
         metadata.annotations[meta.MIRROR_ANNOTATION] = metadata.uid
         metadata.ClearField("uid")
         pod.ClearField("status")
-        metadata.ownerReferences.append(meta.owner_reference(self._node, "v1", "Node"))
+        owner = meta.owner_reference(self._node, "v1", "Node")
+        # As in pkg/kubelet/pod; NodeRestriction refuses a kubelet that blocks the deletion of an owner.
+        owner.ClearField("blockOwnerDeletion")
+        metadata.ownerReferences.append(owner)
         return pod

@@ -8,6 +8,7 @@
 //	recorder workloads [file …]    syncs of the controllers of Deployments, ReplicaSets, StatefulSets and DaemonSets
 //	recorder volumes [file …]      the volume binder of the scheduler and the PersistentVolume controller, in virtual time
 //	recorder types                 the Go types of a pod template, for kemu/objects/templates
+//	recorder roles                 the roles and bindings of a new cluster, for kemu/apiserver/authorization
 //
 // A file holds one JSON object a line, plain or gzipped: {"case": …}, or a recorded {"case": …, "expect": …}, whose
 // answer is asked anew. Without files it reads standard input. It writes {"case": …, "expect": …} lines to standard
@@ -61,6 +62,13 @@ func main() {
 		return
 	}
 	answer, inTime := answers[kind(os.Args)]
+	if kind(os.Args) == "roles" {
+		if err := writeRoles(os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	if !inTime && kind(os.Args) != "scheduler" {
 		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads|volumes [file …] > recorded.jsonl")
 		os.Exit(2)

@@ -32,20 +32,22 @@ class Gate(grpc.GenericRpcHandler):  # type: ignore[misc,type-arg]
         """Generated code registers every method twice; gRPC would ask these first, and nobody for a token."""
 
     def service(self, call: grpc.HandlerCallDetails) -> Any:
-        caller = token = ""
+        found: dict[str, list[str]] = {tokens.TOKEN: [], tokens.CALLER: []}
         for key, value in call.invocation_metadata or ():
-            if key == tokens.TOKEN:
-                token = value
-            elif key == tokens.CALLER:
-                caller = value
+            if key in found:
+                found[key].append(value)
+        # Services read the caller, too: a second one could be another than the one that is verified.
+        if any(len(values) != 1 for values in found.values()):
+            return _STRANGER
+        (token,), (caller,) = found[tokens.TOKEN], found[tokens.CALLER]
         if not self._verifier.admits(caller, token):
             return _STRANGER
         if call.method.startswith(self._control) and caller != tokens.DRIVER:
             return _NOT_DRIVER
         for handler in self._handlers:
-            found = handler.service(call)
-            if found is not None:
-                return found
+            method = handler.service(call)
+            if method is not None:
+                return method
         return None
 
 

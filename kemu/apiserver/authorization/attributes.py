@@ -1,0 +1,84 @@
+"""What a request is about, as authorization sees it (``authorizer.Attributes``)."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from google.protobuf.message import DecodeError
+
+from kemu.objects import resources, selectors
+
+_VERBS = {
+    "get": "get",
+    "list": "list",
+    "watch": "watch",
+    "create": "create",
+    "update": "update",
+    "update_status": "update",
+    "patch": "patch",
+    "delete": "delete",
+    "delete_collection": "deletecollection",
+    "bind": "create",
+    "commit": "create",
+    "evict": "create",
+}
+"""By verb of the service."""
+
+
+class Attributes(NamedTuple):
+    verb: str
+    group: str
+    resource: str
+    """Plural."""
+    subresource: str
+    namespace: str
+    """Empty: none, or all."""
+    name: str
+    """Empty where a request names none; a create does not."""
+    fields: str
+    """The field selector of a list or watch."""
+
+    @property
+    def combined(self) -> str:
+        return f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+
+    def demands(self, field: str) -> str:
+        """The value that the field selector demands of a field; empty: none."""
+        if not self.fields:
+            return ""
+        try:
+            return dict(selectors.parse_fields(self.fields, self.resource).equals).get(field, "")
+        except selectors.SelectorError:
+            return ""
+
+
+def of_request(verb: str, request: Any) -> list[Attributes]:
+    """``verb`` and ``request`` as the service has them. Of several bindings, one for each namespace."""
+    found = _VERBS[verb]
+    if verb in ("bind", "evict"):
+        subresource = "binding" if verb == "bind" else "eviction"
+        return [Attributes(found, "", "pods", subresource, request.namespace, request.name, "")]
+    if verb == "commit":
+        namespaces = dict.fromkeys(one.namespace for one in request.bindings)
+        return [Attributes(found, "", "pods", "binding", namespace, "", "") for namespace in namespaces]
+    which = request.list if verb == "delete_collection" else request
+    where = which.resource
+    row = resources.BY_PLURAL.get(where.resource)
+    group = row.group if row is not None else ""
+    namespace, name, fields = where.namespace, getattr(request, "name", ""), ""
+    subresource = "status" if verb == "update_status" else getattr(request, "subresource", "")
+    if verb in ("list", "watch", "delete_collection"):
+        fields = which.field_selector
+        # As RequestInfo does: a selector of one name names the object.
+        name = Attributes(found, group, where.resource, "", namespace, "", fields).demands("metadata.name")
+    elif verb in ("create", "update", "update_status") and row is not None:
+        try:
+            metadata: Any = row.message.FromString(request.object).metadata  # type: ignore[attr-defined]
+        except DecodeError:
+            metadata = None
+        if metadata is not None:
+            namespace = namespace or metadata.namespace
+            name = "" if verb == "create" else metadata.name
+    if row is not None and not row.namespaced:
+        namespace = ""
+    return [Attributes(found, group, where.resource, subresource, namespace, name, fields)]
