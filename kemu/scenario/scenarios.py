@@ -222,6 +222,8 @@ class Event:
     """``restart``, ``undo``, ``pause``, ``resume``."""
     to_revision: int = 0
     """``rollout: {undo: …}``; 0: the revision before."""
+    acts_as: str = ""
+    """The user who does it; empty: an administrator."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,6 +365,13 @@ class Scenario:
     """Path below spec → values."""
     variants: list[tuple[Mapping[str, Any], Scenario]] = field(default_factory=list)
     """One for every combination of the matrix; empty without. See :func:`kemu.scenario.loading.loader.variants`."""
+
+    users: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By name their ``groups`` and ``roles``."""
+    authorization: tuple[str, ...] = ()
+    """Modes; empty: the usual ones."""
+    disabled_plugins: tuple[str, ...] = ()
+    """Admission plugins, of those that are on by default."""
 
     warnings: tuple[errors.Problem, ...] = ()
     """What is right, but hardly meant; those of a variant are among the scenario's."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from kemu import bugs, safeguards
 from kemu.apiserver import admission
+from kemu.apiserver.authorization import authorizers
 from kemu.apiserver.registry import bind_checks
 from kemu.scenario.format.keys import (
     autoscaler_keys,
@@ -24,6 +25,7 @@ from kemu.scenario.format.keys import (
     storage_keys,
     timeline_keys,
     timing_keys,
+    user_keys,
     workload_keys,
 )
 from kemu.scenario.format.shapes import (
@@ -64,6 +66,7 @@ SPEC: dict[str, Key] = {
     "autoscaler": Key(
         autoscaler_keys.SHAPE, "A cluster autoscaler: node groups that grow and shrink, and the flags by which they do."
     ),
+    "users": Key(ListOf(user_keys.USER), "People and programs as whom events may be done, with their roles."),
     "extenders": Key(
         ListOf(cluster_keys.EXTENDER), "Extenders of schedulers: processes that filter, rank and bind beside them."
     ),
@@ -85,6 +88,13 @@ SPEC: dict[str, Key] = {
                     Choice(bind_checks.KINDS),
                     "What a binding is refused for beside Kubernetes' reasons: none; capacity: the pod does not fit; "
                     "generation: the node has had other bindings than the binding says.",
+                ),
+                "authorization": Key(
+                    ListOf(Choice(authorizers.MODES), 1),
+                    "Authorization modes; Node and RBAC by default, as with kubeadm.",
+                ),
+                "disableAdmissionPlugins": Key(
+                    ListOf(Choice(admission.DEFAULT_ON)), "Plugins that are on by default, as for kube-apiserver."
                 ),
                 "enableAdmissionPlugins": Key(
                     ListOf(Choice(admission.DEFAULT_OFF)), "Plugins that are off by default, as for kube-apiserver."

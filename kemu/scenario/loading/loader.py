@@ -44,6 +44,7 @@ from kemu.scenario.loading import (
     references,
     strangers,
     timelines,
+    users,
     volumes,
 )
 
@@ -295,6 +296,8 @@ class _Loading:
             has_volumes=has_volumes,
         )
         controllers.check_elections(running, self.report)
+        found_users = users.read(spec.get("users", []), self.report)
+        users.check_actors(timeline.events, found_users, self.report)
         names = references.Names(
             nodes,
             schedulers,
@@ -341,6 +344,9 @@ class _Loading:
             bind_check=api.get("bindCheck", bind_checks.NONE),
             cache_lag_s=api.get("cacheLag", 0) / SECOND_NS,
             admission_plugins=tuple(api.get("enableAdmissionPlugins", ())),
+            disabled_plugins=tuple(api.get("disableAdmissionPlugins", ())),
+            authorization=tuple(api.get("authorization", ())),
+            users=found_users,
             event_ttl_s=api.get("eventTtl", 3600 * SECOND_NS) / SECOND_NS,
             event_objects=spec.get("eventObjects", "notable"),
             pod_statuses=spec.get("podStatuses", "exact"),

@@ -5,6 +5,7 @@ Role: one step of :mod:`kemu.scenario.loading.loader`.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import Any
@@ -82,7 +83,7 @@ class Timeline:
     def _add_event(self, index: int, checked: Mapping[str, Any], raw: Mapping[str, Any], path: Path) -> None:
         at_ns = checked.get("at", 0)
         self._in_time(checked.get("at"), (*path, "at"))
-        what = next((key for key in checked if key != "at"), None)
+        what = next((key for key in checked if key not in ("at", "as")), None)
         if what is None:
             return
         detail, where = checked[what], (*path, what)
@@ -126,6 +127,10 @@ class Timeline:
             nodes = clusters.nodes(detail, raw[what], where, self.report)
             event = scenarios.Event(index, at_ns, what, nodes=tuple(nodes))
         if event is not None:
+            if "as" in checked:
+                if what in scenarios.OF_MACHINES:
+                    self.report.add((*path, "as"), f"{what} is no request: nobody's rights matter", key=True)
+                event = dataclasses.replace(event, acts_as=checked["as"])
             self.events.append(event)
 
     def _drain(self, detail: Mapping[str, Any], where: Path) -> drains.Options:

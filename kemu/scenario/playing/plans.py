@@ -13,6 +13,7 @@ from typing import Any
 from kemu import bugs, safeguards
 from kemu.apiserver import admission
 from kemu.autoscaler import clouds
+from kemu.objects import identities
 from kemu.runtime import user_code
 from kemu.runtime.env import ActorSpec
 from kemu.scenario import expectations
@@ -77,14 +78,31 @@ def store(scenario: Scenario) -> list[ActorSpec]:
     return [_spec(scenario, STORE, STORE_FACTORY, {"fsync": scenario.store_fsync})]
 
 
+def _rights(scenario: Scenario) -> dict[str, Any]:
+    """Who may do what, beside what every cluster has. Schedulers of the user's own get all rights."""
+    users = {name: dict(one) for name, one in scenario.users.items()}
+    for one in scenario.schedulers:
+        if one.factory:
+            name = identities.of_actor(f"scheduler/{one.name}/0").name
+            users.setdefault(name, {"groups": [], "roles": [{"role": "cluster-admin", "namespace": ""}]})
+    found: dict[str, Any] = {"users": users} if users else {}
+    if scenario.authorization:
+        found["authorization"] = list(scenario.authorization)
+    return found
+
+
 def apiservers(scenario: Scenario) -> list[ActorSpec]:
     config: dict[str, Any] = {
         "store": STORE,
         "bind_check": scenario.bind_check,
         "cache_lag_s": scenario.cache_lag_s,
         "event_ttl_s": scenario.event_ttl_s,
-        "admission": [*admission.DEFAULT_ON, *scenario.admission_plugins],
+        "admission": [
+            *(one for one in admission.DEFAULT_ON if one not in scenario.disabled_plugins),
+            *scenario.admission_plugins,
+        ],
         "lives": [workloads.plain_lives(each) for each in scenario.lives],
+        **_rights(scenario),
         "service_time": scenario.timing.get("apiService"),
         **scenario.apiserver_limits,
         **_bugs(scenario, bugs.APISERVER),

@@ -16,6 +16,7 @@ import dataclasses
 import functools
 import heapq
 from collections.abc import Awaitable, Callable, Mapping
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from google.protobuf.message import Message
@@ -36,6 +37,9 @@ FACTORY = "kemu.scenario.playing.user:User"
 RETRY_INITIAL_S = 0.5
 RETRY_MAX_S = 5.0
 """How long the user waits before it repeats an unanswered request, at first and at most; with jitter."""
+
+_ACTING: ContextVar[clients.Client | None] = ContextVar("acting", default=None)
+"""The client of whoever does an event, if that is no administrator."""
 
 T = TypeVar("T")
 M = TypeVar("M", bound=Message)
@@ -72,6 +76,7 @@ def _plain_event(event: Event) -> dict[str, Any]:
         "patch_type": event.patch_type,
         "subresource": event.subresource,
         "propagation_policy": event.propagation_policy,
+        **({"as": event.acts_as} if event.acts_as else {}),
         "exit_code": event.exit_code,
         "rollout": event.rollout,
         "to_revision": event.to_revision,
@@ -88,10 +93,24 @@ class User:
         """``config`` as :func:`spec` makes it."""
         self._env = env
         self._config = config
-        self._client = clients.Client(env, config["apiserver"])
+        self._own_client = clients.Client(env, config["apiserver"])
+        self._clients: dict[str, clients.Client] = {}
+        """By the user as whom it acts."""
         self._streams = [workloads.Stream(data, config["seed"], env.stream) for data in config["workloads"]]
         self._deleted: set[str] = set()
         """``namespace/name`` of pods that an event deletes: they are not replaced."""
+
+    @property
+    def _client(self) -> clients.Client:
+        """As whom the event that is being carried out is done."""
+        return _ACTING.get() or self._own_client
+
+    def _act_as(self, name: str) -> None:
+        """In the present task, and those that it starts."""
+        client = self._clients.get(name)
+        if client is None:
+            client = self._clients[name] = clients.Client(self._env, self._config["apiserver"], acts_as=name)
+        _ACTING.set(client)
 
     async def run(self) -> None:
         await self._set_up()
@@ -198,7 +217,12 @@ class User:
                 heapq.heapreplace(agenda, (following, index))
 
     async def _carry_out(self, event: Mapping[str, Any]) -> None:
-        self._env.log("user.event", {"index": event["index"], "what": event["what"]})
+        acts_as = event.get("as", "")
+        self._env.log(
+            "user.event", {"index": event["index"], "what": event["what"], **({"as": acts_as} if acts_as else {})}
+        )
+        if acts_as:
+            self._act_as(acts_as)
         try:
             await _ACTIONS[event["what"]](self, event)
         except errors.ApiError as error:

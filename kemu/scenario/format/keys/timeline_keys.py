@@ -31,7 +31,10 @@ _TARGET = {
 }
 
 EVENT = Record(
-    {"at": Key(DURATION, "When.", required=True)},
+    {
+        "at": Key(DURATION, "When.", required=True),
+        "as": Key(Text(), "Who does it: one of users, or a user of the system; an administrator by default."),
+    },
     choices={
         "create": Key(Free(), "Create this object, those of a List, or those of a file: {file: path.yaml}."),
         "apply": Key(Free(), "Create this object (or List, or file) or, if it exists, patch it to be so."),
