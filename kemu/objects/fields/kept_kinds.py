@@ -1,5 +1,5 @@
-"""The kinds that the API server keeps and nobody acts on, as nothing in kemu could notice: everyday manifests hold
-them."""
+"""The kinds that everyday manifests hold and no controller of kemu acts on. Roles and bindings are the API server's;
+of the others nothing in kemu could notice anything."""
 
 from __future__ import annotations
 
@@ -25,8 +25,13 @@ SORTS: dict[str, Sort] = {
     **_kept("Ingress", Reason.NETWORK, "spec status"),
     **_kept("IngressClass", Reason.NETWORK, "spec"),
     **_kept("NetworkPolicy", Reason.NETWORK, "spec"),
-    **_kept("Role", Reason.IDENTITY, "rules"),
-    **_kept("RoleBinding", Reason.IDENTITY, "subjects roleRef"),
-    **_kept("ClusterRole", Reason.IDENTITY, "rules aggregationRule"),
-    **_kept("ClusterRoleBinding", Reason.IDENTITY, "subjects roleRef"),
+    **message("Role", acts="rules", parts="metadata"),
+    **message("RoleBinding", acts="subjects roleRef", parts="metadata"),
+    **message(
+        "ClusterRole",
+        acts="rules",
+        parts="metadata",
+        refused={"aggregationRule": "no controller aggregates roles; write the rules into the role"},
+    ),
+    **message("ClusterRoleBinding", acts="subjects roleRef", parts="metadata"),
 }

@@ -17,7 +17,7 @@ class Reason(enum.Enum):
 
     CONTAINERS = "only a process in a container, or the container runtime, would notice: kemu runs no containers"
     NETWORK = "only traffic would notice: nothing is sent between the pods of kemu"
-    IDENTITY = "kemu has no users, credentials or certificates: whoever asks may"
+    IDENTITY = "kemu has no credentials or certificates of pods: no container calls the API server"
     CONTENT = "what it names is taken to exist at once, and nobody reads its content"
     SERVER = "the API server overwrites or drops what a user writes here, as in Kubernetes"
     RECORDED = "kept and shown; no component decides by it, in Kubernetes either"
