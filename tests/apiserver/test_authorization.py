@@ -290,6 +290,49 @@ def test_a_kubelet_is_refused_what_is_not_its_own(number: int, is_thief: bool) -
     run(main)
 
 
+VOLUMES = [
+    {"name": "a", "secret": {"secretName": "of-volume"}},
+    {"name": "b", "configMap": {"name": "of-volume"}},
+    {"name": "c", "projected": {"sources": [{"secret": {"name": "of-projection"}}]}},
+    {"name": "d", "persistentVolumeClaim": {"claimName": "claim"}},
+]
+ENVIRONMENT = {
+    "env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "of-key", "key": "k"}}}],
+    "envFrom": [{"configMapRef": {"name": "of-env"}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("plural", "name", "is_related"),
+    [
+        ("secrets", "of-volume", True),
+        ("secrets", "of-projection", True),
+        ("secrets", "of-key", True),
+        ("secrets", "of-env", False),
+        ("configmaps", "of-volume", True),
+        ("configmaps", "of-env", True),
+        ("persistentvolumeclaims", "claim", True),
+        ("persistentvolumeclaims", "another", False),
+    ],
+)
+def test_a_kubelet_reads_what_its_pods_name(plural: str, name: str, is_related: bool) -> None:
+    """``NodeAuthorizer``: nothing else, and nothing of the pods of other nodes."""
+
+    async def main(cluster: Cluster) -> None:
+        container = {"name": "main", "image": "pause:1", **ENVIRONMENT}
+        await cluster.client.create(pod("a", nodeName="node-1", volumes=VOLUMES, containers=[container]))
+        await cluster.clock.sleep(1)
+        for node_name in ("node-1", "node-2"):
+            reading = cluster.client_of(0, f"kubelet/{node_name}").get(plural, name, "default")
+            if is_related and node_name == "node-1":
+                with pytest.raises(errors.NotFound):  # it may ask; there is none
+                    await reading
+            else:
+                assert "no relationship found" in await refused(reading)
+
+    run(main)
+
+
 def test_the_labels_of_a_new_node_are_the_scenarios_but_a_thief_brings_none() -> None:
     async def main(cluster: Cluster) -> None:
         labels = {"node-restriction.kubernetes.io/a": "x", "kubernetes.io/os": "linux", "mine": "x"}

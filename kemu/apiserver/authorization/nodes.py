@@ -104,6 +104,14 @@ class NodeAuthorizer:
             return "cannot get subresource"
         return self._related(node, asked, self._is_named)
 
+    def _attachments(self, node: str, asked: Attributes) -> str | None:
+        """As other objects that a kubelet gets. One of Kubernetes asks for its VolumeAttachment again and again; one of
+        kemu watches it by its name, from before it is there."""
+        if asked.verb in ("list", "watch") and asked.name and not asked.subresource:
+            found = [one for one in self._all("volumeattachments") if one.metadata.name == asked.name]
+            return ALLOWED if not found else self._related(node, asked, self._is_named)
+        return self._gets(node, asked)
+
     def _service_accounts(self, node: str, asked: Attributes) -> str | None:
         if asked.verb == "get" and not asked.subresource:
             return self._related(node, asked, self._is_named)
@@ -154,7 +162,7 @@ _JUDGES = {
     "configmaps": NodeAuthorizer._of_pods,
     "persistentvolumeclaims": NodeAuthorizer._claims,
     "persistentvolumes": NodeAuthorizer._gets,
-    "volumeattachments": NodeAuthorizer._gets,
+    "volumeattachments": NodeAuthorizer._attachments,
     "serviceaccounts": NodeAuthorizer._service_accounts,
 }
 
@@ -162,10 +170,11 @@ _JUDGES = {
 def _claims_of(pod: Any) -> list[str]:
     found = []
     for volume in pod.spec.volumes:
-        if volume.HasField("ephemeral"):
+        source = volume.volumeSource
+        if source.HasField("ephemeral"):
             found.append(f"{pod.metadata.name}-{volume.name}")
-        elif volume.HasField("persistentVolumeClaim"):
-            found.append(volume.persistentVolumeClaim.claimName)
+        elif source.HasField("persistentVolumeClaim"):
+            found.append(source.persistentVolumeClaim.claimName)
     return found
 
 
@@ -179,20 +188,20 @@ def _config_maps_of(pod: Any) -> list[str]:
 
 def _sources_of(pod: Any, kind: str) -> list[str]:
     """Names of secrets or config maps in volumes and environments."""
-    found = []
+    named = []
     for container in (*pod.spec.initContainers, *pod.spec.containers):
-        found += [getattr(one, f"{kind}Ref").name for one in container.envFrom if one.HasField(f"{kind}Ref")]
-        found += [
-            getattr(one.valueFrom, f"{kind}KeyRef").name
-            for one in container.env
-            if one.valueFrom.HasField(f"{kind}KeyRef")
-        ]
+        named += [getattr(one, f"{kind}Ref") for one in container.envFrom if one.HasField(f"{kind}Ref")]
+        key = f"{kind}KeyRef"
+        named += [getattr(one.valueFrom, key) for one in container.env if one.valueFrom.HasField(key)]
+    found = []
     for volume in pod.spec.volumes:
-        for source in (volume, *volume.projected.sources):
-            if source.HasField(kind):
-                held = getattr(source, kind)
-                found.append(getattr(held, "secretName", "") or getattr(held, "name", ""))
-    return found
+        source = volume.volumeSource
+        if kind == "secret" and source.HasField("secret"):
+            found.append(source.secret.secretName)
+        elif source.HasField(kind):
+            named.append(getattr(source, kind))
+        named += [getattr(one, kind) for one in source.projected.sources if one.HasField(kind)]
+    return found + [one.localObjectReference.name for one in named]
 
 
 NAMES: dict[str, Callable[[Any], list[str]]] = {
