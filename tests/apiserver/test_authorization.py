@@ -366,5 +366,18 @@ def test_an_answer_that_is_remembered_is_of_one_namespace_and_no_name() -> None:
         request.resource.namespace = "other"
         with pytest.raises(errors.Forbidden):
             made.check("user as alice", "delete", request)
+        for namespace, is_right in (("default", True), ("other", False), ("default", True)):
+            creating = api_pb2.CreateRequest(object=pod("a", namespace).SerializeToString())
+            creating.resource.resource = "pods"
+            as_text = api_pb2.CreateRequest(
+                object=f"metadata: {{name: a, namespace: {namespace}}}".encode(), content_type="application/yaml"
+            )
+            as_text.resource.resource = "pods"
+            for one in (creating, as_text):
+                if is_right:
+                    made.check("user as alice", "create", one)
+                else:
+                    with pytest.raises(errors.Forbidden):
+                        made.check("user as alice", "create", one)
 
     run(main)

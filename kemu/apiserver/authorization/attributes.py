@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import yaml
 from google.protobuf.message import DecodeError
 
 from kemu.objects import resources, selectors
@@ -72,13 +73,21 @@ def of_request(verb: str, request: Any) -> list[Attributes]:
         # As RequestInfo does: a selector of one name names the object.
         name = Attributes(found, group, where.resource, "", namespace, "", fields).demands("metadata.name")
     elif verb in ("create", "update", "update_status") and row is not None:
-        try:
-            metadata: Any = row.message.FromString(request.object).metadata  # type: ignore[attr-defined]
-        except DecodeError:
-            metadata = None
-        if metadata is not None:
-            namespace = namespace or metadata.namespace
-            name = "" if verb == "create" else metadata.name
+        stated_namespace, stated_name = _stated(row, request)
+        namespace = namespace or stated_namespace
+        name = "" if verb == "create" else stated_name
     if row is not None and not row.namespaced:
         namespace = ""
     return [Attributes(found, group, where.resource, subresource, namespace, name, fields)]
+
+
+def _stated(row: resources.Resource, request: Any) -> tuple[str, str]:
+    """Namespace and name of the object in a request. What cannot be read is refused later."""
+    try:
+        if getattr(request, "content_type", ""):
+            metadata = yaml.safe_load(request.object)["metadata"]
+            return str(metadata.get("namespace", "")), str(metadata.get("name", ""))
+        found: Any = row.message.FromString(request.object)
+        return found.metadata.namespace, found.metadata.name
+    except (DecodeError, yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
+        return "", ""

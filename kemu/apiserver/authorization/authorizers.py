@@ -72,7 +72,8 @@ class Authorizer:
             return caller.requester
         for asked in attributes.of_request(verb, request):
             is_lasting = self._judge(caller, asked)
-            if is_lasting and key is not None and asked.resource not in _BY_NAME:
+            # A namespace that stands in the object alone is another one the next time.
+            if is_lasting and key is not None and asked.resource not in _BY_NAME and asked.namespace == key[3]:
                 caller.allowed.add(key)
         return caller.requester
 
