@@ -44,7 +44,7 @@ PATTERNS: Mapping[str, tuple[str, ...]] = {
     "apiServers": ("apiserver/*",),
     "schedulers": ("scheduler/*",),
     "extenders": ("extender/*",),
-    "controllers": ("controller/*",),
+    "controllers": ("controller/*", "cloud"),
     "kubelets": ("kubelet/*",),
 }
 """The kinds of actors that can be placed, and their names."""
