@@ -19,6 +19,7 @@ from kemu.kubelet.pods import statuses
 from kemu.kubelet.pressure import eviction, eviction_loops
 from kemu.kubelet.probes import workers
 from kemu.kubelet.sync import pod_workers, status_managers
+from kemu.objects.validation import resizes
 from kemu.scheduler.cycle import batches, decisions
 from kemu.scheduler.framework.interfaces import Handle
 
@@ -100,6 +101,11 @@ def test_probes_that_forget_what_they_slept_through(monkeypatch: pytest.MonkeyPa
 def test_readiness_that_does_not_wait_for_the_gates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statuses, "_gates", lambda pod: ("True", "", ""))
     assert is_noticed("kubelet", "readiness")
+
+
+def test_resizes_that_may_remove_a_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resizes, "_check_removed", lambda *arguments: None)
+    assert is_noticed("kubelet", "resize")
 
 
 # The kubelet's status manager -----------------------------------------------------------------------------------------

@@ -134,5 +134,6 @@ _FAMILIES: dict[str, Callable[[Json], Json]] = {
     "taint-eviction": taint_evictions.answer,
     "probes": probings.answer_probes,
     "readiness": probings.answer_readiness,
+    "resize": probings.answer_resize,
     "node-failure": node_failures.answer,
 }

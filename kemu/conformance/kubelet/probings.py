@@ -1,4 +1,4 @@
-"""The prober on containers that start, end and answer by a script, and the conditions of pods by their containers."""
+"""The prober on containers that start, end and answer by a script, conditions of pods, and resizes of pods."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from kemu.k8s import core_v1_pb2
 from kemu.kubelet.pods import containers, statuses, workers
 from kemu.kubelet.probes import answers, handlers, probers
 from kemu.objects import pod_phases
+from kemu.objects.defaulting import defaults
+from kemu.objects.validation import resizes
 from kemu.runtime.sim.simulation import SimRuntime
 
 Json = dict[str, Any]
@@ -144,3 +146,11 @@ def _restore(container: containers.Container, told: Json) -> None:
     elif state == "terminated":
         container.state, container.has_started = containers.DONE, True
         container.last = containers.Exit(told["exitCode"], 0, 0)
+
+
+def answer_resize(case: Json) -> Json:
+    """What the API server has against a resize."""
+    old, new = readings.pod(case["old"]), readings.pod(case["new"])
+    for pod in (old, new):
+        defaults.apply(pod)
+    return {"causes": sorted([cause.field, cause.message] for cause in resizes.validate(new, old))}

@@ -16,6 +16,8 @@ from kemu.objects.validation.causes import forbidden, invalid
 
 RESIZABLE = ("cpu", "memory")
 _MIRROR = "kubernetes.io/config.mirror"
+_NOWHERE = "[]"
+"""How Kubernetes writes a path without a name."""
 _ONLY = "only cpu and memory resources are mutable"
 
 
@@ -59,9 +61,9 @@ def validate(new: Any, old: Any) -> list[Cause]:
     metadata.check_metadata_update(new.metadata, old.metadata, found)
     pods.check_pod_spec(new.spec, "spec", found)
     if _MIRROR in old.metadata.annotations:
-        return [forbidden("", "static pods cannot be resized")]
+        return [forbidden(_NOWHERE, "static pods cannot be resized")]
     if old.spec.HasField("os") and old.spec.os.name == "windows":
-        return [forbidden("", "windows pods cannot be resized")]
+        return [forbidden(_NOWHERE, "windows pods cannot be resized")]
     if qos.qos_class(old) != qos.computed_qos_class(new):
         found.append(invalid("spec", new.status.qosClass, "Pod QOS Class may not change as a result of resizing"))
     if _states_any(old.spec) or _states_any(new.spec):
@@ -79,7 +81,20 @@ def validate(new: Any, old: Any) -> list[Cause]:
             found.append(forbidden("spec", _ONLY))
     for index, (one, other) in enumerate(zip(new.spec.initContainers, old.spec.initContainers, strict=True)):
         _check_init(one, other, f"spec.initContainers[{index}]", found)
+    if not found and _differs_beside(new.spec, old.spec):
+        found.append(forbidden("spec", _ONLY))
     return found
+
+
+def _differs_beside(new: Any, old: Any) -> bool:
+    """Whether anything but resources and containers has changed."""
+    one, other = type(new)(), type(old)()
+    one.CopyFrom(new)
+    other.CopyFrom(old)
+    for spec in (one, other):
+        for name in ("containers", "initContainers", "resources"):
+            spec.ClearField(name)
+    return bool(one != other)
 
 
 def _check_init(new: Any, old: Any, path: str, found: list[Cause]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
@@ -187,4 +188,78 @@ def _state(draw: random.Random, name: str, *, plain: bool) -> Json:
     }  # fmt: skip
 
 
-MAKERS = {"probes": _probes, "readiness": _readiness}
+# Resizes -------------------------------------------------------------------------------------------------------------
+
+
+def _resize(draw: random.Random) -> Json:
+    old = _sized_pod(draw)
+    new: Json = json.loads(json.dumps(old))
+    for _ in range(draw.choice((1, 1, 2, 3))):
+        _change(draw, new["spec"])
+    return {"old": old, "new": new}
+
+
+def _sized_pod(draw: random.Random) -> Json:
+    spec: Json = {
+        "containers": [_sized(draw, f"c{index}") for index in range(draw.choice((1, 1, 2)))],
+        "terminationGracePeriodSeconds": 30,
+    }
+    if draw.random() < 0.4:
+        spec["initContainers"] = [_sized(draw, "i0")]
+        if draw.random() < 0.6:
+            spec["initContainers"][0]["restartPolicy"] = "Always"
+    if draw.random() < 0.2:
+        spec["resources"] = {"requests": {"cpu": "9", "memory": "90Gi"}, "limits": {"cpu": "9", "memory": "90Gi"}}
+    metadata: Json = {"name": "a", "namespace": "default", "uid": "uid-a", "resourceVersion": "1"}
+    if draw.random() < 0.05:
+        metadata["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    return {"metadata": metadata, "spec": spec}
+
+
+def _sized(draw: random.Random, name: str) -> Json:
+    found: Json = {"name": name, "image": "registry.example/app:1", "resources": {}}
+    for resource, amounts in (("cpu", ("100m", "1", "2")), ("memory", ("100Mi", "1Gi", "2Gi"))):
+        what = draw.random()
+        low, high = sorted(draw.choices(range(3), k=2))
+        if what < 0.75:
+            found["resources"].setdefault("requests", {})[resource] = amounts[low]
+        if 0.3 < what < 0.75:
+            found["resources"].setdefault("limits", {})[resource] = amounts[high]
+    if draw.random() < 0.3:
+        found["resizePolicy"] = [
+            {"resourceName": name, "restartPolicy": draw.choice(("NotRequired", "RestartContainer"))}
+            for name in ("cpu", "memory")
+        ]
+    return found
+
+
+def _change(draw: random.Random, spec: Json) -> None:
+    what = draw.random()
+    lists = [spec["containers"], *([spec["initContainers"]] if spec.get("initContainers") else [])]
+    chosen = draw.choice(lists)
+    container = draw.choice(chosen)
+    part = draw.choice(("requests", "limits"))
+    resources = container.setdefault("resources", {})
+    if what < 0.6:
+        resource = draw.choice(("cpu", "memory"))
+        pool = ("100m", "1", "1000m", "2", "3") if resource == "cpu" else ("100Mi", "1Gi", "1024Mi", "2Gi", "3Gi")
+        resources.setdefault(part, {})[resource] = draw.choice(pool)
+    elif what < 0.7:
+        resources.get(part, {}).pop(draw.choice(("cpu", "memory")), None)
+    elif what < 0.75:
+        resources.setdefault(part, {})["ephemeral-storage"] = "1Gi"
+    elif what < 0.8:
+        container["image"] = "registry.example/app:2"
+    elif what < 0.84:
+        container["name"] = "renamed"
+    elif what < 0.88:
+        chosen.append({"name": "more", "image": "registry.example/app:1"})
+    elif what < 0.92 and "resources" in spec:
+        draw.choice((spec["resources"]["requests"], spec["resources"]["limits"])).pop("cpu", None)
+    elif what < 0.96:
+        spec["resources"] = {"requests": {"cpu": "10", "memory": "90Gi"}, "limits": {"cpu": "10", "memory": "90Gi"}}
+    else:
+        spec["terminationGracePeriodSeconds"] = 20
+
+
+MAKERS = {"probes": _probes, "readiness": _readiness, "resize": _resize}

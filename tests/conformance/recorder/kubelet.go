@@ -27,6 +27,7 @@ var kubeletFamilies = map[string]func(json.RawMessage) (any, error){
 	"eviction-rank":       answerRanking,
 	"eviction-manager":    answerEvictionManager,
 	"readiness":           answerReadiness,
+	"resize":              answerResize,
 }
 
 // familiesInTime run controllers in virtual time.
