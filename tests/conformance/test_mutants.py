@@ -18,6 +18,7 @@ from kemu.kubelet.admission import arrivals, predicates
 from kemu.kubelet.pods import statuses
 from kemu.kubelet.pressure import eviction, eviction_loops
 from kemu.kubelet.probes import workers
+from kemu.kubelet.resizes import allocations
 from kemu.kubelet.sync import pod_workers, status_managers
 from kemu.objects.validation import resizes
 from kemu.scheduler.cycle import batches, decisions
@@ -101,6 +102,16 @@ def test_probes_that_forget_what_they_slept_through(monkeypatch: pytest.MonkeyPa
 def test_readiness_that_does_not_wait_for_the_gates(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(statuses, "_gates", lambda pod: ("True", "", ""))
     assert is_noticed("kubelet", "readiness")
+
+
+def test_resizes_that_wait_are_tried_in_the_order_in_which_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allocations.Allocations, "_compare", lambda self, first, second: 0)
+    assert is_noticed("kubelet", "allocations")
+
+
+def test_resizes_that_are_not_tried_again_when_a_pod_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allocations.Allocations, "remove", lambda self, worker: None)
+    assert is_noticed("kubelet", "allocations")
 
 
 def test_resizes_that_may_remove_a_request(monkeypatch: pytest.MonkeyPatch) -> None:

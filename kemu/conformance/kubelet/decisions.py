@@ -10,7 +10,7 @@ from typing import Any
 
 from kemu.conformance import readings
 from kemu.conformance.controllers import node_failures, taint_evictions
-from kemu.conformance.kubelet import admissions, eviction_loops, eviction_passes, probings
+from kemu.conformance.kubelet import admissions, eviction_loops, eviction_passes, probings, resizings
 from kemu.kubelet.pods import critical
 from kemu.kubelet.pressure import oom_scores
 from kemu.kubelet.settings import evictions, thresholds
@@ -135,5 +135,6 @@ _FAMILIES: dict[str, Callable[[Json], Json]] = {
     "probes": probings.answer_probes,
     "readiness": probings.answer_readiness,
     "resize": probings.answer_resize,
+    "allocations": resizings.answer,
     "node-failure": node_failures.answer,
 }

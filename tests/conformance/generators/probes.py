@@ -262,4 +262,47 @@ def _change(draw: random.Random, spec: Json) -> None:
         spec["terminationGracePeriodSeconds"] = 20
 
 
-MAKERS = {"probes": _probes, "readiness": _readiness, "resize": _resize}
+# Allocations ---------------------------------------------------------------------------------------------------------
+
+
+def _allocations(draw: random.Random) -> Json:
+    names = [f"p{index}" for index in range(draw.choice((2, 3, 4, 5)))]
+    pods = [_placed(draw, name) for name in names]
+    steps: list[Json] = []
+    for _ in range(draw.randrange(3, 12)):
+        name = draw.choice(names)
+        if draw.random() < 0.2:
+            steps.append({"what": "remove", "pod": name, "requests": {}})
+            continue
+        resources = draw.choice((("cpu",), ("memory",), ("cpu", "memory")))
+        requests = {
+            one: draw.choice(("1", "2", "3", "5") if one == "cpu" else ("1Gi", "2Gi", "4Gi")) for one in resources
+        }
+        steps.append({"what": "resize", "pod": name, "requests": {"c0": requests}})
+    allocatable = {"cpu": "11", "memory": "11Gi", "pods": "20"}
+    return {
+        "node": {
+            "metadata": {"name": "node", "labels": {"kubernetes.io/os": "linux"}},
+            "status": {"allocatable": allocatable, "capacity": allocatable},
+        },
+        "pods": pods,
+        "steps": steps,
+    }
+
+
+def _placed(draw: random.Random, name: str) -> Json:
+    requests = {"cpu": draw.choice(("1", "2")), "memory": draw.choice(("1Gi", "2Gi"))}
+    containers = [{"name": "c0", "image": "i", "resources": {"requests": requests}}]
+    if draw.random() < 0.3:
+        containers.append({"name": "c1", "image": "i", "resources": {"requests": {"cpu": "100m"}}})
+    return {
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "generation": 1},
+        "spec": {
+            "nodeName": "node",
+            "containers": containers,
+            "priority": draw.choice((0, 0, 100)),
+        },
+    }
+
+
+MAKERS = {"probes": _probes, "readiness": _readiness, "resize": _resize, "allocations": _allocations}

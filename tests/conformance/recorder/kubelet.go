@@ -35,6 +35,7 @@ var familiesInTime = map[string]func(*testing.T, json.RawMessage) (any, error){
 	"eviction-loop":  answerEvictionLoop,
 	"taint-eviction": answerTaintEviction,
 	"probes":         answerProbing,
+	"allocations":    answerAllocations,
 }
 
 // answerKubelet answers a decision of the kubelet. The id of a case begins with its family; families of generated cases
