@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 
-from kemu.apiserver import errors
+from kemu.apiserver import dry_runs, errors
 from kemu.apiserver.deadlines import Deadlines
 from kemu.errors import Compacted
 from kemu.etcd import rpc_pb2, rpc_pb2_grpc
@@ -54,6 +54,10 @@ class Entry:
     def at(self, revision: int) -> bytes:
         """The object as clients get it, with another resource version: for the last state of what was deleted."""
         return Entry(self.key, revision, self.value).wire
+
+
+NOT_WRITTEN = -1
+"""In place of a revision: the object would have been created (:mod:`kemu.apiserver.dry_runs`)."""
 
 
 class Storage:
@@ -101,6 +105,8 @@ class Storage:
         Returns the new revision and None, or 0 and what is there instead. ``guard``: a second key, its expected
         revision (0: absent) and the value that it gets: of writers that share a guard only one gets through at a time.
         """
+        if dry_runs.ACTIVE.get():
+            return await self._pretend(key, expected)
         txn = rpc_pb2.TxnRequest()
         self._expect(txn, key, expected)
         if value is None:
@@ -125,6 +131,13 @@ class Storage:
         for pair in response.responses[0].response_range.kvs:
             return 0, Entry(key, pair.mod_revision, pair.value)
         return 0, None
+
+    async def _pretend(self, key: bytes, expected: int) -> tuple[int, Entry | None]:
+        """As :meth:`swap`, which would have been successful: the revision stays what it is, or is NOT_WRITTEN."""
+        entry = await self.read(key)
+        if (0 if entry is None else entry.revision) != expected:
+            return 0, entry
+        return expected or NOT_WRITTEN, None
 
     async def read_all(self, keys: Sequence[bytes]) -> tuple[int, dict[bytes, Entry]]:
         """A revision, and what there is of these keys at that revision or later."""

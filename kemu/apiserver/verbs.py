@@ -8,16 +8,17 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from kemu import errors as kemu_errors
-from kemu.apiserver import errors, selections
+from kemu.apiserver import dry_runs, errors, selections
 from kemu.apiserver.admission import Chain
 from kemu.apiserver.authorization import requesters
 from kemu.apiserver.authorization.authorizers import Authorizer
-from kemu.apiserver.registry import deletions
+from kemu.apiserver.registry import bodies, deletions, options, patches, scales, strategies
 from kemu.apiserver.registry.bindings import Binder
 from kemu.apiserver.registry.evictions import Evictor
 from kemu.apiserver.registry.reads import Reader
 from kemu.apiserver.registry.registry import Registry
-from kemu.apiserver.storage import Entry
+from kemu.apiserver.storage import NOT_WRITTEN, Entry
+from kemu.k8s import autoscaling_v1_pb2
 from kemu.objects import resources, shared_objects
 from kemu.runtime.env import Env
 from kemu.v1 import api_pb2
@@ -114,34 +115,97 @@ class Requests:
         )
 
     async def _get(self, request: api_pb2.GetRequest, by: str, start_ns: int) -> bytes:
+        if request.subresource:
+            return await self._get_part(request)
         return await self._reader.get(request)
 
     async def _list(self, request: api_pb2.ListRequest, by: str, start_ns: int) -> api_pb2.ListResponse:
         return await self._reader.list(request)
 
-    async def _create(self, request: api_pb2.CreateRequest, by: str, start_ns: int) -> bytes:
+    async def _create(self, request: api_pb2.CreateRequest, by: str, start_ns: int) -> Answer:
+        if request.content_type or request.HasField("options"):
+            return await self._create_with_options(request, by, start_ns)
         where = request.resource
         entry, obj = await self._registry.create(where.resource, where.namespace, request.object)
         if where.resource == "pods":
             self._log_pod("create", obj.metadata, by, start_ns, entry.revision)
         return entry.wire
 
+    async def _create_with_options(self, request: api_pb2.CreateRequest, by: str, start_ns: int) -> Answer:
+        where, asked = request.resource, request.options
+        options.check_write("CreateOptions", asked)
+        data, warnings = _body(where.resource, request.object, request.content_type, asked.field_validation)
+        with dry_runs.pretending(bool(asked.dry_run)):
+            entry, obj = await self._registry.create(where.resource, where.namespace, data)
+        if asked.dry_run:
+            return api_pb2.ObjectResponse(object=entry.value, warnings=warnings)
+        if where.resource == "pods":
+            self._log_pod("create", obj.metadata, by, start_ns, entry.revision)
+        return api_pb2.ObjectResponse(object=entry.wire, warnings=warnings)
+
+    async def _get_part(self, request: api_pb2.GetRequest) -> bytes:
+        """A subresource: the object itself, but for Scale."""
+        strategy = strategies.find_strategy(request.resource.resource)
+        resource = strategy.resource
+        if request.subresource != scales.SCALE or resource.plural not in scales.PLURALS:
+            strategies.check_subresource(strategy, request.subresource)
+            return await self._reader.get(request)
+        obj: Any = resource.message.FromString(await self._reader.get(request))
+        return bytes(scales.of(obj, obj.metadata.resourceVersion).SerializeToString(deterministic=True))
+
     async def _update(self, request: api_pb2.UpdateRequest, by: str, start_ns: int) -> Answer:
         where = request.resource
+        if request.content_type or request.HasField("options") or request.subresource == scales.SCALE:
+            return await self._update_with_options(request)
         return _written(
             *await self._registry.update(where.resource, where.namespace, request.object, request.subresource)
         )
+
+    async def _update_with_options(self, request: api_pb2.UpdateRequest) -> Answer:
+        where, asked = request.resource, request.options
+        options.check_write("UpdateOptions", asked)
+        plural = scales.SCALE if request.subresource == scales.SCALE else where.resource
+        data, warnings = _body(plural, request.object, request.content_type, asked.field_validation)
+        with dry_runs.pretending(bool(asked.dry_run)):
+            if plural == scales.SCALE:
+                wanted = autoscaling_v1_pb2.Scale.FromString(data)
+                name = wanted.metadata.name
+                wire = await self._registry.scale(where.resource, where.namespace, name, lambda scale: wanted)
+                return api_pb2.ObjectResponse(object=wire, warnings=warnings)
+            entry, gone = await self._registry.update(where.resource, where.namespace, data, request.subresource)
+        created = entry.revision == NOT_WRITTEN
+        wire = entry.value if created else entry.wire
+        return api_pb2.ObjectResponse(object=wire, gone=gone, created=created, warnings=warnings)
 
     async def _update_status(self, request: api_pb2.UpdateStatusRequest, by: str, start_ns: int) -> Answer:
         where = request.resource
         return _written(*await self._registry.update(where.resource, where.namespace, request.object, "status"))
 
     async def _patch(self, request: api_pb2.PatchRequest, by: str, start_ns: int) -> Answer:
+        if request.HasField("options") or request.subresource == scales.SCALE:
+            return await self._patch_with_options(request)
         return _written(*await self._registry.patch(request))
 
+    async def _patch_with_options(self, request: api_pb2.PatchRequest) -> Answer:
+        asked, where, warnings = request.options, request.resource, list[str]()
+        options.check_write("PatchOptions", asked)
+        with dry_runs.pretending(bool(asked.dry_run)):
+            if request.subresource == scales.SCALE:
+                patch = patches.Json(request, warnings)
+
+                def change(scale: Any) -> Any:
+                    patch.apply(scales.RESOURCE, scale)
+                    return scale
+
+                wire = await self._registry.scale(where.resource, where.namespace, request.name, change)
+                return api_pb2.ObjectResponse(object=wire, warnings=warnings)
+            entry, gone = await self._registry.patch(request, warnings)
+        return api_pb2.ObjectResponse(object=entry.wire, gone=gone, warnings=warnings)
+
     async def _delete(self, request: api_pb2.DeleteRequest, by: str, start_ns: int) -> Answer:
-        entry, gone = await self._registry.delete(request)
-        if request.resource.resource == "pods":
+        with dry_runs.pretending(bool(request.dry_run)):
+            entry, gone = await self._registry.delete(request)
+        if request.resource.resource == "pods" and not request.dry_run:
             self._log_pod("delete", _metadata(entry), by, start_ns, entry.revision)
         warnings = deletions.warnings(request)
         if not gone and not warnings:
@@ -190,8 +254,11 @@ class Requests:
 
     async def _evict(self, request: api_pb2.EvictRequest, by: str, start_ns: int) -> bytes:
         self._admission.evict(request.name, request.namespace)
-        entry, _ = await self._evictor.evict(request)
-        self._log_pod("evict", _metadata(entry), by, start_ns, entry.revision)
+        is_dry = options.check_dry_run("DeleteOptions", request.dry_run)
+        with dry_runs.pretending(is_dry):
+            entry, _ = await self._evictor.evict(request)
+        if not is_dry:
+            self._log_pod("evict", _metadata(entry), by, start_ns, entry.revision)
         return entry.wire
 
     def _log_pod(self, verb: str, metadata: Any, by: str, start_ns: int, revision: int) -> None:
@@ -208,6 +275,15 @@ class Requests:
                 "rev": revision,
             },
         )
+
+
+def _body(plural: str, data: bytes, content_type: str, level: str) -> tuple[bytes, list[str]]:
+    """An object as protobuf, and warnings about it."""
+    if not content_type:
+        return data, []
+    resource = scales.RESOURCE if plural == scales.SCALE else selections.find_resource(plural)
+    obj, warnings = bodies.read(resource, data, content_type, level)
+    return obj.SerializeToString(deterministic=True), warnings
 
 
 def _written(entry: Entry, gone: bool) -> Answer:

@@ -12,18 +12,20 @@ objects says (``strategicpatch.CreateTwoWayMergePatch``) without JSON, for those
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.errors import BadRequest, Cause
+from kemu.apiserver.registry import bodies, json_patches, options
+from kemu.errors import BadRequest, Cause, Invalid
 from kemu.k8s import options_pb2
 from kemu.objects.conversion import convert
 from kemu.objects.resources import Resource
+from kemu.objects.validation import causes
+from kemu.v1.api_pb2 import PatchRequest
 
-MERGE, STRATEGIC, MESSAGE = 0, 1, 2
+MERGE, STRATEGIC, MESSAGE, JSON = 0, 1, 2, 3
 """As ``PatchRequest.Type``."""
 
 SET = ""
@@ -69,44 +71,58 @@ _PIECES = ("metadata", "spec", "status")
 _ORDER, _DELETE = "$setElementOrder/", "$deleteFromPrimitiveList/"
 
 
-MAX_DEPTH = 100
-"""Of nested objects and lists in a patch; messages of protobuf are not deeper either."""
-
-
 def parse(text: bytes) -> dict[str, Any]:
     """Raises :class:`kemu.errors.BadRequest` unless the text is a JSON object."""
     try:
-        patch = json.loads(text)
+        patch = json.loads(text, object_pairs_hook=bodies.mapping)
     except ValueError as error:
         raise BadRequest(f"error decoding patch: {error}") from None
     except RecursionError:
         raise BadRequest("error decoding patch: exceeded max depth") from None
     if not isinstance(patch, dict):
         raise BadRequest("error decoding patch: it must be a JSON object")
-    if text.count(b"{") + text.count(b"[") > MAX_DEPTH and _depth(patch) > MAX_DEPTH:
+    if text.count(b"{") + text.count(b"[") > bodies.MAX_DEPTH and bodies.depth(patch) > bodies.MAX_DEPTH:
         raise BadRequest("error decoding patch: exceeded max depth")
     return patch
 
 
-def _depth(value: Any) -> int:
-    """How deeply objects and lists are nested."""
-    level, depth = [value], 0
-    while level:
-        level = [
-            inner
-            for one in level
-            for inner in (one.values() if isinstance(one, dict) else one)
-            if isinstance(inner, dict | list)
-        ]
-        depth += 1
-    return depth
+class Json:
+    """A patch in JSON, and what becomes of fields that the kind does not have."""
+
+    __slots__ = ("_duplicates", "_kind", "_level", "_patch", "_text", "_warnings")
+
+    def __init__(self, request: PatchRequest, warnings: list[str] | None) -> None:
+        """``warnings``: where to. Raises :class:`kemu.errors.BadRequest`."""
+        self._kind, self._level, self._text = request.type, request.options.field_validation, request.patch
+        self._warnings = warnings
+        self._duplicates: list[str] = []
+        self._patch: Any
+        if self._kind == JSON:
+            self._patch = json_patches.parse(request.patch)
+        else:
+            self._patch = parse(request.patch)
+            self._duplicates = bodies.duplicates(self._patch) if self._level else []
+
+    def apply(self, resource: Resource, obj: Message) -> None:
+        """As :func:`apply`; fields that stand twice in the patch count among the unknown ones."""
+        problems = [*self._duplicates, *apply(resource, obj, self._patch, self._kind, self._level)]
+        if not problems or self._level == options.IGNORE:
+            return
+        if self._level == options.STRICT:
+            found = [causes.invalid("patch", self._text.decode(), bodies.strict(problems))]
+            raise Invalid(f' "" is invalid: patch: {found[0].message}', causes=found)
+        if self._warnings is not None:
+            self._warnings[:] = problems
 
 
-def apply(resource: Resource, obj: Message, patch: Mapping[str, Any], kind: int) -> None:
-    """Patch ``obj`` in place, by JSON. ``kind``: :data:`MERGE` or :data:`STRATEGIC`.
+def apply(resource: Resource, obj: Message, patch: Any, kind: int, level: str = "") -> list[str]:
+    """Patch ``obj`` in place, by JSON. ``kind``: :data:`MERGE`, :data:`STRATEGIC` or :data:`JSON`.
 
-    Raises :class:`kemu.errors.BadRequest`.
+    ``level``: what becomes of unknown fields, as in :mod:`kemu.apiserver.registry.options`; "": they are refused with
+    all other mistakes. Returns them where they are not. Raises :class:`kemu.errors.ApiError`.
     """
+    if kind == JSON:
+        return _replace(resource, obj, json_patches.apply(convert.to_manifest(obj), patch), level)
     for field, wanted in (("kind", resource.kind), ("apiVersion", resource.api_version)):
         if patch.get(field, wanted) != wanted:
             raise BadRequest(f"the {field} of the patch ({patch[field]}) is not that of the object ({wanted})")
@@ -117,27 +133,30 @@ def apply(resource: Resource, obj: Message, patch: Mapping[str, Any], kind: int)
         for key, value in changes.items()
     ):
         # Only the pieces that the patch touches go through JSON.
+        unknown: list[str] = []
         for key, value in changes.items():
             piece = getattr(obj, key)
             data = convert.to_json(piece)
             merged = _merged(data, value, descriptor.fields_by_name[key].message_type, kind)
-            piece.CopyFrom(_converted(type(piece), merged, key, resource))
-        return
-    merged = _merged(convert.to_json(obj), changes, descriptor, kind)
-    obj.CopyFrom(_converted(type(obj), merged, "", resource))
+            unknown += _replace(resource, piece, merged, level, key)
+        return unknown
+    return _replace(resource, obj, _merged(convert.to_json(obj), changes, descriptor, kind), level)
 
 
 def _merged(data: dict[str, Any], patch: dict[str, Any], descriptor: Any, kind: int) -> dict[str, Any]:
     return merge(data, patch) if kind == MERGE else merge_strategic(data, patch, descriptor)
 
 
-def _converted(message: type[Message], data: dict[str, Any], path: str, resource: Resource) -> Message:
-    try:
-        return convert.from_json(message, data, path=path)
-    except convert.ConversionError as error:
-        causes = [Cause(problem.path, "FieldValueInvalid", problem.message) for problem in error.problems]
-        texts = "; ".join(str(problem) for problem in error.problems)
-        raise BadRequest(f"the patched object is not a {resource.kind}: {texts}", causes=causes) from None
+def _replace(resource: Resource, message: Message, data: dict[str, Any], level: str, path: str = "") -> list[str]:
+    """Make a message what ``data`` describe. Returns the fields that it does not have."""
+    made, problems = convert.partial_json(type(message), data, path=path)
+    unknown = bodies.unknown(problems) if level else []
+    if len(unknown) < len(problems):
+        found = [Cause(problem.path, "FieldValueInvalid", problem.message) for problem in problems]
+        texts = "; ".join(str(problem) for problem in problems)
+        raise BadRequest(f"the patched object is not a {resource.kind}: {texts}", causes=found)
+    message.CopyFrom(made)
+    return unknown
 
 
 # Merge patch --------------------------------------------------------------------------------------------------------

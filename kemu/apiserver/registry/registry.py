@@ -17,7 +17,7 @@ from kemu import errors as kemu_errors
 from kemu.apiserver import errors
 from kemu.apiserver.admission import Chain
 from kemu.apiserver.lives import Lives
-from kemu.apiserver.registry import deletions, options, patches, strategies
+from kemu.apiserver.registry import deletions, options, patches, scales, strategies
 from kemu.apiserver.registry.deletions import Deletion
 from kemu.apiserver.registry.strategies import Strategy
 from kemu.apiserver.registry.turns import Turns
@@ -81,7 +81,7 @@ class Registry:
         obj = decode(resource, data)
         metadata = obj.metadata
         if metadata.resourceVersion:
-            raise kemu_errors.BadRequest("resourceVersion should not be set on objects to be created")
+            raise kemu_errors.ApiError("resourceVersion should not be set on objects to be created")
         place(resource, metadata, namespace)
         attempts = 1
         if not metadata.name and metadata.generateName:
@@ -150,7 +150,7 @@ class Registry:
         """
         strategy = strategies.find_strategy(plural)
         resource = strategy.resource
-        _check_subresource(strategy, subresource)
+        strategies.check_subresource(strategy, subresource)
         metadata = decode(resource, data).metadata
         place(resource, metadata, namespace)
         name = metadata.name
@@ -221,18 +221,18 @@ class Registry:
 
     # --- patch -------------------------------------------------------------------------------------------------------
 
-    async def patch(self, request: api_pb2.PatchRequest) -> tuple[Entry, bool]:
-        """As :meth:`update`."""
+    async def patch(self, request: api_pb2.PatchRequest, warnings: list[str] | None = None) -> tuple[Entry, bool]:
+        """As :meth:`update`. ``warnings``: gets those about fields that the kind does not have."""
         strategy = strategies.find_strategy(request.resource.resource)
         resource, name = strategy.resource, request.name
-        _check_subresource(strategy, request.subresource)
+        strategies.check_subresource(strategy, request.subresource)
         namespace = addressed(resource, request.resource.namespace, name)
         argument: Any
         if request.type == patches.MESSAGE:
             removed = decode(resource, request.removed) if request.removed else None
             argument = request, (decode(resource, request.patch), removed)
         else:
-            argument = request, patches.parse(request.patch)
+            argument = request, patches.Json(request, warnings)
         return await self.rewrite_in_turn(strategy, namespace, name, self._patched, argument)
 
     def _patched(self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, Any]) -> bytes | None:
@@ -246,19 +246,38 @@ class Registry:
             raise errors.wrong_uid(resource, entry.key, old_name, wanted.uid, uid)
         if wanted.resource_version:
             new.metadata.resourceVersion = wanted.resource_version
-        elif not strategy.unconditional_update:
+        elif not strategy.unconditional_update or request.type == patches.JSON:
             new.metadata.resourceVersion = str(entry.revision)
         if request.type == patches.MESSAGE:
             if patch[1] is not None:
                 patches.remove(new, patch[1])
             patches.merge_message(new, patch[0])
         else:
-            patches.apply(resource, new, patch, request.type)
+            patch.apply(resource, new)
         if new.metadata.name != old_name:
             raise kemu_errors.BadRequest(
                 f"the name of the object ({new.metadata.name}) does not match the name on the URL ({old_name})"
             )
         return self._replaced(strategy, entry, new, request.subresource)
+
+    # --- scale -------------------------------------------------------------------------------------------------------
+
+    async def scale(self, plural: str, namespace: str, name: str, change: Callable[[Any], Any]) -> bytes:
+        """Write the Scale that ``change`` makes of the present one. Returns it as clients get it."""
+        strategy = strategies.find_strategy(plural)
+        if plural not in scales.PLURALS:
+            raise kemu_errors.NotFound("the server could not find the requested resource", name=f"{plural}/scale")
+        namespace = addressed(strategy.resource, namespace, name)
+        entry, _ = await self.rewrite_in_turn(strategy, namespace, name, self._scaled, change)
+        obj = parse(strategy.resource, entry)
+        scale: bytes = scales.of(obj, str(entry.revision)).SerializeToString(deterministic=True)
+        return scale
+
+    def _scaled(self, strategy: Strategy, entry: Entry, change: Callable[[Any], Any]) -> bytes | None:
+        obj = parse(strategy.resource, entry)
+        scales.change(strategy.resource, obj, entry.revision, change(scales.of(obj, str(entry.revision))))
+        obj.metadata.resourceVersion = str(entry.revision)
+        return self._replaced(strategy, entry, obj, "")
 
     # --- delete ------------------------------------------------------------------------------------------------------
 
@@ -416,10 +435,3 @@ def _keep_managed_fields(new: Any, old: Any) -> None:
             sent.extend(old.managedFields)
     elif len(sent) == 1 and not sent[0].ListFields():
         del sent[:]
-
-
-def _check_subresource(strategy: Strategy, subresource: str) -> None:
-    """Raises :class:`kemu.errors.NotFound`, as for a URL that no API serves."""
-    if subresource and subresource not in strategy.subresources:
-        what = f"{strategy.resource.plural}/{subresource}"
-        raise kemu_errors.NotFound("the server could not find the requested resource", name=what)

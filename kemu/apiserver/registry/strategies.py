@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kemu import errors as kemu_errors
 from kemu.apiserver import selections
 from kemu.errors import Cause
 from kemu.objects import meta, pod_phases, resources
@@ -239,3 +240,10 @@ def find_strategy(plural: str) -> Strategy:
     """Raises :class:`kemu.errors.NotFound`, as for a URL that no API serves."""
     found = STRATEGIES.get(plural)
     return found if found is not None else STRATEGIES[selections.find_resource(plural).plural]
+
+
+def check_subresource(strategy: Strategy, subresource: str) -> None:
+    """Raises :class:`kemu.errors.NotFound`, as for a URL that no API serves."""
+    if subresource and subresource not in strategy.subresources:
+        what = f"{strategy.resource.plural}/{subresource}"
+        raise kemu_errors.NotFound("the server could not find the requested resource", name=what)

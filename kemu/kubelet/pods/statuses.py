@@ -59,7 +59,8 @@ def running(pod: Any, start_unix_ns: int) -> None:
     meta.set_time(status.startTime, start_unix_ns)
     generation = status.observedGeneration = pod.metadata.generation
     for condition in _KUBELET_CONDITIONS:
-        meta.set_condition(status.conditions, condition, "True", "", "", start_unix_ns, generation)
+        told = _gates(pod) if condition == _READY else ("True", "", "")
+        meta.set_condition(status.conditions, condition, *told, start_unix_ns, generation)
     del status.initContainerStatuses[:]
     for container in pod.spec.initContainers:
         found = status.initContainerStatuses.add(name=container.name, image=container.image, restartCount=0)

@@ -60,6 +60,16 @@ def from_json(message_class: type[M], data: Mapping[str, Any], *, path: str = ""
     Raises ConversionError with all mistakes: unknown fields, wrong types, texts that do not parse. ``path``
     precedes the paths of the mistakes.
     """
+    message, problems = partial_json(message_class, data, path=path)
+    if problems:
+        raise ConversionError(problems)
+    return message
+
+
+def partial_json(
+    message_class: type[M], data: Mapping[str, Any], *, path: str = ""
+) -> tuple[M, list[json_readers.FieldProblem]]:
+    """As :func:`from_json`: the message as far as the data describe one, and all mistakes."""
     message = message_class()
     reader = json_readers.Reader(path)
     if not isinstance(data, dict):
@@ -74,9 +84,7 @@ def from_json(message_class: type[M], data: Mapping[str, Any], *, path: str = ""
         json_readers.read_fields(message, fields, json_readers.table_of(message_class.DESCRIPTOR), None, reader)
     else:
         json_readers.read_fields(message, data, json_readers.table_of(message_class.DESCRIPTOR), None, reader)
-    if reader.problems:
-        raise ConversionError(reader.problems)
-    return message
+    return message, reader.problems
 
 
 def from_manifest(data: Mapping[str, Any], *, path: str = "") -> Message:

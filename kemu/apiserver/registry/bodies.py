@@ -1,0 +1,176 @@
+"""Objects in the body of a request: protobuf as actors send them, JSON and YAML as people do.
+
+A field that the kind does not have, or one that stands twice, is refused, told as a warning, or ignored, as the request
+says (``fieldValidation``). The texts are those of ``apiserver/pkg/endpoints/handlers`` and of the strict decoders.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+from google.protobuf.message import DecodeError
+
+from kemu.apiserver.registry import options
+from kemu.errors import BadRequest
+from kemu.objects import resources
+from kemu.objects.conversion import convert
+from kemu.objects.resources import Resource
+
+PROTOBUF, JSON, YAML = "", "application/json", "application/yaml"
+MAX_DEPTH = 100
+"""Of nested objects and lists; messages of protobuf are not deeper either."""
+
+
+class _Mapping(dict[str, Any]):
+    """An object of JSON that remembers which of its keys stood twice."""
+
+    __slots__ = ("twice",)
+
+    twice: list[str]
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as JSON has it: no dates, and keys that stand twice are told."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012
+        letter: [pair for pair in pairs if pair[0] != "tag:yaml.org,2002:timestamp"]
+        for letter, pairs in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    twice: list[str]
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    self.twice.append(f'line {key.start_mark.line + 1}: key "{key.value}" already set in map')
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+def read(resource: Resource, data: bytes, content_type: str, level: str) -> tuple[Any, list[str]]:
+    """The object and warnings about it. ``level``: of :mod:`options`, or "". Raises :class:`kemu.errors.BadRequest`."""
+    message: Any = resource.message
+    if content_type == PROTOBUF:
+        try:
+            return message.FromString(data), []
+        except DecodeError as error:
+            raise BadRequest(f"the object is not a {resource.kind}: {error}") from None
+    plain, problems = parse(data, content_type, f"must be of type {resource.kind}")
+    _check_kind(resource, plain)
+    obj, more = convert.partial_json(message, {**plain, "apiVersion": resource.api_version, "kind": resource.kind})
+    what = (
+        f'{resource.kind} in version "{resource.api_version.rpartition("/")[2]}" cannot be handled as a {resource.kind}'
+    )
+    wrong = [problem for problem in more if not _is_unknown(problem)]
+    if wrong:
+        raise BadRequest(f"{what}: {'; '.join(str(problem) for problem in wrong)}")
+    return obj, judged([*problems, *unknown(more)], level, what)
+
+
+def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], list[str]]:
+    """A mapping, and which of its fields stand twice. ``what``: it should be. Raises BadRequest."""
+    if content_type not in (JSON, YAML):
+        raise BadRequest(
+            f"the body of the request was in an unknown format - accepted media types include: {JSON}, {YAML}"
+        )
+    twice: list[str] = []
+    try:
+        if content_type == JSON:
+            found = json.loads(data, object_pairs_hook=mapping)
+        else:
+            loader = _Loader(data)
+            loader.twice = []
+            found = loader.get_single_data()
+            twice = [f"yaml: unmarshal errors:\n  {text}" for text in loader.twice]
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        why = f"couldn't get version/kind; json parse error: {error}"
+        raise BadRequest(f"the object provided is unrecognized ({what}): {why}") from None
+    if not isinstance(found, dict):
+        raise BadRequest(f"the object provided is unrecognized ({what}): it is no object")
+    if depth(found) > MAX_DEPTH:
+        raise BadRequest(f"the object provided is unrecognized ({what}): exceeded max depth")
+    return found, twice or duplicates(found)
+
+
+def duplicates(found: dict[str, Any]) -> list[str]:
+    """``duplicate field "spec.foo"`` for each key that stood twice in what :func:`mapping` made."""
+    return [f'duplicate field "{path}"' for path in _twice(found, "")]
+
+
+def depth(value: Any) -> int:
+    """How deeply objects and lists are nested."""
+    level, levels = [value], 0
+    while level:
+        level = [
+            inner
+            for one in level
+            for inner in (one.values() if isinstance(one, dict) else one)
+            if isinstance(inner, dict | list)
+        ]
+        levels += 1
+    return levels
+
+
+def unknown(problems: Sequence[Any]) -> list[str]:
+    """``unknown field "spec.foo"`` for each of those."""
+    return [f'unknown field "{problem.path}"' for problem in problems if _is_unknown(problem)]
+
+
+def judged(problems: Sequence[str], level: str, what: str) -> list[str]:
+    """The warnings that come of unknown and duplicate fields. Raises BadRequest where they are refused."""
+    if not problems or level == options.IGNORE:
+        return []
+    if level == options.STRICT:
+        raise BadRequest(f"{what}: {strict(problems)}")
+    return list(problems)
+
+
+def strict(problems: Sequence[str]) -> str:
+    return f"strict decoding error: {', '.join(problems)}"
+
+
+def _is_unknown(problem: Any) -> bool:
+    return bool(problem.message.startswith("unknown field"))
+
+
+def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A hook for JSON's decoder."""
+    found = _Mapping(pairs)
+    found.twice = []
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        found.twice = [name for index, name in enumerate(names) if name in names[:index]]
+    return found
+
+
+def _twice(value: Any, path: str) -> list[str]:
+    """Paths of the keys that stand twice, in the order of the text."""
+    if isinstance(value, list):
+        return [found for index, one in enumerate(value) for found in _twice(one, f"{path}[{index}]")]
+    if not isinstance(value, _Mapping):
+        return []
+    found = []
+    for key, one in value.items():
+        here = f"{path}.{key}" if path else key
+        found += [here] * value.twice.count(key)
+        found += _twice(one, here)
+    return found
+
+
+def _check_kind(resource: Resource, data: dict[str, Any]) -> None:
+    """Kind and version may be absent: those of the URL hold."""
+    kind, version = data.get("kind") or resource.kind, data.get("apiVersion") or resource.api_version
+    if (kind, version) == (resource.kind, resource.api_version):
+        return
+    short = str(version).rpartition("/")[2]
+    found = resources.BY_KIND.get(kind) if isinstance(kind, str) else None
+    if found is not None and found.api_version == version:
+        package = resource.group.partition(".")[0] or "core"
+        why = f"converting ({short}.{kind}) to ({package}.{resource.kind}): unknown conversion"
+    else:
+        why = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+    raise BadRequest(f'{kind} in version "{short}" cannot be handled as a {resource.kind}: {why}')
