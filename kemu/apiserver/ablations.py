@@ -5,10 +5,14 @@ Each class is its base without one thing. The functions choose what an API serve
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from kemu import safeguards
+from kemu.apiserver import admission
+from kemu.apiserver.admission.base import Plugin
+from kemu.apiserver.admission.quotas.accounts import Accounts, WriteStatus
+from kemu.apiserver.admission.quotas.plugin import ResourceQuota
 from kemu.apiserver.registry.bindings import Binder
 from kemu.apiserver.registry.evictions import Evictor
 from kemu.apiserver.registry.registry import Registry
@@ -16,6 +20,7 @@ from kemu.apiserver.registry.strategies import Strategy
 from kemu.apiserver.storage import Storage
 from kemu.apiserver.watch.feed import Feed
 from kemu.k8s import core_v1_pb2
+from kemu.objects.quotas.quotas import Quota
 
 
 class _AnyVersion(Registry):
@@ -43,6 +48,18 @@ class _KeepsNoAccounts(Evictor):
 
     def _account(self, budget: Any, pod_name: str) -> None:
         return
+
+
+class _BlindAccounts(Accounts):
+    def _precondition(self, quota: Quota) -> str:
+        return ""
+
+
+class _ChargesBlindly(ResourceQuota):
+    """Writes what is used over whatever others have charged meanwhile."""
+
+    def _accounts(self, write_status: WriteStatus) -> Accounts:
+        return _BlindAccounts(self._known, write_status)
 
 
 class _Overwrites(Storage):
@@ -96,6 +113,11 @@ def binder(ablated: Collection[str]) -> type[Binder]:
 
 def evictor(ablated: Collection[str]) -> type[Evictor]:
     return safeguards.without(Evictor, {"budget-accounting": _KeepsNoAccounts}, ablated)
+
+
+def plugins(ablated: Collection[str]) -> Mapping[str, type[Plugin]]:
+    quota = safeguards.without(ResourceQuota, {"quota-charge-precondition": _ChargesBlindly}, ablated)
+    return {**admission.PLUGINS, "ResourceQuota": quota}
 
 
 def storage(ablated: Collection[str]) -> type[Storage]:

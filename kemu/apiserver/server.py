@@ -11,6 +11,7 @@ from typing import Any
 from kemu import errors, safeguards
 from kemu.apiserver import ablations, admission, flows
 from kemu.apiserver.authorization import authorizers
+from kemu.apiserver.admission.base import Host
 from kemu.apiserver.expiry import Expiry
 from kemu.apiserver.faults import Faults
 from kemu.apiserver.lives import Lives
@@ -35,6 +36,7 @@ DEFAULTS: dict[str, Any] = {
     "lives": [],  # how pods live that do not say
     "authorization": list(authorizers.DEFAULT_MODES),  # modes: who may do what
     "users": {},  # by name their groups and roles, of those whom the scenario acts as
+    "limited_resources": [],  # what ResourceQuota admits only under a quota that covers it: LimitedResources of its API
     safeguards.CONFIG_KEY: [],  # safeguards that this server lacks
     "bind_check": bind_checks.NONE,  # what a binding is held against beside its pod: one of bind_checks.KINDS
     "compaction_interval_s": 300.0,  # forget what is older than this, as often; 0: never
@@ -75,10 +77,11 @@ class ApiServer:
         )
         bounds = buffers.Bounds(**settings["watch_bytes"])
         self.fanout = Fanout(self.cache, settings["backlog_events"], self._log_cut, bounds, env.clock)
-        chain = admission.Chain(settings["admission"], self.storage, self.cache)
+        chain = admission.Chain(settings["admission"], self.storage, self.cache, ablations.plugins(lacks))
         self.registry = ablations.registry(lacks)(env, self.storage, self.cache, chain)
         if settings["lives"]:
             self.registry.lives = Lives(env, settings["lives"])
+        chain.attach(Host(env, self.registry.write_status, settings["limited_resources"]))
         reader = Reader(self.storage, self.cache, self.feed, self.registry.unix_now_ns)
         evictor = ablations.evictor(lacks)(self.registry)
         binder = ablations.binder(lacks)(self.registry, self.feed, bind_checks.make(settings["bind_check"], self.cache))

@@ -19,7 +19,7 @@ SECOND_NS = 1_000_000_000
 
 
 def pod(data: Json) -> core_v1_pb2.Pod:
-    return _read(core_v1_pb2.Pod, data)
+    return read(core_v1_pb2.Pod, data)
 
 
 def pods(data: Iterable[Json] | None) -> list[core_v1_pb2.Pod]:
@@ -27,10 +27,10 @@ def pods(data: Iterable[Json] | None) -> list[core_v1_pb2.Pod]:
 
 
 def node(data: Json) -> core_v1_pb2.Node:
-    return _read(core_v1_pb2.Node, data)
+    return read(core_v1_pb2.Node, data)
 
 
-def _read(message_class: type[M], data: Json) -> M:
+def read(message_class: type[M], data: Json) -> M:
     """Fields that kemu's messages lack are left out: the real code does not read them for these decisions either."""
     bare = {key: value for key, value in data.items() if key not in ("apiVersion", "kind")}
     try:

@@ -17,6 +17,7 @@ _MODULES = {
     "elections": ("kemu.conformance.controllers.elections", "kemu.conformance.controllers.elections"),
     "jobs": ("kemu.conformance.jobs.questions", "kemu.conformance.jobs.questions"),
     "kubelet": ("kemu.conformance.kubelet.decisions", "kemu.conformance.kubelet.judgements"),
+    "quota": ("kemu.conformance.quotas.sequences", "kemu.conformance.quotas.sequences"),
     "scheduler": ("kemu.conformance.scheduler.questions", "kemu.conformance.scheduler.questions"),
     "volumes": ("kemu.conformance.volumes.questions", "kemu.conformance.volumes.questions"),
     "workloads": ("kemu.conformance.controllers.workloads", "kemu.conformance.controllers.workloads"),

@@ -324,6 +324,8 @@ class Scenario:
     cache_lag_s: float
     admission_plugins: tuple[str, ...]
     """Of those that are off by default."""
+    limited_resources: tuple[dict[str, Any], ...]
+    """As plain data: what may only be used under a quota that covers it."""
     event_ttl_s: float
     event_objects: str
     """Which Event objects actors write: ``notable all none``."""

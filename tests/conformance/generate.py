@@ -11,6 +11,7 @@ from tests.conformance.generators import (
     jobs,
     kubelet,
     probes,
+    quotas,
     sequences,
     timelines,
     volumes,
@@ -18,6 +19,7 @@ from tests.conformance.generators import (
 )
 
 GENERATORS = {
+    **dict.fromkeys(quotas.FAMILIES, quotas.case),
     **dict.fromkeys(sequences.FAMILIES, sequences.case),
     **dict.fromkeys(timelines.FAMILIES, timelines.case),
     **dict.fromkeys(kubelet.FAMILIES, kubelet.case),

@@ -3,6 +3,7 @@
     namespaces                     NamespaceLifecycle: the namespace must exist and not be terminating
     anti_affinity_topologies       LimitPodHardAntiAffinityTopology: required anti-affinity by node only; off by default
     node_restrictions              NodeRestriction: a kubelet changes its own Node and the pods on it
+    limit_ranges                   LimitRanger: defaults and bounds of what containers, pods and claims ask for
     priority                       Priority: class name → value and preemption policy; one global default
     tolerations                    DefaultTolerationSeconds: 300 s on nodes that are not ready or unreachable
     pod_tolerations                PodTolerationRestriction: tolerations by namespace and of memory pressure; off by
@@ -12,6 +13,7 @@
     storage                        DefaultStorageClass: the class of claims that name none; and
                                    StorageObjectInUseProtection: finalizers of claims and volumes
     runtime_classes                RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
+    quotas                         ResourceQuota: what exceeds a quota is refused, what does not is charged
 
 A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order, that of
 ``AllOrderedPlugins`` in ``pkg/kubeapiserver/options``.
@@ -19,16 +21,18 @@ A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their name
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kemu.apiserver.admission.anti_affinity_topologies import LimitPodHardAntiAffinityTopology
-from kemu.apiserver.admission.base import Plugin
+from kemu.apiserver.admission.base import Host, Plugin
 from kemu.apiserver.admission.extended_resource_tolerations import ExtendedResourceToleration
+from kemu.apiserver.admission.limit_ranges import LimitRanger
 from kemu.apiserver.admission.namespaces import NamespaceLifecycle
 from kemu.apiserver.admission.node_restrictions import NodeRestriction
 from kemu.apiserver.admission.pod_tolerations import PodTolerationRestriction
 from kemu.apiserver.admission.priority import Priority
+from kemu.apiserver.admission.quotas.plugin import ResourceQuota
 from kemu.apiserver.admission.runtime_classes import RuntimeClass
 from kemu.apiserver.admission.storage import DefaultStorageClass, StorageObjectInUseProtection
 from kemu.apiserver.admission.tolerations import DefaultTolerationSeconds
@@ -40,6 +44,7 @@ from kemu.objects.resources import Resource
 PLUGINS: dict[str, type[Plugin]] = {
     "NamespaceLifecycle": NamespaceLifecycle,
     "LimitPodHardAntiAffinityTopology": LimitPodHardAntiAffinityTopology,
+    "LimitRanger": LimitRanger,
     "NodeRestriction": NodeRestriction,
     "Priority": Priority,
     "DefaultTolerationSeconds": DefaultTolerationSeconds,
@@ -48,6 +53,7 @@ PLUGINS: dict[str, type[Plugin]] = {
     "DefaultStorageClass": DefaultStorageClass,
     "StorageObjectInUseProtection": StorageObjectInUseProtection,
     "RuntimeClass": RuntimeClass,
+    "ResourceQuota": ResourceQuota,
 }
 """In the order in which they run."""
 DEFAULT_OFF = ("LimitPodHardAntiAffinityTopology", "PodTolerationRestriction", "ExtendedResourceToleration")
@@ -57,18 +63,31 @@ DEFAULT_ON = tuple(name for name in PLUGINS if name not in DEFAULT_OFF)
 class Chain:
     """The plugins that are switched on."""
 
-    def __init__(self, names: Sequence[str], storage: Storage, cache: WatchCache) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        storage: Storage,
+        cache: WatchCache,
+        plugins_by_name: Mapping[str, type[Plugin]] = PLUGINS,
+    ) -> None:
         """Raises ValueError for an unknown name."""
         unknown = [name for name in names if name not in PLUGINS]
         if unknown:
             raise ValueError(f"unknown admission plugin {unknown[0]!r}; there are {', '.join(PLUGINS)}")
-        plugins = [plugin(storage, cache) for name, plugin in PLUGINS.items() if name in names]
+        plugins = [plugin(storage, cache) for name, plugin in plugins_by_name.items() if name in names]
+        self._plugins = plugins
         self._creates = _by_plural(plugins, "create")
         self._validations = _by_plural(plugins, "validate")
         self._updates = _by_plural(plugins, "update")
         self._parts = _by_plural(plugins, "update_part")
+        self._update_validations = _by_plural(plugins, "validate_update")
         self._deletes = _by_plural(plugins, "delete")
         self._evictions = _by_plural(plugins, "evict")
+
+    def attach(self, host: Host) -> None:
+        """Once, before the first request."""
+        for plugin in self._plugins:
+            plugin.attach(host)
 
     async def create(self, resource: Resource, obj: Any) -> None:
         """May change ``obj``. Raises an :class:`kemu.errors.ApiError` to refuse it."""
@@ -89,6 +108,14 @@ class Chain:
         """Of the status or another subresource."""
         for plugin in self._parts[resource.plural]:
             plugin.update_part(resource, subresource, new, old)
+
+    def update_validators(self, resource: Resource, subresource: str, namespace: str) -> list[Plugin]:
+        """The plugins that must be asked before an update in that namespace is written; mostly none."""
+        return [
+            plugin
+            for plugin in self._update_validations[resource.plural]
+            if plugin.validates_update(resource, subresource, namespace)
+        ]
 
     def delete(self, resource: Resource, name: str, namespace: str) -> None:
         for plugin in self._deletes[resource.plural]:

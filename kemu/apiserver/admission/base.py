@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from kemu.apiserver.storage import Entry, Storage
 from kemu.apiserver.watch.cache import WatchCache
 from kemu.objects import resources
 from kemu.objects.resources import Resource
+from kemu.runtime.env import Env
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What the API server lends to plugins that do more than read its cache."""
+
+    env: Env
+    write_status: Callable[[str, str, bytes], Awaitable[int]]
+    """(plural, namespace, object) → the new resource version. Raises :class:`kemu.errors.ApiError`."""
+    limited_resources: Sequence[Mapping[str, Any]] = ()
+    """``limitedResources`` of the configuration of ResourceQuota."""
 
 
 class Plugin:
@@ -23,6 +36,9 @@ class Plugin:
     def __init__(self, storage: Storage, cache: WatchCache) -> None:
         self.storage = storage
         self.cache = cache
+
+    def attach(self, host: Host) -> None:
+        """Once, before the first request."""
 
     def concerns(self, resource: Resource) -> bool:
         """Whether the chain asks this plugin about objects of that kind."""
@@ -39,6 +55,13 @@ class Plugin:
 
     def update_part(self, resource: Resource, subresource: str, new: Any, old: Any) -> None:
         """An update of a subresource, such as the status. May not change ``new``."""
+
+    def validates_update(self, resource: Resource, subresource: str, namespace: str) -> bool:
+        """Whether :meth:`validate_update` is to be asked about such updates. Asked for each of them."""
+        return True
+
+    async def validate_update(self, resource: Resource, subresource: str, new: Any, old: Any) -> None:
+        """May refuse ``new``, which is complete and valid, but not change it."""
 
     def delete(self, resource: Resource, name: str, namespace: str) -> None:
         """Before an object is looked up."""

@@ -8,7 +8,7 @@ based on the cache is checked against the store before it is believed. Evictions
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -46,6 +46,10 @@ class Removed(bytes):
     """What a :data:`Transform` returns that removes the object: what the answer shows."""
 
     __slots__ = ()
+
+
+Confirmation = Callable[[Entry, bytes], Awaitable[None]]
+"""(what is there, what shall be there): the last word before a write. Raises ApiError to refuse."""
 
 
 class Registry:
@@ -156,12 +160,20 @@ class Registry:
         name = metadata.name
         if not name:
             raise kemu_errors.BadRequest("the name of the object must be set")
+        confirm = self._confirmation(resource, metadata.namespace, subresource)
         try:
-            return await self.rewrite_in_turn(strategy, metadata.namespace, name, self._updated, (data, subresource))
+            return await self.rewrite_in_turn(
+                strategy, metadata.namespace, name, self._updated, (data, subresource), confirm
+            )
         except kemu_errors.NotFound:
             if not strategy.create_on_update or metadata.resourceVersion or subresource:
                 raise
         return (await self.create(plural, namespace, data))[0], False
+
+    async def write_status(self, plural: str, namespace: str, data: bytes) -> int:
+        """Replace the status of an object on the server's own behalf. Returns its new resource version."""
+        entry, _ = await self.update(plural, namespace, data, "status")
+        return entry.revision
 
     def _updated(self, strategy: Strategy, entry: Entry, argument: tuple[bytes, str]) -> bytes | None:
         data, subresource = argument
@@ -233,7 +245,8 @@ class Registry:
             argument = request, (decode(resource, request.patch), removed)
         else:
             argument = request, patches.Json(request, warnings)
-        return await self.rewrite_in_turn(strategy, namespace, name, self._patched, argument)
+        confirm = self._confirmation(resource, namespace, request.subresource)
+        return await self.rewrite_in_turn(strategy, namespace, name, self._patched, argument, confirm)
 
     def _patched(self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, Any]) -> bytes | None:
         """What is to be changed comes as JSON, or as two messages: what is set, and what is removed."""
@@ -318,8 +331,27 @@ class Registry:
 
     # --- common ------------------------------------------------------------------------------------------------------
 
+    def _confirmation(self, resource: resources.Resource, namespace: str, subresource: str) -> Confirmation | None:
+        """What asks the admission plugins that have the last word on an update; None if there are none."""
+        validators = self._admission.update_validators(resource, subresource, namespace)
+        if not validators:
+            return None
+
+        async def confirm(entry: Entry, value: bytes) -> None:
+            new, old = resource.message.FromString(value), parse(resource, entry)
+            for validator in validators:
+                await validator.validate_update(resource, subresource, new, old)
+
+        return confirm
+
     async def rewrite_in_turn(
-        self, strategy: Strategy, namespace: str, name: str, change: Transform, argument: Any
+        self,
+        strategy: Strategy,
+        namespace: str,
+        name: str,
+        change: Transform,
+        argument: Any,
+        confirm: Confirmation | None = None,
     ) -> tuple[Entry, bool]:
         """Take the turn, then :meth:`rewrite`."""
         key = resources.key(strategy.resource, namespace, name)
@@ -327,12 +359,18 @@ class Registry:
         if turn is not None:
             await self.turns.wait(key, turn)
         try:
-            return await self.rewrite(strategy, key, name, change, argument)
+            return await self.rewrite(strategy, key, name, change, argument, confirm)
         finally:
             self.turns.leave(key)
 
     async def rewrite(
-        self, strategy: Strategy, key: bytes, name: str, change: Transform, argument: Any
+        self,
+        strategy: Strategy,
+        key: bytes,
+        name: str,
+        change: Transform,
+        argument: Any,
+        confirm: Confirmation | None = None,
     ) -> tuple[Entry, bool]:
         """Apply ``change`` to an object until no other write comes in between (``GuaranteedUpdate`` of kube-apiserver).
 
@@ -352,6 +390,8 @@ class Registry:
             old_value = entry.value
             try:
                 value = change(strategy, entry, argument)
+                if confirm is not None and value is not None and value != old_value:
+                    await confirm(entry, value)
             except kemu_errors.ApiError:
                 if certain:
                     raise

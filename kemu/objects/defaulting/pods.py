@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from kemu.k8s import core_v1_pb2
-from kemu.objects.amounts import qos, quantities, requests
+from kemu.objects.amounts import pod_totals, qos, quantities, requests
 from kemu.objects.defaulting import storage
 
 DEFAULT_SCHEDULER = "default-scheduler"
@@ -167,7 +167,7 @@ def _default_pod_resources(pod: Any) -> None:
         return
     wanted = resources.requests
     try:
-        together = requests.container_requests(pod.spec)
+        together = pod_totals.of_containers(pod, pod_totals.REQUESTS, use_status=False)
     except ValueError:
         return
     for name, amount in together.items():

@@ -21,8 +21,6 @@ _NO_USERS = "every request is allowed"
 _NO_PODS_FROM = "write the pods themselves, or a workload"
 
 UNSIMULATED: Mapping[str, Unsimulated] = {
-    "ResourceQuota": Unsimulated("kemu has no quota controller and no quota admission", LEAVE_OUT),
-    "LimitRange": Unsimulated("kemu has no LimitRanger", "write requests and limits into the pods"),
     "HorizontalPodAutoscaler": Unsimulated(
         "kemu has no autoscaler", "change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}"
     ),

@@ -52,7 +52,32 @@ def any_resource_name(name: str) -> tuple[str, ...]:
     return names.label_key(name)
 
 
-def _may_overcommit(name: str) -> bool:
+def is_quota_resource(name: str) -> bool:
+    """Whether quotas know it without being told by its form (``IsStandardQuotaResourceName``)."""
+    if name.startswith((HUGE_PAGES_PREFIX, f"requests.{HUGE_PAGES_PREFIX}")):
+        return True
+    return name in _CONTAINER_RESOURCES or (name in _QUOTA_RESOURCES and name != "storage")
+
+
+@lru_cache(4096)
+def standard_resource_name(name: str) -> tuple[str, ...]:
+    """What is wrong with the name of a resource that stands anywhere (``validateResourceName``)."""
+    problems = names.label_key(name)
+    if not problems and "/" not in name and not is_quota_resource(name) and name != "storage":
+        return ("must be a standard resource type or fully qualified",)
+    return problems
+
+
+@lru_cache(4096)
+def quota_resource_name(name: str) -> tuple[str, ...]:
+    """What is wrong with the name of a resource that a quota limits."""
+    problems = standard_resource_name(name)
+    if "/" not in name and not is_quota_resource(name):
+        return (*problems, "must be a standard resource for quota")
+    return problems
+
+
+def may_overcommit(name: str) -> bool:
     return requests.is_native(name) and not name.startswith(HUGE_PAGES_PREFIX)
 
 
@@ -99,13 +124,13 @@ def check_requirements(resources: Any, path: str, name_rule: NameRule, found: li
     for name in sorted(wanted):
         if name in limits:
             request, limit = quantities.parse(wanted[name].string), quantities.parse(limits[name].string)
-            if request.nano != limit.nano and not _may_overcommit(name):
+            if request.nano != limit.nano and not may_overcommit(name):
                 detail = f"must be equal to {name} limit of {limit}"
                 found.append(invalid(f"{path}.requests", str(request), detail))
             elif request.nano > limit.nano:
                 detail = f"must be less than or equal to {name} limit of {limit}"
                 found.append(invalid(f"{path}.requests", str(request), detail))
-        elif not _may_overcommit(name):
+        elif not may_overcommit(name):
             found.append(required(f"{path}.limits", "Limit must be set for non overcommitable resources"))
     huge_pages = any(name.startswith(HUGE_PAGES_PREFIX) for amounts in (wanted, limits) for name in amounts)
     if huge_pages and not any(name in amounts for amounts in (wanted, limits) for name in ("cpu", "memory")):

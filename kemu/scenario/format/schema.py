@@ -21,6 +21,7 @@ from kemu.scenario.format.keys import (
     fault_keys,
     hold_keys,
     matrix_keys,
+    quota_keys,
     runtime_keys,
     storage_keys,
     timeline_keys,
@@ -98,6 +99,9 @@ SPEC: dict[str, Key] = {
                 ),
                 "enableAdmissionPlugins": Key(
                     ListOf(Choice(admission.DEFAULT_OFF)), "Plugins that are off by default, as for kube-apiserver."
+                ),
+                "limitedResources": Key(
+                    ListOf(quota_keys.LIMITED_RESOURCE), "What nobody may use without a ResourceQuota that covers it."
                 ),
             }
         ),

@@ -32,6 +32,7 @@ _NEEDED_BY = {
     "Deployment": (controller_keys.REPLICA_SET, controller_keys.DEPLOYMENT),
     "Job": (controller_keys.JOB,),
     "CronJob": (controller_keys.JOB, controller_keys.CRON_JOB),
+    "ResourceQuota": (controller_keys.RESOURCE_QUOTA,),
 }
 """Kinds of objects that need controllers."""
 

@@ -347,6 +347,7 @@ class _Loading:
             disabled_plugins=tuple(api.get("disableAdmissionPlugins", ())),
             authorization=tuple(api.get("authorization", ())),
             users=found_users,
+            limited_resources=tuple(api.get("limitedResources", ())),
             event_ttl_s=api.get("eventTtl", 3600 * SECOND_NS) / SECOND_NS,
             event_objects=spec.get("eventObjects", "notable"),
             pod_statuses=spec.get("podStatuses", "exact"),

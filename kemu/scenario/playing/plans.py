@@ -103,6 +103,7 @@ def apiservers(scenario: Scenario) -> list[ActorSpec]:
         ],
         "lives": [workloads.plain_lives(each) for each in scenario.lives],
         **_rights(scenario),
+        **({"limited_resources": list(scenario.limited_resources)} if scenario.limited_resources else {}),
         "service_time": scenario.timing.get("apiService"),
         **scenario.apiserver_limits,
         **_bugs(scenario, bugs.APISERVER),

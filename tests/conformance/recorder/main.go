@@ -3,6 +3,7 @@
 //	recorder scheduler [file …]    single decisions, and sequences of decisions of one scheduler
 //	recorder timeline [file …]     the whole scheduler over minutes, in virtual time
 //	recorder kubelet [file …]      decisions of the kubelet, and of the controllers that evict pods
+//	recorder quota [file …]        admission by quotas and limit ranges, and the quota controller
 //	recorder jobs [file …]         the controllers of Jobs and CronJobs, and cron expressions
 //	recorder elections [file …]    candidates for a leader's lease, in virtual time
 //	recorder workloads [file …]    syncs of the controllers of Deployments, ReplicaSets, StatefulSets and DaemonSets
@@ -55,7 +56,7 @@ func main() {
 	// Kinds of cases that are answered in virtual time.
 	answers := map[string]func(*testing.T, json.RawMessage) (any, error){
 		"timeline": answerTimeline, "kubelet": answerKubelet, "jobs": answerJobs, "elections": answerElections,
-		"workloads": answerWorkloads, "volumes": answerVolumes,
+		"workloads": answerWorkloads, "quota": answerQuota, "volumes": answerVolumes,
 	}
 	if kind(os.Args) == "types" {
 		writeTypes(os.Stdout)
@@ -70,7 +71,7 @@ func main() {
 		return
 	}
 	if !inTime && kind(os.Args) != "scheduler" {
-		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads|volumes [file …] > recorded.jsonl")
+		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads|volumes|quota [file …] > recorded.jsonl")
 		os.Exit(2)
 	}
 	files := os.Args[2:]

@@ -61,6 +61,7 @@ _REPLICAS = {
 
 NODE_LIFECYCLE, TAINT_EVICTION, POD_GC = "node-lifecycle", "taint-eviction", "pod-gc"
 RESCHEDULER, DISRUPTION = "rescheduler", "disruption"
+RESOURCE_QUOTA = "resourcequota"
 CLUSTER_AUTOSCALER = autoscaler.NAME
 DAEMON_SET, STATEFUL_SET, REPLICA_SET = "daemonset", "statefulset", "replicaset"
 JOB, CRON_JOB, TTL_AFTER_FINISHED = "job", "cronjob", "ttl-after-finished"
@@ -154,6 +155,9 @@ KINDS: dict[str, Kind] = {
         "Empties namespaces that are being deleted, and lets them go.",
         {},
     ),
+    RESOURCE_QUOTA: Kind(
+        "kemu.controllers.quotas:ResourceQuotaController", "Counts what namespaces use of their ResourceQuotas.", {}
+    ),
     DISRUPTION: Kind(
         "kemu.controllers.disruption:DisruptionController", "Keeps the status of PodDisruptionBudgets.", {}
     ),
@@ -191,13 +195,11 @@ KINDS: dict[str, Kind] = {
 }
 """By the names that a scenario uses, in the order in which they are launched."""
 
-NOT_BUILT = ("resourcequota",)
 SHAPE = ScalarOr(
-    ListOf(Choice(tuple(KINDS), NOT_BUILT)),
+    ListOf(Choice(tuple(KINDS))),
     Record(
         {
             **{name: Key(Record({"lag": _LAG, **kind.fields, **_REPLICAS}), kind.doc) for name, kind in KINDS.items()},
-            **{name: Key(Record({}), "", built=False) for name in NOT_BUILT},
         }
     ),
 )

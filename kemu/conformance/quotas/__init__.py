@@ -1,0 +1,1 @@
+"""Recorded admissions by quotas and limit ranges, and counts of the quota controller."""
