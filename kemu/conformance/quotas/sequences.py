@@ -30,7 +30,7 @@ from kemu.runtime.sim.simulation import SimRuntime
 Json = dict[str, Any]
 NAMESPACE = "ns"
 QUOTAS = resources.BY_PLURAL["resourcequotas"]
-WRITE_S = 1.0
+WRITE_S = 0.9
 """How long it takes to write the status of a quota while requests come together."""
 
 
@@ -176,7 +176,7 @@ class _World:
             if changed is not None:
                 await self._write(changed)
         except kemu_errors.ApiError as error:
-            return {"message": error.message, "reason": error.reason}
+            return {"message": error.message}
         return {}
 
     def _objects_of(self, plural: str) -> Iterable[Any]:

@@ -49,7 +49,7 @@ func syncQuota(controller *resourcequota.Controller, ctx context.Context, key st
 const repetitionsOfQuotas = 12
 
 // quotaWrite is how long it takes to write the status of a quota while requests come together.
-const quotaWrite = time.Second
+const quotaWrite = 900 * time.Millisecond
 
 type quotaQuestion struct {
 	LimitedResources []quotaapi.LimitedResource
@@ -459,6 +459,10 @@ func (w *quotaWorld) request(ctx context.Context, step quotaStep) (*quotaResult,
 		return nil, err
 	}
 	stored.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	if accessor, err = meta.Accessor(stored); err != nil {
+		return nil, err
+	}
+	accessor.SetResourceVersion("1")
 	usage, err := w.evaluators.Get(schema.GroupResource{Group: kind.Group, Resource: step.Resource}).Usage(stored)
 	if err != nil {
 		return nil, err
