@@ -10,8 +10,8 @@ from typing import Any
 
 from kemu import errors, safeguards
 from kemu.apiserver import ablations, admission, flows
-from kemu.apiserver.authorization import authorizers
 from kemu.apiserver.admission.base import Host
+from kemu.apiserver.authorization import authorizers
 from kemu.apiserver.expiry import Expiry
 from kemu.apiserver.faults import Faults
 from kemu.apiserver.lives import Lives
