@@ -17,7 +17,7 @@ _TIME = re.compile(r"(.*?)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)")
 
 def answer(case: Json) -> Json:
     """What kemu decides about a case. Raises KeyError for an unknown family."""
-    return _FAMILIES[case["id"].partition("-")[0]](case)
+    return _FAMILIES[case["family"]](case)
 
 
 def agrees(expect: Json, answered: Json) -> list[str]:

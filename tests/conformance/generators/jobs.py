@@ -28,7 +28,7 @@ def case(family: str, seed: int, number: int) -> Json:
     """The case of this number, of a family of :data:`FAMILIES`."""
     draw = random.Random(f"{family} {seed} {number}")
     made = _MAKERS[family](draw)
-    return {**made, "id": f"{family}-s{seed}-{number:05}"}
+    return {**made, "id": f"{family}-s{seed}-{number:05}", "family": family}
 
 
 # Jobs ---------------------------------------------------------------------------------------------------------------

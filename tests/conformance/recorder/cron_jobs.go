@@ -328,6 +328,9 @@ func (w *cronWorld) updateCronJob(action clienttesting.Action) (bool, k8sruntime
 	if err != nil {
 		return true, nil, err
 	}
+	if stored.(*batchv1.CronJob).ResourceVersion != updated.ResourceVersion {
+		return true, nil, apierrors.NewConflict(cronJobsResource.GroupResource(), updated.Name, fmt.Errorf("modified"))
+	}
 	if equality.Semantic.DeepEqual(stored.(*batchv1.CronJob).Status, updated.Status) {
 		// As with kube-apiserver, nothing is written and nobody is told.
 		return true, stored.DeepCopyObject(), nil

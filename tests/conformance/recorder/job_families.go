@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 )
 
@@ -14,16 +13,15 @@ var jobFamilies = map[string]func(*testing.T, json.RawMessage) (any, error){
 	"schedules": func(_ *testing.T, data json.RawMessage) (any, error) { return answerSchedule(data) },
 }
 
-// answerJobs answers a case of the family with which its id begins.
+// answerJobs answers a case of a family.
 func answerJobs(t *testing.T, data json.RawMessage) (any, error) {
-	asked := struct{ ID string }{}
+	asked := struct{ ID, Family string }{}
 	if err := json.Unmarshal(data, &asked); err != nil {
 		return nil, err
 	}
-	family, _, _ := strings.Cut(asked.ID, "-")
-	answer, known := jobFamilies[family]
+	answer, known := jobFamilies[asked.Family]
 	if !known {
-		return nil, fmt.Errorf("%s: the recorder cannot ask the family %q", asked.ID, family)
+		return nil, fmt.Errorf("%s: the recorder cannot ask the family %q", asked.ID, asked.Family)
 	}
 	return answer(t, data)
 }

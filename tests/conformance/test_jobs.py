@@ -1,0 +1,62 @@
+"""Every recorded course of a Job or CronJob is kemu's course too, and cron expressions mean the same times."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kemu.conformance import agreements, case_files, registry
+from kemu.controllers.jobs import backoffs, completion_indexes, failure_policies
+from kemu.objects import cron_expressions
+
+DATA = Path(__file__).parent / "data" / "jobs"
+FAMILIES = {"jobs": 80, "cronjobs": 60, "schedules": 100}
+"""With the number of cases at least."""
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_case_agrees(family: str) -> None:
+    report = agreements.judge(registry.kind("jobs"), case_files.read(DATA / f"{family}.jsonl.gz"))
+    assert report.total >= FAMILIES[family]
+    assert {one.id: one.differences for one in report.disagreements} == {}
+
+
+def test_no_family_is_left_out() -> None:
+    assert {path.name.removesuffix(".jsonl.gz") for path in DATA.glob("*.jsonl.gz")} == set(FAMILIES)
+
+
+def never_ignored(job: Any, pod: Any) -> failure_policies.Match:
+    found = MATCH(job, pod)
+    return found._replace(is_counted=True)
+
+
+MATCH = failure_policies.match
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "planted"),
+    [
+        (backoffs, "FIRST_NS", 11 * 1_000_000_000),
+        (failure_policies, "match", never_ignored),
+        (completion_indexes, "remaining_ns", lambda replaced, now_ns: 0),
+        (completion_indexes, "delayed", lambda *given: {}),
+    ],
+)
+def test_planted_bugs_of_jobs_are_found(module: Any, name: str, planted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, name, planted)
+    some = list(case_files.read(DATA / "jobs.jsonl.gz"))[::2]
+    assert agreements.judge(registry.kind("jobs"), some).disagreements
+
+
+def test_planted_bugs_of_schedules_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Day of month and day of week as if both had to fit."""
+    monkeypatch.setattr(cron_expressions.Calendar, "_fits_day", both_fit)
+    cron_expressions.parse.cache_clear()
+    report = agreements.judge(registry.kind("jobs"), case_files.read(DATA / "schedules.jsonl.gz"))
+    assert report.disagreements
+
+
+def both_fit(calendar: cron_expressions.Calendar, local: Any) -> bool:
+    return local.day in calendar.days and local.isoweekday() % 7 in calendar.weekdays
