@@ -8,7 +8,7 @@ from typing import Any
 from kemu.checks import limits
 from kemu.checks.consistency import journals, linearizability, reads, states, writes
 from kemu.checks.history import History
-from kemu.checks.nodes import identities, placements, rates
+from kemu.checks.nodes import identities, placements, rates, volumes
 from kemu.checks.results import Check, Result
 from kemu.checks.scheduling import budgets, caches, leaders, ledgers, loops, priorities, waiting
 from kemu.checks.watches import events
@@ -19,6 +19,7 @@ ALL: tuple[type[Check], ...] = (
     placements.PodBoundAtMostOnce,
     identities.NoNameRunsTwice,
     rates.NodeEvictionsKeepTheirRate,
+    volumes.VolumeAttachedToOneNode,
     events.WatchHasNoGaps,
     events.WatchEventsAreTrue,
     writes.AcknowledgedWritesSurvive,

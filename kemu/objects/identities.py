@@ -30,6 +30,9 @@ CONTROLLERS = {
     "resourcequota": "resourcequota-controller",
     "garbage-collector": "generic-garbage-collector",
     "namespace": "namespace-controller",
+    "persistentvolume-binder": "persistent-volume-binder",
+    "attach-detach": "attachdetach-controller",
+    "ephemeral-volume": "ephemeral-volume-controller",
 }
 """The service accounts of controllers whose names differ from those of their actors."""
 

@@ -14,6 +14,7 @@ import pytest
 
 from kemu.conformance import case_files, registry
 from kemu.controllers import node_lifecycle, taint_eviction
+from kemu.controllers.volumes import persistent_volumes
 from kemu.kubelet.admission import arrivals, predicates
 from kemu.kubelet.pods import statuses
 from kemu.kubelet.pressure import eviction, eviction_loops
@@ -21,8 +22,10 @@ from kemu.kubelet.probes import workers
 from kemu.kubelet.resizes import allocations
 from kemu.kubelet.sync import pod_workers, status_managers
 from kemu.objects.validation import resizes
+from kemu.objects.volumes import claims, matching
 from kemu.scheduler.cycle import batches, decisions
 from kemu.scheduler.framework.interfaces import Handle
+from kemu.scheduler.plugins.volumes import binders, node_volume_limits, volume_restrictions, volume_zones
 
 DATA = Path(__file__).parent / "data"
 
@@ -292,3 +295,56 @@ def test_a_sample_that_is_one_node_too_large(monkeypatch: pytest.MonkeyPatch) ->
     to_find = decisions.nodes_to_find
     monkeypatch.setattr(decisions, "nodes_to_find", lambda *arguments: to_find(*arguments) + 1)
     assert is_noticed("scheduler", "sampling")
+
+
+# Volumes --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_claim_gets_the_largest_volume(monkeypatch: pytest.MonkeyPatch) -> None:
+    find = matching.find
+
+    def largest(claim: Any, volumes: Any, *arguments: Any, **options: Any) -> Any:
+        by_size = sorted(volumes, key=claims.capacity, reverse=True)
+        found = (find(claim, [one], *arguments, **options) for one in by_size)
+        return next((one for one in found if one is not None), None)
+
+    monkeypatch.setattr(matching, "find", largest)
+    assert is_noticed("volumes", "volume-binding")
+
+
+def test_a_volume_is_created_wherever_the_node_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binders.Binder, "_has_room", lambda self, storage_class, claim, node: (True, None))
+    assert is_noticed("volumes", "volume-binding")
+
+
+def test_the_binder_looks_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binders, "POLL_S", 2.0)
+    assert is_noticed("volumes", "volume-binding")
+
+
+def test_attached_volumes_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(node_volume_limits.NodeVolumeLimits, "_attached_to", lambda self, node: {})
+    assert is_noticed("scheduler", "volumes")
+
+
+def test_a_claim_of_one_pod_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(volume_restrictions._State, "count", lambda self, pod, change: None)
+    assert is_noticed("scheduler", "volumes")
+
+
+def test_old_labels_of_zones_are_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(volume_zones, "_TODAY", {})
+    assert is_noticed("scheduler", "volumes")
+
+
+def test_volumes_of_other_claims_are_never_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def keep(self: Any, volume: Any) -> None:
+        pass
+
+    monkeypatch.setattr(persistent_volumes.PersistentVolumeController, "_unbind", keep)
+    assert is_noticed("volumes", "pv-controller")
+
+
+def test_any_volume_suits_the_claim_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(persistent_volumes, "_why_not", lambda volume, claim: "")
+    assert is_noticed("volumes", "pv-controller")

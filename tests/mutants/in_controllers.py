@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kemu.controllers import disruption, node_health, steady_nodes, taint_eviction, taint_queues, taint_timers
+from kemu.controllers.volumes import attachments
 from kemu.controllers.workloads import expectations, replica_sets
 from tests.mutants.planting import Decides, mutant
 
@@ -85,3 +86,13 @@ def _(patch: pytest.MonkeyPatch) -> None:
 @mutant("controllers", "a-dead-node-still-has-heartbeats", "chaos/power-off", "seeds/lost-node-replacements")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(steady_nodes.Known, "renewed_ns", lambda self, now_ns: now_ns + self.epoch_ns)
+
+
+@mutant("controllers", "a-volume-is-attached-to-a-second-node", "volumes/node-dies")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(attachments, "allows_many", lambda volume: True)
+
+
+@mutant("controllers", "a-volume-is-detached-while-it-is-in-use", "volumes/node-dies")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(attachments, "FORCE_AFTER_NS", 0)

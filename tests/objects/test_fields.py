@@ -94,6 +94,7 @@ def test_the_samples_are_there() -> None:
         "Pod spec.resourceClaims",
         "Pod spec.containers[0].resources.claims",
         "ReplicaSet spec.template.spec.volumes[0].glusterfs",
+        "StatefulSet spec.template.spec.resourceClaims",
         "Node spec.configSource",
     } <= paths
 

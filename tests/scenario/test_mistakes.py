@@ -383,6 +383,25 @@ def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> Non
     assert any(path == "spec.manifests[0].spec.nodeSelector" for path, _ in others)
 
 
+@pytest.mark.parametrize("mounts", ["", ", volumeMounts: [{name: data, mountPath: /data}]"])
+def test_a_mount_of_a_claim_that_a_template_makes_is_valid(mounts: str) -> None:
+    claim = "{accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}"
+    found = problems(
+        f"""
+        manifests:
+          - apiVersion: apps/v1
+            kind: StatefulSet
+            metadata: {{name: db}}
+            spec:
+              serviceName: db
+              selector: {{matchLabels: {{app: db}}}}
+              template: {{metadata: {{labels: {{app: db}}}}, spec: {{containers: [{{name: main{mounts}}}]}}}}
+              volumeClaimTemplates: [{{metadata: {{name: data}}, spec: {claim}}}]
+        """
+    )
+    assert found == []
+
+
 def test_a_static_pod_is_no_exception() -> None:
     static = pod("a", "volumes: [{name: data, glusterfs: {endpoints: x, path: y}}]")
     found = problems("", nodes=f"  nodes: [{{name: n, kubelet: {{staticPods: [{static}]}}}}]\n")

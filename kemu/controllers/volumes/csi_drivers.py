@@ -58,6 +58,8 @@ class CsiDrivers(controllers.Controller):
         self._capacity_queue: workqueues.WorkQueue[str] = workqueues.WorkQueue(env)
         self._making: dict[str, tuple[str, Segment, int]] = {}
         """Volumes that are being created: driver, segment and size, by claim UID."""
+        self._installed: dict[str, None] = {}
+        """Drivers whose CSIDriver has been created."""
         self._published: dict[str, Any] = {}
         """CSIStorageCapacity objects by name."""
 
@@ -187,7 +189,11 @@ class CsiDrivers(controllers.Controller):
         self._capacity_queue.add("")
 
     async def _publish(self, key: str) -> None:
-        """Keep a CSIStorageCapacity for each class and segment of the drivers whose capacity has an end."""
+        """See that the drivers of all classes are there; keep a CSIStorageCapacity for each class and segment of those
+        whose capacity has an end."""
+        for name in dict.fromkeys(one.provisioner for one in self._classes.store.values()):
+            if drivers.is_simulated(name):
+                await self._install(self._drivers.of(name))
         wanted: dict[str, Any] = {}
         for storage_class in self._classes.store.values():
             driver = self._drivers.of(storage_class.provisioner)
@@ -204,6 +210,18 @@ class CsiDrivers(controllers.Controller):
                 wanted[name] = capacity
         for capacity in wanted.values():
             await self._publish_one(capacity)
+
+    async def _install(self, driver: drivers.Driver) -> None:
+        """Create the CSIDriver of a driver; one that is there already stays as it is."""
+        if driver.name in self._installed:
+            return
+        self._installed[driver.name] = None
+        csi_driver = storage_v1_pb2.CSIDriver()
+        csi_driver.metadata.name = driver.name
+        csi_driver.spec.attachRequired = True
+        csi_driver.spec.storageCapacity = driver.capacity is not None
+        with contextlib.suppress(errors.AlreadyExists):
+            await retries.patiently(self.env, lambda: self.client.create(csi_driver))
 
     async def _publish_one(self, capacity: Any) -> None:
         name, client = capacity.metadata.name, self.client
@@ -302,7 +320,13 @@ class CsiDrivers(controllers.Controller):
 
     def _log_attachment(self, kind: str, attachment: Any, started_ns: int) -> None:
         spec = attachment.spec
-        data = {"volume": spec.source.persistentVolumeName, "node": spec.nodeName, "driver": spec.attacher}
+        volume = self._volumes.store.get(spec.source.persistentVolumeName)
+        data: dict[str, Any] = {
+            "volume": spec.source.persistentVolumeName,
+            "node": spec.nodeName,
+            "driver": spec.attacher,
+        }
+        data["modes"] = [] if volume is None else list(volume.spec.accessModes)
         self.env.log(kind, {**data, "start": started_ns})
 
 

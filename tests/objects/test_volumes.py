@@ -1,0 +1,112 @@
+"""Claims and volumes: which go together, and what the API server refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kemu.k8s import core_v1_pb2, storage_v1_pb2
+from kemu.objects.conversion import convert
+from kemu.objects.defaulting import defaults
+from kemu.objects.validation import kinds
+from kemu.objects.volumes import claims, drivers, matching, migration
+
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "5Gi"}}, "storageClassName": "c"}
+VOLUME = {"capacity": {"storage": "5Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": "c",
+          "csi": {"driver": "d.example.com", "volumeHandle": "h"}}  # fmt: skip
+
+
+def claim(name: str = "a", **spec: Any) -> Any:
+    data = {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": {**CLAIM, **spec}}
+    return convert.from_json(core_v1_pb2.PersistentVolumeClaim, data)
+
+
+def volume(name: str, size: str = "5Gi", phase: str = "Available", **spec: Any) -> Any:
+    data = {"metadata": {"name": name}, "spec": {**VOLUME, "capacity": {"storage": size}, **spec}}
+    return convert.from_json(core_v1_pb2.PersistentVolume, {**data, "status": {"phase": phase}})
+
+
+def test_the_smallest_volume_that_is_large_enough_is_found() -> None:
+    volumes = [volume("large", "20Gi"), volume("fits", "6Gi"), volume("small", "1Gi"), volume("taken", phase="Bound")]
+    found = matching.find(claim(), volumes)
+    assert found.metadata.name == "fits"
+
+
+def test_a_volume_that_is_bound_to_the_claim_comes_first_whatever_its_class() -> None:
+    bound = volume("bound", "50Gi", claimRef={"namespace": "default", "name": "a"}, storageClassName="other")
+    assert matching.find(claim(), [volume("fits"), bound]).metadata.name == "bound"
+
+
+def test_a_claim_that_waits_for_its_consumer_is_left_to_the_scheduler() -> None:
+    assert matching.find(claim(), [volume("free")], delays=True) is None
+    assert matching.find(claim(), [volume("free")], ({}, "n"), delays=True) is not None
+
+
+def test_a_reference_to_an_earlier_claim_of_that_name_does_not_count() -> None:
+    reference = {"namespace": "default", "name": "a", "uid": "uid-of-the-first"}
+    assert not claims.is_bound_to(volume("v", claimRef=reference), claim())
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"accessModes": []}, "spec.accessModes: Required value: at least 1 access mode is required"),
+        ({"accessModes": ["ReadWriteOncePod", "ReadWriteOnce"]},
+         "spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes"),
+        ({"resources": {}}, "spec.resources[storage]: Required value"),
+        ({"volumeMode": "Disk"},
+         'spec.volumeMode: Unsupported value: "Disk": supported values: "Block", "Filesystem"'),
+    ],
+)  # fmt: skip
+def test_wrong_claims_are_refused(spec: dict[str, Any], message: str) -> None:
+    made = claim(**spec)
+    defaults.apply(made)
+    assert [f"{cause.field}: {cause.message}" for cause in kinds.validate_create(made)] == [message]
+
+
+def test_of_a_claim_only_the_volume_may_change_once() -> None:
+    old, new = claim(), claim(volumeName="v")
+    for one in (old, new):
+        defaults.apply(one)
+    assert kinds.validate_update(new, old) == []
+    other = claim(volumeName="w")
+    defaults.apply(other)
+    assert [cause.field for cause in kinds.validate_update(other, new)] == ["spec"]
+
+
+def test_a_class_is_completed_and_cannot_change() -> None:
+    made = storage_v1_pb2.StorageClass(provisioner="d.example.com")
+    made.metadata.name = "c"
+    defaults.apply(made)
+    assert (made.reclaimPolicy, made.volumeBindingMode) == ("Delete", "Immediate")
+    changed = storage_v1_pb2.StorageClass.FromString(made.SerializeToString())
+    changed.volumeBindingMode = "WaitForFirstConsumer"
+    assert [cause.field for cause in kinds.validate_update(changed, made)] == ["volumeBindingMode"]
+
+
+def test_the_newest_default_class_counts() -> None:
+    made = []
+    for second, name in enumerate(("old", "new", "plain")):
+        one = storage_v1_pb2.StorageClass(provisioner="d.example.com")
+        one.metadata.name, one.metadata.creationTimestamp.seconds = name, second
+        if name != "plain":
+            one.metadata.annotations[claims.DEFAULT_CLASS] = "true"
+        made.append(one)
+    assert claims.default_of(made).metadata.name == "new"
+
+
+def test_a_disk_of_the_tree_is_known_to_its_driver_by_another_label() -> None:
+    terms = [{"matchExpressions": [{"key": migration.ZONE, "operator": "In", "values": ["z"]}]}]
+    affinity = {"required": {"nodeSelectorTerms": terms}}
+    disk = volume("v", gcePersistentDisk={"pdName": "d"}, nodeAffinity=affinity)
+    disk.spec.persistentVolumeSource.ClearField("csi")
+    assert matching.is_reachable(disk, {migration.ZONE: "z"})
+    assert matching.is_reachable(migration.translated(disk), {"topology.gke.io/zone": "z"})
+    assert not matching.is_reachable(migration.translated(disk), {migration.ZONE: "z"})
+
+
+def test_a_driver_has_defaults() -> None:
+    known = drivers.Drivers({"d.example.com": {"capacity": "1Gi", "attach": 9}})
+    assert known.of("d.example.com").capacity == 1024**3
+    assert (known.of("d.example.com").times["attach"], known.of("other").times["attach"]) == (9, 5.0)
