@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kemu.checks.history import History
-from kemu.checks.results import Check, Result
-from kemu.runtime.env import SECOND_NS
+from kemu.checks.results import Check, Result, seconds
 
 _MANY = ("ReadWriteMany", "ReadOnlyMany")
 
@@ -36,9 +35,8 @@ class VolumeAttachedToOneNode(Check):
         others = [other for other in nodes if other != node]
         nodes[node] = None
         if others:
-            when = f"{time_ns / SECOND_NS:.3f} s"
             self._wrong.append(
-                f"{volume} was attached to {node} at {when} while it was attached to {', '.join(others)}"
+                f"{volume} was attached to {node} at {seconds(time_ns)} while it was attached to {', '.join(others)}"
             )
 
     def result(self, history: History) -> Result:
