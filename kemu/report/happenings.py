@@ -22,11 +22,18 @@ KINDS = {
     "created": 1, "bound": 1, "running": 1, "finished": 1,
     "unschedulable": 2, "nominated": 2, "deleted": 2,
     "preempted": 3, "evicted": 3, "rejected": 3, "conflict": 3, "killed": 3, "lost": 3, "node": 3, "refused": 3,
-    "error": 3, "scaled": 3,
+    "error": 3, "scaled": 3, "elected": 3,
     "exited": 4, "failed": 4, "fault": 4, "disturbance": 4, "waiting": 4, "check": 4,
 }  # fmt: skip
 """Each kind with its weight: 1 what every pod goes through, 2 what leads to more, 3 what goes wrong or is taken away,
 4 what a reader must not miss."""
+
+_OF_ELECTIONS = {
+    "acquired": ("leads", "good"),
+    "lost": ("has lost its lease", "bad"),
+    "released": ("gives its lease up", "plain"),
+}
+"""Words and tones."""
 
 TELLING = 3
 """From this weight on, no line is left out for the sake of others."""
@@ -90,6 +97,9 @@ def all_of(history: History, verdict: Mapping[str, Any] | None = None) -> list[H
         found.append(
             Happening(time_ns, "exited", actor, ("", "end themselves"), "bad", why, what=f"{actor} ends itself")
         )
+    for time_ns, actor, what, lease in history.elections:
+        says, tone = _OF_ELECTIONS[what]
+        found.append(Happening(time_ns, "elected", actor, ("", says), tone, lease, what=f"{actor} {says}"))
     for time_ns, node, is_off in history.shutdowns:
         says, tone = ("is off, shut down", "bad") if is_off else ("boots", "good")
         what = f"the machine of {node} {says}"

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from kemu.apiserver.admission import node_restrictions
+from kemu.apiserver.authorization import roles
 from kemu.apiserver.registry import bindings, deletions, evictions, reads, registry
 from kemu.apiserver.watch import cache, fanout
 from kemu.v1 import api_pb2
@@ -206,3 +208,14 @@ def _(patch: pytest.MonkeyPatch) -> None:
         return await rewrite(self, strategy, key, *others)
 
     patch.setattr(registry.Registry, "rewrite", hasty)
+
+
+@mutant("API server", "a-kubelet-may-delete-the-pods-of-other-nodes", "identities/rogue-kubelet")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(node_restrictions.NodeRestriction, "delete", lambda self, resource, name, namespace: None)
+
+
+@mutant("API server", "roles-count-in-every-namespace", "identities/rogue-kubelet")
+def _(patch: pytest.MonkeyPatch) -> None:
+    allows = roles.allows
+    patch.setattr(roles, "allows", lambda grants, asked: allows([one._replace(namespace="") for one in grants], asked))

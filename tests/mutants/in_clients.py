@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kemu.client import informers, sessions, watches
+from kemu.client import elections, informers, sessions, watches
 from kemu.v1 import api_pb2
 from tests.mutants.planting import mutant
 
@@ -98,3 +98,17 @@ def _(patch: pytest.MonkeyPatch) -> None:
         replace(self, items + [obj for key, obj in self.store.items() if key not in listed])
 
     patch.setattr(informers.Informer, "_replace", keeping)
+
+
+@mutant("client", "a-candidate-does-not-wait-for-the-lease", "elections/failover")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(elections.Elector, "_is_valid", lambda self, now_ns: False)
+
+
+@mutant("client", "who-has-lost-its-lease-goes-on", "elections/failover")
+def _(patch: pytest.MonkeyPatch) -> None:
+    async def forever(self: elections.Elector) -> None:
+        while True:
+            await self._env.clock.sleep(3600, background=True)
+
+    patch.setattr(elections.Elector, "renew", forever)

@@ -98,6 +98,8 @@ class History:
         self.faults: list[Fault] = []
         self.failures: list[tuple[int, str, str]] = []
         """Actors whose code raised: when, which, and what is told of it; each ended the run."""
+        self.elections: list[tuple[int, str, str, str]] = []
+        """Time, actor, ``acquired`` ``lost`` or ``released``, and the lease."""
         self.exits: list[tuple[int, str, str]] = []
         """Actors that ended themselves: when, who and why."""
         self.shutdowns: list[tuple[int, str, bool]] = []
@@ -178,6 +180,9 @@ class History:
             "machine.on": self._on_machine_on,
             "actor.stopped": self._on_stopped,
             "actor.exited": self._on_exited,
+            "election.acquired": self._on_acquired,
+            "election.lost": self._on_lease_lost,
+            "election.released": self._on_released,
             "run.ended": self._on_run_ended,
             "api.refused": self._on_refused,
             "api.throttled": self._on_throttled,
@@ -631,6 +636,15 @@ class History:
         self.failures.append((time_ns, actor, data["error"].partition("\n\n")[0]))
         if self._keep_changes:
             self._sessions.handlers["actor.failed"](time_ns, actor, data)
+
+    def _on_acquired(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.elections.append((time_ns, actor, "acquired", data["lease"]))
+
+    def _on_lease_lost(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.elections.append((time_ns, actor, "lost", data["lease"]))
+
+    def _on_released(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.elections.append((time_ns, actor, "released", data["lease"]))
 
     def _on_exited(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.exits.append((time_ns, actor, data["why"]))
