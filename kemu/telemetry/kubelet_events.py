@@ -24,6 +24,9 @@ class KubeletEvents:
             "kubelet.evicting": self._on_evicting,
             "kubelet.shutting_down": self._on_shutting_down,
             "kubelet.oom_killed": self._on_oom_killed,
+            "kubelet.probed": self._on_probed,
+            "kubelet.killing": self._on_killing,
+            "kubelet.resize": self._on_resize,
             "kubelet.pulled": self._on_pulled,
             "kubelet.running": self._on_running,
             "kubelet.started": self._on_started,
@@ -142,6 +145,35 @@ class KubeletEvents:
             spans.OOM_KILL, data["pod"], data["uid"], actor, time_ns, time_ns, attributes,
             error=why, error_type="OOMKilled",
         )  # fmt: skip
+
+    def _on_probed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """What a probe has come to, after as many answers as its threshold wants."""
+        why = f"the {data['probe']} probe {'succeeds' if data['ok'] else 'fails'}"
+        attributes: dict[str, AttributeValue] = {
+            NODE: data["node"],
+            spans.CONTAINER_NAME: data["container"],
+            REASON: why,
+        }
+        error, kind = ("", "") if data["ok"] else (why, "Unhealthy")
+        self._drafts.emit(
+            spans.PROBE, data["pod"], data["uid"], actor, time_ns, time_ns, attributes, error=error, error_type=kind
+        )
+
+    def _on_killing(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """To start anew; its end and its next start follow."""
+        probe = data["probe"]
+        attributes: dict[str, AttributeValue] = {
+            NODE: data["node"],
+            spans.CONTAINER_NAME: data["container"],
+            "kemu.grace_period_s": data["grace_s"],
+            REASON: f"it failed its {probe} probe" if probe else "its resize requires a restart",
+        }
+        self._drafts.emit(spans.KILLED, data["pod"], data["uid"], actor, time_ns, time_ns, attributes)
+
+    def _on_resize(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        what, message = data["what"], data["message"]
+        attributes: dict[str, AttributeValue] = {NODE: data["node"], REASON: f"{what}: {message}" if message else what}
+        self._drafts.emit(spans.RESIZE, data["pod"], data["uid"], actor, time_ns, time_ns, attributes)
 
     def _on_pulled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self._drafts.pod(data).starting_ns = time_ns

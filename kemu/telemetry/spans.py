@@ -53,6 +53,9 @@ PREEMPTED = "preempted"
 REPLACED = "replaced"
 WON = "won"
 OOM_KILL = "OOM kill"
+PROBE = "probe"
+KILLED = "container killed"
+RESIZE = "resize"
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ _TOLD_OF = {
     spans.WON: ("against", "kemu.conflict.loser"),
     spans.CONTAINER: ("", "k8s.container.name"),
     spans.OOM_KILL: ("of", "k8s.container.name"),
+    spans.PROBE: ("of", "k8s.container.name"),
+    spans.KILLED: ("of", "k8s.container.name"),
 }
 """Where a span names somebody, for people: its name alone would not say much."""
 _LEAST_WIDTH = 60

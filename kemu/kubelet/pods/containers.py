@@ -37,7 +37,6 @@ STOPPING = "stopping"
 DONE = "done"
 """Does not run and will not start again."""
 
-_PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
 COMPLETED, ERROR, OOM_KILLED = "Completed", "Error", "OOMKilled"
 KILLED = 137
 """The exit code after SIGKILL."""
@@ -97,7 +96,9 @@ class Container:
         self.name: str = spec.name
         self.image: str = spec.image
         self.pull_policy: str = spec.imagePullPolicy
-        self.is_probed = kind != INIT and any(spec.HasField(probe) for probe in _PROBES)
+        self.is_probed = kind != INIT and (
+            spec.HasField("readinessProbe") or spec.HasField("livenessProbe") or spec.HasField("startupProbe")
+        )
         """Its probes are kept by :mod:`kemu.kubelet.probes.probers`."""
         self.is_hooked = spec.HasField("lifecycle") and spec.lifecycle.HasField("postStart")
         """It has a postStart hook."""

@@ -19,7 +19,18 @@ _STAYS = ("kubelet admission", "start", spans.RUNNING, spans.BACK_OFF, "terminat
 """What a pod does on its node, one after the other."""
 _SIDE_BY_SIDE = ("pull", spans.CONTAINER)
 """What containers do there, several at once."""
-_AT_THE_POD = (spans.PREEMPTED, "evicted", spans.OOM_KILL, spans.WON, spans.REPLACED, "created", spans.NOMINATION)
+_AT_THE_POD = (
+    spans.PREEMPTED,
+    "evicted",
+    spans.OOM_KILL,
+    spans.PROBE,
+    spans.KILLED,
+    spans.RESIZE,
+    spans.WON,
+    spans.REPLACED,
+    "created",
+    spans.NOMINATION,
+)
 """Instants of a pod's own track; failures and attempts besides."""
 _SCHEDULING_CYCLE = "scheduling cycle"
 _RANKS = (_SCHEDULING_CYCLE, "bind", "nomination", "nomination cleared", spans.PREEMPTED)
