@@ -168,22 +168,21 @@ class CsiDrivers(controllers.Controller):
     def _segments(self, driver: drivers.Driver) -> list[Segment]:
         return list(dict.fromkeys(_segment(driver, node) for node in self._nodes.store.values()))
 
-    def _room_in(self, driver: drivers.Driver, segment: Segment, but_for: str = "") -> int | None:
-        """Bytes that are left there; None: without end. ``but_for``: the claim (UID) whose own volume does not
-        count."""
+    def _room_in(self, driver: drivers.Driver, segment: Segment, of: str = "") -> int | None:
+        """Bytes that are left there; None: without end. ``of``: for the volume of this claim (UID); those that were
+        asked for later do not count."""
         if driver.capacity is None:
             return None
-        used = sum(
-            claims.capacity(volume).value
-            for volume in self._volumes.store.values()
-            if _segment_of(driver, volume) == segment
-        )
-        used += sum(
-            size
-            for uid, (name, where, size) in self._making.items()
-            if (name, where) == (driver.name, segment) and uid != but_for
-        )
-        return driver.capacity - used
+        left = driver.capacity
+        for volume in self._volumes.store.values():
+            if _segment_of(driver, volume) == segment:
+                left -= claims.capacity(volume).value
+        for uid, (name, where, size) in self._making.items():
+            if uid == of:
+                break
+            if (name, where) == (driver.name, segment):
+                left -= size
+        return left
 
     def _look_at_capacity(self, obj: Any) -> None:
         self._capacity_queue.add("")

@@ -18,7 +18,7 @@ from kemu.runtime.env import SECOND_NS
 from kemu.scenario import scenarios
 from kemu.scenario.format.keys import controller_keys
 from kemu.scenario.format.shapes import Report
-from kemu.scenario.loading import manifests
+from kemu.scenario.loading import manifests, volumes
 
 SETTLES_AFTER_NS = 120 * SECOND_NS
 """After the last fault: by then a lost node is known to be lost."""
@@ -109,7 +109,10 @@ def _needed(
     found += dict.fromkeys(name for kind, names in _NEEDED_BY.items() if kind in kinds for name in names)
     if any(_has_time_to_live(one) for one in objects):
         found.append(controller_keys.TTL_AFTER_FINISHED)
-    if _leaves_garbage(objects, events) or {controller_keys.CRON_JOB, controller_keys.TTL_AFTER_FINISHED} & set(found):
+    templates = [workload.template for workload in workloads if workload.template is not None]
+    own_claims = any(volumes.own_claims(one) for one in (*objects, *templates))
+    ends_by_itself = {controller_keys.CRON_JOB, controller_keys.TTL_AFTER_FINISHED} & set(found)
+    if own_claims or ends_by_itself or _leaves_garbage(objects, events):
         found.append(controller_keys.GARBAGE_COLLECTOR)
     if any(event.what == "delete" and event.resource == "namespaces" for event in events):
         found.append(controller_keys.NAMESPACE)

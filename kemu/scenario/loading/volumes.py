@@ -20,6 +20,16 @@ def are_used(
     return any(resources.of(one).kind in storage_v1.ACCEPTED or _wants_volumes(one) for one in objects)
 
 
+def own_claims(obj: Any) -> bool:
+    """Whether claims go with a pod, or with the pods that an object makes: the garbage collector deletes them."""
+    return any(
+        volume.volumeSource.HasField("ephemeral")
+        for one in (obj, manifests.template(obj))
+        if one is not None
+        for volume in getattr(getattr(one, "spec", None), "volumes", ())
+    )
+
+
 def _wants_volumes(obj: Any) -> bool:
     found: Iterable[Any] = (obj, manifests.template(obj))
     if len(getattr(getattr(obj, "spec", None), "volumeClaimTemplates", ())):
