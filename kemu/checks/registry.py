@@ -10,7 +10,7 @@ from kemu.checks.consistency import journals, linearizability, reads, states, wr
 from kemu.checks.history import History
 from kemu.checks.nodes import identities, placements, rates, volumes
 from kemu.checks.results import Check, Result
-from kemu.checks.scheduling import budgets, caches, leaders, ledgers, loops, priorities, waiting
+from kemu.checks.scheduling import budgets, caches, job_counts, leaders, ledgers, loops, priorities, waiting
 from kemu.checks.watches import events
 from kemu.runlog.frames import Event
 
@@ -31,6 +31,7 @@ ALL: tuple[type[Check], ...] = (
     caches.CacheAgreesWithStore,
     leaders.OneLeaderAtATime,
     budgets.VoluntaryEvictionsRespectBudgets,
+    job_counts.JobCountsEachPodOnce,
     priorities.PreemptorsOutrankVictims,
     priorities.NoPriorityInversion,
     waiting.NoPodStarves,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kemu.controllers import disruption, node_health, steady_nodes, taint_eviction, taint_queues, taint_timers
+from kemu.controllers.jobs import tracking
 from kemu.controllers.volumes import attachments
 from kemu.controllers.workloads import expectations, replica_sets
 from tests.mutants.planting import Decides, mutant
@@ -96,3 +97,18 @@ def _(patch: pytest.MonkeyPatch) -> None:
 @mutant("controllers", "a-volume-is-detached-while-it-is-in-use", "volumes/node-dies")
 def _(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(attachments, "FORCE_AFTER_NS", 0)
+
+
+@mutant("controllers", "a-job-counts-a-pod-at-each-sync", "jobs/disruptions-and-failure-policies")
+def _(patch: pytest.MonkeyPatch) -> None:
+    count = tracking.count_finalized
+
+    def keep(status: Any, with_finalizer: Any) -> bool:
+        """The counters grow, and the list stays."""
+        listed = type(status.uncountedTerminatedPods)()
+        listed.CopyFrom(status.uncountedTerminatedPods)
+        changed = count(status, with_finalizer)
+        status.uncountedTerminatedPods.CopyFrom(listed)
+        return changed
+
+    patch.setattr(tracking, "count_finalized", keep)

@@ -1,0 +1,48 @@
+"""job-counts-each-pod-once: what statuses of Jobs must never say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from kemu.checks.history import History
+from kemu.checks.scheduling import job_counts
+from kemu.k8s import batch_v1_pb2
+
+
+def judged(*statuses: tuple[int, Sequence[str]], mode: str = "NonIndexed", field: str = "failed") -> bool | None:
+    """``statuses``: a counter and the list, one write after the other."""
+    check = job_counts.JobCountsEachPodOnce()
+    for number, (count, uids) in enumerate(statuses):
+        job = batch_v1_pb2.Job()
+        job.metadata.uid, job.spec.completionMode = "u", mode
+        setattr(job.status, field, count)
+        getattr(job.status.uncountedTerminatedPods, field).extend(uids)
+        change = (0, f"{job_counts.JOBS}default/j", job.SerializeToString(deterministic=True), 0, 0)
+        check.on_event(number, "store", "store.txn", {"changes": [change], "rev": number})
+    return check.result(History()).holds
+
+
+@pytest.mark.parametrize("field", ["failed", "succeeded"])
+def test_a_pod_leaves_the_list_when_it_is_counted(field: str) -> None:
+    assert judged((0, "ab"), (1, "b"), (2, "c"), (3, ""), field=field) is True
+
+
+@pytest.mark.parametrize(
+    "statuses",
+    [
+        ((0, "a"), (2, "")),
+        ((0, "a"), (0, "")),
+        ((0, "a"), (1, "a")),
+        ((0, "a"), (1, ""), (1, "a")),
+        ((1, ""),),
+    ],
+    ids=["twice at once", "never", "still listed", "a second time", "without the list"],
+)
+def test_what_is_wrong(statuses: tuple[tuple[int, Sequence[str]], ...]) -> None:
+    assert judged(*statuses) is False
+
+
+def test_successes_of_indexed_jobs_are_counted_by_index() -> None:
+    assert judged((3, ""), mode="Indexed", field="succeeded") is None
