@@ -116,7 +116,7 @@ func (w *objectWorld) react(action clienttesting.Action) (bool, runtime.Object, 
 	resource, namespace := action.GetResource(), action.GetNamespace()
 	switch action := action.(type) {
 	case clienttesting.CreateActionImpl:
-		obj := action.GetObject().DeepCopyObject()
+		obj := asStored(action.GetObject())
 		given := obj.(metav1.Object)
 		if pod, ok := obj.(*v1.Pod); ok {
 			if w.failures > 0 {
@@ -141,7 +141,7 @@ func (w *objectWorld) react(action clienttesting.Action) (bool, runtime.Object, 
 		}
 		return true, w.asRead(obj), nil
 	case clienttesting.UpdateActionImpl:
-		obj := action.GetObject().DeepCopyObject()
+		obj := asStored(action.GetObject())
 		given := obj.(metav1.Object)
 		old, err := w.tracker.Get(resource, namespace, given.GetName())
 		if err != nil {
@@ -203,6 +203,15 @@ func (w *objectWorld) react(action clienttesting.Action) (bool, runtime.Object, 
 		return true, nil, w.tracker.Delete(resource, namespace, action.GetName())
 	}
 	return false, nil, nil
+}
+
+// asStored is an object as the API server keeps it: its times have whole seconds.
+func asStored(obj runtime.Object) runtime.Object {
+	data, err := json.Marshal(obj)
+	must(err)
+	read := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(runtime.Object)
+	must(json.Unmarshal(data, read))
+	return read
 }
 
 func (w *objectWorld) asRead(obj runtime.Object) runtime.Object { return obj.DeepCopyObject() }
