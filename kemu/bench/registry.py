@@ -56,6 +56,14 @@ BENCHMARKS = {
             _LEFT_OUT,
         ),
         Benchmark(
+            "deployments",
+            "Deployments of ten pods that all roll at once, in sim: CPU of the API server for each pod that is "
+            "replaced, and for as many bare pods created and deleted",
+            "kemu.bench.clusters.rollouts:deployments",
+            ({"deployments": 1000},),
+            _LEFT_OUT,
+        ),
+        Benchmark(
             "work",
             "what a pod costs on its way to Running in sim, counted: messages parsed and serialised, futures, tasks, …",
             "kemu.bench.clusters.counts:work",
