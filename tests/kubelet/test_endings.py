@@ -83,13 +83,13 @@ def test_a_shorter_grace_counts_from_when_it_is_asked_for(cluster: Cluster) -> N
         await cluster.create(hooked("a", 50, grace_s=100, shutdown=90))
         await cluster.at(5)
         await cluster.client.delete("pods", "a", "default")
-        await cluster.at(10)
+        await cluster.at(7)
         await cluster.client.delete("pods", "a", "default", grace_period_seconds=4)
         await cluster.at(60)
 
     cluster.play(main)
     # The hook begins again, takes all of the four seconds, and leaves the container the least of two.
-    assert cluster.told("terminated") == [(16.0, "terminated", "a")]
+    assert cluster.told("terminated") == [(13.0, "terminated", "a")]
 
 
 def test_a_pod_has_its_deadline(cluster: Cluster) -> None:
