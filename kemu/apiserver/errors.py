@@ -8,6 +8,7 @@ the bytes of a ``metav1.Status``: in ``Reply.error`` and ``WatchEvent.error``, a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import grpc
 from google.protobuf import any_pb2
@@ -16,6 +17,7 @@ from google.rpc import error_details_pb2, status_pb2
 from kemu import errors
 from kemu.errors import ApiError, Cause
 from kemu.k8s import meta_v1_pb2
+from kemu.objects import resources
 from kemu.objects.resources import Resource
 
 DETAILS_KEY = "grpc-status-details-bin"
@@ -130,9 +132,22 @@ def status_of(error: ApiError) -> meta_v1_pb2.Status:
             details.name = error.name
         if error.kind:
             details.kind = error.kind
+            group = _group(error.kind)
+            if group:
+                details.group = group
         for cause in error.causes:
             details.causes.add(reason=cause.reason, message=cause.message, field=cause.field)
     return status
+
+
+@lru_cache(256)
+def _group(kind: str) -> str:
+    """The API group of what an error names: a plural, perhaps with a subresource, or a kind."""
+    if kind.endswith("Options"):
+        return "meta.k8s.io"
+    plural = kind.partition("/")[0]
+    resource = resources.BY_PLURAL.get(plural) or resources.BY_KIND.get(kind)
+    return resource.group if resource is not None else "autoscaling" if kind == "Scale" else ""
 
 
 def encode(error: ApiError) -> bytes:

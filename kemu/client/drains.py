@@ -199,12 +199,9 @@ class _Drain:
                 self._tell("gone", key)
                 return ""
             except errors.ApiError as error:
-                in_terminating = isinstance(error, errors.Forbidden) and any(
-                    cause.reason == "NamespaceTerminating" for cause in error.causes
-                )
-                if in_terminating and pod.metadata.HasField("deletionTimestamp"):
+                if _is_of_namespace(error) and pod.metadata.HasField("deletionTimestamp"):
                     break
-                if not in_terminating and not isinstance(error, errors.TooManyRequests):
+                if not _is_tried_again(error):
                     self._tell("failed", key, str(error))
                     return f'error when evicting pods/"{name}" -n "{namespace}": {error}'
                 self._tell("waits", key, str(error))
@@ -264,6 +261,15 @@ class _Drain:
         minutes, rest = divmod(seconds, 60)
         hours, minutes = divmod(int(minutes), 60)
         return f"{hours}h{minutes}m{rest:g}s" if hours else f"{minutes}m{rest:g}s" if minutes else f"{rest:g}s"
+
+
+def _is_of_namespace(error: errors.ApiError) -> bool:
+    """Its namespace is being terminated: an eviction will never succeed, but the pod goes soon."""
+    return isinstance(error, errors.Forbidden) and any(one.reason == "NamespaceTerminating" for one in error.causes)
+
+
+def _is_tried_again(error: errors.ApiError) -> bool:
+    return isinstance(error, errors.TooManyRequests) or _is_of_namespace(error)
 
 
 def _aggregate(problems: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ import pytest
 from google.rpc import status_pb2
 
 from kemu import errors
-from kemu.apiserver.errors import DETAILS_KEY
+from kemu.apiserver.errors import DETAILS_KEY, status_of
 from kemu.client.sessions import error_of
 from kemu.k8s import apps_v1_pb2, autoscaling_v1_pb2, core_v1_pb2, meta_v1_pb2
 from kemu.objects.conversion import convert
@@ -296,5 +296,18 @@ def test_what_stays_as_it_was() -> None:
         await cluster.client.create(pod("a"))
         error = await refusal(errors.BadRequest, cluster.client.patch("pods", "a", "default", {"spec": {"foo": 1}}))
         assert "spec.foo" in str(error)
+
+    run(main)
+
+
+def test_errors_name_the_group_of_what_they_are_about() -> None:
+    """``Status.details.group``, which clients of Kubernetes print."""
+
+    async def main(cluster: Cluster) -> None:
+        for plural, group in (("pods", ""), ("deployments", "apps"), ("leases", "coordination.k8s.io")):
+            error = await refusal(errors.NotFound, cluster.client.get(plural, "nope", "default"))
+            assert status_of(error).details.group == group
+        wrong = await refused(cluster.stub().Create(create("{}", dry_run=["Foo"])))
+        assert status_of(wrong).details.group == "meta.k8s.io"
 
     run(main)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kemu.client import elections, informers, sessions, watches
+from kemu.client import clients, drains, elections, informers, sessions, watches
 from kemu.v1 import api_pb2
 from tests.mutants.planting import mutant
 
@@ -112,3 +112,16 @@ def _(patch: pytest.MonkeyPatch) -> None:
             await self._env.clock.sleep(3600, background=True)
 
     patch.setattr(elections.Elector, "renew", forever)
+
+
+@mutant("client", "a-drain-asks-no-budget", "seeds/drain-with-a-budget")
+def _(patch: pytest.MonkeyPatch) -> None:
+    async def delete(self: clients.Client, namespace: str, name: str, *_: Any, **__: Any) -> Any:
+        return await self.delete("pods", name, namespace)
+
+    patch.setattr(clients.Client, "evict", delete)
+
+
+@mutant("client", "a-drain-gives-up-when-a-budget-refuses", "seeds/drain-with-a-budget")
+def _(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(drains, "_is_tried_again", lambda error: False)
