@@ -145,7 +145,7 @@ def test_a_pod_that_becomes_ready_meanwhile_is_not_evicted_for_nothing() -> None
         async def become_ready() -> None:
             await cluster.clock.sleep(0.001)  # after the eviction has looked at the pod, before it writes
             patch = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
-            await cluster.client_of(1, "kubelet").patch("pods", "a", "default", patch, "status", "strategic")
+            await cluster.client_of(1, "other").patch("pods", "a", "default", patch, "status", "strategic")
 
         evicted, _ = await asyncio.gather(cluster.client.evict("default", "a"), become_ready(), return_exceptions=True)
         assert isinstance(evicted, errors.TooManyRequests)

@@ -54,7 +54,7 @@ class Drain:
 
 async def kubelet(cluster: Cluster) -> None:
     """Removes pods a second after they were told to go."""
-    client = cluster.client_of(0, "kubelet")
+    client = cluster.client_of(0, "remover")
     while True:
         for one in (await client.list("pods")).items:
             if one.metadata.HasField("deletionTimestamp"):
@@ -66,7 +66,7 @@ async def world(cluster: Cluster, *objects: Any) -> None:
     await cluster.client.create(node("n1"))
     for one in objects:
         await cluster.client.create(one)
-    cluster.runtime.env("kubelet").spawn(kubelet(cluster), "kubelet")
+    cluster.runtime.env("remover").spawn(kubelet(cluster), "kubelet")
 
 
 def agents() -> Any:
