@@ -38,7 +38,7 @@ class Caller:
         self.user = user
         self.requester = requester
         """Of a kubelet."""
-        self.grants = grants
+        self.grants: Sequence[roles.Grant] = grants
         self.allowed: set[tuple[str, str, str, str]] = set()
         """Verb, kind, subresource and namespace of requests that are allowed whatever their object is."""
 
@@ -52,6 +52,8 @@ class Authorizer:
         self._objects = roles.Objects(cache)
         self._callers: dict[str, Caller] = {}
         self._is_open = ALWAYS_ALLOW in modes
+        self._kubelet: Caller | None = None
+        """The first one."""
 
     def check(self, by: str, verb: str, request: Any) -> Requester | None:
         """``verb`` as the service has it. Returns the node whose kubelet asks. Raises
@@ -92,10 +94,20 @@ class Authorizer:
         stated = self._users.get(name, {}) if acts else {}
         user = identities.of_name(name, stated.get("groups", ())) if acts else identities.of_actor(actor)
         requester = Requester(user.node, is_kubelet=not acts) if user.node else None
-        grants = roles.lasting(user, self._users, "" if acts else actor)
-        # Masters need no grants; who has none is given an empty one, so that it is asked.
-        found = [] if user.is_master else [*grants, roles.Grant((), "")]
-        caller = self._callers[by] = Caller(user, requester, found)
+        # There may be very many kubelets, and all may do the same.
+        is_one_of_many = requester is not None and user.name not in self._users
+        if is_one_of_many and self._kubelet is not None:
+            grants = self._kubelet.grants
+        else:
+            # Masters need none; whoever else has none gets an empty one, so as to be asked.
+            found = [*roles.lasting(user, self._users, "" if acts else actor), roles.Grant((), "")]
+            grants = [] if user.is_master else found
+        caller = Caller(user, requester, grants)
+        if is_one_of_many:
+            if self._kubelet is None:
+                self._kubelet = caller
+            caller.allowed = self._kubelet.allowed
+        self._callers[by] = caller
         return caller
 
     def _judge(self, caller: Caller, asked: Attributes) -> bool:
