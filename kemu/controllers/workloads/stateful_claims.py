@@ -78,7 +78,12 @@ class Claims:
                 wanted = core_v1_pb2.PersistentVolumeClaim()
                 wanted.CopyFrom(known)
                 _set_owners(wanted, owner, pod)
-                await self._client.update(wanted)
+                try:
+                    await self._client.update(wanted)
+                except errors.ApiError as error:
+                    name = known.metadata.name
+                    error.message = f"could not update claim {name} for delete policy ownerRefs: {error.message}"
+                    raise
 
 
 def policy(owner: Any) -> tuple[str, str]:

@@ -31,6 +31,8 @@ from kemu.runtime.env import Env
 
 LARGEST_BATCH = 500
 """Of pods that are looked at together where the set is managed in parallel (``MaxBatchSize``)."""
+CONFLICT_WAITS_S = (0.01, 0.05, 0.25)
+"""Before a write that met a conflict is tried again (``retry.DefaultBackoff``)."""
 MAX_UNAVAILABLE = "MaxUnavailableStatefulSet"
 """The feature gate by which ``rollingUpdate.maxUnavailable`` counts; off by default."""
 
@@ -176,7 +178,28 @@ class StatefulSetController(base.WorkloadController):
         await self._apply_policy(owner, pod)
 
     async def repair_member(self, owner: Any, pod: Any) -> None:
-        """Give a pod its labels and claims (``UpdateStatefulPod``)."""
+        """Give a pod its labels and claims (``UpdateStatefulPod``); again where it has changed meanwhile."""
+        tried = False
+        for wait_s in (*CONFLICT_WAITS_S, None):
+            wanted = await self._repaired(owner, pod)
+            if wanted is None and not tried:
+                return
+            try:
+                if wanted is not None:
+                    tried = True
+                    await self.client.update(wanted)
+            except errors.ApiError as error:
+                if isinstance(error, errors.Conflict) and wait_s is not None:
+                    await self.clock.sleep(wait_s)
+                    pod = self.pods.store.get(controllers.key_of(pod), pod)
+                    continue
+                self.note_write(owner, "update", pod, error)
+                raise
+            self.note_write(owner, "update", pod, None)
+            return
+
+    async def _repaired(self, owner: Any, pod: Any) -> core_v1_pb2.Pod | None:
+        """The pod as it should be, None if it is so; its claims are seen to."""
         wanted, changed = core_v1_pb2.Pod(), False
         wanted.CopyFrom(pod)
         ordinal = stateful_pods.ordinal_of(pod)
@@ -187,17 +210,19 @@ class StatefulSetController(base.WorkloadController):
             stateful_pods.set_storage(owner, wanted, ordinal)
             changed = True
             await self._create_claims(owner, pod, ordinal, "update")
-        if owner.spec.volumeClaimTemplates and not self.claims.match_policy(owner, pod):
-            await self._apply_policy(owner, pod)
+        for wait_s in (*CONFLICT_WAITS_S, None):
+            if not owner.spec.volumeClaimTemplates or self.claims.match_policy(owner, pod):
+                break
+            try:
+                await self._apply_policy(owner, pod)
+            except errors.Conflict:
+                if wait_s is None:
+                    raise
+                await self.clock.sleep(wait_s)
+                continue
             changed = True
-        if not changed:
-            return
-        try:
-            await self.client.update(wanted)
-        except errors.ApiError as error:
-            self.note_write(owner, "update", pod, error)
-            raise
-        self.note_write(owner, "update", pod, None)
+            break
+        return wanted if changed else None
 
     async def _create_claims(self, owner: Any, pod: Any, ordinal: int, verb: str) -> None:
         created, failures = await self.claims.create_missing(owner, ordinal)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -149,7 +150,7 @@ func (w *objectWorld) react(action clienttesting.Action) (bool, runtime.Object, 
 		}
 		known := old.(metav1.Object)
 		if given.GetResourceVersion() != "" && given.GetResourceVersion() != known.GetResourceVersion() {
-			return true, nil, apierrors.NewConflict(resource.GroupResource(), given.GetName(), fmt.Errorf("the object has been modified"))
+			return true, nil, apierrors.NewConflict(resource.GroupResource(), given.GetName(), errors.New("the object has been modified; please apply your changes to the latest version and try again"))
 		}
 		given.SetGeneration(known.GetGeneration())
 		now, before := reflect.ValueOf(obj).Elem(), reflect.ValueOf(old).Elem()
