@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,6 +122,7 @@ type quotaWorld struct {
 	asked   quotaQuestion
 	results []quotaResult
 
+	lock     sync.Mutex // of what requests that come together share
 	revision int64
 	delay    time.Duration
 	quotas   map[string]*v1.ResourceQuota // as stored
@@ -413,7 +415,9 @@ func (w *quotaWorld) request(ctx context.Context, step quotaStep) (*quotaResult,
 	if err != nil {
 		return nil, err
 	}
+	w.lock.Lock()
 	old := w.objects[step.Resource][accessor.GetName()]
+	w.lock.Unlock()
 	operation, subresource := admission.Update, ""
 	switch step.Do {
 	case "create":
@@ -463,6 +467,8 @@ func (w *quotaWorld) request(ctx context.Context, step quotaStep) (*quotaResult,
 		return nil, err
 	}
 	accessor.SetResourceVersion("1")
+	w.lock.Lock()
+	defer w.lock.Unlock()
 	usage, err := w.evaluators.Get(schema.GroupResource{Group: kind.Group, Resource: step.Resource}).Usage(stored)
 	if err != nil {
 		return nil, err
