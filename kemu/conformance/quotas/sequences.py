@@ -196,7 +196,12 @@ class _World:
 
     async def _together(self, step: Json) -> Json:
         self._delay_s = WRITE_S
-        tasks = [self._env.spawn(self._request(one), "request") for one in step["requests"]]
+        tasks = []
+        for one in step["requests"]:
+            tasks.append(self._env.spawn(self._request(one), "request"))
+            # Each came when those before it waited for a write.
+            for _ in range(20):
+                await asyncio.sleep(0)
         if step.get("charge"):
             await self._env.clock.sleep(WRITE_S / 2)
             self._charge(step["charge"])

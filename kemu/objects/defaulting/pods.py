@@ -176,6 +176,7 @@ def _default_pod_resources(pod: Any) -> None:
     for name in resources.limits:
         if name not in wanted and requests.is_pod_level_resource(name):
             wanted[name].string = resources.limits[name].string
+    round_up(wanted)
 
 
 def round_up(amounts: Any) -> None:

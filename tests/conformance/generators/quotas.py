@@ -9,8 +9,7 @@ Json = dict[str, Any]
 FAMILIES = ("quota",)
 
 CPU = ("100m", "250m", "500m", "1", "1.5", "0.3333", "2")
-MEMORY = ("64Mi", "100Mi", "128M", "1Gi", "1.5Gi", "1024e6", "100000Ki")
-WHOLE_MEMORY = tuple(text for text in MEMORY if text != "1.5Gi")
+MEMORY = ("64Mi", "100Mi", "128M", "1Gi", "1536Mi", "1024e6", "100000Ki")
 STORAGE = ("1Gi", "500M", "1.1", "10Gi", "2Ti")
 CLASSES = ("high", "low", "batch")
 STORAGE_CLASSES = ("gold", "bronze")
@@ -133,8 +132,7 @@ def _resources(draw: random.Random, *, extended: bool) -> Json:
         if draw.random() < 0.65:
             amounts["cpu"] = draw.choice(CPU)
         if draw.random() < 0.65:
-            # Kubernetes adds overhead to a pod-level request with a fraction of Gi again and again: its sum shares it.
-            amounts["memory"] = draw.choice(MEMORY if extended else WHOLE_MEMORY)
+            amounts["memory"] = draw.choice(MEMORY)
         if extended and draw.random() < 0.1:
             amounts["ephemeral-storage"] = draw.choice(STORAGE)
         if draw.random() < 0.07:
