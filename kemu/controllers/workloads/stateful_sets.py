@@ -67,7 +67,11 @@ class StatefulSetController(base.WorkloadController):
         )
         await self.claims.needed(owner)
         revisions = histories.in_order(self._revisions(owner))
-        current, update, collisions = await self._revise(owner, revisions)
+        try:
+            current, update, collisions = await self._revise(owner, revisions)
+        except errors.ApiError:
+            await self._forget_revisions(owner, pods, revisions, ())
+            raise
         one = _Sync(self, owner, pods, current, update)
         # Of a set that is being deleted only the status is written.
         failure = await one.manage() if may_manage else None
