@@ -95,6 +95,8 @@ class StatefulSetController(base.WorkloadController):
     async def _adopt_revisions(self, owner: Any) -> None:
         orphans = self.histories.orphans(owner, base.selector_of(owner))
         if orphans:
+            if owner.metadata.HasField("deletionTimestamp"):
+                raise errors.Conflict(f"can't adopt ControllerRevisions: {owner.metadata.name} is being deleted")
             claim = claims.Claims(self.env, self.client, self.resource, self.kind, owner, "controllerrevisions")
             await claim.claim(lambda one: True, (), orphans)
 
