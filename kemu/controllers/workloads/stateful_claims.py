@@ -7,7 +7,7 @@ collector deletes it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kemu import errors
@@ -71,9 +71,12 @@ class Claims:
         claims = self.of_pod(owner, stateful_pods.ordinal_of(pod))
         return all(known is None or _is_owned_right(known, owner, pod) for _, known in claims)
 
-    async def apply_policy(self, owner: Any, pod: Any) -> None:
-        """``UpdatePodClaimForRetentionPolicy``. Raises ApiError."""
+    async def apply_policy(self, owner: Any, pod: Any, warn: Callable[[Any, str], None]) -> None:
+        """``UpdatePodClaimForRetentionPolicy``. ``warn`` is told of claims that another controller owns. Raises
+        ApiError."""
         for _, known in self.of_pod(owner, stateful_pods.ordinal_of(pod)):
+            if known is not None and _has_other_controller(known, owner, pod):
+                warn(owner, known.metadata.name)
             if known is not None and not _is_owned_right(known, owner, pod):
                 wanted = core_v1_pb2.PersistentVolumeClaim()
                 wanted.CopyFrom(known)

@@ -242,9 +242,17 @@ class StatefulSetController(base.WorkloadController):
         for name in created:
             self.note(owner, "create", f"Claim {name} Pod {pod.metadata.name}", "", "success")
 
+    def warn_of_controller(self, owner: Any, claim: str) -> None:
+        """An Event object about a claim whose owners are left alone."""
+        message = (
+            f"PersistentVolumeClaim {claim} has a conflicting OwnerReference that acts as a manging controller, "
+            "the retention policy is ignored for this claim"
+        )
+        self.recorder.event(owner, recorders.WARNING, "ConflictingController", "ConflictingController", message)
+
     async def _apply_policy(self, owner: Any, pod: Any) -> None:
         try:
-            await self.claims.apply_policy(owner, pod)
+            await self.claims.apply_policy(owner, pod, self.warn_of_controller)
         except errors.ApiError as error:
             self.note_write(owner, "update", pod, error)
             raise
@@ -322,7 +330,7 @@ class _Sync:
         if self._owner.spec.volumeClaimTemplates:
             for pod in self._condemned:
                 if not self._controller.claims.match_policy(self._owner, pod):
-                    await self._controller.claims.apply_policy(self._owner, pod)
+                    await self._controller.claims.apply_policy(self._owner, pod, self._controller.warn_of_controller)
         if await self._condemn(monotonic, first_unhealthy):
             self._count_again()
             return
