@@ -114,7 +114,7 @@ def test_what_begins_to_match_is_added_and_what_ceases_is_deleted() -> None:
 
 def test_many_watches_share_a_stream() -> None:
     async def main(cluster: Cluster) -> None:
-        call = cluster.stub(0, "kubelet").Watch()
+        call = cluster.stub(0, "somebody").Watch()
         await call.write(watch_request(1, "pods", fields="spec.nodeName=n1", version="0"))
         await call.write(watch_request(2, "nodes", fields="metadata.name=n1", version="0"))
         await call.write(watch_request(2, "nodes", version="0"))
