@@ -200,8 +200,8 @@ class TestFilters:
                 {"kinds": ("xyz",)},
                 (
                     "--kind: no kind xyz; there are created, bound, running, finished, unschedulable, nominated, "
-                    "deleted, preempted, evicted, rejected, conflict, killed, lost, node, refused, error, exited, "
-                    "failed, fault, disturbance, waiting, check"
+                    "deleted, preempted, evicted, rejected, conflict, killed, lost, node, refused, error, scaled, "
+                    "elected, exited, failed, fault, disturbance, waiting, check"
                 ),
             ),
             ({"from_ns": 2, "until_ns": 1}, "--from is later than --to"),

@@ -261,19 +261,7 @@ def test_a_mistake_in_a_static_pod_has_its_path(manifest: str, path: str, what: 
     assert what in problem.message
 
 
-@pytest.mark.parametrize(
-    ("spec", "path", "name"),
-    [
-        ("controllers: [pod-gc, resourcequota]", "spec.controllers[1]", "resourcequota"),
-    ],
-)  # fmt: skip
-def test_what_is_not_built_yet_is_refused_by_name(spec: str, path: str, name: str) -> None:
-    (problem,) = problems(spec)
-    assert problem.path == path
-    assert problem.message == f"{name} is part of the format, but this version of kemu does not implement it yet"
-
-
-def test_what_is_not_built_may_be_switched_off() -> None:
+def test_controllers_and_policies_may_be_switched_off() -> None:
     load("controllers: []\nschedulers: [{name: a, policy: {avoidEvictedNode: off}}]")
 
 

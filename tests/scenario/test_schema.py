@@ -11,7 +11,9 @@ import jsonschema
 import pytest
 
 from kemu.scenario.format import documents, schema, shapes
+from kemu.scenario.format.keys import cluster_keys
 from kemu.scenario.loading import loader
+from kemu.scheduler.experiments import switches
 from tests.scenario.test_mistakes import TEN_MISTAKES
 from tests.scenario.texts import FIRST_LINE, HEAD, NODES, SCENARIOS
 
@@ -42,7 +44,7 @@ def test_mistakes_are_invalid(validator: jsonschema.Draft202012Validator) -> Non
         "seed: x",
         "sed: 1",
         "duration: 5",
-        "controllers: [resourcequota]",
+        "controllers: [resource-quota]",
         "controllers: {pod-gc: {terminatedPods: 5}}",
         "events: [{at: 1s}]",
         "events: [{at: 1s, cordon: {node: a}, uncordon: {node: a}}]",
@@ -88,3 +90,8 @@ def test_the_documentation_names_every_key() -> None:
 def test_the_example_of_the_documentation_is_right() -> None:
     text = (SCENARIOS.parent / "docs" / "scenarios.md").read_text()
     loader.loads(text.partition("```yaml\n")[2].partition("```")[0])
+
+
+def test_the_scheduler_knows_all_switches_of_the_format() -> None:
+    for name, (words, _) in cluster_keys._SWITCHES.items():
+        assert set(words) <= set(switches.SWITCHES[name].metadata.get("values", ())), name

@@ -307,19 +307,15 @@ QUANTITY = Named("quantity", Reading(_quantity, {"anyOf": [{"type": "string"}, {
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few words. ``unbuilt`` ones belong to the format but are not implemented."""
+    """One of a few words."""
 
     words: tuple[str, ...]
-    unbuilt: tuple[str, ...] = ()
     booleans: bool = False
     """YAML's true and false stand for the words True and False, as in the status of a condition."""
 
     def check(self, value: Any, path: Path, report: Report) -> Any:
         if self.booleans and isinstance(value, bool):
             return str(value)
-        if isinstance(value, str) and value in self.unbuilt:
-            report.add(path, unbuilt_text(value))
-            return INVALID
         if not isinstance(value, str) or value not in self.words:
             hint = nearest(value, self.words) if isinstance(value, str) else ""
             shown = repr(value) if isinstance(value, str) else kind_of(value)
@@ -333,10 +329,6 @@ class Choice:
 
 def _one_of(words: tuple[str, ...]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
-
-
-def unbuilt_text(what: str) -> str:
-    return f"{what} is part of the format, but this version of kemu does not implement it yet"
 
 
 @dataclass(frozen=True)
@@ -445,7 +437,6 @@ class Key:
     shape: Shape
     doc: str
     required: bool = False
-    built: bool = True
 
 
 @dataclass(frozen=True)
@@ -483,9 +474,6 @@ class Record:
                 self._complain(key, chosen, allowed, path, report)
             elif item is None and key in self.keys and not entry.required:
                 continue  # as absent, so that all items of a list can be commented out
-            elif not entry.built:
-                if key in self.choices or key in companion.choices or item not in ({}, [], None, False):
-                    report.add((*path, key), unbuilt_text(key), key=True)
             elif (checked := entry.shape.check(item, (*path, key), report)) is not INVALID:
                 result[key] = checked
         for key, entry in allowed.items():
@@ -496,7 +484,7 @@ class Record:
     def _check_choice(self, chosen: list[str], strange: bool, path: Path, report: Report) -> None:
         """``strange``: there are keys that nobody knows; one of them was meant to be the choice."""
         if not chosen and self.choice_required and not strange:
-            options = _one_of(tuple(key for key, entry in self.choices.items() if entry.built))
+            options = _one_of(tuple(self.choices))
             report.add(path, f"has no {self.noun}: one of {options}")
         for extra in chosen[1:]:
             message = f"is a second {self.noun} beside {chosen[0]}; only one may stand here"
@@ -509,8 +497,6 @@ class Record:
 
     def _complain(self, key: str, chosen: list[str], allowed: Mapping[str, Key], path: Path, report: Report) -> None:
         """About a key that may not stand here."""
-        if chosen and not self.choices[chosen[0]].built:
-            return  # Its companions are not known; that it is not built has been said.
         owners = [name for name, other in self.companions.items() if key in other.keys or key in other.choices]
         if owners:
             text = f"cannot stand beside {chosen[0]}" if chosen else f"stands without its {self.noun}"
@@ -543,12 +529,9 @@ class Record:
 
 
 def _object_schema(keys: Mapping[str, Key], choices: Mapping[str, Key]) -> dict[str, Any]:
-    properties = {}
-    for name, entry in {**keys, **choices}.items():
-        if entry.built:
-            properties[name] = {"description": entry.doc, **entry.shape.schema()}
-        else:
-            properties[name] = {"description": f"{entry.doc} Not implemented yet.", "enum": [None, False, [], {}]}
+    properties = {
+        name: {"description": entry.doc, **entry.shape.schema()} for name, entry in {**keys, **choices}.items()
+    }
     schema: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     required = [name for name, entry in keys.items() if entry.required]
     if required:

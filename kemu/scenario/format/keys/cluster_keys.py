@@ -22,7 +22,6 @@ from kemu.scenario.format.shapes import (
     Text,
     Whole,
 )
-from kemu.scheduler.experiments import switches
 
 NODE_FIELDS = {
     "labels": Key(MapOf(Text(".*")), "Labels; kubernetes.io/hostname, os and arch are always set."),
@@ -119,16 +118,12 @@ _SWITCH_AMOUNTS: dict[str, dict[str, Key]] = {
 
 
 def _policy() -> dict[str, Key]:
-    """The switches, those that the scheduler knows as built."""
-    built = {name: switch.metadata.get("values", ()) for name, switch in switches.SWITCHES.items()}
     keys = {}
     for name, (words, doc) in _SWITCHES.items():
         if name in _SWITCH_AMOUNTS:
             keys[name] = Key(ScalarOr(Switch(), Record(_SWITCH_AMOUNTS[name])), doc)
             continue
-        known = tuple(word for word in words if word in built.get(name, ()))
-        shape = Choice(known, tuple(word for word in words if word not in known)) if words else Switch()
-        keys[name] = Key(shape, doc, built=name in built)
+        keys[name] = Key(Choice(words) if words else Switch(), doc)
     keys["minFeasibleNodes"] = Key(Whole(1), "A search does not stop before it found so many nodes that pass; 100.")
     return keys
 
