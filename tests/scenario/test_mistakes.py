@@ -164,6 +164,9 @@ def workload(rest: str, name: str = "w") -> str:
         ("expect: [{pods: {selector: {a: 1}}, any: {bound: {}}}]", "spec.expect[0].pods.selector", "string"),
         ("expect: [{pods: {selector: {matchExpressions: [{key: a, operator: Is}]}}, any: {bound: {}}}]", "spec.expect[0].pods.selector", "Is"),
         ("expect: [{compare: {metric: preemptions, of: {seed: 1}, timesThatOf: {seed: 2}, atLeast: 1}}]", "spec.expect[0].compare", "no matrix"),
+        ("events: [{at: 1s, as: alice, cordon: {node: node-1}}]", "spec.events[0].as", "there is no user 'alice'"),
+        ("users: [{name: a}, {name: a}]", "spec.users[1].name", "there is a user a already"),
+        ("users: [{name: a, roles: [vew]}]", "spec.users[0].roles[0]", "no cluster has a ClusterRole 'vew'"),
         ("until: {check: pod-bound-at-most-once}", "spec.until", "happens during the run"),
     ],
 )  # fmt: skip
@@ -337,6 +340,13 @@ def test_an_overhead_needs_a_runtime_class_that_exists(spec: str, path: str, mes
     assert not problems(f"manifests: [{runtime_class}, {pod('a', 'runtimeClassName: kata')}]")
 
 
+def test_a_field_that_is_missing_is_told_where_it_belongs_and_is_named_once() -> None:
+    template = "{template: {spec: {containers: [{name: main}]}}}"
+    job = f"{{apiVersion: batch/v1, kind: Job, metadata: {{name: j}}, spec: {template}}}"
+    found = [(one.path, one.message.partition(" valid")[0]) for one in problems(f"manifests: [{job}]")]
+    assert found == [("spec.manifests[0].spec.template.spec", "restartPolicy: Required value:")]
+
+
 def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> None:
     """Beside other mistakes, in pods, templates, workloads, static pods and patches alike."""
     claim = "volumes: [{name: data, glusterfs: {endpoints: x, path: y}}]"
@@ -366,7 +376,8 @@ def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> Non
     others = [(one.path, one.suggestion) for one in found if (one.line, one.path) not in unbuilt]
     assert (
         "spec.manifests[2].kind",
-        "change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}",
+        "change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}, "
+        "or leave all such objects out: spec.unsimulated: ignore",
     ) in others
     assert any(path == "spec.manifests[0].spec.nodeSelector" for path, _ in others)
 

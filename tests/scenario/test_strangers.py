@@ -18,7 +18,7 @@ NAME_IT = "name the file in a scenario, beside its nodes: spec.manifests: [{file
 STRANGERS = {
     "apiVersion: apps/v1\nkind: Deployment\nspec: {replicas: 3}": f"it.yaml:2:7: is a Deployment, not a scenario ({NAME_IT})",
     "kind: HorizontalPodAutoscaler\napiVersion: autoscaling/v2": "it.yaml:1:7: is a HorizontalPodAutoscaler, not a scenario, and "
-    "not simulated: kemu has no autoscaler (in a scenario, change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}})",
+    "not simulated: kemu has no autoscaler of pods (in a scenario, change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}})",
     "kind: CustomResourceDefinition\napiVersion: apiextensions.k8s.io/v1": "it.yaml:1:7: is a CustomResourceDefinition, not a "
     "scenario, and not simulated: kemu's API server has no custom resources, and their controllers do not run (in a scenario, "
     "write the pods themselves, or a workload)",
@@ -59,7 +59,7 @@ def complaints(spec: str, head: str = HEAD) -> list[str]:
     ("manifest", "text"),
     [
         ("{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler}",
-         "HorizontalPodAutoscaler is not simulated: kemu has no autoscaler (change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}})"),
+         "HorizontalPodAutoscaler is not simulated: kemu has no autoscaler of pods (change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}, or leave all such objects out: spec.unsimulated: ignore)"),
         ("{apiVersion: networking.k8s.io/v1, kind: IPAddress}",
          "IPAddress is not simulated: there is no network between pods (leave it out, or leave all such objects out: spec.unsimulated: ignore)"),
         ("{apiVersion: example.com/v1, kind: Train}",
@@ -90,7 +90,7 @@ def test_a_list_stands_for_its_items(tmp_path: Path) -> None:
     )
     with pytest.raises(ScenarioError) as caught:
         loader.load(scenario)
-    assert str(caught.value) == f"{tmp_path / 'list.yaml'}:4:58: items[0].spec: spec.containers: Required value"
+    assert str(caught.value) == f"{tmp_path / 'list.yaml'}:4:58: items[0].spec: containers: Required value"
 
 
 POD = "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {SPEC, containers: [{name: m}]}}"

@@ -17,14 +17,14 @@ class Unsimulated:
 
 LEAVE_OUT = "leave it out"
 _NO_NETWORK = "there is no network between pods"
-_NO_USERS = "every request is allowed"
+_NO_CERTIFICATES = "there are no certificates: actors and users are known by their names"
 _NO_PODS_FROM = "write the pods themselves, or a workload"
 
 UNSIMULATED: Mapping[str, Unsimulated] = {
     "HorizontalPodAutoscaler": Unsimulated(
-        "kemu has no autoscaler", "change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}"
+        "kemu has no autoscaler of pods", "change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}"
     ),
-    "VerticalPodAutoscaler": Unsimulated("kemu has no autoscaler", "write the requests into the pods"),
+    "VerticalPodAutoscaler": Unsimulated("kemu has no autoscaler of pods", "write the requests into the pods"),
     "CustomResourceDefinition": Unsimulated(
         "kemu's API server has no custom resources, and their controllers do not run", _NO_PODS_FROM
     ),
@@ -35,7 +35,7 @@ UNSIMULATED: Mapping[str, Unsimulated] = {
     "MutatingAdmissionPolicyBinding": Unsimulated("kemu has no such admission", LEAVE_OUT),
     "ValidatingAdmissionPolicy": Unsimulated("kemu has no such admission", LEAVE_OUT),
     "ValidatingAdmissionPolicyBinding": Unsimulated("kemu has no such admission", LEAVE_OUT),
-    "CertificateSigningRequest": Unsimulated(_NO_USERS, LEAVE_OUT),
+    "CertificateSigningRequest": Unsimulated(_NO_CERTIFICATES, LEAVE_OUT),
     "IPAddress": Unsimulated(_NO_NETWORK, LEAVE_OUT),
     "ServiceCIDR": Unsimulated(_NO_NETWORK, LEAVE_OUT),
     "VolumeAttributesClass": Unsimulated("kemu has no controller that changes the attributes of volumes", LEAVE_OUT),

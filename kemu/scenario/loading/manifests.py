@@ -105,7 +105,7 @@ _OR_IGNORE = "or leave all such objects out: spec.unsimulated: ignore"
 
 
 def _instead(one: Unsimulated) -> str:
-    return f"{one.instead}, {_OR_IGNORE}" if one.instead == LEAVE_OUT else one.instead
+    return f"{one.instead}, {_OR_IGNORE}"
 
 
 def why_unsimulated(data: Mapping[str, Any]) -> str:
@@ -188,7 +188,7 @@ def complain(causes: Iterable[Cause], data: Any, path: Path, report: Report) -> 
     """About fields of the object that ``data`` describes, each at its place in ``data``."""
     for cause in causes:
         where, rest = follow(data, cause.field)
-        text = f"{cause.field}: {cause.message}" if rest else cause.message
+        text = f"{rest.removeprefix('.')}: {cause.message}" if rest else cause.message
         report.add((*path, *where), text, key=cause.reason == refusals.UNBUILT and not rest)
 
 

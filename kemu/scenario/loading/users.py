@@ -24,7 +24,7 @@ def read(checked: Sequence[Any], report: Report) -> dict[str, dict[str, Any]]:
     for index, one in enumerate(checked):
         if not isinstance(one, dict) or "name" not in one:
             continue
-        path = ("users", index)
+        path = ("spec", "users", index)
         if one["name"] in found:
             report.add((*path, "name"), f"there is a user {one['name']} already")
         given = []
@@ -46,4 +46,4 @@ def check_actors(events: Iterable[scenarios.Event], users: Mapping[str, Any], re
         name = event.acts_as
         if name and name not in users and name != identities.KUBE_SCHEDULER and not name.startswith(_OF_THE_SYSTEM):
             hint = nearest(name, [*users]) or "add it to users"
-            report.add(("events", event.index, "as"), f"there is no user {name!r}", hint)
+            report.add(("spec", "events", event.index, "as"), f"there is no user {name!r}", hint)
