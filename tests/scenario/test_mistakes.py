@@ -376,8 +376,10 @@ def test_fields_that_kemu_does_not_simulate_are_refused_at_their_places() -> Non
     others = [(one.path, one.suggestion) for one in found if (one.line, one.path) not in unbuilt]
     assert (
         "spec.manifests[2].kind",
-        "change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}, "
-        "or leave all such objects out: spec.unsimulated: ignore",
+        (
+            "change spec.replicas by events: {at: 1m, patch: {kind: Deployment, …}}, "
+            "or leave all such objects out: spec.unsimulated: ignore"
+        ),
     ) in others
     assert any(path == "spec.manifests[0].spec.nodeSelector" for path, _ in others)
 

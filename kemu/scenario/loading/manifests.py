@@ -22,7 +22,7 @@ from kemu.objects import gpu_cards, resources
 from kemu.objects.conversion import convert
 from kemu.objects.defaulting import defaults
 from kemu.objects.fields import refusals
-from kemu.objects.fields.unsimulated import LEAVE_OUT, UNSIMULATED, Unsimulated
+from kemu.objects.fields.unsimulated import UNSIMULATED, Unsimulated
 from kemu.objects.validation import kinds
 from kemu.scenario.format.documents import Path, follow, nearest
 from kemu.scenario.format.shapes import Report
