@@ -17,12 +17,13 @@ from kemu.checks.scheduling import ledgers
 from kemu.checks.scheduling.ledgers import Disruption
 from kemu.faults.kinds import KINDS as FAULTS
 from kemu.objects.amounts import quantities
+from kemu.report import sentences
 
 KINDS = {
     "created": 1, "bound": 1, "running": 1, "finished": 1,
-    "unschedulable": 2, "nominated": 2, "deleted": 2,
+    "unschedulable": 2, "nominated": 2, "deleted": 2, "resized": 2, "volume": 2, "collected": 2,
     "preempted": 3, "evicted": 3, "rejected": 3, "conflict": 3, "killed": 3, "lost": 3, "node": 3, "refused": 3,
-    "error": 3, "scaled": 3, "elected": 3,
+    "error": 3, "scaled": 3, "elected": 3, "probed": 3, "job": 3, "rollout": 3,
     "exited": 4, "failed": 4, "fault": 4, "disturbance": 4, "waiting": 4, "check": 4,
 }  # fmt: skip
 """Each kind with its weight: 1 what every pod goes through, 2 what leads to more, 3 what goes wrong or is taken away,
@@ -64,6 +65,8 @@ class Happening:
     """Nodes that it concerns, beside ``node``."""
     beyond: Sequence[Disruption] = ()
     """Disruption budgets that could not spare the pod."""
+    sizes: tuple[int, int] | None = None
+    """Of what was scaled, before and after: several steps are told as one from the first size to the last."""
 
     @property
     def weight(self) -> int:
@@ -105,6 +108,7 @@ def all_of(history: History, verdict: Mapping[str, Any] | None = None) -> list[H
         what = f"the machine of {node} {says}"
         found.append(Happening(time_ns, "node", "user", ("", says), tone, node=node, what=what))
     found += [_of_scaling(one) for one in history.scalings]
+    found += _of_reports(history, schedulers)
     found += of_nodes(history)
     found += [_of_denial(time_ns, data) for time_ns, data in history.denials]
     found += _of_the_end(history)
@@ -114,6 +118,16 @@ def all_of(history: History, verdict: Mapping[str, Any] | None = None) -> list[H
             one.beyond = ledger.beyond(one.pod.uid, one.kind)
     found.sort(key=lambda happening: happening.time_ns)
     return [*found, *_of_verdict(history, verdict or {})]
+
+
+def _of_reports(history: History, schedulers: Schedulers) -> Iterator[Happening]:
+    for time_ns, actor, one in sentences.of(history.reports):
+        pod = history.pods.get(one.uid) or history.pod(one.pod)
+        if one.pod and pod is None:
+            continue  # its creation is not known
+        who = "API server" if one.kind == "refused" else schedulers.actor(actor)
+        node = one.node or (pod.node if pod is not None else "")
+        yield Happening(time_ns, one.kind, who, one.says, one.tone, one.why, pod, node, what=one.what, sizes=one.sizes)
 
 
 class Schedulers:
@@ -275,9 +289,11 @@ def _plain(value: Any) -> Any:
 def _of_denial(time_ns: int, data: Mapping[str, Any]) -> Happening:
     """A request of the user that was refused."""
     what = f"{data['what']} {data.get('name', '')}".rstrip() if "what" in data else f"a pod of {data['workload']}"
-    says = ("", f"{data.get('what') or data['workload']} is refused: {data['reason']}")
-    phrase = f"{what} is refused: {data['reason']}"
-    return Happening(time_ns, "refused", "API server", says, "bad", data.get("message", ""), what=phrase)
+    message = data.get("message", "")
+    quota, limits = sentences.refusing_quota(message)
+    how, why = (f"is refused by quota {quota}", limits) if quota else (f"is refused: {data['reason']}", message)
+    says = ("", f"{data.get('what') or data['workload']} {how}")
+    return Happening(time_ns, "refused", "API server", says, "bad", why, what=f"{what} {how}")
 
 
 NAMED = 3
@@ -471,6 +487,7 @@ def _of_fact(history: History, schedulers: Schedulers, pod: PodHistory, fact: Fa
         if any(one.what == "preempted" and one.reason != "rejected" for one in pod.facts):
             return None
         kind, who = "deleted", schedulers.actor(pod.deleted_by[0] if pod.deleted_by else "")
+        why = sentences.OWNER_GONE if who == _GARBAGE_COLLECTOR else ""
     elif what == "deleted" and fact.reason == LOST:
         kind, who, says, tone = "lost", "store", _PHRASES["lost"], "bad"
         why = "the store came back without it"
@@ -496,6 +513,8 @@ def _span(numbers: Sequence[int]) -> str:
     low, high = min(numbers), max(numbers)
     return f"{low}" if low == high else f"{low} to {high}"
 
+
+_GARBAGE_COLLECTOR = "garbage-collector"
 
 _EVICTORS = {
     "EvictionByEvictionAPI": "API server",

@@ -126,7 +126,10 @@ _GAPS_NS = (0, SECOND_NS // 10, SECOND_NS, 5 * SECOND_NS, 15 * SECOND_NS, 60 * S
 _GAPS_OF_USUAL_NS = tuple(gap_ns for gap_ns in _GAPS_NS if gap_ns >= 15 * SECOND_NS)
 """The same for what is not telling."""
 
-_GIVEN_UP = ("running", "finished", "deleted", "nominated", "bound", "unschedulable", "created")
+_GIVEN_UP = (
+    "running", "finished", "deleted", "collected", "volume", "nominated", "bound", "unschedulable", "resized",
+    "created",
+)  # fmt: skip
 """Kinds that a story goes without where there is no room, in this order; always without the first, unless nothing else
 is told: that a pod runs where it was bound says little."""
 
@@ -264,6 +267,9 @@ def _phrase(group: Sequence[Happening]) -> str:
     if nodes and not first.what:
         text = f"{_nodes(nodes)} {first.says[len(nodes) > 1]}"
         return text + (f", {len(group)} times" if len(group) > len(nodes) else "")
+    last = group[-1]
+    if first.sizes is not None and last.sizes is not None:
+        return f"{first.says[1]} from {first.sizes[0]} to {last.sizes[1]} in {len(group)} steps"
     if all(one.what == first.what for one in group):
         return f"{first.what}, {len(group)} times"
     return f"{first.what}, and {len(group) - 1} more like that"

@@ -26,7 +26,10 @@ class KubeletEvents:
             "kubelet.oom_killed": self._on_oom_killed,
             "kubelet.probed": self._on_probed,
             "kubelet.killing": self._on_killing,
+            "kubelet.hook_failed": self._on_hook_failed,
             "kubelet.resize": self._on_resize,
+            "kubelet.mounted": self._on_mounted,
+            "kubelet.mount_timeout": self._on_mount_timeout,
             "kubelet.pulled": self._on_pulled,
             "kubelet.running": self._on_running,
             "kubelet.started": self._on_started,
@@ -174,6 +177,27 @@ class KubeletEvents:
         what, message = data["what"], data["message"]
         attributes: dict[str, AttributeValue] = {NODE: data["node"], REASON: f"{what}: {message}" if message else what}
         self._drafts.emit(spans.RESIZE, data["pod"], data["uid"], actor, time_ns, time_ns, attributes)
+
+    def _on_hook_failed(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """The container is killed to start anew."""
+        attributes: dict[str, AttributeValue] = {
+            NODE: data["node"],
+            spans.CONTAINER_NAME: data["container"],
+            REASON: "its postStart hook failed",
+        }
+        self._drafts.emit(spans.KILLED, data["pod"], data["uid"], actor, time_ns, time_ns, attributes)
+
+    def _on_mounted(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        attributes: dict[str, AttributeValue] = {REASON: f"mounted {', '.join(data['volumes'])}"}
+        self._drafts.emit(spans.MOUNT, data["pod"], data["uid"], actor, data["start"], time_ns, attributes)
+
+    def _on_mount_timeout(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        """The kubelet goes on trying."""
+        why = f"not mounted in time: {', '.join(data['volumes'])}"
+        self._drafts.emit(
+            spans.MOUNT, data["pod"], data["uid"], actor, time_ns, time_ns, {REASON: why},
+            error=why, error_type="FailedMount",
+        )  # fmt: skip
 
     def _on_pulled(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self._drafts.pod(data).starting_ns = time_ns

@@ -200,8 +200,9 @@ class TestFilters:
                 {"kinds": ("xyz",)},
                 (
                     "--kind: no kind xyz; there are created, bound, running, finished, unschedulable, nominated, "
-                    "deleted, preempted, evicted, rejected, conflict, killed, lost, node, refused, error, scaled, "
-                    "elected, exited, failed, fault, disturbance, waiting, check"
+                    "deleted, resized, volume, collected, preempted, evicted, rejected, conflict, killed, lost, node, "
+                    "refused, error, scaled, elected, probed, job, rollout, exited, failed, fault, disturbance, "
+                    "waiting, check"
                 ),
             ),
             ({"from_ns": 2, "until_ns": 1}, "--from is later than --to"),

@@ -7,6 +7,7 @@ history consists of, ``counters`` what is counted in it.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -50,6 +51,15 @@ _DRAINS = {
     "refused": "drainFailed",
 }
 """Steps of a drain that a node's history keeps."""
+REPORTS = (
+    "kubelet.probed", "kubelet.killing", "kubelet.hook_failed", "kubelet.resize", "kubelet.mount_timeout",
+    "volumes.multi_attach", "csi.provisioned", "csi.provision_failed", "csi.attached",
+    "controller.job", "controller.cronjob", "controller.scaled", "controller.rollout",
+    "gc.deleted", "namespace.emptied",
+)  # fmt: skip
+"""Kinds of events that a story tells and nothing else is derived from."""
+_OF_QUOTAS = " quota: "
+"""In the message of a request that a quota refused."""
 MIRROR = "kubernetes.io/config.mirror"
 """Annotation of a mirror pod: the UID of the static pod that it stands for."""
 MEASURED = ("cpu", "memory")
@@ -124,6 +134,9 @@ class History:
         self.instances: dict[str, InstanceHistory] = {}
         """Machines of a provider, by the name of their node."""
         self.scalings: list[Scaling] = []
+        self.reports: list[tuple[int, str, str, Mapping[str, Any]]] = []
+        """Events that only stories tell (:data:`REPORTS`), as they stand in the log, and requests that a quota
+        refused to controllers (``api.refused``)."""
         self.lost = ""
         """Why the run could not go on, where it could not."""
         self.gaps: list[str] = []
@@ -196,6 +209,8 @@ class History:
             "log.late": self._on_log_late,
             **self._disturbances.handlers,
         }
+        for kind in REPORTS:
+            self._handlers[kind] = functools.partial(self._on_report, kind)
         if keep_changes:
             self._handlers |= self._sessions.handlers
         self._handlers["actor.failed"] = self._on_failed
@@ -695,6 +710,11 @@ class History:
             self.refused_bindings.append((time_ns, data["uid"], data["by"], data["reason"], data["message"]))
         if data["reason"] == "Conflict":
             self.counts["write_conflicts"] += 1
+        if data["reason"] == "Forbidden" and data["by"] != "user" and _OF_QUOTAS in data["message"]:
+            self.reports.append((time_ns, actor, "api.refused", data))
+
+    def _on_report(self, kind: str, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
+        self.reports.append((time_ns, actor, kind, data))
 
     def _on_fault(self, time_ns: int, actor: str, data: Mapping[str, Any]) -> None:
         self.counts["faults"] += 1
