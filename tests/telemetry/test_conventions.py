@@ -14,7 +14,7 @@ import pytest
 
 from kemu.telemetry import otlp
 from kemu.telemetry.spans import FAILED, Span
-from tests.telemetry.logs import KUBELET, RUN, SCHEDULER, Log, of_pod, preemption, spans_of, uid_of
+from tests.telemetry.logs import KUBELET, MILLISECOND, RUN, SCHEDULER, Log, of_pod, preemption, spans_of, uid_of
 
 FOR_JAEGER = {"ip"}
 """By which its HTTP API tells clocks apart."""
@@ -114,3 +114,13 @@ def test_a_pod_that_was_bound_after_all_is_no_error() -> None:
     log.attempt(5, "d", 1, "unschedulable")
     log.scheduled(10, "d")
     assert of_pod(spans_of(log.events), "d")["pod"].ok
+
+
+def test_volumes_that_are_mounted_late_are_an_error_until_they_are_mounted() -> None:
+    log = Log()
+    log.scheduled(10, "d")
+    log.pod(130, KUBELET, "kubelet.mount_timeout", "d", volumes=["data"])
+    log.pod(150, KUBELET, "kubelet.mounted", "d", took=130, volumes=["data"])
+    late, mounted = (span for span in spans_of(log.events) if span.name == "mount")
+    assert (late.ok, late.message) == (False, "not mounted in time: data")
+    assert (mounted.ok, mounted.end_ns - mounted.start_ns) == (True, 130 * MILLISECOND)
