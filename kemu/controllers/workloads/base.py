@@ -35,6 +35,9 @@ class WorkloadController(controllers.Controller, abc.ABC):
     workers: ClassVar[int] = 5
     """Owners that are synced at the same time, as by default in kube-controller-manager."""
 
+    notes_gone: ClassVar[bool] = False
+    """Whether the deletion of a pod that is gone already is written down, too."""
+
     @property
     def api_version(self) -> str:
         return resources.BY_PLURAL[self.resource].api_version
@@ -307,7 +310,7 @@ class WorkloadController(controllers.Controller, abc.ABC):
 
         async def delete(pod: Any) -> None:
             try:
-                if await self._delete_for(owner.metadata.uid, pod):
+                if await self._delete_for(owner.metadata.uid, pod) or self.notes_gone:
                     self.note_write(owner, "delete", pod, None)
             except errors.ApiError as error:
                 self.note_write(owner, "delete", pod, error)

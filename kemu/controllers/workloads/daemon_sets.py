@@ -193,7 +193,7 @@ class DaemonSetController(base.WorkloadController):
                 self._place(nodes, pod, None)
         for pod in claimed.values():
             self._place(nodes, pod, pod)
-        failure = await self._update(owner, nodes, old) if may_manage else None
+        failure = await self._update(owner, nodes, old, claimed) if may_manage else None
         self._count(owner, nodes)
         totals = nodes.totals
         counts = {
@@ -224,8 +224,10 @@ class DaemonSetController(base.WorkloadController):
                 nodes.touch(name)
         return old
 
-    async def _update(self, owner: Any, nodes: _Nodes, old: list[Any]) -> errors.ApiError | None:
-        """``updateDaemonSet``. Returns a failure."""
+    async def _update(
+        self, owner: Any, nodes: _Nodes, old: list[Any], adopted: dict[str, Any]
+    ) -> errors.ApiError | None:
+        """``updateDaemonSet``. ``adopted``: in this sync, by UID. Returns a failure."""
         if daemon_pods.max_surge(owner, 1):
             # Which pod of a node goes depends on how long another has been ready.
             nodes.unmanaged.update(nodes.warming)
@@ -234,12 +236,21 @@ class DaemonSetController(base.WorkloadController):
             self._count(owner, nodes)
             if owner.spec.updateStrategy.type == "RollingUpdate":
                 failure = await self._roll(owner, nodes)
+        if adopted:
+            await self._claim_again(owner, nodes, adopted)
         if failure is None:
             try:
-                await self.histories.clean_up(owner, old, self.owned(owner).values())
+                await self.histories.clean_up(owner, old, {**self.owned(owner), **adopted}.values())
             except errors.ApiError as error:
                 return error
         return failure
+
+    async def _claim_again(self, owner: Any, nodes: _Nodes, adopted: dict[str, Any]) -> None:
+        """Kubernetes claims the pods before each step (``getNodesToDaemonPods``). Until the watch has shown that an
+        orphan was adopted, it is adopted once more, and one that was deleted in between counts no longer."""
+        found = {pod.metadata.uid for pod in await self.claim(owner, [])} | self.owned(owner).keys()
+        for uid in [uid for uid in adopted if uid not in found]:
+            self._place(nodes, adopted.pop(uid), None)
 
     def _count(self, owner: Any, nodes: _Nodes) -> None:
         """``updateDaemonSetStatus``, of the nodes of which something has changed."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cmp_to_key
 from typing import Any, ClassVar, NamedTuple
 
 from kemu import errors
-from kemu.controllers import controllers
+from kemu.controllers import controllers, label_indexes
 from kemu.controllers.workloads import availability, base, slow_start
 from kemu.objects import meta, pod_phases, times
 from kemu.objects.conversion import convert
@@ -38,6 +38,8 @@ class ReplicaSetController(base.WorkloadController):
         super().__init__(env, config)
         self._siblings: dict[str, dict[str, None]] = {}
         """Keys of the owners that one Deployment controls, by its UID."""
+        self._labelled = label_indexes.LabelledObjects()
+        """All pods, whoever owns them."""
 
     def owner_changed(self, old: Any | None, new: Any | None) -> None:
         before = None if old is None else meta.controller_of(old)
@@ -49,6 +51,15 @@ class ReplicaSetController(base.WorkloadController):
                 self._siblings.pop(before.uid, None)
         if now is not None:
             self._siblings.setdefault(now.uid, {})[controllers.key_of(new)] = None
+
+    def _pod_changed(self, old: Any | None, pod: Any) -> None:
+        super()._pod_changed(old, pod)
+        if old is None or old.metadata.labels != pod.metadata.labels:
+            self._labelled.put(controllers.key_of(pod), pod.metadata.namespace, pod.metadata.labels)
+
+    def _pod_deleted(self, pod: Any) -> None:
+        super()._pod_deleted(pod)
+        self._labelled.remove(controllers.key_of(pod))
 
     async def sync(self, owner: Any, may_manage: bool) -> None:
         """``syncReplicaSet``. The status is written even while expectations are not met, and after a failure."""
@@ -99,15 +110,17 @@ class ReplicaSetController(base.WorkloadController):
             doomed = in_order_of_deletion(active, beside, self.unix_ns())
         return await self.delete_pods(owner, doomed[:surplus])
 
-    def _related(self, owner: Any) -> Iterable[Any]:
-        """The pods of all ReplicaSets of its Deployment, none where it has none (``getIndirectlyRelatedPods``)."""
+    def _related(self, owner: Any) -> list[Any]:
+        """The pods that any ReplicaSet of its Deployment selects, whoever owns them; none where it has no Deployment
+        (``getIndirectlyRelatedPods``)."""
+        keys: dict[str, None] = {}
         above = meta.controller_of(owner)
         for key in self._siblings.get(above.uid, ()) if above is not None else ():
             sibling = self.owners.store.get(key)
             if sibling is not None:
-                selector = base.selector_of(sibling)
-                yield from (pod for pod in self.owned(sibling).values() if selector.matches(pod.metadata.labels))
-                yield from self.orphans(sibling, selector)
+                found = self._labelled.matching(sibling.metadata.namespace, base.selector_of(sibling))
+                keys.update(dict.fromkeys(found))
+        return [self.pods.store[key] for key in keys]
 
     def _conditions(self, owner: Any, active: int, failure: errors.ApiError | None) -> list[dict[str, str]] | None:
         """What the conditions become when ReplicaFailure comes or goes (``calculateStatus``); None: they stay."""

@@ -41,6 +41,7 @@ class StatefulSetController(base.WorkloadController):
     """Factory: ``kemu.controllers.workloads.stateful_sets:StatefulSetController``."""
 
     resource, kind = "statefulsets", "StatefulSet"
+    notes_gone = True  # DeleteStatefulPod
 
     def __init__(self, env: Env, config: Mapping[str, Any]) -> None:
         super().__init__(env, config)
@@ -184,51 +185,49 @@ class StatefulSetController(base.WorkloadController):
         await self._apply_policy(owner, pod)
 
     async def repair_member(self, owner: Any, pod: Any) -> None:
-        """Give a pod its labels and claims (``UpdateStatefulPod``); again where it has changed meanwhile."""
+        """Give a pod its labels and claims (``UpdateStatefulPod``). All of it is tried again after a conflict, with the
+        pod as it was changed so far: if only a claim had changed meanwhile, the pod looks right then and is not
+        written."""
+        wanted = _copy(pod)
         tried = False
         for wait_s in (*CONFLICT_WAITS_S, None):
-            wanted = await self._repaired(owner, pod)
-            if wanted is None and not tried:
-                return
+            failure: errors.ApiError | None = None
             try:
-                if wanted is not None:
-                    tried = True
-                    await self.client.update(wanted)
+                if await self._repair(owner, wanted):
+                    tried, fresh = True, wanted
+                    try:
+                        await self.client.update(wanted)
+                    except errors.ApiError:
+                        fresh = _copy(self.pods.store.get(controllers.key_of(pod), pod))
+                        raise
+                    finally:
+                        wanted = fresh
             except errors.ApiError as error:
+                failure = error
                 if isinstance(error, errors.Conflict) and wait_s is not None:
                     await self.clock.sleep(wait_s)
-                    pod = self.pods.store.get(controllers.key_of(pod), pod)
                     continue
-                self.note_write(owner, "update", pod, error)
-                raise
-            self.note_write(owner, "update", pod, None)
-            return
+            break
+        if tried:
+            self.note_write(owner, "update", pod, failure)
+        if failure is not None:
+            raise failure
 
-    async def _repaired(self, owner: Any, pod: Any) -> core_v1_pb2.Pod | None:
-        """The pod as it should be, None if it is so; its claims are seen to."""
-        wanted, changed = core_v1_pb2.Pod(), False
-        wanted.CopyFrom(pod)
-        ordinal = stateful_pods.ordinal_of(pod)
+    async def _repair(self, owner: Any, pod: core_v1_pb2.Pod) -> bool:
+        """Change the pod to what it should be, and see to its claims. Whether the pod has to be written: also if only a
+        claim was."""
+        changed, ordinal = False, stateful_pods.ordinal_of(pod)
         if not stateful_pods.is_identity_right(owner, pod):
-            stateful_pods.set_identity(wanted, ordinal)
+            stateful_pods.set_identity(pod, ordinal)
             changed = True
         if not stateful_pods.is_storage_right(owner, pod):
-            stateful_pods.set_storage(owner, wanted, ordinal)
+            stateful_pods.set_storage(owner, pod, ordinal)
             changed = True
             await self._create_claims(owner, pod, ordinal, "update")
-        for wait_s in (*CONFLICT_WAITS_S, None):
-            if not owner.spec.volumeClaimTemplates or self.claims.match_policy(owner, pod):
-                break
-            try:
-                await self._apply_policy(owner, pod)
-            except errors.Conflict:
-                if wait_s is None:
-                    raise
-                await self.clock.sleep(wait_s)
-                continue
+        if owner.spec.volumeClaimTemplates and not self.claims.match_policy(owner, pod):
+            await self._apply_policy(owner, pod)
             changed = True
-            break
-        return wanted if changed else None
+        return changed
 
     async def _create_claims(self, owner: Any, pod: Any, ordinal: int, verb: str) -> None:
         created, failures = await self.claims.create_missing(owner, ordinal)
@@ -266,6 +265,12 @@ def _restores(patch: bytes, data: bytes) -> bool:
         return False
     pod_defaults.default_pod_spec(template.spec)
     return documents.patch(template) == data
+
+
+def _copy(pod: Any) -> core_v1_pb2.Pod:
+    copied = core_v1_pb2.Pod()
+    copied.CopyFrom(pod)
+    return copied
 
 
 class _Sync:
@@ -395,7 +400,10 @@ class _Sync:
             if has_claims and controller.claims.are_stale(owner, new):
                 return True
             await controller.create_member(owner, new, ordinal)
-            return monotonic
+            if monotonic:
+                return True
+            # A claim that was changed for it looks as before, until the watch shows it.
+            pod = new
         if pod_phases.is_terminal(pod):
             # Its successor is created when it has gone.
             if not stateful_pods.is_terminating(pod):

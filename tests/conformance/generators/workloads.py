@@ -384,7 +384,9 @@ def _replica_set_sync(draw: random.Random) -> Json:
         ownership = draw.random()
         owners = mine if ownership < 0.85 else None if ownership < 0.95 else owner_of("ReplicaSet", "else", "uid-else")
         is_foreign = bool(owners) and owners[0]["name"] == "else"
-        hashed = {"pod-template-hash": "h9" if is_foreign else either(draw, 0.93, "h1", "h7")}
+        hashed = {
+            "pod-template-hash": draw.choice(["h1", "h2", "h9"]) if is_foreign else either(draw, 0.93, "h1", "h7")
+        }
         objects.append(_pod(draw, f"web-1-{number}", owners, hashed))
     steps: list[Json] = [{"do": "sync", "kind": kind, "name": "web-1"}] * draw.choice([1, 1, 2])
     failures = draw.choice([0, 0, 0, 1, 2, 9])
@@ -608,8 +610,7 @@ def _daemon_set_sync(draw: random.Random) -> Json:
                 labels["pod-template-generation"] = draw.choice(["1", "2"])
             owners = either(draw, 0.95, owner_of("DaemonSet", "web", UID), None)
             pod = _pod(draw, f"web-{number}{copy}", owners, labels, version, node=name)
-            if quiet or owners is None:
-                # An orphan is adopted several times in one sync, which shows if it is deleted meanwhile.
+            if quiet:
                 pod["spec"]["nodeName"] = name
                 pod = _healthy(pod)
             if "nodeName" not in pod["spec"]:
