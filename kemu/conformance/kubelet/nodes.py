@@ -46,6 +46,8 @@ class PodWorkers(pod_workers.PodWorkers):
 
         super().__init__(plane.env, plane.client, kubelet_configurations.read({}, {}), name, read_again)
         self.arrivals: Arrivals = Arrivals(plane.env, name, self.usage, self, read_again)
+        # The pods of a case state what they were allocated, which the real kubelet reads from its checkpoint.
+        self.allocations.adopt = lambda worker: worker.pod  # type: ignore[method-assign]
         self.killed: list[tuple[Worker, int | None]] = []
         self._plane = plane
 

@@ -19,5 +19,7 @@ class Claim:
         self.ports = ports
 
 
-def claim_of(pod: Any) -> Claim:
-    return Claim(requests.pod_requests(pod), host_ports.of(pod.spec))
+def claim_of(pod: Any, *, running: bool = False) -> Claim:
+    """``running``: the pod is on the node already. What its status says it has counts, too, where that is more."""
+    amounts = requests.pod_requests_on_node(pod) if running else requests.pod_requests(pod)
+    return Claim(amounts, host_ports.of(pod.spec))

@@ -164,7 +164,7 @@ class PodWorkers:
         allocated = self.allocations.adopt(worker)
         refusal = self.arrivals.readmit(worker, allocated) if now_ns > 0 else None
         if refusal is None:
-            self._take(worker, claims.claim_of(allocated))
+            self._take(worker, claims.claim_of(allocated, running=True))
         worker.state = ACTIVE
         worker.refusal = None if refusal is None else _refusal_of(refusal)
         self._adoptions.adopt(worker)
