@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kemu.k8s import meta_v1_pb2
-from kemu.objects import selectors
+from kemu.objects import selectors, times
 from kemu.runtime import distributions
 from kemu.runtime.env import Env
 
@@ -60,5 +60,9 @@ class Lives:
                     continue
                 if random is None:
                     random = self._env.stream("life", metadata.uid)
-                drawn = distribution.draw(random)
-                annotations[name] = str(round(drawn)) if name == EXIT_CODE else f"{drawn:.3f}".rstrip("0").rstrip(".")
+                annotations[name] = drawn_text(name, distribution.draw(random))
+
+
+def drawn_text(annotation: str, drawn: float) -> str:
+    """What an annotation says of a drawn number: an exit code, or seconds to the millisecond."""
+    return str(round(drawn)) if annotation == EXIT_CODE else times.seconds_text(drawn)

@@ -94,3 +94,8 @@ def duration_field(fields: Mapping[str, Any], name: str, path: str = "") -> int:
         return parse_duration(fields.get(name) or "0")
     except ValueError as error:
         raise ValueError(f"{path or name}: {error}") from error
+
+
+def seconds_text(seconds: float) -> str:
+    """Seconds for an annotation, to the millisecond: ``12.5``, ``60``."""
+    return f"{seconds:.3f}".rstrip("0").rstrip(".")

@@ -106,8 +106,3 @@ def duration_text(duration_ns: int) -> str:
             decimals = f".{part:0{digits}d}".rstrip("0") if part else ""
             return f"{text}{whole}{decimals}{unit}"
     return text
-
-
-def seconds_text(seconds: float) -> str:
-    """Seconds for an annotation, to the millisecond: ``12.5``, ``60``."""
-    return f"{seconds:.3f}".rstrip("0").rstrip(".")

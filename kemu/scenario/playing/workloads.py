@@ -13,11 +13,12 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from kemu.apiserver.lives import drawn_text
 from kemu.k8s import core_v1_pb2
+from kemu.objects.times import seconds_text
 from kemu.runtime import distributions
 from kemu.runtime.random_streams import random_stream
 from kemu.scenario.arrivals import arrival_times
-from kemu.scenario.format.values import seconds_text
 from kemu.scenario.loading import manifests
 from kemu.scenario.scenarios import Arrivals, PodLives, Trace, Workload
 
@@ -99,8 +100,7 @@ class Stream:
         pod.metadata.name = f"{self.name}-{number}"
         annotations = pod.metadata.annotations
         for name, distribution in self._life:
-            drawn = distribution.draw(lives)
-            annotations[name] = str(round(drawn)) if name == manifests.EXIT_CODE else seconds_text(drawn)
+            annotations[name] = drawn_text(name, distribution.draw(lives))
         if self._run_s:
             run_s = self._run_s[arrival]
             if run_s is not None:
