@@ -24,14 +24,16 @@ class Preconditions(_message.Message):
     def __init__(self, uid: _Optional[str] = ..., resource_version: _Optional[str] = ...) -> None: ...
 
 class WriteOptions(_message.Message):
-    __slots__ = ("dry_run", "field_manager", "field_validation")
+    __slots__ = ("dry_run", "field_manager", "field_validation", "user_agent")
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
     FIELD_MANAGER_FIELD_NUMBER: _ClassVar[int]
     FIELD_VALIDATION_FIELD_NUMBER: _ClassVar[int]
+    USER_AGENT_FIELD_NUMBER: _ClassVar[int]
     dry_run: _containers.RepeatedScalarFieldContainer[str]
     field_manager: str
     field_validation: str
-    def __init__(self, dry_run: _Optional[_Iterable[str]] = ..., field_manager: _Optional[str] = ..., field_validation: _Optional[str] = ...) -> None: ...
+    user_agent: str
+    def __init__(self, dry_run: _Optional[_Iterable[str]] = ..., field_manager: _Optional[str] = ..., field_validation: _Optional[str] = ..., user_agent: _Optional[str] = ...) -> None: ...
 
 class GetRequest(_message.Message):
     __slots__ = ("resource", "name", "resource_version", "subresource")
@@ -110,17 +112,19 @@ class UpdateStatusRequest(_message.Message):
     def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ...) -> None: ...
 
 class PatchRequest(_message.Message):
-    __slots__ = ("resource", "name", "type", "patch", "subresource", "preconditions", "removed", "options")
+    __slots__ = ("resource", "name", "type", "patch", "subresource", "preconditions", "removed", "options", "force")
     class Type(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
         __slots__ = ()
         MERGE: _ClassVar[PatchRequest.Type]
         STRATEGIC: _ClassVar[PatchRequest.Type]
         MESSAGE: _ClassVar[PatchRequest.Type]
         JSON: _ClassVar[PatchRequest.Type]
+        APPLY: _ClassVar[PatchRequest.Type]
     MERGE: PatchRequest.Type
     STRATEGIC: PatchRequest.Type
     MESSAGE: PatchRequest.Type
     JSON: PatchRequest.Type
+    APPLY: PatchRequest.Type
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
@@ -129,6 +133,7 @@ class PatchRequest(_message.Message):
     PRECONDITIONS_FIELD_NUMBER: _ClassVar[int]
     REMOVED_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    FORCE_FIELD_NUMBER: _ClassVar[int]
     resource: Resource
     name: str
     type: PatchRequest.Type
@@ -137,7 +142,8 @@ class PatchRequest(_message.Message):
     preconditions: Preconditions
     removed: bytes
     options: WriteOptions
-    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., type: _Optional[_Union[PatchRequest.Type, str]] = ..., patch: _Optional[bytes] = ..., subresource: _Optional[str] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ..., removed: _Optional[bytes] = ..., options: _Optional[_Union[WriteOptions, _Mapping]] = ...) -> None: ...
+    force: bool
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., type: _Optional[_Union[PatchRequest.Type, str]] = ..., patch: _Optional[bytes] = ..., subresource: _Optional[str] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ..., removed: _Optional[bytes] = ..., options: _Optional[_Union[WriteOptions, _Mapping]] = ..., force: _Optional[bool] = ...) -> None: ...
 
 class DeleteRequest(_message.Message):
     __slots__ = ("resource", "name", "grace_period_seconds", "preconditions", "propagation_policy", "orphan_dependents", "dry_run")

@@ -25,7 +25,7 @@ from kemu.objects.resources import Resource
 from kemu.objects.validation import causes
 from kemu.v1.api_pb2 import PatchRequest
 
-MERGE, STRATEGIC, MESSAGE, JSON = 0, 1, 2, 3
+MERGE, STRATEGIC, MESSAGE, JSON, APPLY = 0, 1, 2, 3, 4
 """As ``PatchRequest.Type``."""
 
 SET = ""
@@ -97,6 +97,8 @@ class Json:
         self._warnings = warnings
         self._duplicates: list[str] = []
         self._patch: Any
+        if self._kind == APPLY:
+            raise BadRequest("this server does not know server-side apply")
         if self._kind == JSON:
             self._patch = json_patches.parse(request.patch)
         else:
