@@ -67,6 +67,10 @@ class BadRequest(ApiError):
     reason, code, grpc_code = "BadRequest", 400, "INVALID_ARGUMENT"
 
 
+class Unauthorized(ApiError):
+    reason, code, grpc_code = "Unauthorized", 401, "UNAUTHENTICATED"
+
+
 class Forbidden(ApiError):
     reason, code, grpc_code = "Forbidden", 403, "PERMISSION_DENIED"
 
@@ -129,8 +133,8 @@ class ServerTimeout(ApiError):
 API_ERRORS: dict[str, type[ApiError]] = {
     cls.reason: cls
     for cls in (
-        BadRequest, Forbidden, NotFound, MethodNotAllowed, AlreadyExists, Conflict, Gone, RequestEntityTooLarge,
-        Invalid, TooManyRequests, InternalError, ServiceUnavailable, ServerTimeout,
+        BadRequest, Unauthorized, Forbidden, NotFound, MethodNotAllowed, AlreadyExists, Conflict, Gone,
+        RequestEntityTooLarge, Invalid, TooManyRequests, InternalError, ServiceUnavailable, ServerTimeout,
     )
 }  # fmt: skip
 """By Kubernetes reason."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from kemu import errors as kemu_errors
 from kemu.apiserver import errors, flows, selections
+from kemu.apiserver.authorization import reviews
 from kemu.apiserver.registry import options
 from kemu.apiserver.storage import Storage
 from kemu.apiserver.verbs import MAX_BODY_BYTES, Answer, Requests
@@ -24,6 +25,9 @@ ACTOR_KEY = "kemu-actor"
 
 AS_KEY = "kemu-as"
 """Metadata key under which a caller says as which user it acts (``Impersonate-User``)."""
+
+AS_GROUP_KEY = "kemu-as-group"
+"""And of which groups; may come several times."""
 
 UNREAD_MESSAGES = 16
 """Of about a MiB each, with answers that a client does not read. Then nothing more is read from it."""
@@ -288,15 +292,18 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
     async def _identify(self, context: Any) -> str:
         """Who calls, once for each call or stream: an actor, or one that acts as another user."""
         by = acts_as = ""
+        groups: list[str] = []
         for key, value in context.invocation_metadata():
             if key == ACTOR_KEY and not by:
                 by = str(value)
             elif key == AS_KEY:
                 acts_as = str(value)
+            elif key == AS_GROUP_KEY:
+                groups.append(str(value))
         if not acts_as:
             return by
         try:
-            return self._requests.authorizer.acting_as(by, acts_as)
+            return self._requests.authorizer.acting_as(by, acts_as, groups)
         except kemu_errors.ApiError as error:
             await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
         raise AssertionError("an aborted call goes on")
@@ -316,6 +323,21 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
         client.streams -= 1
         if not client.streams:
             del self._clients[by]
+
+    # --- reviews -----------------------------------------------------------------------------------------------------
+
+    async def Review(self, request: api_pb2.ReviewRequest, context: Any) -> api_pb2.ReviewResponse:
+        await self._is_open.wait()
+        by = await self._identify(context)
+        try:
+            return reviews.review(self._requests.authorizer, by, request)
+        except kemu_errors.ApiError as error:
+            await context.abort(errors.grpc_code(error), error.message, errors.trailing_metadata(error))
+        raise AssertionError("an aborted call goes on")
+
+    async def Rules(self, request: api_pb2.RulesRequest, context: Any) -> api_pb2.RulesResponse:
+        await self._is_open.wait()
+        return reviews.rules(self._requests.authorizer, await self._identify(context), request.namespace)
 
     # --- Session -----------------------------------------------------------------------------------------------------
 

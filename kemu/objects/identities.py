@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 MASTERS, AUTHENTICATED = "system:masters", "system:authenticated"
+UNAUTHENTICATED = "system:unauthenticated"
 NODES, NODE_PREFIX = "system:nodes", "system:node:"
 SERVICE_ACCOUNTS, SERVICE_ACCOUNT_PREFIX = "system:serviceaccounts", "system:serviceaccount:"
 KUBE_SCHEDULER = "system:kube-scheduler"
@@ -55,6 +56,10 @@ class User(NamedTuple):
 
 ADMINISTRATOR = User("kubernetes-admin", (MASTERS, AUTHENTICATED))
 """The user of a scenario, and whoever else is no component of the cluster."""
+
+
+ANONYMOUS = User("system:anonymous", (UNAUTHENTICATED,))
+"""Whoever shows neither a token nor a certificate."""
 
 
 def service_account(name: str, namespace: str = "kube-system") -> User:

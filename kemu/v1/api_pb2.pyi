@@ -244,6 +244,77 @@ class ObjectResponse(_message.Message):
     gone: bool
     def __init__(self, object: _Optional[bytes] = ..., warnings: _Optional[_Iterable[str]] = ..., created: _Optional[bool] = ..., gone: _Optional[bool] = ...) -> None: ...
 
+class ReviewRequest(_message.Message):
+    __slots__ = ("user", "groups", "resource", "non_resource")
+    class ResourceAttributes(_message.Message):
+        __slots__ = ("verb", "group", "resource", "subresource", "namespace", "name")
+        VERB_FIELD_NUMBER: _ClassVar[int]
+        GROUP_FIELD_NUMBER: _ClassVar[int]
+        RESOURCE_FIELD_NUMBER: _ClassVar[int]
+        SUBRESOURCE_FIELD_NUMBER: _ClassVar[int]
+        NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        verb: str
+        group: str
+        resource: str
+        subresource: str
+        namespace: str
+        name: str
+        def __init__(self, verb: _Optional[str] = ..., group: _Optional[str] = ..., resource: _Optional[str] = ..., subresource: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+    class NonResourceAttributes(_message.Message):
+        __slots__ = ("verb", "path")
+        VERB_FIELD_NUMBER: _ClassVar[int]
+        PATH_FIELD_NUMBER: _ClassVar[int]
+        verb: str
+        path: str
+        def __init__(self, verb: _Optional[str] = ..., path: _Optional[str] = ...) -> None: ...
+    USER_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NON_RESOURCE_FIELD_NUMBER: _ClassVar[int]
+    user: str
+    groups: _containers.RepeatedScalarFieldContainer[str]
+    resource: ReviewRequest.ResourceAttributes
+    non_resource: ReviewRequest.NonResourceAttributes
+    def __init__(self, user: _Optional[str] = ..., groups: _Optional[_Iterable[str]] = ..., resource: _Optional[_Union[ReviewRequest.ResourceAttributes, _Mapping]] = ..., non_resource: _Optional[_Union[ReviewRequest.NonResourceAttributes, _Mapping]] = ...) -> None: ...
+
+class ReviewResponse(_message.Message):
+    __slots__ = ("allowed", "reason")
+    ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    allowed: bool
+    reason: str
+    def __init__(self, allowed: _Optional[bool] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class RulesRequest(_message.Message):
+    __slots__ = ("namespace",)
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    def __init__(self, namespace: _Optional[str] = ...) -> None: ...
+
+class RulesResponse(_message.Message):
+    __slots__ = ("rules", "incomplete", "error")
+    class Rule(_message.Message):
+        __slots__ = ("verbs", "groups", "resources", "names", "paths")
+        VERBS_FIELD_NUMBER: _ClassVar[int]
+        GROUPS_FIELD_NUMBER: _ClassVar[int]
+        RESOURCES_FIELD_NUMBER: _ClassVar[int]
+        NAMES_FIELD_NUMBER: _ClassVar[int]
+        PATHS_FIELD_NUMBER: _ClassVar[int]
+        verbs: _containers.RepeatedScalarFieldContainer[str]
+        groups: _containers.RepeatedScalarFieldContainer[str]
+        resources: _containers.RepeatedScalarFieldContainer[str]
+        names: _containers.RepeatedScalarFieldContainer[str]
+        paths: _containers.RepeatedScalarFieldContainer[str]
+        def __init__(self, verbs: _Optional[_Iterable[str]] = ..., groups: _Optional[_Iterable[str]] = ..., resources: _Optional[_Iterable[str]] = ..., names: _Optional[_Iterable[str]] = ..., paths: _Optional[_Iterable[str]] = ...) -> None: ...
+    RULES_FIELD_NUMBER: _ClassVar[int]
+    INCOMPLETE_FIELD_NUMBER: _ClassVar[int]
+    ERROR_FIELD_NUMBER: _ClassVar[int]
+    rules: _containers.RepeatedCompositeFieldContainer[RulesResponse.Rule]
+    incomplete: bool
+    error: str
+    def __init__(self, rules: _Optional[_Iterable[_Union[RulesResponse.Rule, _Mapping]]] = ..., incomplete: _Optional[bool] = ..., error: _Optional[str] = ...) -> None: ...
+
 class SessionRequest(_message.Message):
     __slots__ = ("calls",)
     CALLS_FIELD_NUMBER: _ClassVar[int]

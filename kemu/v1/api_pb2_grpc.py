@@ -89,6 +89,16 @@ class ApiStub:
                 request_serializer=kemu_dot_v1_dot_api__pb2.CommitRequest.SerializeToString,
                 response_deserializer=kemu_dot_v1_dot_api__pb2.CommitResponse.FromString,
                 _registered_method=True)
+        self.Review = channel.unary_unary(
+                '/kemu.v1.Api/Review',
+                request_serializer=kemu_dot_v1_dot_api__pb2.ReviewRequest.SerializeToString,
+                response_deserializer=kemu_dot_v1_dot_api__pb2.ReviewResponse.FromString,
+                _registered_method=True)
+        self.Rules = channel.unary_unary(
+                '/kemu.v1.Api/Rules',
+                request_serializer=kemu_dot_v1_dot_api__pb2.RulesRequest.SerializeToString,
+                response_deserializer=kemu_dot_v1_dot_api__pb2.RulesResponse.FromString,
+                _registered_method=True)
         self.Session = channel.stream_stream(
                 '/kemu.v1.Api/Session',
                 request_serializer=kemu_dot_v1_dot_api__pb2.SessionRequest.SerializeToString,
@@ -171,6 +181,18 @@ class ApiServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Review(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Rules(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Session(self, request_iterator, context):
         """The same requests in batches, for actors: answers may come in any order, matched by id.
         """
@@ -242,6 +264,16 @@ def add_ApiServicer_to_server(servicer, server):
                     servicer.Commit,
                     request_deserializer=kemu_dot_v1_dot_api__pb2.CommitRequest.FromString,
                     response_serializer=kemu_dot_v1_dot_api__pb2.CommitResponse.SerializeToString,
+            ),
+            'Review': grpc.unary_unary_rpc_method_handler(
+                    servicer.Review,
+                    request_deserializer=kemu_dot_v1_dot_api__pb2.ReviewRequest.FromString,
+                    response_serializer=kemu_dot_v1_dot_api__pb2.ReviewResponse.SerializeToString,
+            ),
+            'Rules': grpc.unary_unary_rpc_method_handler(
+                    servicer.Rules,
+                    request_deserializer=kemu_dot_v1_dot_api__pb2.RulesRequest.FromString,
+                    response_serializer=kemu_dot_v1_dot_api__pb2.RulesResponse.SerializeToString,
             ),
             'Session': grpc.stream_stream_rpc_method_handler(
                     servicer.Session,
@@ -551,6 +583,60 @@ class Api:
             '/kemu.v1.Api/Commit',
             kemu_dot_v1_dot_api__pb2.CommitRequest.SerializeToString,
             kemu_dot_v1_dot_api__pb2.CommitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Review(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/kemu.v1.Api/Review',
+            kemu_dot_v1_dot_api__pb2.ReviewRequest.SerializeToString,
+            kemu_dot_v1_dot_api__pb2.ReviewResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Rules(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/kemu.v1.Api/Rules',
+            kemu_dot_v1_dot_api__pb2.RulesRequest.SerializeToString,
+            kemu_dot_v1_dot_api__pb2.RulesResponse.FromString,
             options,
             channel_credentials,
             insecure,

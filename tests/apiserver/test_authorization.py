@@ -14,7 +14,7 @@ from kemu.client.clients import Client
 from kemu.k8s import coordination_v1_pb2, core_v1_pb2, rbac_v1_pb2
 from kemu.objects import identities
 from kemu.objects.conversion import convert
-from kemu.v1 import api_pb2
+from kemu.v1 import api_pb2, api_pb2_grpc
 from tests.apiserver.apiserver_cluster import SERVERS, Cluster, pod, run
 
 ALICE = {"alice": {"groups": ["dev"], "roles": [{"role": "edit", "namespace": "default"}]}}
@@ -381,3 +381,88 @@ def test_an_answer_that_is_remembered_is_of_one_namespace_and_no_name() -> None:
                         made.check("user as alice", "create", one)
 
     run(main)
+
+
+# Acting with groups, reviews ------------------------------------------------------------------------------------------
+
+
+def acting_in(cluster: Cluster, name: str, *groups: str) -> tuple[api_pb2_grpc.ApiStub, dict[str, Any]]:
+    metadata = [("kemu-as", name), *(("kemu-as-group", group) for group in groups)]
+    return api_pb2_grpc.ApiStub(cluster.runtime.env("user").dial("apiserver/0")), {"metadata": metadata}
+
+
+def asks(verb: str, resource: str, namespace: str = "", group: str = "", **more: Any) -> api_pb2.ReviewRequest:
+    request = api_pb2.ReviewRequest(**more)
+    request.resource.verb, request.resource.resource = verb, resource
+    request.resource.namespace, request.resource.group = namespace, group
+    return request
+
+
+def test_the_groups_that_a_caller_states_count_alone() -> None:
+    async def main(cluster: Cluster) -> None:
+        request = api_pb2.ListRequest(resource=api_pb2.Resource(resource="nodes"))
+        stub, master = acting_in(cluster, "root", "system:masters")
+        await stub.List(request, **master)
+        # A name that looks like another one with its groups is another one.
+        for name, groups in (
+            ("root", ["dev"]),
+            ("'root' of 'system:masters'", []),
+            ("root' of 'system:masters", ["dev"]),
+        ):
+            stub, other = acting_in(cluster, name, *groups)
+            with pytest.raises(grpc.aio.AioRpcError) as error:
+                await stub.List(request, **other)
+            assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
+
+    run(main)
+
+
+def test_a_node_in_more_groups_gives_others_nothing() -> None:
+    async def main(cluster: Cluster) -> None:
+        usual = ("system:nodes", "system:authenticated")
+        stub, strange = acting_in(cluster, "system:node:n1", *usual, "system:masters")
+        assert (await stub.Review(asks("delete", "namespaces"), **strange)).allowed
+        stub, plain = acting_in(cluster, "system:node:n2", *usual)
+        assert not (await stub.Review(asks("delete", "namespaces"), **plain)).allowed
+
+    run(main)
+
+
+def test_a_review_says_what_the_request_would_meet() -> None:
+    async def main(cluster: Cluster) -> None:
+        stub, alice = acting_in(cluster, "alice", "dev", "system:authenticated")
+        review = await stub.Review(asks("create", "pods", "default"), **alice)
+        assert review.allowed
+        assert not (await stub.Review(asks("create", "pods", "other"), **alice)).allowed
+        assert not (await stub.Review(asks("create", "nodes"), **alice)).allowed
+        path = api_pb2.ReviewRequest(non_resource={"verb": "get", "path": "/openapi/v3"})
+        assert (await stub.Review(path, **alice)).allowed
+        path.non_resource.path = "/metrics"
+        assert not (await stub.Review(path, **alice)).allowed
+
+    run(main, servers=WITH_ALICE)
+
+
+def test_only_who_may_asks_about_others() -> None:
+    async def main(cluster: Cluster) -> None:
+        stub, alice = acting_in(cluster, "alice", "dev", "system:authenticated")
+        with pytest.raises(grpc.aio.AioRpcError) as error:
+            await stub.Review(asks("get", "pods", user="bob"), **alice)
+        assert error.value.code() is grpc.StatusCode.PERMISSION_DENIED
+        stub, root = acting_in(cluster, "root", "system:masters")
+        assert not (await stub.Review(asks("get", "pods", user="bob"), **root)).allowed
+        assert (await stub.Review(asks("get", "pods", user="bob", groups=["system:masters"]), **root)).allowed
+
+    run(main, servers=WITH_ALICE)
+
+
+def test_the_rules_of_a_caller_are_those_of_its_roles() -> None:
+    async def main(cluster: Cluster) -> None:
+        stub, alice = acting_in(cluster, "alice", "dev", "system:authenticated")
+        rules = (await stub.Rules(api_pb2.RulesRequest(namespace="default"), **alice)).rules
+        assert any("pods" in rule.resources and "create" in rule.verbs for rule in rules)
+        assert any("/openapi/*" in rule.paths for rule in rules)
+        rules = (await stub.Rules(api_pb2.RulesRequest(namespace="other"), **alice)).rules
+        assert not any("pods" in rule.resources for rule in rules)
+
+    run(main, servers=WITH_ALICE)

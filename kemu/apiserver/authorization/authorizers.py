@@ -1,7 +1,8 @@
 """Asks the authorization modes about a request, and refuses it in Kubernetes' words (``endpoints/filters``).
 
-A caller is known by a text: the name of an actor, or ``<actor> as <user>`` of somebody who acts as another user. What
-it may do is found once for each verb, kind and namespace, so that nearly all requests cost a look into a table.
+A caller is known by a text: the name of an actor, or ``<actor> as <user>`` of somebody who acts as another user, with
+the groups that were said to be that user's. What it may do is found once for each verb, kind and namespace, so that
+nearly all requests cost a look into a table.
 """
 
 from __future__ import annotations
@@ -23,9 +24,13 @@ DEFAULT_MODES = (NODE, RBAC)
 """As kubeadm sets them; kube-apiserver itself has AlwaysAllow."""
 
 AS = " as "
+MOST_ACTING = 10_000
+"""Users that are remembered while others act as them."""
 
 _BY_NAME = frozenset(("leases", "csinodes", "secrets", "configmaps", "serviceaccounts", "persistentvolumes",
                       "persistentvolumeclaims", "volumeattachments"))  # fmt: skip
+_ASKS = "review"
+_GROUPS_OF_NODES = sorted((identities.NODES, identities.AUTHENTICATED))
 _READS = ("get", "list", "watch", "delete_collection", "commit")
 
 
@@ -51,6 +56,8 @@ class Authorizer:
         self._nodes = nodes.NodeAuthorizer(cache)
         self._objects = roles.Objects(cache)
         self._callers: dict[str, Caller] = {}
+        self._acting: dict[str, User] = {}
+        """Users with groups that somebody has acted as, by their text."""
         self._is_open = ALWAYS_ALLOW in modes
         self._kubelet: Caller | None = None
         """The first one."""
@@ -79,12 +86,64 @@ class Authorizer:
                 caller.allowed.add(key)
         return caller.requester
 
-    def acting_as(self, by: str, name: str) -> str:
-        """The caller ``by`` wants to act as another user (``Impersonate-User``). Raises Forbidden."""
+    def acting_as(self, by: str, name: str, groups: Sequence[str] = ()) -> str:
+        """The caller ``by`` wants to act as another user (``Impersonate-User``), who has these groups; without any,
+        those of the scenario and those that the name implies. Raises Forbidden."""
         if not self._caller(by).user.is_master and not self._is_open:
             asked = Attributes("impersonate", "", "users", "", "", name, "")
             raise _forbidden(self._caller(by).user, asked, "")
-        return f"{by}{AS}{name}"
+        if not groups and "'" not in name and '"' not in name:
+            return f"{by}{AS}{name}"
+        # With the name in quotes, no name can look like another one with groups.
+        text = f"{by}{AS}{name!r} of {', '.join(map(repr, groups))}"
+        if not groups:
+            groups = identities.of_name(name, self._users.get(name, {}).get("groups", ())).groups
+        if text not in self._acting:
+            if len(self._acting) >= MOST_ACTING:
+                oldest = next(iter(self._acting))
+                del self._acting[oldest]
+                self._callers.pop(oldest, None)
+            self._acting[text] = User(name, tuple(groups))
+        return text
+
+    def seen_as(self, name: str, groups: Sequence[str]) -> str:
+        """The text of a user about whom somebody asks."""
+        return self.acting_as(_ASKS, name, groups)
+
+    def require(self, by: str, asked: Attributes) -> None:
+        """Raises Forbidden."""
+        caller = self._caller(by)
+        if not self._is_open and caller.grants:
+            self._judge(caller, asked)
+
+    def cannot_list(self, by: str) -> bool:
+        """Whether a mode allows the caller more than rules say."""
+        return NODE in self._modes and self._caller(by).requester is not None
+
+    def allows(self, by: str, asked: Attributes) -> tuple[bool, str]:
+        """Whether a request would be allowed, and if not, why (``SubjectAccessReview``)."""
+        caller = self._caller(by)
+        if self._is_open or not caller.grants:
+            return True, ""
+        try:
+            self._judge(caller, asked)
+        except kemu_errors.Forbidden as error:
+            return False, str(error).partition('": ')[2]
+        return True, ""
+
+    def allows_path(self, by: str, verb: str, path: str) -> bool:
+        """Whether the caller may ask for a URL that is no resource, ``verb`` being the method in lower case."""
+        caller = self._caller(by)
+        if self._is_open or not caller.grants or roles.allows_path(caller.grants, verb, path):
+            return True
+        return self._objects.are_there and roles.allows_path(self._objects.grants(caller.user), verb, path)
+
+    def grants_of(self, by: str) -> list[roles.Grant]:
+        """All that the caller's roles allow."""
+        caller = self._caller(by)
+        if self._is_open or not caller.grants:
+            return [roles.Grant((roles.rule("*", "*", "*"), roles.of_paths(("*",), ("*",))), "")]
+        return [*caller.grants, *self._objects.grants(caller.user)]
 
     def _caller(self, by: str) -> Caller:
         return self._callers.get(by) or self._enter(by)
@@ -92,10 +151,13 @@ class Authorizer:
     def _enter(self, by: str) -> Caller:
         actor, acts, name = by.partition(AS)
         stated = self._users.get(name, {}) if acts else {}
-        user = identities.of_name(name, stated.get("groups", ())) if acts else identities.of_actor(actor)
+        user = self._acting.get(by)
+        if user is None:
+            user = identities.of_name(name, stated.get("groups", ())) if acts else identities.of_actor(actor)
         requester = Requester(user.node, is_kubelet=not acts) if user.node else None
         # There may be very many kubelets, and all may do the same.
-        is_one_of_many = requester is not None and user.name not in self._users
+        has_usual_groups = sorted(user.groups) == _GROUPS_OF_NODES
+        is_one_of_many = requester is not None and has_usual_groups and user.name not in self._users
         if is_one_of_many and self._kubelet is not None:
             grants = self._kubelet.grants
         else:
@@ -108,7 +170,14 @@ class Authorizer:
                 self._kubelet = caller
             caller.allowed = self._kubelet.allowed
         self._callers[by] = caller
+        if len(self._callers) > 2 * MOST_ACTING and acts:
+            self._forget_acting()
         return caller
+
+    def _forget_acting(self) -> None:
+        """Whoever may act as others may name any number of them."""
+        for text in [text for text in self._callers if AS in text][:MOST_ACTING]:
+            del self._callers[text]
 
     def _judge(self, caller: Caller, asked: Attributes) -> bool:
         """Whether it is allowed for good, whatever the object is called. Raises Forbidden."""

@@ -31,6 +31,14 @@ class Rule(NamedTuple):
     """With their subresources: ``pods/status``."""
     names: frozenset[str]
     """Empty: all."""
+    paths: tuple[str, ...] = ()
+    """URLs that are no resources; one that ends with ``*`` stands for all that begin so."""
+
+    def allows_path(self, verb: str, path: str) -> bool:
+        """``NonResourceRuleAllows``."""
+        if verb not in self.verbs and "*" not in self.verbs:
+            return False
+        return any(path == one or (one.endswith("*") and path.startswith(one[:-1])) for one in self.paths)
 
     def allows(self, asked: Attributes) -> bool:
         """``RuleAllows``."""
@@ -48,6 +56,25 @@ def rule(verbs: str, groups: str, plurals: str) -> Rule:
     """Words apart by blanks; ``core`` is the group without a name."""
     named = frozenset("" if group == "core" else group for group in groups.split())
     return Rule(frozenset(verbs.split()), named, frozenset(plurals.split()), frozenset())
+
+
+_HEALTH = ("/healthz", "/livez", "/readyz", "/version", "/version/")
+_DISCOVERY = ("/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*")
+_EVERYWHERE: frozenset[str] = frozenset()
+_PATHS = {
+    "cluster-admin": (("*",), ("*",)),
+    "system:discovery": (("get",), (*_DISCOVERY, *_HEALTH)),
+    "system:public-info-viewer": (("get",), _HEALTH),
+    "system:monitoring": (
+        ("get",),
+        ("/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/readyz", "/readyz/*"),
+    ),
+}  # fmt: skip
+"""What the roles of a new cluster allow beside resources (``bootstrappolicy.ClusterRoles``)."""
+
+
+def of_paths(verbs: Iterable[str], paths: Iterable[str]) -> Rule:
+    return Rule(frozenset(verbs), _EVERYWHERE, _EVERYWHERE, _EVERYWHERE, tuple(paths))
 
 
 class Grant(NamedTuple):
@@ -72,7 +99,10 @@ class _Known(NamedTuple):
 def known() -> _Known:
     data = json.loads(files.files("kemu.apiserver.authorization").joinpath("roles.json").read_text())
     return _Known(
-        {name: _rules(rules) for name, rules in data["clusterRoles"].items()},
+        {
+            name: (*_rules(rules), *(of_paths(*_PATHS[name]) for _ in range(name in _PATHS)))
+            for name, rules in data["clusterRoles"].items()
+        },
         [(one["role"], one["subjects"]) for one in data["clusterBindings"]],
         {
             namespace: {name: _rules(rules) for name, rules in found.items()}
@@ -96,6 +126,11 @@ def allows(grants: Iterable[Grant], asked: Attributes) -> bool:
     return any(
         grant.namespace in ("", asked.namespace) and any(rule.allows(asked) for rule in grant.rules) for grant in grants
     )
+
+
+def allows_path(grants: Iterable[Grant], verb: str, path: str) -> bool:
+    """A role that a namespace gives says nothing of URLs."""
+    return any(not grant.namespace and any(rule.allows_path(verb, path) for rule in grant.rules) for grant in grants)
 
 
 def lasting(user: User, users: Mapping[str, Mapping[str, Any]], actor: str = "") -> list[Grant]:
@@ -180,10 +215,12 @@ class Objects:
 
 def _rules_of(role: Any) -> tuple[Rule, ...]:
     return tuple(
-        Rule(frozenset(one.verbs), frozenset(one.apiGroups), frozenset(one.resources), frozenset(one.resourceNames))
+        Rule(
+            frozenset(one.verbs), frozenset(one.apiGroups), frozenset(one.resources), frozenset(one.resourceNames),
+            tuple(one.nonResourceURLs),
+        )
         for one in role.rules
-        if one.resources
-    )
+    )  # fmt: skip
 
 
 def _is_subject(subject: Any, user: User, namespace: str) -> bool:

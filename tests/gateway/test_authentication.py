@@ -1,0 +1,164 @@
+"""Who sends a request: tokens, certificates, service accounts, impersonation."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kemu import errors
+from kemu.gateway.authentication import authenticators, certificates, impersonations, service_accounts
+from kemu.gateway.authentication.authenticators import Authenticator
+from kemu.gateway.authentication.impersonations import Right
+from kemu.objects import identities
+from kemu.objects.identities import User
+
+ALICE = User("alice", ("dev", identities.AUTHENTICATED))
+DEFAULT = service_accounts.Account("default", "default", "uid-1")
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {token}"}
+
+
+async def test_a_known_token_is_its_user() -> None:
+    authenticator = Authenticator({"secret": ALICE})
+    assert await authenticator.authenticate(bearer("secret")) == ALICE
+    assert await authenticator.authenticate({"authorization": "bearer   secret "}) == ALICE
+
+
+@pytest.mark.parametrize("token", ["Secret", "secret2", "secre", "a.b.c", "\u00e9"])
+async def test_any_other_token_is_refused(token: str) -> None:
+    authenticator = Authenticator({"secret": ALICE}, accounts=service_accounts.Tokens())
+    with pytest.raises(errors.Unauthorized):
+        await authenticator.authenticate(bearer(token))
+
+
+async def test_whoever_shows_nothing_is_anonymous_or_refused() -> None:
+    assert await Authenticator({}).authenticate({}) == identities.ANONYMOUS
+    assert await Authenticator({}).authenticate({"authorization": "Basic YTpi"}) == identities.ANONYMOUS
+    with pytest.raises(errors.Unauthorized):
+        await Authenticator({}, anonymous=False).authenticate({})
+
+
+async def test_a_token_of_a_service_account_is_good_while_it_lasts_and_its_account_exists() -> None:
+    tokens = service_accounts.Tokens()
+    now, uid = [1000.0], ["uid-1"]
+
+    async def account_uid(namespace: str, name: str) -> str:
+        return uid[0] if (namespace, name) == ("default", "default") else ""
+
+    authenticator = Authenticator({}, accounts=tokens, account_uid=account_uid, now_s=lambda: now[0])
+    token = tokens.sign(DEFAULT, now_s=1000, seconds=600)
+    found = await authenticator.authenticate(bearer(token))
+    assert found.name == "system:serviceaccount:default:default"
+    assert "system:serviceaccounts:default" in found.groups
+    now[0] = 1599.9
+    assert await authenticator.of_token(token) == found
+    now[0] = 1600.0
+    assert await authenticator.of_token(token) is None
+    now[0], uid[0] = 1000.0, "uid-2"  # deleted, and made again
+    assert await authenticator.of_token(token) is None
+    uid[0] = "uid-1"
+    assert await authenticator.of_token(tokens.sign(DEFAULT, now_s=1000, audiences=["vault"])) is None
+    assert await authenticator.of_token(service_accounts.Tokens().sign(DEFAULT, now_s=1000)) is None
+
+
+def test_a_token_whose_algorithm_is_none_is_nobodys() -> None:
+    import jwt
+
+    claims = {"iss": service_accounts.ISSUER, "aud": service_accounts.ISSUER, "exp": 9e9, "nbf": 0,
+              "kubernetes.io": {"namespace": "a", "serviceaccount": {"name": "b", "uid": "c"}}}  # fmt: skip
+    unsigned = jwt.encode(claims, "", algorithm="none")
+    assert service_accounts.Tokens().read(unsigned, now_s=1000) is None
+
+
+async def test_a_certificate_counts_before_a_token() -> None:
+    subject = ((("organizationName", "ops"),), (("commonName", "bob"),))
+    found = await Authenticator({"secret": ALICE}).authenticate(bearer("wrong"), {"subject": subject})
+    assert found == User("bob", ("ops", identities.AUTHENTICATED))
+
+
+async def test_what_the_authority_signs_is_accepted_on_both_sides(tmp_path: Path) -> None:
+    authority = certificates.Authority.load(certificates.Authority.make().pair)
+    shown: list[Any] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        shown.append(writer.get_extra_info("peercert"))
+        writer.close()
+
+    server_side = context(ssl.PROTOCOL_TLS_SERVER, tmp_path, "server", authority.server(["127.0.0.1"]), authority)
+    server_side.verify_mode = ssl.CERT_OPTIONAL
+    client_side = context(ssl.PROTOCOL_TLS_CLIENT, tmp_path, "client", authority.client(ALICE), authority)
+    server = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=server_side)
+    port = server.sockets[0].getsockname()[1]
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=client_side)
+    await reader.read()
+    writer.close()
+    strangers = context(ssl.PROTOCOL_TLS_CLIENT, tmp_path, "stranger", None, certificates.Authority.make())
+    with pytest.raises(ssl.SSLCertVerificationError):
+        await asyncio.open_connection("127.0.0.1", port, ssl=strangers)
+    server.close()
+    assert authenticators.of_certificate(shown[0]) == ALICE
+
+
+def context(
+    protocol: int, folder: Path, name: str, own: certificates.KeyPair | None, authority: certificates.Authority
+) -> ssl.SSLContext:
+    made = ssl.SSLContext(protocol)
+    made.load_verify_locations(cadata=authority.certificate.decode())
+    if own is not None:
+        file = folder / f"{name}.pem"
+        file.write_bytes(own.certificate + own.key)
+        made.load_cert_chain(file)
+    return made
+
+
+def test_a_token_file_is_kube_apiservers(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.csv"
+    file.write_text('t1,admin,1,"system:masters,ops"\n\nt2,carol,2\n')
+    found = authenticators.read_token_file(file)
+    assert found["t1"] == User("admin", ("system:masters", "ops", identities.AUTHENTICATED))
+    assert found["t2"] == User("carol", (identities.AUTHENTICATED,))
+    file.write_text("t1,admin,1\nt2\n")
+    with pytest.raises(errors.KemuError, match=r"tokens\.csv:2: "):
+        authenticators.read_token_file(file)
+
+
+# Impersonation --------------------------------------------------------------------------------------------------------
+
+
+async def impersonate(allowed: set[str], *headers: tuple[str, str]) -> User:
+    async def allows(user: User, right: Right) -> bool:
+        return f"{right.resource}/{right.name}" in allowed
+
+    return await impersonations.impersonated(ALICE, headers, allows)
+
+
+async def test_a_request_without_the_header_is_made_as_its_user() -> None:
+    assert await impersonate(set()) == ALICE
+
+
+async def test_whoever_may_acts_as_another_user() -> None:
+    found = await impersonate({"users/bob", "groups/qa"}, ("impersonate-user", "bob"), ("impersonate-group", "qa"))
+    assert found == User("bob", ("qa", identities.AUTHENTICATED))
+    account = "system:serviceaccount:ns:robot"
+    found = await impersonate({"serviceaccounts/robot"}, ("impersonate-user", account))
+    assert "system:serviceaccounts:ns" in found.groups
+
+
+async def test_a_node_without_its_group_is_no_node() -> None:
+    found = await impersonate({"users/system:node:n1"}, ("impersonate-user", "system:node:n1"))
+    assert found.node == ""
+
+
+async def test_whoever_may_not_is_refused() -> None:
+    with pytest.raises(errors.Forbidden, match='User "alice" cannot impersonate resource "users"'):
+        await impersonate(set(), ("impersonate-user", "bob"))
+    with pytest.raises(errors.Forbidden, match='resource "groups"'):
+        await impersonate({"users/bob"}, ("impersonate-user", "bob"), ("impersonate-group", "system:masters"))
+    with pytest.raises(errors.BadRequest):
+        await impersonate(set(), ("impersonate-group", "system:masters"))
