@@ -23,6 +23,7 @@ from kemu.k8s import (
     node_v1_pb2,
     policy_v1_pb2,
     rbac_v1_pb2,
+    resource_v1_pb2,
     scheduling_v1_pb2,
     storage_v1_pb2,
 )
@@ -70,6 +71,11 @@ def _networking(plural: str, kind: str, *short: str, namespaced: bool = True, ha
     return Resource(
         plural, kind, "networking.k8s.io/v1", getattr(networking_v1_pb2, kind), namespaced, short, has_status
     )
+
+
+def _devices(plural: str, kind: str, namespaced: bool = True, has_status: bool = False) -> Resource:
+    group = "resource.k8s.io/v1"
+    return Resource(plural, kind, group, getattr(resource_v1_pb2, kind), namespaced, (), has_status)
 
 
 def _rbac(plural: str, kind: str, namespaced: bool = True) -> Resource:
@@ -144,6 +150,10 @@ RESOURCES: tuple[Resource, ...] = (
         (),
         False,
     ),
+    _devices("deviceclasses", "DeviceClass", namespaced=False),
+    _devices("resourceclaims", "ResourceClaim", has_status=True),
+    _devices("resourceclaimtemplates", "ResourceClaimTemplate"),
+    _devices("resourceslices", "ResourceSlice", namespaced=False),
 )
 
 BY_PLURAL: dict[str, Resource] = {resource.plural: resource for resource in RESOURCES}

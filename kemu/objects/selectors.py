@@ -291,6 +291,10 @@ _KIND_FIELDS: dict[str, dict[str, Callable[[Any], str | bool]]] = {
     "replicasets": {"status.replicas": lambda rs: str(rs.status.replicas)},
     "jobs": {"status.successful": lambda job: str(job.status.succeeded)},
     "services": {"spec.clusterIP": lambda service: service.spec.clusterIP, "spec.type": lambda svc: svc.spec.type},
+    "resourceslices": {
+        "spec.nodeName": lambda resource_slice: resource_slice.spec.nodeName,
+        "spec.driver": lambda resource_slice: resource_slice.spec.driver,
+    },
     "events": {
         "involvedObject.kind": lambda event: event.involvedObject.kind,
         "involvedObject.namespace": lambda event: event.involvedObject.namespace,

@@ -219,6 +219,8 @@ _RULES: dict[str, dict[str, Any]] = {
     "ingressclasses": {"counts": _has_new_spec},
     "networkpolicies": {"counts": _has_new_spec},
     "endpointslices": {"counts": _has_new_endpoints},
+    "deviceclasses": {"counts": _has_new_spec},
+    "resourceslices": {"counts": _has_new_spec},
     "roles": {"create_on_update": True},
     "rolebindings": {"create_on_update": True},
     "clusterroles": {"create_on_update": True},

@@ -242,6 +242,22 @@ def _list_setter(field: FieldDescriptor) -> Setter:
 
         return set_scalars
 
+    special = _READERS.get(descriptor.full_name)
+    if special is not None:
+
+        def set_specials(message: Any, value: Any, place: Place, reader: Reader) -> None:
+            if not isinstance(value, list):
+                reader.problem(place, f"must be a list, not {kind_of(value)}")
+                return
+            target = getattr(message, name)
+            for index, item in enumerate(value):
+                try:
+                    special(target.add(), item)
+                except ValueError as error:
+                    reader.problem((place, index), str(error))
+
+        return set_specials
+
     table: Table | None = None
 
     def set_messages(message: Any, value: Any, place: Place, reader: Reader) -> None:
@@ -280,8 +296,23 @@ def _map_setter(name: str, value_field: FieldDescriptor) -> Setter:
 
         return set_scalars
 
-    # All messages that stand in maps have a JSON form of their own.
-    special = _READERS[descriptor.full_name]
+    special = _READERS.get(descriptor.full_name)
+    if special is None:
+
+        def set_messages(message: Any, value: Any, place: Place, reader: Reader) -> None:
+            if not isinstance(value, dict):
+                reader.problem(place, f"must be an object, not {kind_of(value)}")
+                return
+            target = getattr(message, name)
+            for key, item in value.items():
+                if not isinstance(key, str):
+                    reader.problem((place, (key,)), f"the key must be a string, not {kind_of(key)}")
+                elif isinstance(item, dict):
+                    read_fields(target[key], item, table_of(descriptor), (place, (key,)), reader)
+                else:
+                    reader.problem((place, (key,)), f"must be an object, not {kind_of(item)}")
+
+        return set_messages
 
     def set_specials(message: Any, value: Any, place: Place, reader: Reader) -> None:
         if not isinstance(value, dict):

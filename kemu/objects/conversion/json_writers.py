@@ -40,7 +40,7 @@ def _writer(field: FieldDescriptor) -> Writer:
     if value_field is not None:
         value_type = value_field.message_type
         if value_type is not None:
-            write_value = PLAIN.get(value_type.full_name)
+            write_value: Callable[[Any], Any] | None = PLAIN.get(value_type.full_name, _to_json)
         else:
             write_value = _plain_bytes if value_field.type == FieldDescriptor.TYPE_BYTES else None
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.objects.defaulting import apps, batch, core, pods, quotas, storage
+from kemu.objects.defaulting import apps, batch, core, devices, pods, quotas, storage
 
-_GROUPS = (pods, core, quotas, storage, apps, batch)
+_GROUPS = (pods, core, quotas, storage, apps, batch, devices)
 
 _FILL: dict[type[Message], Callable[[Any], None]] = {
     kind: fill for group in _GROUPS for kind, fill in group.FILL.items()

@@ -13,12 +13,14 @@ from google.protobuf.message import Message
 
 from kemu.errors import Cause
 from kemu.objects import resources
-from kemu.objects.validation import apps, batch, core, quotas, small_groups, storage
+from kemu.objects.validation import apps, batch, core, devices, quotas, small_groups, storage
 from kemu.objects.validation.metadata import check_metadata, check_metadata_update
 from kemu.objects.validation.rules import Rules
 
 _RULES: dict[type[Message], Rules] = {
-    kind: rules for group in (core, quotas, storage, apps, batch, small_groups) for kind, rules in group.RULES.items()
+    kind: rules
+    for group in (core, quotas, storage, apps, batch, devices, small_groups)
+    for kind, rules in group.RULES.items()
 }
 
 
