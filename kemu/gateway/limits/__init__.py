@@ -1,0 +1,5 @@
+"""What clients may take of the server.
+
+connections  one connection: how long it may take to say something, and how much of it is read
+files        how many connections a process may have
+"""

@@ -1,0 +1,199 @@
+"""One connection to the gateway: uvicorn's, within limits.
+
+uvicorn's parser takes headers and trailers of any length, and waits for ever for the rest of a request. Here a client
+has so many seconds and bytes for each part; then it is told what it did, where that is possible, and the connection
+ends. What it sends meanwhile is not read, so nobody else is harmed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http
+import json
+from typing import Any, NamedTuple
+
+from uvicorn.protocols.http import httptools_impl
+
+
+class Limits(NamedTuple):
+    """Of each connection, but for the last."""
+
+    head_bytes: int = 256 << 10
+    """Of a request without its body: line, headers, the frames of chunks, trailers. At least what is read at once
+    (256 KiB) is always taken."""
+    head_s: float = 10.0
+    """Until the headers are complete, from the first byte on; of a new connection, from its beginning on, with TLS."""
+    body_s: float = 30.0
+    """Until the body is complete."""
+    unread_s: float = 60.0
+    """That a client may leave what it has been sent unread."""
+    ignored_bytes: int = 256 << 10
+    """Of a body that come after the answer was given."""
+    pipelined: int = 32
+    """Requests that are sent before the first one is answered."""
+    linger_s: float = 0.5
+    """For which what a client goes on sending is read and dropped after it was refused. Closed at once, the connection
+    would be reset, and the client might not see why."""
+    connections: int = 10_000
+    """Of the whole server."""
+
+
+TLS = "kemu.tls"
+"""Extension in the scope of a request: the client's certificate as ``getpeercert`` has it, where it showed one."""
+
+
+class LimitedConnection(httptools_impl.HttpToolsProtocol):
+    """``uvicorn.Config(http=limited(Limits()))``."""
+
+    limits = Limits()
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._overhead = 0
+        """Bytes of the current request that are not its body."""
+        self._ignored = 0
+        self._part = "head"
+        """``head``, ``body`` or, between two requests, nothing."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._timed = ""
+        """The part that the timer is for."""
+        self._unread: asyncio.TimerHandle | None = None
+        self._certificate: Any = None
+        self._refused = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._certificate = transport.get_extra_info("peercert")
+        if len(self.connections) > self.limits.connections:
+            self._refuse(503, f"the server has {self.limits.connections} connections already")
+            return
+        self._watch_clock()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self._timer, self._unread):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._unread = None
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused or self.transport.is_closing():
+            return
+        self._overhead += len(data)
+        super().data_received(data)
+        if self._refused or self.transport.is_closing():
+            return
+        if self._part and self._overhead > self.limits.head_bytes:
+            text = f"a request may have {self.limits.head_bytes} bytes beside its body"
+            self._refuse(431 if self._part == "head" else 400, text)
+        elif len(self.pipeline) > self.limits.pipelined:
+            self._refuse(429, f"{self.limits.pipelined} requests may wait for an answer")
+        elif self._part != self._timed:
+            self._watch_clock()
+
+    # The parser
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._part, self._overhead = "head", 0
+        if self._certificate:
+            self.scope["extensions"] = {TLS: self._certificate}  # type: ignore[dict-item]
+
+    def on_headers_complete(self) -> None:
+        self._part, self._ignored = "body", 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._overhead -= len(body)
+        if self.cycle.response_complete:
+            self._ignored += len(body)
+            if self._ignored > self.limits.ignored_bytes:
+                self.transport.close()
+            return
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._part = ""
+        super().on_message_complete()
+
+    # Time
+
+    def _watch_clock(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._timed = self._part
+        if self._part:
+            seconds = self.limits.head_s if self._part == "head" else self.limits.body_s
+            self._timer = self.loop.call_later(seconds, self._too_late)
+
+    def _too_late(self) -> None:
+        self._timer = None
+        if self._part == "body" and self.cycle is not None and self.cycle.response_complete:
+            self.transport.close()
+        elif self._part:
+            self._refuse(408, f"the {self._part} of the request did not arrive in time")
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._unread is None:
+            self._unread = self.loop.call_later(self.limits.unread_s, self._abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def _abort(self) -> None:
+        self._unread = None
+        self.transport.abort()
+
+    # The end
+
+    def _refuse(self, code: int, message: str) -> None:
+        """Say why, unless an answer is under way, and end the connection."""
+        cycle = self.cycle
+        if self._refused:
+            return
+        if cycle is None or cycle.response_complete or not cycle.response_started:
+            status = {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "metadata": {},
+                "status": "Failure",
+                "message": message,
+                "reason": _REASONS.get(code, ""),
+                "code": code,
+            }
+            body = json.dumps(status).encode() + b"\n"
+            head = f"HTTP/1.1 {code} {http.HTTPStatus(code).phrase}\r\ncontent-type: application/json\r\n"
+            head += f"content-length: {len(body)}\r\nconnection: close\r\n"
+            head += "retry-after: 1\r\n\r\n" if code in (429, 503) else "\r\n"
+            self.transport.write(head.encode() + body)
+            if cycle is not None and not cycle.response_complete:
+                # Whoever still works on an answer finds that its client has gone.
+                cycle.disconnected = True
+                cycle.message_event.set()
+        self.pipeline.clear()
+        self._refused, self._part = True, ""
+        self._watch_clock()
+        self.flow.resume_reading()
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._timer = self.loop.call_later(self.limits.linger_s, self.transport.close)
+
+    def send_400_response(self, msg: str) -> None:
+        """What came is no HTTP."""
+        self._refuse(400, msg)
+
+
+_REASONS = {
+    400: "BadRequest", 408: "Timeout", 429: "TooManyRequests", 431: "RequestHeaderFieldsTooLarge",
+    503: "ServiceUnavailable",
+}  # fmt: skip
+
+
+def limited(limits: Limits) -> type[LimitedConnection]:
+    """The protocol with these limits."""
+    return type("LimitedConnection", (LimitedConnection,), {"limits": limits})

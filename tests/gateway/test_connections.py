@@ -1,0 +1,198 @@
+"""Clients that send too much, too slowly, or read nothing: they are told, and cut off, and nobody else is harmed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import uvicorn
+
+from kemu.gateway.limits.connections import Limits, limited
+
+QUICK = Limits(head_bytes=300_000, head_s=0.3, body_s=0.3, unread_s=0.3, ignored_bytes=100_000, pipelined=4,
+               connections=5)  # fmt: skip
+LARGEST_BODY = 500_000
+
+
+class App:
+    """Reads a body up to a limit, then answers: as the gateway does."""
+
+    def __init__(self) -> None:
+        self.cut = 0
+        """Requests whose client had gone."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        size, code = 0, 200
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                self.cut += 1
+                return
+            size += len(message.get("body", b""))
+            if size > LARGEST_BODY:
+                code = 413
+                break
+            if not message.get("more_body"):
+                break
+        await send({"type": "http.response.start", "status": code, "headers": []})
+        if scope["path"] == "/endless":
+            while scope["path"]:
+                await send({"type": "http.response.body", "body": b"x" * 100_000, "more_body": True})
+                await asyncio.sleep(0)
+        await send({"type": "http.response.body", "body": b"%d" % size})
+
+
+@contextlib.asynccontextmanager
+async def serving(app: App, limits: Limits = QUICK) -> AsyncIterator[int]:
+    config = uvicorn.Config(app, http=limited(limits), ws="none", lifespan="off", log_config=None, log_level="critical")
+    server = uvicorn.Server(config)
+    config.load()
+    server.lifespan = config.lifespan_class(config)
+    config.port = 0
+    await server.startup()
+    try:
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        for one in server.servers:
+            one.close()
+        for connection in list(server.server_state.connections):
+            connection.transport.abort()  # type: ignore[union-attr]
+        for task in list(server.server_state.tasks):
+            task.cancel()
+        await asyncio.sleep(0)
+
+
+async def answer(port: int, *pieces: bytes, pause_s: float = 0.0) -> tuple[int, bytes]:
+    """The code and the body of the first answer, up to the end of the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    with contextlib.suppress(ConnectionError):
+        for piece in pieces:
+            writer.write(piece)
+            await writer.drain()
+            if pause_s:
+                await asyncio.sleep(pause_s)
+    got = b""
+    with contextlib.suppress(ConnectionError):
+        async with asyncio.timeout(10):
+            got = await reader.read()
+    writer.close()
+    if not got:
+        return 0, b""
+    head, _, body = got.partition(b"\r\n\r\n")
+    return int(head.split()[1]), body
+
+
+async def fine(port: int) -> bool:
+    request = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n"
+    return await answer(port, request) == (200, b"1\r\n0\r\n0\r\n\r\n")
+
+
+async def test_a_usual_request_is_served() -> None:
+    async with serving(App()) as port:
+        assert await fine(port)
+
+
+@pytest.mark.parametrize("pause_s", [0.0, 0.001])
+async def test_headers_without_end(pause_s: float) -> None:
+    async with serving(App()) as port:
+        one_huge = b"GET / HTTP/1.1\r\nhost: a\r\nx: " + b"y" * 700_000
+        assert (await answer(port, one_huge))[0] == 431
+        many = b"".join(b"x-%d: y\r\n" % number for number in range(60_000))
+        assert (await answer(port, b"GET / HTTP/1.1\r\n", many, pause_s=pause_s))[0] == 431
+        assert (await answer(port, b"GET /" + b"a" * 700_000))[0] in (400, 431)
+        assert await fine(port)
+
+
+async def test_trailers_and_frames_without_end() -> None:
+    async with serving(App()) as port:
+        head = b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
+        assert (await answer(port, head, b"1\r\nx\r\n" * 200_000))[0] == 400
+        assert (await answer(port, head, b"1;" + b"e" * 700_000))[0] == 400
+        assert (await answer(port, head + b"0\r\n", b"t: " + b"u" * 700_000))[0] == 400
+        assert await fine(port)
+
+
+async def test_a_large_body_is_no_overhead() -> None:
+    async with serving(App()) as port:
+        head = b"POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: 400000\r\n\r\n"
+        assert await answer(port, head + b"x" * 400_000) == (200, b"6\r\n400000\r\n0\r\n\r\n")
+
+
+async def test_a_body_that_never_ends_is_answered_and_cut_off() -> None:
+    async with serving(App()) as port:
+        _reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n")
+        sent = 0
+        with contextlib.suppress(ConnectionError):
+            async with asyncio.timeout(10):
+                while not writer.is_closing():
+                    writer.write(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+                    await writer.drain()
+                    sent += 65536
+        assert sent < 40 << 20  # what buffers of sockets take
+        writer.close()
+        assert await fine(port)
+
+
+async def test_whoever_is_slow_is_told() -> None:
+    app = App()
+    async with serving(app) as port:
+        assert (await answer(port))[0] == 408  # says nothing
+        assert (await answer(port, b"GET / HTTP/1.1\r\n"))[0] == 408
+        code, body = await answer(port, b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nx")
+        assert code == 408
+        assert json.loads(body)["message"] == "the body of the request did not arrive in time"
+        await asyncio.sleep(0)
+        assert app.cut == 1
+        # A byte now and then does not help.
+        assert (await answer(port, *[b"G", b"E", b"T", b" ", b"/"], pause_s=0.1))[0] == 408
+
+
+async def test_whoever_waits_between_two_requests_is_not_cut_off() -> None:
+    async with serving(App()) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(2):
+            writer.write(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+            assert b"200" in await reader.readuntil(b"0\r\n\r\n")
+            await asyncio.sleep(0.5)
+        writer.close()
+
+
+async def test_whoever_reads_nothing_is_cut_off() -> None:
+    async with serving(App()) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=1000)
+        writer.write(b"GET /endless HTTP/1.1\r\nhost: a\r\n\r\n")
+        await asyncio.sleep(1.0)
+        with contextlib.suppress(ConnectionError):
+            async with asyncio.timeout(10):
+                while await reader.read(100_000):
+                    pass
+        writer.close()
+        assert await fine(port)
+
+
+async def test_too_many_connections_and_requests_at_once() -> None:
+    async with serving(App(), QUICK._replace(head_s=5.0)) as port:
+        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
+        assert (await answer(port))[0] == 503
+        for _, writer in idle:
+            writer.close()
+        await asyncio.sleep(0.05)
+        assert await fine(port)
+        assert (await answer(port, b"GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 50))[0] == 429
+
+
+async def test_bytes_that_are_no_http() -> None:
+    async with serving(App()) as port:
+        for bad in (
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+            b"\x00" * 100,
+            b"GET\r\n\r\n",
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        ):
+            assert (await answer(port, bad))[0] == 400
+        assert await fine(port)
