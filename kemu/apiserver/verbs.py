@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from kemu import errors as kemu_errors
 from kemu.apiserver import dry_runs, errors, selections
 from kemu.apiserver.admission import Chain
-from kemu.apiserver.authorization import requesters
+from kemu.apiserver.authorization import escalations, requesters
 from kemu.apiserver.authorization.authorizers import Authorizer
 from kemu.apiserver.registry import bodies, deletions, options, patches, scales, strategies
 from kemu.apiserver.registry.bindings import Binder
@@ -31,6 +31,9 @@ PODS = resources.BY_PLURAL["pods"]
 MAX_BODY_BYTES = 3 * 1024 * 1024
 """Of an object or a patch that a client sends, as in kube-apiserver (``MaxRequestBodyBytes``), and of all other fields
 of a request. etcd's own limit, half as large, applies to what is written."""
+
+_GIVE = ("create", "update", "patch")
+"""With these, roles and bindings give rights away."""
 
 _LONGEST_LOGGED = 20_000
 """Characters of a refused request that the run log keeps of each field: names in Kubernetes have at most 253."""
@@ -80,6 +83,8 @@ class Requests:
             if body_bytes > MAX_BODY_BYTES or request.ByteSize() - body_bytes > MAX_BODY_BYTES:
                 raise errors.entity_too_large(MAX_BODY_BYTES)
             requester = self.authorizer.check(by, verb, request)
+            if verb in _GIVE and request.resource.resource in escalations.KINDS:
+                return await self._give(verb, request, by, start_ns)
             try:
                 if requester is None:
                     return await self._verbs[verb](request, by, start_ns)
@@ -95,6 +100,14 @@ class Requests:
             if not (verb == "list" and isinstance(error, kemu_errors.Gone)):
                 self.log_refusal(verb or "", request, by, start_ns, error)
             raise
+
+    async def _give(self, verb: str, request: Any, by: str, start_ns: int) -> Answer:
+        """A write of a role or a binding."""
+        was = escalations.CHECK.set(escalations.check_of(self.authorizer, by))
+        try:
+            return await self._verbs[verb](request, by, start_ns)
+        finally:
+            escalations.CHECK.reset(was)
 
     def log_refusal(self, verb: str, request: Any, by: str, start_ns: int, error: kemu_errors.ApiError) -> None:
         """``request``: any request or watch of the service."""

@@ -466,3 +466,55 @@ def test_the_rules_of_a_caller_are_those_of_its_roles() -> None:
         assert not any("pods" in rule.resources for rule in rules)
 
     run(main, servers=WITH_ALICE)
+
+
+# Roles give nothing that their writers do not have --------------------------------------------------------------------
+
+ADMIN_OF_ONE = {"bob": {"groups": [], "roles": [{"role": "admin", "namespace": "default"}]}}
+
+
+def role(name: str, verbs: list[str], plural: str, group: str = "") -> rbac_v1_pb2.Role:
+    made = rbac_v1_pb2.Role()
+    made.metadata.name, made.metadata.namespace = name, "default"
+    made.rules.add(verbs=verbs, apiGroups=[group], resources=[plural])
+    return made
+
+
+def binding(name: str, kind: str, of: str) -> rbac_v1_pb2.RoleBinding:
+    made = rbac_v1_pb2.RoleBinding()
+    made.metadata.name, made.metadata.namespace = name, "default"
+    made.roleRef.apiGroup, made.roleRef.kind, made.roleRef.name = "rbac.authorization.k8s.io", kind, of
+    made.subjects.add(kind="User", name="mallory", apiGroup="rbac.authorization.k8s.io")
+    return made
+
+
+def test_who_administers_a_namespace_gives_no_more_than_he_has() -> None:
+    async def main(cluster: Cluster) -> None:
+        bob = acting(cluster, "bob")
+        await bob.create(role("reader", ["get"], "pods"))
+        await bob.create(binding("b1", "ClusterRole", "edit"))
+        text = await refused(bob.create(role("nodes", ["get", "delete"], "nodes")))
+        assert text.startswith('roles.rbac.authorization.k8s.io "nodes" is forbidden: user "bob" (groups=["system:auth')
+        assert text.endswith('not currently held:\n{APIGroups:[""], Resources:["nodes"], Verbs:["get" "delete"]}')
+        text = await refused(bob.create(binding("b2", "ClusterRole", "cluster-admin")))
+        assert 'held:\n{APIGroups:["*"], Resources:["*"], Verbs:["*"]}\n{NonResourceURLs:["*"], Verbs:["*"]}' in text
+        patch = {"rules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}]}
+        await refused(bob.patch("roles", "reader", "default", patch))
+        await bob.patch("roles", "reader", "default", {"metadata": {"finalizers": ["a.b/c"]}})
+        # An administrator may.
+        await cluster.client.create(binding("b3", "ClusterRole", "cluster-admin"))
+
+    run(main, servers=({"users": ADMIN_OF_ONE},))
+
+
+def test_with_the_verb_bind_a_role_can_be_given_without_its_rights() -> None:
+    async def main(cluster: Cluster) -> None:
+        bob = acting(cluster, "bob")
+        allowed = role("may-bind", ["bind"], "clusterroles", "rbac.authorization.k8s.io")
+        await cluster.client.create(allowed)
+        given = binding("bobs", "Role", "may-bind")
+        given.subjects[0].name = "bob"
+        await cluster.client.create(given)
+        await bob.create(binding("b1", "ClusterRole", "cluster-admin"))
+
+    run(main, servers=({"users": ADMIN_OF_ONE},))

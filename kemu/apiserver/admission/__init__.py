@@ -13,6 +13,7 @@
     storage                        DefaultStorageClass: the class of claims that name none; and
                                    StorageObjectInUseProtection: finalizers of claims and volumes
     runtime_classes                RuntimeClass: overhead, node selector and tolerations of the pod's runtime class
+    role_escalations               always: roles and bindings give nothing that their writers do not have
     quotas                         ResourceQuota: what exceeds a quota is refused, what does not is charged
 
 A plugin is an object of class :class:`Plugin`; :data:`PLUGINS` gives their names and their order, that of
@@ -33,6 +34,7 @@ from kemu.apiserver.admission.node_restrictions import NodeRestriction
 from kemu.apiserver.admission.pod_tolerations import PodTolerationRestriction
 from kemu.apiserver.admission.priority import Priority
 from kemu.apiserver.admission.quotas.plugin import ResourceQuota
+from kemu.apiserver.admission.role_escalations import RoleEscalations
 from kemu.apiserver.admission.runtime_classes import RuntimeClass
 from kemu.apiserver.admission.storage import DefaultStorageClass, StorageObjectInUseProtection
 from kemu.apiserver.admission.tolerations import DefaultTolerationSeconds
@@ -75,6 +77,7 @@ class Chain:
         if unknown:
             raise ValueError(f"unknown admission plugin {unknown[0]!r}; there are {', '.join(PLUGINS)}")
         plugins = [plugin(storage, cache) for name, plugin in plugins_by_name.items() if name in names]
+        plugins.append(RoleEscalations(storage, cache))
         self._plugins = plugins
         self._creates = _by_plural(plugins, "create")
         self._validations = _by_plural(plugins, "validate")

@@ -116,6 +116,17 @@ class Authorizer:
         if not self._is_open and caller.grants:
             self._judge(caller, asked)
 
+    def user(self, by: str) -> User:
+        return self._caller(by).user
+
+    def may_everything(self, by: str) -> bool:
+        caller = self._caller(by)
+        return self._is_open or not caller.grants
+
+    def rules_of_role(self, kind: str, name: str, namespace: str) -> Sequence[roles.Rule] | None:
+        """``kind``: ``clusterroles`` or ``roles``. None: there is no such role."""
+        return self._objects.rules().get(("" if kind == "clusterroles" else namespace, name))
+
     def cannot_list(self, by: str) -> bool:
         """Whether a mode allows the caller more than rules say."""
         return NODE in self._modes and self._caller(by).requester is not None
@@ -123,7 +134,7 @@ class Authorizer:
     def allows(self, by: str, asked: Attributes) -> tuple[bool, str]:
         """Whether a request would be allowed, and if not, why (``SubjectAccessReview``)."""
         caller = self._caller(by)
-        if self._is_open or not caller.grants:
+        if self.may_everything(by):
             return True, ""
         try:
             self._judge(caller, asked)

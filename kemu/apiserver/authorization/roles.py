@@ -195,22 +195,36 @@ class Objects:
     def are_there(self) -> bool:
         return any(one.entries for one in self._collections)
 
-    def grants(self, user: User) -> Iterator[Grant]:
-        """What a user's bindings give."""
-        parsed: list[list[Any]] = [
+    def _parsed(self) -> list[list[Any]]:
+        return [
             [one.resource.message.FromString(entry.wire) for _, entry in sorted(one.entries.items())]
             for one in self._collections
         ]
+
+    def rules(self) -> dict[tuple[str, str], tuple[Rule, ...]]:
+        """Of all roles, by namespace (empty for cluster roles) and name."""
+        cluster_roles, _, roles, _ = self._parsed()
+        return _by_role(*cluster_roles, *roles)
+
+    def grants(self, user: User) -> Iterator[Grant]:
+        """What a user's bindings give."""
+        parsed = self._parsed()
         cluster_roles, cluster_bindings, roles, bindings = parsed
-        rules: dict[tuple[str, str], tuple[Rule, ...]] = {
-            ("", name): found for name, found in known().cluster_roles.items()
-        }
-        rules |= {(one.metadata.namespace, one.metadata.name): _rules_of(one) for one in (*cluster_roles, *roles)}
+        rules = _by_role(*cluster_roles, *roles)
         for binding in (*cluster_bindings, *bindings):
             namespace = binding.metadata.namespace
             if any(_is_subject(one, user, namespace) for one in binding.subjects):
                 where = "" if binding.roleRef.kind == "ClusterRole" else namespace
                 yield Grant(rules.get((where, binding.roleRef.name), ()), namespace)
+
+
+def _by_role(*objects: Any) -> dict[tuple[str, str], tuple[Rule, ...]]:
+    """By namespace, empty for cluster roles, and name."""
+    found = known()
+    rules = {("", name): one for name, one in found.cluster_roles.items()}
+    for namespace, named in found.roles.items():
+        rules |= {(namespace, name): one for name, one in named.items()}
+    return rules | {(one.metadata.namespace, one.metadata.name): _rules_of(one) for one in objects}
 
 
 def _rules_of(role: Any) -> tuple[Rule, ...]:
