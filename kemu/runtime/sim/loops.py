@@ -54,7 +54,7 @@ def _raise(error: BaseException) -> NoReturn:
     raise error
 
 
-class _MainDone(BaseException):
+class MainDone(BaseException):
     """Leaves the loop when the main coroutine has ended."""
 
 
@@ -182,7 +182,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         asyncio._unregister_task(task)  # its owner knows it: the weak set of all tasks would take as much memory again
         self._owners[owner] = None
         owner.add_task(task, context)
-        task.add_done_callback(on_done, context=_RUNTIME_CONTEXT)
+        task.add_done_callback(on_done, context=RUNTIME_CONTEXT)
         return task
 
     def create_quiet_task(
@@ -253,8 +253,8 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         sys.set_asyncgen_hooks(firstiter=None, finalizer=self._finalise_generator)
         try:
             main_task = self.create_task(main, name="main", context=contextvars.Context())
-            main_task.add_done_callback(self._main_done, context=_RUNTIME_CONTEXT)
-            with contextlib.suppress(_MainDone):
+            main_task.add_done_callback(self._main_done, context=RUNTIME_CONTEXT)
+            with contextlib.suppress(MainDone):
                 while True:
                     self._run_until_crash()
             return main_task.result()
@@ -279,7 +279,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         self.background = Agenda()
 
     def _main_done(self, task: asyncio.Task[Any]) -> None:
-        raise _MainDone
+        raise MainDone
 
     def _run_until_crash(self) -> None:
         """Returns when an actor has crashed in one of its own callbacks; everything else raises."""
@@ -422,7 +422,7 @@ class VirtualLoop(asyncio.AbstractEventLoop, Plain):
         self._closed = True
 
 
-_RUNTIME_CONTEXT = contextvars.Context()
+RUNTIME_CONTEXT = contextvars.Context()
 """Of callbacks that belong to no actor, and run even if the actor that they concern is dead."""
 
 

@@ -1,0 +1,1 @@
+"""``kemu up``: a cluster that real clients talk to. ``virtual`` holds the one whose clock stands until it is asked."""

@@ -1,0 +1,299 @@
+"""Lets the time of a world pass: as much as its clients' requests need, and as far as somebody steps it.
+
+Between steps the world stands still. A request lets it go on until the answer is there; after a write a moment longer
+(:data:`HEARD_S`), in which the watches of clients hear of it. A step goes from event to event up to its goal. Whenever
+a client outside has been told something on the way (an answer, an event of a watch), the world stands until the client
+has had time to react: its clock is not ours, so we wait until nothing has come from outside for ``settle_s`` of real
+time. So a controller sees each change at its time, and acts on it before much else happens, however fast the world is.
+
+All of it happens on the event loop outside, in slices of :data:`SLICE_S`; nothing here needs a lock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kemu.errors import KemuError
+from kemu.runtime.env import SECOND_NS
+from kemu.up.virtual import conditions, inputs
+from kemu.up.virtual.worlds import Deaf, Hearer, Input, World
+
+ANSWER_S = 5.0
+"""Virtual time that may pass for the sake of a request while nobody steps. What then has no answer (a part of the
+cluster is away) gets it when somebody steps."""
+HEARD_S = 0.02
+"""Virtual time after a write, or when a watch begins, in which clients hear of it."""
+REACTION_S = 0.02
+"""Virtual time that may pass before a client that has been told something could have reacted."""
+SETTLE_S = 0.02
+"""Real time without a word from outside after which clients are taken to have reacted."""
+SLICE_S = 0.01
+"""Real time after which a slice lets the loop outside have a turn."""
+
+_READS = ("/Get", "/List")
+
+
+class Ended(KemuError):
+    """The cluster is no more."""
+
+
+@dataclass(eq=False)
+class Step:
+    """Let time pass, at most to ``until_ns``; less far if ``idle`` and nothing is left to do, or ``reached``."""
+
+    until_ns: int
+    idle: bool = False
+    reached: bool = False
+    """Set within a slice by whoever sees what is waited for: the world stands at the end of that instant."""
+    done: asyncio.Future[str] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    """``reached``, ``idle`` or ``deadline``."""
+
+
+class Driver:
+    """Of one world; on the event loop that runs when it is made."""
+
+    def __init__(self, world: World, record: inputs.Record | None = None, settle_s: float = SETTLE_S) -> None:
+        self.world = world
+        self.settle_s = settle_s
+        self.failure: BaseException | None = None
+        self._record = record
+        self._pending: list[tuple[Input, Hearer]] = []
+        self._wake = asyncio.Event()
+        self._steps: list[Step] = []
+        """The first one is under way."""
+        self._number = 0
+        self._unanswered: dict[int, int] = {}
+        """Unary calls, and the virtual time up to which they may let it pass."""
+        self._heard_ns = 0
+        """Up to here time passes for writes to be heard of."""
+        self._told_ns: int | None = None
+        """When somebody outside was told something first, since all had time to react."""
+        self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ends = False
+        self._slice_over = 0.0
+
+    # For clients
+
+    def next_number(self) -> int:
+        """Of a call."""
+        self._number += 1
+        return self._number
+
+    def put(self, given: Input, hearer: Hearer | None = None) -> None:
+        """From outside, into the world, as soon as it stands. Raises Ended."""
+        if self._over.done() or self._ends:
+            raise Ended("the cluster has ended")
+        self._pending.append((given, hearer or Deaf()))
+        self._ends = given[0] == "end"
+        self._wake.set()
+
+    def ask(self, number: int, method: str) -> None:
+        """A unary call of this number has been put: time passes until it is answered."""
+        self._unanswered[number] = self.world.now_ns + round(ANSWER_S * SECOND_NS)
+        if not method.endswith(_READS):
+            self._heard_ns = -1  # counted from when it is answered
+
+    def answered(self, number: int) -> None:
+        """Within a slice."""
+        self._unanswered.pop(number, None)
+        if self._heard_ns < 0 and not self._unanswered:
+            self._heard_ns = self.world.now_ns + round(HEARD_S * SECOND_NS)
+        self.told()
+
+    def stir(self) -> None:
+        """A watch begins."""
+        self._heard_ns = max(self._heard_ns, self.world.now_ns + round(HEARD_S * SECOND_NS))
+
+    def told(self) -> None:
+        """Within a slice: somebody outside learns something."""
+        if self._told_ns is None:
+            self._told_ns = self.world.now_ns
+
+    async def step(self, seconds: float, *, idle: bool = False, watch: Callable[[Step], Any] | None = None) -> str:
+        """Let so much virtual time pass, or less: see :class:`Step`. ``watch``: is given the step when its turn comes,
+        to set ``reached``. One step after the other. Raises Ended."""
+        step = Step(-1, idle)
+        self._steps.append(step)
+        try:
+            while self._steps[0] is not step:
+                await self._first(self._steps[0].done)
+                self._check()
+            step.until_ns = self.world.now_ns + round(seconds * SECOND_NS)
+            if watch is not None:
+                watch(step)
+            self._wake.set()
+            await self._first(step.done)
+            if not step.done.done():
+                self._check()
+            return step.done.result()
+        finally:
+            step.done.cancel()
+            self._steps.remove(step)
+
+    async def step_until(self, text: str, seconds: float, namespace: str = "default") -> str:
+        """Until conditions hold (:mod:`conditions`), or so much virtual time has passed.
+
+        Raises BadCondition and Ended.
+        """
+        wanted = conditions.parse(text, namespace)
+        waits: list[_Wait] = []
+
+        def watch(step: Step) -> None:
+            for condition in wanted:
+                wait = _Wait(condition, lambda: _reach(step, waits))
+                waits.append(wait)
+                resource = condition.resource.plural
+                number = wait.number = self.next_number()
+                self.put(["observe", number, resource, condition.namespace, condition.field_selector], wait)
+
+        try:
+            return await self.step(seconds, watch=watch)
+        finally:
+            for wait in waits:
+                with contextlib.suppress(Ended):
+                    self.put(["unobserve", wait.number])
+
+    async def _first(self, done: asyncio.Future[Any]) -> None:
+        """Until that, or the end of the world."""
+        await asyncio.wait([done, self._over], return_when=asyncio.FIRST_COMPLETED)
+
+    def _check(self) -> None:
+        if self._over.done():
+            raise Ended("the cluster has ended") from self.failure
+
+    async def begun(self) -> None:
+        """Until the cluster is set up. Raises what its set-up raised."""
+        await self._first(self._begun)
+        if self.failure is not None:
+            raise self.failure
+
+    # Time
+
+    async def run(self) -> None:
+        """Until ``["end", …]`` has come, or the world broke: raises what it raised."""
+        world = self.world
+        world.begin()
+        try:
+            while True:
+                self._wake.clear()
+                self._take()
+                if self._slice():
+                    return
+                if world.stands and not self._begun.done():
+                    self._begun.set_result(None)
+                await self._between()
+        except BaseException as error:
+            self.failure = error
+            raise
+        finally:
+            world.loop.end()
+            self._over.set_result(None)
+
+    def _take(self) -> None:
+        world = self.world
+        if self._pending and world.stands:
+            given, self._pending = self._pending, []
+            if self._record is not None:
+                self._record.add(inputs.Batch(world.now_ns, [each for each, _ in given]))
+            world.take(given)
+
+    def _slice(self) -> bool:
+        self._slice_over = time.monotonic() + SLICE_S
+        return self.world.loop.go(self._may_pass)
+
+    async def _between(self) -> None:
+        """The world stands: the loop outside has its turn."""
+        if not self.world.stands:
+            await asyncio.sleep(0)
+            return
+        if self._told_ns is not None and (self._under_way is not None or self._goes_on()):
+            if await self._quiet():
+                self._told_ns = None
+            return
+        self._settle_step()
+        if self._pending or self._goes_on():
+            await asyncio.sleep(0)
+        else:
+            await self._wake.wait()
+
+    async def _quiet(self) -> bool:
+        """Whether nothing has come from outside for long enough."""
+        if self._pending:
+            return False
+        try:
+            await asyncio.wait_for(self._wake.wait(), self.settle_s)
+        except TimeoutError:
+            return True
+        return False
+
+    @property
+    def _under_way(self) -> Step | None:
+        """The step for which time is to pass."""
+        step = self._steps[0] if self._steps else None
+        return None if step is None or step.until_ns < 0 or step.done.done() else step
+
+    def _goes_on(self) -> bool:
+        """Whether something is to happen now, or at a time that may come."""
+        loop = self.world.loop
+        if self._ends or loop.ready:
+            return True
+        next_ns = loop.next_ns()
+        return next_ns is not None and next_ns <= self.world.loop_ns(self._goal_ns())
+
+    def _goal_ns(self) -> int:
+        """How far time may go."""
+        world = self.world
+        goal_ns = max(world.now_ns, self._heard_ns, *self._unanswered.values())
+        step = self._under_way
+        if step is not None and not step.reached and not (step.idle and world.loop.is_idle()):
+            goal_ns = max(goal_ns, step.until_ns)
+        return goal_ns
+
+    def _may_pass(self, next_ns: int | None) -> bool:
+        """The gate of the loop: nothing is left to do in this instant."""
+        world = self.world
+        if self._ends or not world.stands:
+            return self._ends or time.monotonic() < self._slice_over
+        if next_ns is None or self._pending:
+            return False
+        if self._told_ns is not None and next_ns > world.loop_ns(self._told_ns) + round(REACTION_S * SECOND_NS):
+            return False
+        return next_ns <= world.loop_ns(self._goal_ns()) and time.monotonic() < self._slice_over
+
+    def _settle_step(self) -> None:
+        """All that may happen now has: a step that has come to its goal is over."""
+        loop, step = self.world.loop, self._under_way
+        if step is None or self._pending or loop.ready:
+            return
+        next_ns = loop.next_ns()
+        if step.reached:
+            step.done.set_result("reached")
+        elif step.idle and loop.is_idle():
+            step.done.set_result("idle")
+        elif next_ns is None or next_ns > self.world.loop_ns(step.until_ns):
+            loop.pass_to(self.world.loop_ns(step.until_ns))
+            step.done.set_result("deadline")
+
+
+class _Wait(Deaf):
+    """For one condition."""
+
+    def __init__(self, condition: conditions.Condition, changed: Callable[[], None]) -> None:
+        self.condition = condition
+        self.number = 0
+        self.holds = False
+        self._changed = changed
+
+    def see(self, objects: Mapping[str, Any]) -> None:
+        self.holds = self.condition.holds(objects.values())
+        self._changed()
+
+
+def _reach(step: Step, waits: Sequence[_Wait]) -> None:
+    step.reached = all(wait.holds for wait in waits)

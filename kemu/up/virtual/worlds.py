@@ -1,0 +1,269 @@
+"""A cluster in virtual time, driven from outside: what is injected between two slices is all that it learns.
+
+Inputs are plain data, so that a run can be repeated from the record of them (:mod:`inputs`). Each stands for one thing
+that the outside does: it begins a call, writes to a stream, ends one, strikes with a fault, or ends the run.
+
+Neighbours: :mod:`drivers` lets time pass in a world that has clients, :mod:`replays` in one that is repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import grpc
+
+from kemu.checks.history import History
+from kemu.client import clients, informers
+from kemu.faults.hits import CHAOS
+from kemu.runtime.env import LogSink
+from kemu.runtime.rpc.clients import Call, StreamStreamCall
+from kemu.runtime.sim import guards
+from kemu.runtime.sim.simulation import SimRuntime
+from kemu.runtime.sim.stepped_loops import SteppedLoop
+from kemu.scenario.loading import loader
+from kemu.scenario.playing import judging, plans, plays
+from kemu.scenario.playing.heartbeats import Heartbeats
+from kemu.scenario.scenarios import Fault, Scenario
+
+GATEWAY = "gateway"
+"""The gateway, in the run log and to the API servers."""
+OBSERVER = "user/step"
+"""Who looks for what a step waits for."""
+
+
+class Answer(NamedTuple):
+    """How a call ended."""
+
+    code: grpc.StatusCode
+    details: str
+    trailing: tuple[tuple[str, str | bytes], ...]
+    data: bytes | None
+    """Of unary calls that ended well: the response."""
+
+
+class Hearer(Protocol):
+    """The outside end of a call. Its methods are called within a slice, and only take note."""
+
+    def hear(self, data: bytes) -> None:
+        """A message of a stream has arrived."""
+        ...
+
+    def end(self, answer: Answer) -> None: ...
+
+
+@runtime_checkable
+class Observer(Hearer, Protocol):
+    """Of some objects, as an informer sees them."""
+
+    def see(self, objects: Mapping[str, Any]) -> None:
+        """They have changed; messages by ``namespace/name``. Called within a slice."""
+        ...
+
+
+class Deaf:
+    """Of a world that is repeated: nobody is there."""
+
+    def hear(self, data: bytes) -> None:
+        pass
+
+    def end(self, answer: Answer) -> None:
+        pass
+
+    def see(self, objects: Mapping[str, Any]) -> None:
+        pass
+
+
+Input = Sequence[Any]
+"""``[what, …]``; see the methods of :class:`World` with a name ``_on_<what>``."""
+
+
+class World:
+    """See the module."""
+
+    def __init__(self, scenario: Scenario, sink: LogSink, history: History | None = None) -> None:
+        plays.refuse_what_sim_cannot(scenario)
+        self.scenario = scenario
+        self.loop = SteppedLoop()  # type: ignore[abstract]  # what it refuses is added by name
+        self._recorder = plays.Recorder(sink, scenario, history=history)
+        self.runtime = SimRuntime(scenario.seed, self._recorder, scenario.timing, loop=self.loop)
+        self.stands = False
+        """Set-up is over: from now on time passes only as the driver likes."""
+        self.end: judging.End | None = None
+        """How it ended."""
+        self._ending: asyncio.Future[str] = self.loop.create_future()
+        self._calls: dict[int, Call] = {}
+        """Those that are open, by their numbers."""
+        self._informers: dict[int, informers.Informer] = {}
+        """Of those who observe, by their numbers."""
+        self._course: plays.Course | None = None
+
+    def begin(self) -> None:
+        guards.install()
+        self.loop.begin(self._main())
+
+    async def _main(self) -> None:
+        runtime, scenario = self.runtime, self.scenario
+        beats = Heartbeats(scenario, "sim")
+        roster = await plays.launch(runtime, scenario, beats)
+        await runtime.begin()
+        self._course = plays.Course(runtime, scenario, beats, roster, self._recorder.triggers)
+        self._env = runtime.env(GATEWAY)
+        self._observing = clients.Client(runtime.env(OBSERVER), plans.apiservers_of(scenario, 0))
+        self.stands = True
+        reason = await self._ending
+        self._course.cancel()
+        self.end = await self._course.end(reason)
+
+    @property
+    def now_ns(self) -> int:
+        """Virtual time."""
+        return self.runtime.master.now_ns()
+
+    def loop_ns(self, when_ns: int) -> int:
+        """The time of the loop at a virtual time."""
+        return when_ns + self.runtime.master.origin_ns
+
+    # Inputs
+
+    def take(self, inputs: Sequence[tuple[Input, Hearer]]) -> None:
+        """Between two slices: all of this happens now, in this order."""
+        for given, hearer in inputs:
+            what = given[0]
+            method: Callable[..., None] = getattr(self, f"_on_{what}")
+            env = self.runtime.env(OBSERVER if given[0] == "observe" else GATEWAY)
+            self.loop.inject(env.context, functools.partial(method, hearer), *given[1:])
+
+    def _on_call(
+        self,
+        hearer: Hearer,
+        number: int,
+        target: str,
+        method: str,
+        metadata: Sequence[Sequence[str | bytes]],
+        timeout_s: float | None,
+        request: bytes,
+    ) -> None:
+        """A unary call begins."""
+        multi = self._env.dial(target).unary_unary(method)
+        call = multi(request, timeout=timeout_s, metadata=[(str(key), value) for key, value in metadata])
+        self._opened(number, call, hearer)
+
+    def _on_stream(
+        self,
+        hearer: Hearer,
+        number: int,
+        target: str,
+        method: str,
+        metadata: Sequence[Sequence[str | bytes]],
+        timeout_s: float | None,
+    ) -> None:
+        """A stream of requests and answers begins."""
+        multi = self._env.dial(target).stream_stream(method)
+        call = multi(None, timeout=timeout_s, metadata=[(str(key), value) for key, value in metadata])
+        assert isinstance(call, StreamStreamCall)
+        self._opened(number, call, hearer)
+        call.begin_listening(bytes, lambda data: hearer.hear(data), None)
+
+    def _opened(self, number: int, call: Call, hearer: Hearer) -> None:
+        self._calls[number] = call
+        call.add_done_callback(lambda _: self._over(number, call, hearer))
+
+    def _over(self, number: int, call: Call, hearer: Hearer) -> None:
+        self._calls.pop(number, None)
+        status = call.status
+        assert status is not None
+        data = status.message.SerializeToString() if status.message is not None else status.response
+        hearer.end(Answer(status.code, status.details, tuple((key, value) for key, value in status.trailing), data))
+
+    def _on_write(self, hearer: Hearer, number: int, data: bytes) -> None:
+        """A request is written to a stream."""
+        call = self._calls.get(number)
+        if isinstance(call, StreamStreamCall) and call.status is None:
+            if call.can_post:
+                call.post(data)
+            else:
+                self._env.spawn(_write_when_connected(call, data), f"write to call {number}")
+
+    def _on_close(self, hearer: Hearer, number: int) -> None:
+        """No more requests will be written to a stream."""
+        call = self._calls.get(number)
+        if isinstance(call, StreamStreamCall):
+            self._env.spawn(call.done_writing(), f"close of call {number}")
+
+    def _on_cancel(self, hearer: Hearer, number: int) -> None:
+        call = self._calls.get(number)
+        if call is not None:
+            call.cancel()
+
+    def _on_observe(self, hearer: Hearer, number: int, plural: str, namespace: str, field_selector: str) -> None:
+        """Look at some objects, until ``unobserve``."""
+        seeing = _Seeing(hearer)
+        informer = informers.Informer(
+            self._observing, plural, namespace=namespace, field_selector=field_selector, handler=seeing
+        )
+        seeing.informer = self._informers[number] = informer
+        informer.start()
+
+    def _on_unobserve(self, hearer: Hearer, number: int) -> None:
+        informer = self._informers.pop(number, None)
+        if informer is not None:
+            informer.stop()
+
+    def _on_strike(self, hearer: Hearer, fault: Mapping[str, Any], fault_id: str) -> None:
+        """A fault, as in a scenario, without ``at``: it begins now."""
+        assert self._course is not None
+        self._course.strike(read_fault(self.scenario, fault, fault_id, self.now_ns))
+
+    def _on_heal(self, hearer: Hearer, fault_id: str) -> None:
+        """A fault ends before its time."""
+        assert self._course is not None
+        runtime = self.runtime
+        try:
+            runtime.faults.end(fault_id)
+        except ValueError:
+            return  # it has ended meanwhile
+        runtime.env(CHAOS).log("chaos.end", {"id": fault_id, "hits": runtime.hits.of(fault_id)})
+
+    def _on_end(self, hearer: Hearer, reason: str) -> None:
+        """The run is over."""
+        if not self._ending.done():
+            self._ending.set_result(reason)
+
+
+class _Seeing:
+    """The handler of an informer: passes on what it has, whenever that has changed."""
+
+    informer: informers.Informer
+
+    def __init__(self, hearer: Hearer) -> None:
+        self._see = hearer.see if isinstance(hearer, Observer) else None
+
+    def on_add(self, obj: Any) -> None:
+        pass
+
+    def on_update(self, old: Any, new: Any) -> None:
+        pass
+
+    def on_delete(self, old: Any) -> None:
+        pass
+
+    def on_batch_end(self) -> None:
+        if self._see is not None:
+            self._see(self.informer.store)
+
+
+async def _write_when_connected(call: StreamStreamCall, data: bytes) -> None:
+    with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # whoever hears of it learns why
+        await call.write(data)
+
+
+def read_fault(scenario: Scenario, fault: Mapping[str, Any], fault_id: str, now_ns: int) -> Fault:
+    """Of the form of a scenario, without ``at``, for a cluster that runs. Raises ScenarioError with all mistakes."""
+    timed = {} if {"when", "every", "at"} & fault.keys() else {"at": f"{now_ns}ns"}
+    settings = {"chaos": [{"id": fault_id, **fault, **timed}]}
+    (found,) = loader.loads(scenario.to_yaml(), scenario.file, None, settings, any_pod=True).chaos
+    return found

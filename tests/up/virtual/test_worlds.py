@@ -1,0 +1,202 @@
+"""A cluster in virtual time with clients outside: time passes as far as asked, and the record repeats the run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+import yaml
+
+from kemu.k8s import core_v1_pb2
+from kemu.runlog.frames import Digester
+from kemu.runtime.env import SECOND_NS
+from kemu.scenario.loading import loader
+from kemu.scenario.scenarios import Scenario
+from kemu.up.virtual import channels, conditions, drivers, inputs, replays, worlds
+from kemu.v1 import api_pb2, api_pb2_grpc
+
+PODS = api_pb2.Resource(resource="pods", namespace="default")
+
+
+def _scenario(**spec: Any) -> Scenario:
+    document = {
+        "apiVersion": "kemu.dev/v1",
+        "kind": "Scenario",
+        "metadata": {"name": "stepped"},
+        "spec": {
+            "duration": "1000h",
+            "heartbeats": "exact",
+            "controllers": ["node-lifecycle", "taint-eviction"],
+            "nodes": [{"namePrefix": "n", "count": 2}],
+            **spec,
+        },
+    }
+    return loader.loads(yaml.safe_dump(document), "stepped.yaml")
+
+
+def _pod(name: str) -> api_pb2.CreateRequest:
+    pod = {
+        "metadata": {"name": name, "annotations": {"kemu.dev/start-seconds": "60"}},
+        "spec": {"containers": [{"name": "main", "image": "x"}]},
+    }
+    return api_pb2.CreateRequest(resource=PODS, object=yaml.safe_dump(pod).encode(), content_type="application/yaml")
+
+
+class _Cluster:
+    def __init__(self, driver: drivers.Driver) -> None:
+        self.driver = driver
+        self.api: Any = api_pb2_grpc.ApiStub(channels.Channel(driver, "apiserver/0"))
+
+    @property
+    def now_s(self) -> float:
+        return self.driver.world.now_ns / SECOND_NS
+
+    async def phase(self, name: str) -> str:
+        found = await self.api.Get(api_pb2.GetRequest(resource=PODS, name=name))
+        return core_v1_pb2.Pod.FromString(found.object).status.phase
+
+
+def _drive(
+    scenario: Scenario, folder: Path, program: Callable[[_Cluster], Awaitable[None]]
+) -> tuple[Digester, worlds.World]:
+    async def main() -> tuple[Digester, worlds.World]:
+        log, record = Digester(), inputs.Record(folder)
+        world = worlds.World(scenario, log.append)
+        driver = drivers.Driver(world, record)
+        running = asyncio.create_task(driver.run())
+        await driver.begun()
+        try:
+            await program(_Cluster(driver))
+        finally:
+            with contextlib.suppress(drivers.Ended):
+                driver.put(["end", "stopped"])
+            await running
+            record.close()
+        return log, world
+
+    return asyncio.run(main())
+
+
+def test_time_stands_still_but_for_answers(tmp_path: Path) -> None:
+    async def program(cluster: _Cluster) -> None:
+        await cluster.api.Create(_pod("a"))
+        await asyncio.sleep(0.1)
+        assert cluster.now_s < 0.1
+        for _ in range(10):
+            assert await cluster.phase("a") == "Pending"
+        assert cluster.now_s < 0.2
+
+    _drive(_scenario(), tmp_path, program)
+
+
+def test_a_step_goes_as_far_as_it_says(tmp_path: Path) -> None:
+    async def program(cluster: _Cluster) -> None:
+        await cluster.api.Create(_pod("a"))
+        before_s = cluster.now_s
+        assert await cluster.driver.step(30) == "deadline"
+        assert cluster.now_s == pytest.approx(before_s + 30)
+        assert await cluster.phase("a") == "Pending"
+        assert await cluster.driver.step_until("pod/a running", 600) == "reached"
+        assert 60 <= cluster.now_s < 62
+        assert await cluster.phase("a") == "Running"
+        assert await cluster.driver.step_until("pod/a gone", 5) == "deadline"
+        assert await cluster.driver.step(3600, idle=True) == "idle"
+        assert cluster.now_s < 70
+
+    _drive(_scenario(), tmp_path, program)
+
+
+def test_a_client_acts_on_what_it_hears_at_the_time_of_the_event(tmp_path: Path) -> None:
+    """A controller outside creates the next pod when one runs; ten of them, 60 s apart, in one long step."""
+    started: list[float] = []
+
+    async def controller(cluster: _Cluster) -> None:
+        watch = cluster.api.Watch()
+        await watch.write(api_pb2.WatchRequest(create=api_pb2.WatchCreate(watch_id=1, resource=PODS)))
+        async for message in watch:
+            for event in message.events:
+                pod = core_v1_pb2.Pod.FromString(event.object)
+                if pod.metadata.name == f"p{len(started)}" and pod.status.phase == "Running":
+                    started.append(cluster.now_s)
+                    await cluster.api.Create(_pod(f"p{len(started)}"))
+
+    async def program(cluster: _Cluster) -> None:
+        task = asyncio.create_task(controller(cluster))
+        await cluster.api.Create(_pod("p0"))
+        assert await cluster.driver.step_until("pod/p9 running", 3600) == "reached"
+        task.cancel()
+
+    _drive(_scenario(), tmp_path, program)
+    assert [round(each / 60) for each in started[:9]] == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+
+
+def test_the_record_repeats_the_run_byte_for_byte(tmp_path: Path) -> None:
+    async def program(cluster: _Cluster) -> None:
+        watch = cluster.api.Watch()
+        await watch.write(api_pb2.WatchRequest(create=api_pb2.WatchCreate(watch_id=1, resource=PODS)))
+        await asyncio.gather(*(cluster.api.Create(_pod(f"p{number}")) for number in range(20)))
+        with pytest.raises(grpc.aio.AioRpcError):
+            await cluster.api.Create(_pod("p3"))
+        await cluster.driver.step_until("pod/* running", 600)
+        cluster.driver.put(["strike", {"crash": {"node": "n1", "powerOff": True}, "for": "10m"}, "blackout"])
+        await cluster.driver.step_until("node/n1 NotReady", 600)
+        watch.cancel()
+        await cluster.driver.step(400)
+
+    scenario = _scenario()
+    log, world = _drive(scenario, tmp_path, program)
+    again = Digester()
+    assert replays.replay(scenario, inputs.read(tmp_path), again.append) == world.end
+    assert (again.events, again.digest()) == (log.events, log.digest())
+
+
+def test_the_end_of_the_world_ends_calls_and_steps(tmp_path: Path) -> None:
+    async def program(cluster: _Cluster) -> None:
+        cluster.driver.put(["end", "stopped"])
+        with pytest.raises(drivers.Ended):
+            await cluster.driver.step(10)
+        with pytest.raises(grpc.aio.AioRpcError):
+            await cluster.phase("a")
+
+    _drive(_scenario(), tmp_path, program)
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("pod/a running", True),
+        ("po/a Running", True),
+        ("pod/a Ready", False),
+        ("pod/a NotReady", True),
+        ("pod/a PodScheduled", True),
+        ("pod/a podscheduled=false", False),
+        ("pod/a bound", True),
+        ("pod/b exists", False),
+        ("pod/b gone", True),
+        ("pod/* running", True),
+        ("pod/a {.status.phase}=Running", True),
+        ("pod/a .spec.containers[0].image=x", True),
+        ("pod/a .spec.containers[1].image=x", False),
+        ("pod/a .status.phase!=Failed", True),
+    ],
+)
+def test_conditions(text: str, holds: bool) -> None:
+    pod = core_v1_pb2.Pod()
+    pod.metadata.name = "a"
+    pod.spec.nodeName = "n1"
+    pod.spec.containers.add(name="main", image="x")
+    pod.status.phase = "Running"
+    pod.status.conditions.add(type="PodScheduled", status="True")
+    (condition,) = conditions.parse(text)
+    assert condition.holds([pod]) is holds
+
+
+@pytest.mark.parametrize("text", ["", "pod", "pod/a", "x/a running", "pod/a .spec[=1", "pod/a ?"])
+def test_bad_conditions_are_named(text: str) -> None:
+    with pytest.raises(conditions.BadCondition):
+        conditions.parse(text)
