@@ -4,8 +4,9 @@
         await cluster.create(kemu.pod("a", cpu="1"))
         await cluster.eventually(lambda: cluster.pod("a").running, within=30)
 
-In virtual time it runs inside :func:`kemu.simulate`, or in a test of the pytest plugin; with ``runtime="ray"`` on any
-asyncio loop. At the end of the block all checks judge the run, and :class:`kemu.RunFailed` says which do not hold.
+In virtual time it runs inside :func:`kemu.simulate`, or in a test of the pytest plugin; with ``runtime="wall"`` or
+``"ray"`` on any asyncio loop. At the end of the block all checks judge the run, and :class:`kemu.RunFailed` says which
+do not hold.
 
 Role: :mod:`kemu.scenario.playing.plays` with the program in place of a scenario's events.
 """
@@ -33,7 +34,7 @@ from kemu.errors import KemuError, ScenarioError
 from kemu.exploration import executions
 from kemu.k8s import core_v1_pb2
 from kemu.objects import resources
-from kemu.runtime import tasks, user_code
+from kemu.runtime import runtimes, tasks, user_code
 from kemu.runtime.env import SECOND_NS
 from kemu.runtime.runtimes import Runtime
 from kemu.runtime.sim.simulation import SimRuntime
@@ -113,14 +114,14 @@ def cluster(
     ``nodes``: how many (``node-1`` …, 8 CPUs and 32 GiB each), or their names, or entries as in a scenario; 1 if
     nothing says so. ``schedulers``: kemu's by name, entries as in a scenario, or classes of one's own
     (docs/own-schedulers.md); a single class serves ``default-scheduler``, several their class names in lower case.
-    ``seed``: None: that of the simulation. ``runtime``: ``sim``, or ``ray`` with ``speed`` virtual seconds for each
-    real one. ``settings``: values by paths below spec. ``spec``: anything else that a scenario's spec may hold:
-    ``priorityClasses={"high": 1000}``, ``controllers=["replicaset"]``, ``expect=[…]``.
+    ``seed``: None: that of the simulation. ``runtime``: ``sim``, or ``wall`` or ``ray`` with ``speed`` virtual
+    seconds for each real one. ``settings``: values by paths below spec. ``spec``: anything else that a scenario's spec
+    may hold: ``priorityClasses={"high": 1000}``, ``controllers=["replicaset"]``, ``expect=[…]``.
 
     Raises ScenarioError with all mistakes.
     """
-    if runtime not in ("sim", "ray"):
-        raise ValueError(f"runtime must be sim or ray, not {runtime!r}")
+    if runtime not in runtimes.NAMES:
+        raise ValueError(f"runtime must be sim, wall or ray, not {runtime!r}")
     given = dict(spec)
     if nodes is not None or scenario is None:
         given["nodes"] = _nodes(1 if nodes is None else nodes)
@@ -170,11 +171,11 @@ class Cluster:
         if seed is not None and seed != self.scenario.seed:
             self.scenario = scenario_forms.load(self.scenario, {"seed": seed})
         scenario, name = self.scenario, self._runtime_name
-        self._judge = judging.Judge(scenario, self._speed if name == "ray" else 0.0)
+        self._judge = judging.Judge(scenario, 0.0 if name == "sim" else self._speed)
         self._log = executions.Log(self._judge, keep=True)
         recorder = plays.Recorder(self._take, scenario, history=self._judge.history)
         self._beats = Heartbeats(scenario, name)
-        self._runtime = self._sim(recorder) if name == "sim" else self._ray(recorder)
+        self._runtime = self._sim(recorder) if name == "sim" else self._real(recorder)
         try:
             self.roster = await plays.start(self._runtime, scenario, self._beats)
             await self._runtime.begin()
@@ -182,7 +183,7 @@ class Cluster:
             self._env = self._runtime.env(TESTER)
             self.client = clients.Client(self._env, plans.apiservers_of(scenario, 0))
             """For requests that the methods below do not make."""
-            if name == "ray":
+            if name != "sim":
                 await self._runtime.clock.started()
         except BaseException as error:
             await self._leave(error)
@@ -196,15 +197,38 @@ class Cluster:
         scenario = self.scenario
         return SimRuntime(scenario.seed, recorder, scenario.timing, simulation.steer(), simulation.loop)
 
-    def _ray(self, recorder: plays.Recorder) -> Runtime:
+    def _real(self, recorder: plays.Recorder) -> Runtime:
+        self._folder = tempfile.TemporaryDirectory(prefix="kemu-cluster-")
+        make = self._wall if self._runtime_name == "wall" else self._ray
+        runtime: Any = make(recorder, Path(self._folder.name))
+        task = asyncio.current_task()
+        assert task is not None
+        runtime.attach(task)
+        made: Runtime = runtime
+        return made
+
+    def _wall(self, recorder: plays.Recorder, directory: Path) -> Any:
+        from kemu.runtime.wall.runtime import WallRuntime
+
+        scenario = self.scenario
+        plays.refuse_what_wall_cannot(scenario)
+        return WallRuntime(
+            scenario.seed,
+            recorder,
+            directory=directory,
+            speed=self._speed,
+            timing=scenario.timing,
+            loop=asyncio.get_running_loop(),
+        )
+
+    def _ray(self, recorder: plays.Recorder, directory: Path) -> Any:
         from kemu.runtime.ray.driver.runtime import RayRuntime
 
         scenario = self.scenario
-        self._folder = tempfile.TemporaryDirectory(prefix="kemu-cluster-")
-        runtime = RayRuntime(
+        return RayRuntime(
             scenario.seed,
             recorder,
-            directory=Path(self._folder.name),
+            directory=directory,
             speed=self._speed,
             epoch_unix_s=int(time.time()),
             timing=scenario.timing,
@@ -212,10 +236,6 @@ class Cluster:
             code=plans.code(scenario),
             loop=asyncio.get_running_loop(),
         )
-        task = asyncio.current_task()
-        assert task is not None
-        runtime.attach(task)
-        return runtime
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

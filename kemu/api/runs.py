@@ -27,6 +27,7 @@ from kemu.checks.history import History
 from kemu.errors import KemuError
 from kemu.exploration import executions
 from kemu.runlog.frames import FILE_NAME, Event, Reader
+from kemu.runtime import runtimes
 from kemu.scenario.expectations import CheckIs
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
@@ -47,21 +48,21 @@ def run(
 
     ``scenario``: a path, the name of a shipped scenario, YAML text, or a dictionary (a whole document, or only its
     ``spec``). ``seed``: of every random draw; None: as the scenario says. ``out``: a run folder to leave, as ``kemu run
-    --out`` does; None: nothing is written. ``runtime``: ``sim`` (virtual time) or ``ray``; None: as the scenario says.
-    ``settings``: values by paths below spec, as ``--set`` takes them: ``{"schedulers[0].replicas": 2}``. ``speed``:
-    virtual seconds for each real one (``ray``). ``data``: the folder of a trace's files.
+    --out`` does; None: nothing is written. ``runtime``: ``sim`` (virtual time), ``wall`` or ``ray``; None: as the
+    scenario says. ``settings``: values by paths below spec, as ``--set`` takes them: ``{"schedulers[0].replicas": 2}``.
+    ``speed``: virtual seconds for each real one (``wall``, ``ray``). ``data``: the folder of a trace's files.
 
     Raises ScenarioError with all mistakes of the scenario, UserCodeFailed where the user's own code raised, and other
     SimulationErrors where the run itself broke. A run that fails is a result, not an error: see :attr:`Run.holds`.
     """
     loaded = scenario_forms.load(scenario, {**(settings or {}), **({} if seed is None else {"seed": seed})}, data=data)
     name = runtime or loaded.runtime
-    if name not in ("sim", "ray"):
-        raise ValueError(f"runtime must be sim or ray, not {name!r}")
+    if name not in runtimes.NAMES:
+        raise ValueError(f"runtime must be sim, wall or ray, not {name!r}")
     again = _again(scenario, loaded, seed, settings or {}, name, speed, data)
     if out is not None:
         return dataclasses.replace(_in_folder(loaded, Path(out), name, speed or 0.0), again=again)
-    if name == "ray":
+    if name in runtimes.REAL:
         with tempfile.TemporaryDirectory(prefix="kemu-run-") as folder:
             made = _in_folder(loaded, Path(folder), name, speed or 0.0)
             for each in (made, *made.variants):

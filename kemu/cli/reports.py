@@ -10,6 +10,7 @@ from typing import Any
 from kemu.cli import finds, run_folders
 from kemu.errors import KemuError
 from kemu.report.page import pages
+from kemu.runtime import runtimes
 
 MOST_EXPLAINED_BYTES = 12_000_000
 """Of the run log: a longer run is not made again to explain it, unless ``kemu explain`` has done so."""
@@ -43,10 +44,9 @@ def parts(run: Path, data: Path | None) -> list[pages.Part]:
 
 
 def _commands(run: Path, folder: Path, verdict: Mapping[str, Any]) -> list[tuple[str, str]]:
-    if verdict.get("runtime") == "ray":
-        return [
-            (shlex.join(["kemu", "story", str(finds.named(run))]), "what happened; a run on Ray cannot be made again")
-        ]
+    if verdict.get("runtime") in runtimes.REAL:
+        why = "what happened; a run in real time cannot be made again"
+        return [(shlex.join(["kemu", "story", str(finds.named(run))]), why)]
     found = [(shlex.join(["kemu", "replay", str(finds.named(run))]), "makes it again, and compares every event")]
     if verdict.get("verdict") == "fails":
         # A variant stands in the folder of its matrix.

@@ -1,6 +1,6 @@
 """What drives a run: the runtime that starts actors, moves time and injects faults.
 
-``sim`` and ``ray`` implement :class:`Runtime`; the scenario's runner uses nothing else of them.
+``sim``, ``wall`` and ``ray`` implement :class:`Runtime`; the scenario's runner uses nothing else of them.
 """
 
 from __future__ import annotations
@@ -19,6 +19,15 @@ STOP_TIMEOUT_S = 60.0
 
 SUPERVISOR_DELAY_S = 1.0
 """Virtual time after which an actor that has ended itself is started again."""
+
+HOUSEKEEPING = ("store.txn", "store.compacted", "watch.events", "client.")
+"""Events, by how their kinds begin, that housekeeping causes too: they do not show that a run is busy."""
+
+NAMES = ("sim", "wall", "ray")
+"""Of the runtimes: virtual time; the wall clock, in one process; the wall clock, in cells on Ray."""
+
+REAL = ("wall", "ray")
+"""Those whose time is real: their events have dates, a run cannot be made again, and speed is what one asks for."""
 
 Ending = Literal["deadline", "stopped", "idle"]
 """Why ``run_until`` returned: the deadline has come, it was told to stop, or the run is idle."""

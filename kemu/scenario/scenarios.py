@@ -307,7 +307,7 @@ class Scenario:
     seed: int
     duration_ns: int
     runtime: str
-    """``sim ray``."""
+    """``sim wall ray``."""
     cells: Mapping[str, str | int]
     """Who shares a process on Ray, by kind of actor, where the scenario says so."""
     speed: float

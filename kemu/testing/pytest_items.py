@@ -19,6 +19,7 @@ import pytest
 from kemu.api import live_clusters, reports, runs, scenario_forms
 from kemu.checks.results import counted
 from kemu.errors import KemuError, ScenarioError
+from kemu.runtime import runtimes
 from kemu.scenario.loading import loader
 from kemu.scenario.playing import runner
 from kemu.scenario.scenarios import Scenario
@@ -94,7 +95,7 @@ def adopt(config: pytest.Config, items: list[pytest.Item], ours: list[pytest.Ite
 def _adopt_function(item: pytest.Function) -> None:
     said = wanted(item)
     is_program = inspect.iscoroutinefunction(item.function)
-    if is_program and said.runtime == "ray":
+    if is_program and said.runtime in runtimes.REAL:
         return  # as every other coroutine: by pytest-asyncio
     if is_program and pytest_plugin.RUN in item.fixturenames:
         raise pytest.UsageError(f"{item.nodeid}: {pytest_plugin.RUN} is for functions that are not async")

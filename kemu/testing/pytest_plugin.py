@@ -27,7 +27,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--kemu-strategy", metavar="NAME[,NAME]", help="how runs differ; default: as the test says, or all")
     group.addoption("--kemu-replay", type=Path, metavar="TAPE", help="run one failing tape, and its test alone")
     group.addoption("--kemu-shrink", action="store_true", help="shrink what fails to the least that fails so")
-    group.addoption("--kemu-runtime", choices=("sim", "ray"), help="where clusters of tests run; default: as tests say")
+    group.addoption(
+        "--kemu-runtime", choices=("sim", "wall", "ray"), help="where clusters of tests run; default: as tests say"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

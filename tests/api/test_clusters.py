@@ -297,7 +297,7 @@ def test_a_program_may_have_a_limit() -> None:
 def test_mistakes() -> None:
     with pytest.raises(ScenarioError, match="nodez"):
         kemu.cluster(nodez=3)
-    with pytest.raises(ValueError, match="runtime must be sim or ray"):
+    with pytest.raises(ValueError, match="runtime must be sim, wall or ray"):
         kemu.cluster(runtime="simulation")
 
     class Local(Idle):

@@ -24,7 +24,7 @@ def run(directory: Path, main: Callable[[Host, Any], Awaitable[None]]) -> Events
     async def drive() -> None:
         loop = asyncio.get_running_loop()
         host = Host(loop, lambda _t, _a, kind, data: events.append((kind, data)), lambda name, text: pytest.fail(text))
-        host.on_exit = lambda: None
+        host.on_exit = lambda name: None
         host.configure(seed=1, directory=directory, addresses={})
         host.clock.configure(epoch_unix_ns=1, speed=1.0, epoch_unix_s=0)
         try:

@@ -23,10 +23,12 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
     parser = commands.add_parser(
         "run",
         help="run a scenario and judge it",
-        description="Run a scenario in virtual time (sim) or on Ray, judge it, and leave a run folder.",
+        description="Run a scenario in virtual time (sim), in real time (wall) or on Ray, judge it, keep a run folder.",
     )
     parser.add_argument("scenario", help=parsers.SCENARIO)
-    parser.add_argument("--runtime", choices=("sim", "ray"), default="", help="default: as the scenario says, or sim")
+    parser.add_argument(
+        "--runtime", choices=("sim", "wall", "ray"), default="", help="default: as the scenario says, or sim"
+    )
     parser.add_argument(
         "--seed", type=parsers.whole_number, help="the seed of every random draw; overrides the scenario's"
     )
@@ -122,14 +124,15 @@ def command(options: argparse.Namespace) -> int:
                 bar.start()
             live.announce(bar.aside)
             runtime = options.runtime or scenario.runtime
-            if options.pace and runtime == "ray":
-                raise KemuError("--pace holds virtual time back: on Ray --speed says how fast time goes")
+            is_real = runtime in ("wall", "ray")
+            if options.pace and is_real:
+                raise KemuError("--pace holds virtual time back: in real time --speed says how fast it goes")
             if options.cells and runtime != "ray":
                 raise KemuError(f"--cells places the processes of Ray: it cannot stand beside --runtime {runtime}")
-            if options.at and runtime == "ray":
-                raise KemuError("--at: on Ray traces are sent while the run lasts, at its own times")
-            if options.is_program and runtime == "ray":
-                leave()  # its processes have to be stopped
+            if options.at and is_real:
+                raise KemuError("--at: in real time traces are sent while the run lasts, at its own times")
+            if options.is_program and is_real:
+                leave()  # its actors have to be stopped
             out = options.out or Path("runs") / folder_name(scenario.name, runtime, scenario.seed)
             options.out = out
             run_options = runner.Options(
@@ -137,7 +140,7 @@ def command(options: argparse.Namespace) -> int:
                 runtime=runtime,
                 speed=options.speed,
                 progress=progress,
-                otlp=options.otlp if runtime == "ray" else "",
+                otlp=options.otlp if is_real else "",
                 api_calls=options.api_calls,
                 run_id=options.run_id,
                 force=options.force,

@@ -55,7 +55,9 @@ def events_of(explanation: Mapping[str, Any] | None) -> list[int]:
 
 def _facts(fold: Fold, verdict: Mapping[str, Any]) -> list[str]:
     history, header = fold.history, fold.header
-    runtime = {"sim": "in virtual time", "ray": "on Ray"}.get(str(header.get("runtime", "")), "")
+    runtime = {"sim": "in virtual time", "wall": "on the wall clock", "ray": "on Ray"}.get(
+        str(header.get("runtime", "")), ""
+    )
     return [
         f"seed {header.get('seed', 0)}, {runtime}",
         f"{history.now_ns / 1e9:.1f} s",

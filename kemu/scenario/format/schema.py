@@ -56,7 +56,7 @@ SPEC: dict[str, Key] = {
     "seed": Key(Whole(0), "Everything left to chance follows from it; --seed overrides it."),
     "duration": Key(POSITIVE_DURATION, "Virtual time after which the run ends; 10m by default."),
     "runtime": Key(
-        runtime_keys.Runtime(), "Where it runs, sim or ray, or ray with its settings; --runtime overrides it."
+        runtime_keys.Runtime(), "Where it runs: sim, wall or ray, or ray with its settings; --runtime overrides it."
     ),
     "speed": Key(Number(positive=True), "Virtual seconds for each real one, with ray only."),
     "nodes": Key(ListOf(cluster_keys.NODE), "The nodes, each with its kubelet."),

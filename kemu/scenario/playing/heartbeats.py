@@ -4,8 +4,8 @@ Role: one step of :mod:`kemu.scenario.playing.plans`. Whatever may come between 
 stands in the scenario with its time: from ten seconds before until ten seconds after, heartbeats are sent as messages.
 Faults of a kubelet, or of its connection, concern that kubelet and all others that their patterns may mean; those of
 the store, of API servers and of the node lifecycle controller concern all, from then on; of an API server that crashes
-and comes back at a known time, until every kubelet has found it again. On Ray, with latencies that vary and with a lag
-of the watch caches heartbeats are always sent: what the cluster knows at a time would not be known beforehand.
+and comes back at a known time, until every kubelet has found it again. In real time, with latencies that vary and with
+a lag of the watch caches heartbeats are always sent: what the cluster knows at a time would not be known beforehand.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Heartbeats:
     """Of the kubelets of one run."""
 
     def __init__(self, scenario: Scenario, runtime: str) -> None:
-        """``runtime``: ``sim ray``."""
+        """``runtime``: its name."""
         latencies = [_latency_ns(scenario.timing, name) for name in ("apiLatency", "storeLatency", "watchLatency")]
         self.arrives_ns: int | None = None
         """From a heartbeat until the API servers' watch caches have it; None: heartbeats are sent."""

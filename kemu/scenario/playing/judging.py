@@ -24,6 +24,7 @@ from kemu.checks.history import History
 from kemu.checks.limits import Limits
 from kemu.checks.results import Result
 from kemu.checks.scheduling import ledgers, unbound, waiting
+from kemu.runtime import runtimes
 from kemu.runtime.env import SECOND_NS
 from kemu.scenario import headlines, verdicts
 from kemu.scenario.loading import clusters, controllers, references
@@ -135,7 +136,7 @@ class Judged:
             "checks": [_check_data(check) for check in self.checks],
             "counts": counts(history),
             "faults": _faults(history),
-            **({"disturbances": [one.data() for one in history.disturbances]} if runtime == "ray" else {}),
+            **({"disturbances": [one.data() for one in history.disturbances]} if runtime in runtimes.REAL else {}),
             **({"faults_never_came": list(self.faults_never_came)} if self.faults_never_came else {}),
             "refused": dict(history.refused.most_common()),
             **({"errors": dict(history.errors.most_common(_MOST_ERRORS))} if history.errors else {}),

@@ -78,14 +78,29 @@ class Recorder:
 def refuse_what_sim_cannot(scenario: Scenario) -> None:
     """Raises KemuError for a scenario that needs something from outside of virtual time."""
     if scenario.store_etcd:
-        raise KemuError("a real etcd is outside of virtual time: store.etcd needs --runtime ray")
-    for fault, pattern in _processes(scenario):
-        if not pattern.startswith(CELL):
-            text = f"{fault.what}: {pattern} has no counterpart in virtual time, which has only cells"
-            raise KemuError(f"{fault.place}: {text}: run it with --runtime ray")
+        raise KemuError("a real etcd is outside of virtual time: store.etcd needs --runtime wall or ray")
+    _refuse_processes(scenario, "virtual time")
     outside = clusters.outside_extenders(scenario)
     if outside:
-        raise KemuError(f"{outside[0]} is outside of virtual time: an extender of that address needs --runtime ray")
+        raise KemuError(
+            f"{outside[0]} is outside of virtual time: an extender of that address needs --runtime wall or ray"
+        )
+
+
+def refuse_what_wall_cannot(scenario: Scenario) -> None:
+    """Raises KemuError for a scenario that needs more than one process."""
+    _refuse_processes(scenario, "one process")
+    for fault in scenario.chaos:
+        if fault.parameters.get("belowGrpc"):
+            text = f"{fault.what}: belowGrpc: actors of one process call each other without gRPC's connections"
+            raise KemuError(f"{fault.place}: {text}: run it with --runtime ray")
+
+
+def _refuse_processes(scenario: Scenario, where: str) -> None:
+    for fault, pattern in _processes(scenario):
+        if not pattern.startswith(CELL):
+            text = f"{fault.what}: {pattern} has no counterpart in {where}, which has only cells"
+            raise KemuError(f"{fault.place}: {text}: run it with --runtime ray")
 
 
 def _processes(scenario: Scenario) -> Iterator[tuple[Fault, str]]:

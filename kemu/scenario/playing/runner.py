@@ -28,7 +28,7 @@ from kemu.errors import InfrastructureError, KemuError, SimulationError
 from kemu.faults.kinds import KINDS
 from kemu.runlog import folders
 from kemu.runlog.frames import FILE_NAME, Reader, Writer
-from kemu.runtime import garbage
+from kemu.runtime import garbage, runtimes
 from kemu.runtime.env import EPOCH_UNIX_S, LogSink
 from kemu.runtime.loads import Loads
 from kemu.runtime.ray.driver import plans as cell_plans
@@ -55,20 +55,20 @@ class Options:
     out: Path
     """The run folder; an older result of the same kind in it is replaced."""
     runtime: str = ""
-    """``sim`` or ``ray``; empty: as the scenario says."""
+    """``sim``, ``wall`` or ``ray``; empty: as the scenario says."""
     speed: float = 0.0
-    """Virtual seconds for each real one (``ray``); 0: as the scenario says."""
+    """Virtual seconds for each real one (``wall``, ``ray``); 0: as the scenario says."""
     progress: Progress | None = None
     ray: Mapping[str, Any] = field(default_factory=dict)
     """More arguments for :class:`kemu.runtime.ray.driver.runtime.RayRuntime`."""
     most_events: int = 0
     """Stop soon after the run log has more events than this; 0: no limit. A replay need not outlive its record."""
     otlp: str = ""
-    """Where to send traces while it runs, ``host:port``; only on Ray, as a run in sim is over sooner."""
+    """Where to send traces while it runs, ``host:port``; only in real time, as a run in sim is over sooner."""
     api_calls: bool = False
     """Those traces have spans of clients and servers for each call of the API."""
     run_id: str = ""
-    """Tells its traces from those of other runs; empty: on Ray one is drawn, in sim the scenario and the seed do."""
+    """Tells its traces from those of other runs; empty: in real time one is drawn, in sim scenario and seed do."""
     variant: str = ""
     """Of a matrix: which one, as ``variant_name`` says it."""
     force: bool = False
@@ -104,12 +104,15 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     runtime_name = options.runtime or scenario.runtime
     if runtime_name == "sim":
         plays.refuse_what_sim_cannot(scenario)
-    for fault in scenario.chaos if runtime_name == "ray" else ():
+    elif runtime_name == "wall":
+        plays.refuse_what_wall_cannot(scenario)
+    is_real = runtime_name in runtimes.REAL
+    for fault in scenario.chaos if is_real else ():
         reason = KINDS[fault.what].not_on_ray
         if reason:
             raise KemuError(f"{fault.id}: {fault.what} needs --runtime sim: {reason}")
-    if scenario.holds and runtime_name == "ray":
-        raise KemuError("holds need --runtime sim: on Ray nobody decides when a message arrives")
+    if scenario.holds and is_real:
+        raise KemuError("holds need --runtime sim: in real time nobody decides when a message arrives")
     _check_collector(options)
     folder = _prepare(options, scenario, folders.Held("run", scenario.name))
     document = (folder / folders.SCENARIO_FILE).read_text()
@@ -123,12 +126,12 @@ def run(scenario: Scenario, options: Options) -> RunResult:
         "epoch_unix_s": epoch_unix_s,
         **runs.header(document=document, variant=options.variant, runtime=runtime_name, run_id=options.run_id),
     }
-    if runtime_name == "ray":
+    if is_real:
         header["speed"] = options.speed or scenario.speed
     garbage.collect_leavings()
     begun = time.perf_counter()
     # Who kills the process finds what happened until then; in virtual time the run can be made again.
-    flush_every_s = 1.0 if runtime_name == "ray" else 0.0
+    flush_every_s = 1.0 if is_real else 0.0
     if options.on_begin is not None:
         flush_every_s = FOLLOWED_S
     writer = Writer(folder / FILE_NAME, header, flush_every_s=flush_every_s)
@@ -148,7 +151,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
         if progress is not None and isinstance(measured := getattr(runtime, "loads", None), Loads):
             progress.loads = measured.by_cell
         playing = plays.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name))
-        if options.on_begin is not None and runtime_name == "ray":
+        if options.on_begin is not None and is_real:
             playing = paces.flushing(playing, writer.flush, FOLLOWED_S)
         end = plays.run(runtime, playing)
     except InfrastructureError as error:
@@ -234,9 +237,20 @@ def _runtime(
 
         steering = Steering(holds=scenario.holds) if scenario.holds else None
         return SimRuntime(scenario.seed, recorder, scenario.timing, steering)
+    speed = options.speed or scenario.speed
+    if name == "wall":
+        from kemu.runtime.wall.runtime import WallRuntime
+
+        return WallRuntime(
+            scenario.seed,
+            recorder,
+            directory=folder / folders.CELLS,
+            speed=speed,
+            epoch_unix_s=epoch_unix_s,
+            timing=scenario.timing,
+        )
     from kemu.runtime.ray.driver.runtime import RayRuntime
 
-    speed = options.speed or scenario.speed
     ray = dict(options.ray)
     paused = tuple(pattern for fault in scenario.chaos if fault.what == "pause" for pattern in fault.patterns())
     if "cells" not in ray:

@@ -8,6 +8,7 @@ control service, ``inbound`` and ``channels`` connect its actors to those of oth
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import os
 import random
 import signal
@@ -43,6 +44,10 @@ OUTSIDE = (ETCD, PLAIN, channels.SECURE)
 """Prefixes of ``host:port`` of processes outside the cluster, such as a real etcd in the place of the store."""
 
 
+RESIDENT: contextvars.ContextVar[Resident | None] = contextvars.ContextVar("resident", default=None)
+"""The actor whose code runs."""
+
+
 class Host:
     """The actors of one process, and all that they share."""
 
@@ -66,8 +71,8 @@ class Host:
         self.residents: dict[str, Resident] = {}
         self.on_strike: Callable[[str], None] = self.crash
         """Ends an actor that has come to a step at which it is to crash."""
-        self.on_exit: Callable[[], None] = lambda: os.kill(os.getpid(), signal.SIGKILL)
-        """Ends the process of an actor that has ended itself."""
+        self.on_exit: Callable[[str], None] = self._end_process
+        """Told of an actor that has ended itself."""
         self.outside: set[str] = set()
         """Targets of processes that are not actors, such as a real etcd."""
         self.hits = Hits(lambda kind, data: self.log(self.clock.now_ns(), CHAOS, kind, data))
@@ -258,13 +263,17 @@ class Host:
         raise asyncio.CancelledError(f"{resident.name} has crashed {step}")
 
     def exit(self, resident: Resident, why: str) -> NoReturn:
-        """The actor ends itself: it hears and says nothing more, and after the supervisor's delay its process dies with
-        all that lives in it, and is replaced."""
+        """The actor ends itself: it hears and says nothing more."""
         if not resident.gone:
             resident.log("actor.exited", {"why": why})
             self._drop(resident)
-            self.loop.call_later(runtimes.SUPERVISOR_DELAY_S / self.clock.speed, self.on_exit)
+            self.on_exit(resident.name)
         raise asyncio.CancelledError(f"{resident.name} has ended: {why}")
+
+    def _end_process(self, name: str) -> None:
+        """After the supervisor's delay, with all that lives in it; it is replaced."""
+        delay_s = runtimes.SUPERVISOR_DELAY_S / self.clock.speed
+        self.loop.call_later(delay_s, lambda: os.kill(os.getpid(), signal.SIGKILL))
 
     def failed(self, resident: Resident, what: str, error: BaseException) -> None:
         failure = user_code.failed(
@@ -327,7 +336,10 @@ class Resident:
         self.struck = False
         """It came to a step at which it was to crash, and has logged that."""
         self.clock = wall_clocks.WallClock(host.clock, self._timer_failed)
-        self.server = servers.Server(name, self.spawn, host.loop, self.handler_failed)
+        self.context = contextvars.copy_context()
+        """In which its code runs."""
+        self.context.run(RESIDENT.set, self)
+        self.server = servers.Server(name, self.spawn, host.loop, self.handler_failed, self.context)
         self.peer = networks.Peer(name, self.server)
         self.offered = inbound.Offered()
         self.calls = inbound.InboundCalls(self, host.traffic)
@@ -383,7 +395,7 @@ class Resident:
         if self.gone:
             coroutine.close()
             raise asyncio.CancelledError(f"{self.name} is no more")
-        task = self._host.loop.create_task(coroutine, name=f"{self.name}: {name}")
+        task = self._host.loop.create_task(coroutine, name=f"{self.name}: {name}", context=self.context.copy())
         self._tasks[task] = None
         task.add_done_callback(self._task_done)
         return task

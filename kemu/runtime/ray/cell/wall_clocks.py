@@ -139,6 +139,8 @@ class WallTimer:
             # The loop rounds to its own resolution, but no actor may see a time before the one it waited for.
             self.arm()
             return
+        if self._clock.keeps(self):
+            return
         self._clock.forget(self)
         try:
             self._callback(*self._args)
@@ -174,6 +176,8 @@ class WallClock:
         """Timers set that are not background ones."""
         self.dropped = False
         self._timers: dict[WallTimer, None] = {}
+        self._held: list[WallTimer] | None = None
+        """Timers that fell due while the actor stands still; None: it does not."""
         self._skew: Skew | None = None
         """None: the clock is right."""
         self.now_ns = shared.now_ns
@@ -243,6 +247,23 @@ class WallClock:
             self.pending += 1
         timer.arm()
         return timer
+
+    def hold(self) -> None:
+        """Its actor stands still: what falls due waits for :meth:`release`."""
+        self._held = []
+
+    def release(self) -> None:
+        held, self._held = self._held or [], None
+        for timer in held:
+            if timer in self._timers:
+                timer.rearm()
+
+    def keeps(self, timer: WallTimer) -> bool:
+        """Whether a timer that is due has to wait."""
+        if self._held is None:
+            return False
+        self._held.append(timer)
+        return True
 
     def forget(self, timer: WallTimer) -> None:
         if timer in self._timers:

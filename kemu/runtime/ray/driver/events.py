@@ -14,14 +14,11 @@ from typing import Any
 
 import grpc.aio
 
-from kemu.runtime import loads, user_code
+from kemu.runtime import loads, runtimes, user_code
 from kemu.runtime.env import SECOND_NS, LogSink
 from kemu.runtime.ray.driver.cells import RemoteCell
 from kemu.runtime.ray.driver.logs import ledgers, merges
 from kemu.runtime.rpc import ends
-
-_UNDECIDED = ("store.txn", "store.compacted", "watch.events", "client.")
-"""Events that housekeeping causes too: they do not show that the run is busy."""
 
 _CRASHED = "actor.crashed"
 _ENDINGS = ("actor.stopped", _CRASHED, "actor.failed")
@@ -70,7 +67,7 @@ class EventStreams:
         self._ledger.keep(time_ns, actor, kind, data)
         if kind == _CRASHED and "step" in data:
             self.on_strike(actor, data["step"])
-        if not kind.startswith(_UNDECIDED):
+        if not kind.startswith(runtimes.HOUSEKEEPING):
             self.busy_at = time.monotonic()
 
     def open(self, remote: RemoteCell) -> None:
@@ -111,7 +108,7 @@ class EventStreams:
                 self._loads.add(remote.name, segment.load, remote.actors)
             kinds = self._take(remote, segment.events, segment.time_ns)
             self._ledger.look()
-            if segment.pending or not all(kind.startswith(_UNDECIDED) for kind in kinds):
+            if segment.pending or not all(kind.startswith(runtimes.HOUSEKEEPING) for kind in kinds):
                 self.busy_at = now
 
     def _take(self, remote: RemoteCell, payloads: Iterable[bytes], reached_ns: int) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kemu.runtime import runtimes
 from kemu.runtime.ray.driver import plans
 from kemu.scenario.format.documents import Path
 from kemu.scenario.format.shapes import INVALID, Choice, Key, Record, Report, Whole, kind_of
@@ -76,7 +77,7 @@ _ON_RAY = Record(
 
 @dataclass(frozen=True)
 class Runtime:
-    """``sim``, ``ray``, or ``ray`` with its settings; checked, its name and how it places actors."""
+    """``sim``, ``wall``, ``ray``, or ``ray`` with its settings; checked, its name and how it places actors."""
 
     def check(self, value: Any, path: Path, report: Report) -> Any:
         if not isinstance(value, dict):
@@ -91,4 +92,4 @@ class Runtime:
         return {"anyOf": [_NAMES.schema(), _ON_RAY.schema()]}
 
 
-_NAMES = Choice(("sim", RAY))
+_NAMES = Choice(runtimes.NAMES)
