@@ -2,7 +2,8 @@
 
 KemuError
 ├── ApiError             a request that the API server refused, with the Kubernetes reason
-│   ├── BadRequest  Invalid  Forbidden  NotFound  AlreadyExists  Conflict  Gone  RequestEntityTooLarge
+│   ├── BadRequest  Unauthorized  Invalid  Forbidden  NotFound  AlreadyExists  Conflict  Gone
+│   ├── NotAcceptable  UnsupportedMediaType  RequestEntityTooLarge
 │   └── TooManyRequests  ServiceUnavailable (ConnectionLost)  ServerTimeout  InternalError  MethodNotAllowed  NoSpace
 ├── StoreError           Compacted, FutureRevision, JournalCorrupt
 ├── UsageError           a command line with a mistake
@@ -83,6 +84,10 @@ class MethodNotAllowed(ApiError):
     reason, code, grpc_code = "MethodNotAllowed", 405, "UNIMPLEMENTED"
 
 
+class NotAcceptable(ApiError):
+    reason, code, grpc_code = "NotAcceptable", 406, "INVALID_ARGUMENT"
+
+
 class AlreadyExists(ApiError):
     reason, code, grpc_code = "AlreadyExists", 409, "ALREADY_EXISTS"
 
@@ -102,6 +107,10 @@ class Gone(ApiError):
 
 class RequestEntityTooLarge(ApiError):
     reason, code, grpc_code = "RequestEntityTooLarge", 413, "RESOURCE_EXHAUSTED"
+
+
+class UnsupportedMediaType(ApiError):
+    reason, code, grpc_code = "UnsupportedMediaType", 415, "INVALID_ARGUMENT"
 
 
 class Invalid(ApiError):
@@ -133,8 +142,14 @@ class ServerTimeout(ApiError):
 API_ERRORS: dict[str, type[ApiError]] = {
     cls.reason: cls
     for cls in (
+<<<<<<< HEAD
         BadRequest, Unauthorized, Forbidden, NotFound, MethodNotAllowed, AlreadyExists, Conflict, Gone,
         RequestEntityTooLarge, Invalid, TooManyRequests, InternalError, ServiceUnavailable, ServerTimeout,
+=======
+        BadRequest, Unauthorized, Forbidden, NotFound, MethodNotAllowed, NotAcceptable, AlreadyExists, Conflict, Gone,
+        RequestEntityTooLarge, UnsupportedMediaType, Invalid, TooManyRequests, InternalError, ServiceUnavailable,
+        ServerTimeout,
+>>>>>>> 8f85d5a (A gateway serves the Kubernetes REST API over the API servers: get, list, watch, create, update, patch, delete)
     )
 }  # fmt: skip
 """By Kubernetes reason."""

@@ -8,7 +8,6 @@ the bytes of a ``metav1.Status``: in ``Reply.error`` and ``WatchEvent.error``, a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import grpc
 from google.protobuf import any_pb2
@@ -16,8 +15,7 @@ from google.rpc import error_details_pb2, status_pb2
 
 from kemu import errors
 from kemu.errors import ApiError, Cause
-from kemu.k8s import meta_v1_pb2
-from kemu.objects import resources
+from kemu.objects import statuses
 from kemu.objects.resources import Resource
 
 DETAILS_KEY = "grpc-status-details-bin"
@@ -119,39 +117,8 @@ def of_store(error: grpc.aio.AioRpcError) -> ApiError:
 # Encodings ----------------------------------------------------------------------------------------------------------
 
 
-def status_of(error: ApiError) -> meta_v1_pb2.Status:
-    """The ``metav1.Status`` of a refusal."""
-    status = meta_v1_pb2.Status(status="Failure", message=error.message, reason=error.reason, code=error.code)
-    if isinstance(error, errors.Gone) and error.continue_token:
-        setattr(status.metadata, "continue", error.continue_token)
-    if error.kind or error.name or error.causes or error.retry_after_s:
-        details = status.details
-        if error.retry_after_s:
-            details.retryAfterSeconds = error.retry_after_s
-        if error.name:
-            details.name = error.name
-        if error.kind:
-            details.kind = error.kind
-            group = _group(error.kind)
-            if group:
-                details.group = group
-        for cause in error.causes:
-            details.causes.add(reason=cause.reason, message=cause.message, field=cause.field)
-    return status
-
-
-@lru_cache(256)
-def _group(kind: str) -> str:
-    """The API group of what an error names: a plural, perhaps with a subresource, or a kind."""
-    if kind.endswith("Options"):
-        return "meta.k8s.io"
-    plural = kind.partition("/")[0]
-    resource = resources.BY_PLURAL.get(plural) or resources.BY_KIND.get(kind)
-    return resource.group if resource is not None else "autoscaling" if kind == "Scale" else ""
-
-
 def encode(error: ApiError) -> bytes:
-    return status_of(error).SerializeToString(deterministic=True)
+    return statuses.of_error(error).SerializeToString(deterministic=True)
 
 
 def grpc_code(error: ApiError) -> grpc.StatusCode:
@@ -175,7 +142,7 @@ def trailing_metadata(error: ApiError) -> tuple[tuple[str, bytes], ...]:
         retry = error_details_pb2.RetryInfo()
         retry.retry_delay.seconds = error.retry_after_s
         details.append(_any(retry))
-    details.append(_any(status_of(error)))
+    details.append(_any(statuses.of_error(error)))
     status.details.extend(details)
     return ((DETAILS_KEY, status.SerializeToString(deterministic=True)),)
 

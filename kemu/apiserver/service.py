@@ -488,6 +488,8 @@ class Service(api_pb2_grpc.ApiServicer):  # type: ignore[misc]
             begins = create.send_initial_events if create.HasField("send_initial_events") else not since
             collection = self._cache.collections[selection.resource.plural]
             watcher = Watcher(stream, create.watch_id, selection, collection, create.allow_bookmarks)
+            if create.acknowledge:
+                stream.add(create.watch_id, api_pb2.WatchEvent.STARTED, 0, b"")
             if begins:
                 self._fanout.start(watcher, 0)
             elif since:

@@ -380,7 +380,7 @@ class WatchRequest(_message.Message):
     def __init__(self, create: _Optional[_Union[WatchCreate, _Mapping]] = ..., cancel: _Optional[_Union[WatchCancel, _Mapping]] = ...) -> None: ...
 
 class WatchCreate(_message.Message):
-    __slots__ = ("watch_id", "resource", "label_selector", "field_selector", "resource_version", "allow_bookmarks", "resource_version_match", "send_initial_events")
+    __slots__ = ("watch_id", "resource", "label_selector", "field_selector", "resource_version", "allow_bookmarks", "resource_version_match", "send_initial_events", "acknowledge")
     WATCH_ID_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     LABEL_SELECTOR_FIELD_NUMBER: _ClassVar[int]
@@ -389,6 +389,7 @@ class WatchCreate(_message.Message):
     ALLOW_BOOKMARKS_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_MATCH_FIELD_NUMBER: _ClassVar[int]
     SEND_INITIAL_EVENTS_FIELD_NUMBER: _ClassVar[int]
+    ACKNOWLEDGE_FIELD_NUMBER: _ClassVar[int]
     watch_id: int
     resource: Resource
     label_selector: str
@@ -397,7 +398,8 @@ class WatchCreate(_message.Message):
     allow_bookmarks: bool
     resource_version_match: str
     send_initial_events: bool
-    def __init__(self, watch_id: _Optional[int] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., resource_version: _Optional[str] = ..., allow_bookmarks: _Optional[bool] = ..., resource_version_match: _Optional[str] = ..., send_initial_events: _Optional[bool] = ...) -> None: ...
+    acknowledge: bool
+    def __init__(self, watch_id: _Optional[int] = ..., resource: _Optional[_Union[Resource, _Mapping]] = ..., label_selector: _Optional[str] = ..., field_selector: _Optional[str] = ..., resource_version: _Optional[str] = ..., allow_bookmarks: _Optional[bool] = ..., resource_version_match: _Optional[str] = ..., send_initial_events: _Optional[bool] = ..., acknowledge: _Optional[bool] = ...) -> None: ...
 
 class WatchCancel(_message.Message):
     __slots__ = ("watch_id",)
@@ -420,11 +422,13 @@ class WatchEvent(_message.Message):
         DELETED: _ClassVar[WatchEvent.Type]
         BOOKMARK: _ClassVar[WatchEvent.Type]
         ERROR: _ClassVar[WatchEvent.Type]
+        STARTED: _ClassVar[WatchEvent.Type]
     ADDED: WatchEvent.Type
     MODIFIED: WatchEvent.Type
     DELETED: WatchEvent.Type
     BOOKMARK: WatchEvent.Type
     ERROR: WatchEvent.Type
+    STARTED: WatchEvent.Type
     WATCH_ID_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     RESOURCE_VERSION_FIELD_NUMBER: _ClassVar[int]

@@ -1,0 +1,166 @@
+"""Objects and lists in the form that a client asks for.
+
+An object is put into a form once, however many clients and watches get it: what it became is kept by the bytes that
+the API server sent, as long as there is room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from kemu.errors import NotAcceptable
+from kemu.gateway.answers import documents
+from kemu.gateway.requests import envelopes, negotiation
+from kemu.gateway.requests.negotiation import Form
+from kemu.k8s import meta_v1_pb2
+from kemu.objects.resources import Resource
+
+ITEMS_AT_A_TIME = 100
+"""Of a list, that are put into a form before others get their turn."""
+
+_OVERHEAD = 200
+"""Bytes that an entry of the cache takes beside its content, about."""
+
+
+class Cache:
+    """What was made of bytes. The older half goes when it is full."""
+
+    __slots__ = ("_limit", "_new", "_old", "_size")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit // 2
+        self._new: dict[Any, bytes] = {}
+        self._old: dict[Any, bytes] = {}
+        self._size = 0
+
+    def get(self, key: Any) -> bytes | None:
+        found = self._new.get(key)
+        if found is None:
+            found = self._old.get(key)
+            if found is not None:
+                self.put(key, found)
+        return found
+
+    def put(self, key: Any, value: bytes) -> None:
+        self._size += len(value) + len(key[0]) + _OVERHEAD
+        if self._size > self._limit:
+            self._old, self._new, self._size = self._new, {}, len(value) + len(key[0]) + _OVERHEAD
+        self._new[key] = value
+
+
+class Representations:
+    def __init__(self, cache_bytes: int) -> None:
+        self._cache = Cache(cache_bytes)
+
+    # Objects
+
+    def object(self, form: Form, row: Resource, wire: bytes) -> bytes:
+        """As the body of an answer. Raises :class:`kemu.errors.NotAcceptable`."""
+        if form.transform == negotiation.PARTIAL_LIST:
+            raise NotAcceptable(
+                f"you requested PartialObjectMetadataList, but the requested object is not a list ({_go_type(row)})"
+            )
+        if form.media == negotiation.PROTOBUF:
+            return self._packed(form, row, wire)
+        return _finished(form, self.json(form, row, wire))
+
+    def json(self, form: Form, row: Resource, wire: bytes) -> bytes:
+        """With kind and API version, without the newline at the end."""
+        if form.transform in (negotiation.PARTIAL, negotiation.PARTIAL_LIST):
+            return _headed(f"meta.k8s.io/{form.version}", negotiation.PARTIAL, self._partial(row, wire))
+        return _headed(row.api_version, row.kind, self._whole(row, wire))
+
+    def embedded(self, form: Form, row: Resource, wire: bytes) -> bytes:
+        """As it stands in an event of a watch."""
+        if form.media == negotiation.PROTOBUF:
+            return self._packed(form, row, wire)
+        return self.json(form, row, wire)
+
+    def _packed(self, form: Form, row: Resource, wire: bytes) -> bytes:
+        if form.transform:
+            partial = _metadata_only(row, wire)
+            return envelopes.pack(f"meta.k8s.io/{form.version}", negotiation.PARTIAL, partial)
+        return envelopes.pack(row.api_version, row.kind, wire)
+
+    def _whole(self, row: Resource, wire: bytes) -> bytes:
+        """The JSON object without kind and API version."""
+        key = wire, row.plural
+        found = self._cache.get(key)
+        if found is None:
+            found = documents.text(documents.of(row.message.FromString(wire)))
+            self._cache.put(key, found)
+        return found
+
+    def _partial(self, row: Resource, wire: bytes) -> bytes:
+        key = wire, row.plural, negotiation.PARTIAL
+        found = self._cache.get(key)
+        if found is None:
+            message: Any = row.message.FromString(wire)
+            found = documents.text({"metadata": documents.of(message.metadata)})
+            self._cache.put(key, found)
+        return found
+
+    # Lists
+
+    async def list(
+        self, form: Form, row: Resource, metadata: meta_v1_pb2.ListMeta, wires: Sequence[bytes]
+    ) -> Sequence[bytes]:
+        """The pieces of the body of an answer. Raises :class:`kemu.errors.NotAcceptable`."""
+        if form.transform == negotiation.PARTIAL:
+            raise NotAcceptable(
+                f"you requested PartialObjectMetadata, but the requested object is a list ({_go_type(row)}List)"
+            )
+        version, kind = row.api_version, f"{row.kind}List"
+        if form.transform:
+            version, kind = f"meta.k8s.io/{form.version}", negotiation.PARTIAL_LIST
+        if form.media == negotiation.PROTOBUF:
+            items = [_metadata_only(row, wire) for wire in wires] if form.transform else list(wires)
+            return envelopes.list_of(version, kind, metadata.SerializeToString(deterministic=True), items)
+        head = _headed(version, kind, documents.text({"metadata": documents.of(metadata)}))
+        pieces = [head[:-1], b',"items":[']
+        for index, wire in enumerate(wires):
+            if index:
+                pieces.append(b",")
+                if not index % ITEMS_AT_A_TIME:
+                    await asyncio.sleep(0)
+            if form.transform:
+                pieces.append(self.json(form, row, wire))
+            else:
+                pieces.append(self._whole(row, wire))
+        if form.pretty or form.media == negotiation.YAML:
+            return (_finished(form, b"".join((*pieces, b"]}"))),)
+        pieces.append(b"]}\n")
+        return pieces
+
+
+def message(form: Form, api_version: str, kind: str, found: Any) -> bytes:
+    """The body of an answer that is no object of a resource: a Status, a review."""
+    if form.media == negotiation.PROTOBUF:
+        return envelopes.pack(api_version, kind, found.SerializeToString(deterministic=True))
+    return _finished(form, _headed(api_version, kind, documents.text(documents.of(found))))
+
+
+def _finished(form: Form, document: bytes) -> bytes:
+    if form.media == negotiation.YAML:
+        return documents.as_yaml(document)
+    return (documents.indented(document) if form.pretty else document) + b"\n"
+
+
+def _headed(api_version: str, kind: str, document: bytes) -> bytes:
+    """``document`` with kind and API version in front."""
+    comma = "," if len(document) > 2 else ""
+    return f'{{"kind":"{kind}","apiVersion":"{api_version}"{comma}'.encode() + document[1:]
+
+
+def _metadata_only(row: Resource, wire: bytes) -> bytes:
+    """``PartialObjectMetadata`` has the metadata in the same place as every object."""
+    found: Any = row.message.FromString(wire)
+    return envelopes.field(1, found.metadata.SerializeToString(deterministic=True))
+
+
+def _go_type(row: Resource) -> str:
+    """As Go prints it."""
+    package = row.group.partition(".")[0] or "core"
+    return f"*{package}.{row.kind}"

@@ -1,0 +1,75 @@
+"""What goes back over HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+
+from kemu.gateway.requests.messages import Send
+
+Header = tuple[bytes, bytes]
+
+_STANDARD: tuple[Header, ...] = ((b"cache-control", b"no-cache, private"),)
+_PIECE = 1 << 18
+"""Bytes that are written at a time, so that the event loop gets its turn."""
+
+
+class Response:
+    """``body``: its pieces, or what yields them as they come to be."""
+
+    __slots__ = ("_body", "_headers", "status")
+
+    def __init__(
+        self,
+        status: int,
+        content_type: str,
+        body: Sequence[bytes] | AsyncGenerator[bytes, None],
+        headers: Sequence[Header] = (),
+    ) -> None:
+        self.status = status
+        self._body = body
+        self._headers = [*_STANDARD, (b"content-type", content_type.encode()), *headers]
+
+    def add(self, header: Header) -> None:
+        self._headers.append(header)
+
+    async def send(self, send: Send) -> None:
+        body = self._body
+        if isinstance(body, AsyncGenerator):
+            await send({"type": "http.response.start", "status": self.status, "headers": self._headers})
+            # Clients wait for the headers of a watch on which nothing happens.
+            await send({"type": "http.response.body", "body": b"", "more_body": True})
+            async with contextlib.aclosing(body):
+                async for piece in body:
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
+        size = sum(map(len, body))
+        headers = [*self._headers, (b"content-length", b"%d" % size)]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        if size <= _PIECE:
+            await send({"type": "http.response.body", "body": b"".join(body), "more_body": False})
+            return
+        waiting: list[bytes] = []
+        count = 0
+        for piece in body:
+            waiting.append(piece)
+            count += len(piece)
+            if count >= _PIECE:
+                await send({"type": "http.response.body", "body": b"".join(waiting), "more_body": True})
+                waiting, count = [], 0
+        await send({"type": "http.response.body", "body": b"".join(waiting), "more_body": False})
+
+
+def text(status: int, body: str) -> Response:
+    return Response(status, "text/plain; charset=utf-8", (body.encode(),), ((b"x-content-type-options", b"nosniff"),))
+
+
+def warnings(texts: Sequence[str]) -> list[Header]:
+    """As ``Warning`` headers (``net.NewWarningHeader``)."""
+    return [(b"warning", f"299 - {_quoted(one)}".encode()) for one in texts]
+
+
+def _quoted(text: str) -> str:
+    kept = "".join(one if one.isprintable() else " " for one in text)
+    return '"' + kept.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,113 @@
+"""The API servers behind the gateway.
+
+A connection of a client sticks to one of them, as behind a load balancer: what it reads there may be older than what
+it wrote elsewhere. Connections are dealt out in turns; a path that begins with ``/servers/1``, as the server's URL in a
+kubeconfig may, names one. When an API server is away, its connections move on to the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import grpc
+import grpc.aio
+from google.rpc import status_pb2
+
+from kemu.errors import ApiError, NotFound, ServiceUnavailable
+from kemu.k8s import meta_v1_pb2
+from kemu.objects import identities, statuses
+from kemu.objects.identities import User
+from kemu.runtime.env import Channel
+from kemu.v1 import api_pb2_grpc
+
+CHOICE = "/servers/"
+"""What a path begins with that names an API server by its number."""
+
+_AS_KEY = "kemu-as"
+_DETAILS_KEY = "grpc-status-details-bin"
+_REMEMBERED = 10_000
+"""Connections whose API server is known."""
+
+
+class Refused(Exception):
+    """An API server has refused a request."""
+
+    def __init__(self, status: meta_v1_pb2.Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
+class Backend:
+    """One API server."""
+
+    __slots__ = ("name", "stub")
+
+    def __init__(self, name: str, channel: Channel) -> None:
+        self.name = name
+        self.stub: Any = api_pb2_grpc.ApiStub(channel)  # type: ignore[no-untyped-call]
+
+    async def call(self, method: str, request: Any, user: User) -> Any:
+        """A unary call. Raises :class:`Refused`."""
+        try:
+            return await getattr(self.stub, method)(request, metadata=metadata_of(user))
+        except grpc.aio.AioRpcError as error:
+            raise Refused(status_of(error, self.name)) from None
+
+
+class Backends:
+    def __init__(self, dial: Callable[[str], Channel], names: Sequence[str]) -> None:
+        self._backends = [Backend(name, dial(name)) for name in names]
+        self._chosen: dict[Any, int] = {}
+        """By connection."""
+        self._next = 0
+
+    def __iter__(self) -> Any:
+        return iter(self._backends)
+
+    def split(self, path: str) -> tuple[int | None, str]:
+        """The API server that a path names, and what else the path says. Raises :class:`kemu.errors.NotFound`."""
+        if not path.startswith(CHOICE):
+            return None, path
+        number, _, rest = path.removeprefix(CHOICE).partition("/")
+        if not number.isdigit() or len(number) > 9 or int(number) >= len(self._backends):
+            raise NotFound(f"there is no API server {number}; there are {len(self._backends)}")
+        return int(number), f"/{rest}"
+
+    def of(self, peer: Any, number: int | None) -> Backend:
+        """The one that a connection sticks to, or the one with that number."""
+        if number is not None:
+            return self._backends[number]
+        if len(self._backends) == 1 or peer is None:
+            return self._backends[0]
+        chosen = self._chosen.get(peer)
+        if chosen is None:
+            if len(self._chosen) >= _REMEMBERED:
+                del self._chosen[next(iter(self._chosen))]
+            chosen = self._chosen[peer] = self._next
+            self._next = (self._next + 1) % len(self._backends)
+        return self._backends[chosen]
+
+    def lost(self, peer: Any, backend: Backend) -> None:
+        """That API server does not answer: the connection moves on."""
+        chosen = self._chosen.get(peer)
+        if chosen is not None and self._backends[chosen] is backend:
+            self._chosen[peer] = (chosen + 1) % len(self._backends)
+
+
+def metadata_of(user: User) -> tuple[tuple[str, str], ...] | None:
+    """Of a call, for whom it is made."""
+    return None if user == identities.ADMINISTRATOR else ((_AS_KEY, user.name),)
+
+
+def status_of(error: grpc.aio.AioRpcError, server: str) -> meta_v1_pb2.Status:
+    """What an API server has refused with; if it did not answer, that."""
+    for key, value in error.trailing_metadata() or ():
+        if key == _DETAILS_KEY:
+            status = meta_v1_pb2.Status()
+            for detail in status_pb2.Status.FromString(value).details:
+                if detail.Unpack(status):
+                    return status
+    if error.code() is grpc.StatusCode.UNAVAILABLE:
+        return statuses.of_error(ServiceUnavailable(f"{server} is not reachable: {error.details()}"))
+    return statuses.of_error(ApiError(f"{error.code().name}: {error.details()}"))

@@ -1,0 +1,23 @@
+"""JSON and YAML in bodies that the gateway itself has to read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+
+from kemu.errors import BadRequest
+from kemu.gateway.requests import negotiation
+from kemu.gateway.requests.bodies import Body
+
+
+def mapping(body: Body) -> dict[str, Any]:
+    """Raises :class:`kemu.errors.BadRequest`."""
+    try:
+        found = json.loads(body.data) if body.content_type == negotiation.JSON else yaml.safe_load(body.data)
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise BadRequest(f"couldn't get version/kind; json parse error: {error}") from None
+    if not isinstance(found, dict):
+        raise BadRequest("couldn't get version/kind; json parse error: the body is no object")
+    return found

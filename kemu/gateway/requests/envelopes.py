@@ -1,0 +1,94 @@
+"""The envelope of Kubernetes' protobuf: four bytes, then a ``runtime.Unknown`` with type and message."""
+
+from __future__ import annotations
+
+from kemu.errors import BadRequest
+
+MAGIC = b"k8s\x00"
+
+
+def pack(api_version: str, kind: str, message: bytes) -> bytes:
+    types = field(1, api_version.encode()) + field(2, kind.encode())
+    return b"".join((MAGIC, field(1, types), _head(2, len(message)), message, b"\x1a\x00\x22\x00"))
+
+
+def unpack(data: bytes) -> tuple[str, str, bytes]:
+    """API version, kind and message. Raises :class:`kemu.errors.BadRequest`."""
+    if not data.startswith(MAGIC):
+        raise BadRequest("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
+    types, message = b"", b""
+    for number, value in _fields(data, len(MAGIC)):
+        if number == 1:
+            types = value
+        elif number == 2:
+            message = value
+    names = {1: "", 2: ""}
+    for number, value in _fields(types, 0):
+        if number in names:
+            try:
+                names[number] = value.decode()
+            except UnicodeDecodeError:
+                raise BadRequest("the type of a protobuf message is no text") from None
+    return names[1], names[2], message
+
+
+def list_of(api_version: str, kind: str, metadata: bytes, items: list[bytes]) -> list[bytes]:
+    """The pieces of an envelope around a list."""
+    size = len(metadata) + len(_head(1, len(metadata)))
+    pieces = [field(1, metadata)]
+    for item in items:
+        head = _head(2, len(item))
+        size += len(head) + len(item)
+        pieces.append(head)
+        pieces.append(item)
+    types = field(1, api_version.encode()) + field(2, kind.encode())
+    return [MAGIC, field(1, types), _head(2, size), *pieces, b"\x1a\x00\x22\x00"]
+
+
+def watch_frame(event: str, wrapped: bytes) -> bytes:
+    """A length, and a ``WatchEvent`` around an object in its envelope."""
+    inner = field(1, wrapped)
+    frame = field(1, event.encode()) + _head(2, len(inner)) + inner
+    return len(frame).to_bytes(4, "big") + frame
+
+
+def field(number: int, value: bytes) -> bytes:
+    """A field of a message with so many bytes."""
+    return _head(number, len(value)) + value
+
+
+def _head(number: int, size: int) -> bytes:
+    """Of a field with so many bytes."""
+    out = bytearray((number << 3 | 2,))
+    while size > 0x7F:
+        out.append(size & 0x7F | 0x80)
+        size >>= 7
+    out.append(size)
+    return bytes(out)
+
+
+def _fields(data: bytes, at: int) -> list[tuple[int, bytes]]:
+    """Number and value of the fields that have a length; an envelope has no others."""
+    found = []
+    while at < len(data):
+        tag, at = _varint(data, at)
+        if tag & 7 != 2:
+            raise BadRequest("the envelope of a protobuf message is damaged")
+        size, at = _varint(data, at)
+        if size > len(data) - at:
+            raise BadRequest("unexpected EOF")
+        found.append((tag >> 3, data[at : at + size]))
+        at += size
+    return found
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(data) and shift < 64:
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+    raise BadRequest("unexpected EOF")

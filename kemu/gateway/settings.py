@@ -1,0 +1,42 @@
+"""What the gateway is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kemu.objects import identities
+from kemu.objects.identities import User
+
+
+class Authenticator(Protocol):
+    """Says who makes a request."""
+
+    def authenticate(self, headers: Mapping[str, str], client_certificate: bytes | None) -> User | None:
+        """``headers``: by lower-case name. ``client_certificate``: in DER, already verified. None: nobody known."""
+        ...
+
+
+class Everybody:
+    """Takes everybody for the administrator: for tests."""
+
+    def authenticate(self, headers: Mapping[str, str], client_certificate: bytes | None) -> User | None:
+        return identities.ADMINISTRATOR
+
+
+@dataclass(frozen=True)
+class Settings:
+    apiservers: tuple[str, ...] = ("apiserver/0",)
+    """Names of the actors."""
+    authenticator: Authenticator = field(default_factory=Everybody)
+    max_body_bytes: int = 3 << 20
+    """``MaxRequestBodyBytes`` of kube-apiserver."""
+    cache_bytes: int = 64 << 20
+    """Of objects that are kept in the forms in which they were sent."""
+    watch_backlog_bytes: int = 16 << 20
+    """Of events that may wait for one watch whose client does not read; then it is ended."""
+    least_watch_s: float = 1800.0
+    """How long a watch lasts at least that does not say so; at most twice as long (``MinRequestTimeout``)."""
+    max_watches: int = 10_000
+    """Of one user."""

@@ -1,0 +1,194 @@
+"""Watches of the gateway's clients, several on each Watch stream to an API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import grpc.aio
+
+from kemu.errors import ServiceUnavailable, TooManyRequests
+from kemu.gateway import backends
+from kemu.gateway.backends import Backend
+from kemu.objects.identities import User
+from kemu.v1 import api_pb2
+
+WATCHES_PER_STREAM = 32
+"""An API server ends a stream as a whole when more waits for it than it keeps."""
+
+_PATIENCE_S = 15.0
+"""How long a client may read nothing of what waits for it, if that is much."""
+_EVENT_BYTES = 200
+"""What an event takes beside its object, about."""
+
+
+class Watch:
+    """One watch, and what waits for its client."""
+
+    __slots__ = ("_bytes", "_ended", "_events", "_limit", "_loop", "_stream", "_taken_at", "_waiter", "watch_id")
+
+    def __init__(self, stream: Stream, watch_id: int, limit: int) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stream = stream
+        self.watch_id = watch_id
+        self._limit = limit
+        self._events: list[Any] = []
+        self._bytes = 0
+        self._taken_at = self._loop.time()
+        self._waiter: asyncio.Future[None] | None = None
+        self._ended = False
+
+    def push(self, event: Any) -> None:
+        """From the API server."""
+        if self._ended:
+            return
+        if not self._events:
+            self._taken_at = self._loop.time()
+        self._events.append(event)
+        self._bytes += len(event.object) + _EVENT_BYTES
+        if self._bytes > self._limit and self._loop.time() - self._taken_at > _PATIENCE_S:
+            self._events.clear()
+            self.end()
+        self._wake()
+
+    def end(self) -> None:
+        """Nothing more comes, or nobody wants it."""
+        self._ended = True
+        self._wake()
+
+    def peek(self) -> Any:
+        """The first event that waits; None: there is none."""
+        return self._events[0] if self._events else None
+
+    async def wait(self, until: float | None) -> bool:
+        """Until something waits; False: nothing will. ``until``: as the event loop counts time."""
+        while not self._events:
+            if self._ended:
+                return False
+            self._waiter = self._loop.create_future()
+            timer = self._loop.call_at(until, self.end) if until is not None else None
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+                if timer is not None:
+                    timer.cancel()
+        return True
+
+    def take(self, most: int) -> Iterator[list[Any]]:
+        """What waits, so many at a time."""
+        events, self._events, self._bytes = self._events, [], 0
+        for index in range(0, len(events), most):
+            yield events[index : index + most]
+            self._taken_at = self._loop.time()
+
+    def failure(self) -> Exception:
+        """Why nothing came."""
+        return self._stream.failure()
+
+    async def close(self) -> None:
+        """The client wants no more."""
+        self._ended = True
+        self._events.clear()
+        await self._stream.cancel(self)
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class Stream:
+    """One Watch call to an API server, on behalf of one user."""
+
+    def __init__(self, backend: Backend, user: User, limit: int) -> None:
+        self._limit = limit
+        self._call: Any = backend.stub.Watch(metadata=backends.metadata_of(user))
+        self._last_id = 0
+        self._failure: grpc.aio.AioRpcError | None = None
+        self._backend = backend
+        self.watches: dict[int, Watch] = {}
+        self.reading = asyncio.get_running_loop().create_task(self._read())
+
+    async def open(self, create: api_pb2.WatchCreate) -> Watch:
+        """Raises :class:`kemu.gateway.backends.Refused`."""
+        self._last_id += 1
+        create.watch_id = self._last_id
+        watch = self.watches[self._last_id] = Watch(self, self._last_id, self._limit)
+        try:
+            await self._call.write(api_pb2.WatchRequest(create=create))
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            watch.end()
+        return watch
+
+    async def cancel(self, watch: Watch) -> None:
+        if self.watches.pop(watch.watch_id, None) is None or self.reading.done():
+            return
+        request = api_pb2.WatchRequest()
+        request.cancel.watch_id = watch.watch_id
+        try:
+            await self._call.write(request)
+        except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            return
+
+    def failure(self) -> Exception:
+        """Why it has ended."""
+        if self._failure is None:
+            return ServiceUnavailable(f"{self._backend.name} has ended the stream")
+        return backends.Refused(backends.status_of(self._failure, self._backend.name))
+
+    def close(self) -> None:
+        self._call.cancel()
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                response = await self._call.read()
+                if response is grpc.aio.EOF:
+                    return
+                for event in response.events:
+                    watch = self.watches.get(event.watch_id)
+                    if watch is None:
+                        continue
+                    watch.push(event)
+                    if event.type == api_pb2.WatchEvent.ERROR:
+                        # The API server knows it no more.
+                        del self.watches[event.watch_id]
+        except grpc.aio.AioRpcError as error:
+            self._failure = error
+        finally:
+            for watch in self.watches.values():
+                watch.end()
+
+
+class Streams:
+    """All of them."""
+
+    def __init__(self, limit: int, most: int) -> None:
+        """``limit``: bytes that may wait for the client of a watch; ``most``: watches at the same time."""
+        self._limit = limit
+        self._most = most
+        self._streams: dict[tuple[str, User], list[Stream]] = {}
+        """By API server and user."""
+
+    def count(self) -> int:
+        """Of the watches."""
+        return sum(len(stream.watches) for streams in self._streams.values() for stream in streams)
+
+    async def open(self, backend: Backend, user: User, create: api_pb2.WatchCreate) -> Watch:
+        """Raises :class:`kemu.gateway.backends.Refused`."""
+        streams = self._streams.setdefault((backend.name, user), [])
+        streams[:] = [stream for stream in streams if not stream.reading.done()]
+        if sum(len(stream.watches) for stream in streams) >= self._most:
+            raise TooManyRequests(f"a user may have {self._most} watches", retry_after_s=1)
+        found = next((stream for stream in streams if len(stream.watches) < WATCHES_PER_STREAM), None)
+        if found is None:
+            found = Stream(backend, user, self._limit)
+            streams.append(found)
+        return await found.open(create)
+
+    def close(self) -> None:
+        """End all of them."""
+        for streams in self._streams.values():
+            for stream in streams:
+                stream.close()

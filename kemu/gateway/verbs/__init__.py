@@ -1,0 +1,8 @@
+"""From a request to calls of the API server's gRPC service and back, by groups of verbs.
+
+calls         what every verb needs: the request, what its URL names, who answers it
+reads         get and list
+writes        create, update, patch
+deletes       delete, of one object or a collection
+watches       watch
+"""

@@ -1,0 +1,57 @@
+"""What every verb needs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kemu.errors import MethodNotAllowed, NotFound
+from kemu.gateway.answers.representations import Representations
+from kemu.gateway.backends import Backend
+from kemu.gateway.requests.messages import Request
+from kemu.gateway.requests.paths import Path
+from kemu.gateway.settings import Settings
+from kemu.objects import resources
+from kemu.objects.resources import Resource
+from kemu.v1 import api_pb2
+
+BY_URL: dict[tuple[str, str], Resource] = {(row.api_version, row.plural): row for row in resources.RESOURCES}
+"""By API version and plural."""
+
+
+class Call(NamedTuple):
+    """A request for a resource."""
+
+    request: Request
+    path: Path
+    row: Resource
+    backend: Backend
+    settings: Settings
+    representations: Representations
+
+    async def ask(self, method: str, message: Any) -> Any:
+        """One call of the API server's service. Raises :class:`kemu.gateway.backends.Refused`."""
+        return await self.backend.call(method, message, self.request.user)
+
+    def where(self) -> api_pb2.Resource:
+        return api_pb2.Resource(resource=self.row.plural, namespace=self.path.namespace)
+
+    async def body(self) -> bytes:
+        return await self.request.body(self.settings.max_body_bytes)
+
+    def write_options(self) -> api_pb2.WriteOptions:
+        query = self.request.query
+        return api_pb2.WriteOptions(
+            dry_run=query.texts("dryRun"),
+            field_manager=query.text("fieldManager"),
+            field_validation=query.text("fieldValidation"),
+            user_agent=self.request.agent,
+        )
+
+
+def unknown_resource() -> NotFound:
+    """As for a URL that no API serves."""
+    return NotFound("the server could not find the requested resource")
+
+
+def wrong_method() -> MethodNotAllowed:
+    return MethodNotAllowed("the server does not allow this method on the requested resource")

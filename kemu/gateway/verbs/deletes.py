@@ -1,0 +1,97 @@
+"""Delete, of one object or a collection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from kemu.errors import BadRequest
+from kemu.gateway.answers import representations, responses
+from kemu.gateway.answers.responses import Response
+from kemu.gateway.requests import bodies, documents
+from kemu.gateway.verbs import reads
+from kemu.gateway.verbs.calls import Call
+from kemu.k8s import meta_v1_pb2
+from kemu.objects.conversion import convert
+from kemu.v1 import api_pb2
+
+RETURNED = frozenset((
+    "csidrivers", "csinodes", "namespaces", "persistentvolumeclaims", "persistentvolumes",
+    "pods", "podtemplates", "resourcequotas", "serviceaccounts", "services", "storageclasses", "volumeattachments",
+    "volumeattributesclasses",
+))  # fmt: skip
+"""Kinds of which a delete answers with the last state of what it has removed (``Store.ReturnDeletedObject``)."""
+
+
+async def delete(call: Call) -> Response:
+    form = call.request.form()
+    options = await _options(call)
+    request = _request(call, options)
+    request.name = call.path.name
+    answer = await call.ask("Delete", request)
+    headers = responses.warnings(answer.warnings)
+    status = 202 if not answer.gone and options.HasField("orphanDependents") and not options.orphanDependents else 200
+    if not answer.gone or call.row.plural in RETURNED:
+        return Response(status, form.media, (call.representations.object(form, call.row, answer.object),), headers)
+    last: Any = call.row.message.FromString(answer.object)
+    done = meta_v1_pb2.Status(status="Success")
+    done.details.name, done.details.kind, done.details.uid = call.path.name, call.row.plural, last.metadata.uid
+    if call.row.group:
+        done.details.group = call.row.group
+    return Response(status, form.media, (representations.message(form, "v1", "Status", done),), headers)
+
+
+async def delete_collection(call: Call) -> Response:
+    form = call.request.form()
+    options = await _options(call)
+    request = api_pb2.DeleteCollectionRequest(list=reads.asked(call), delete=_request(call, options))
+    return await reads.answered(call, form, await call.ask("DeleteCollection", request))
+
+
+def _request(call: Call, options: meta_v1_pb2.DeleteOptions) -> api_pb2.DeleteRequest:
+    request = api_pb2.DeleteRequest(
+        resource=call.where(), propagation_policy=options.propagationPolicy, dry_run=options.dryRun
+    )
+    if options.HasField("gracePeriodSeconds"):
+        request.grace_period_seconds = options.gracePeriodSeconds
+    if options.HasField("orphanDependents"):
+        request.orphan_dependents = options.orphanDependents
+    request.preconditions.uid = options.preconditions.uid
+    request.preconditions.resource_version = options.preconditions.resourceVersion
+    return request
+
+
+async def _options(call: Call) -> meta_v1_pb2.DeleteOptions:
+    """Of the body, or, where there is none, of the query. Raises :class:`kemu.errors.ApiError`."""
+    data = await call.body()
+    return read_options(call, data) if data else _of_query(call)
+
+
+def read_options(call: Call, data: bytes) -> meta_v1_pb2.DeleteOptions:
+    """Raises :class:`kemu.errors.ApiError`."""
+    body = bodies.decode(call.request, data)
+    if not body.content_type:
+        try:
+            return meta_v1_pb2.DeleteOptions.FromString(body.data)
+        except DecodeError as error:
+            raise BadRequest(f"the object is no DeleteOptions: {error}") from None
+    found = documents.mapping(body)
+    found.pop("apiVersion", None)
+    found.pop("kind", None)
+    options, problems = convert.partial_json(meta_v1_pb2.DeleteOptions, found)
+    wrong = [str(problem) for problem in problems if not problem.message.startswith("unknown field")]
+    if wrong:
+        raise BadRequest("; ".join(wrong))
+    return options
+
+
+def _of_query(call: Call) -> meta_v1_pb2.DeleteOptions:
+    query = call.request.query
+    options = meta_v1_pb2.DeleteOptions(propagationPolicy=query.text("propagationPolicy"), dryRun=query.texts("dryRun"))
+    grace_s, orphans = query.number("gracePeriodSeconds"), query.flag("orphanDependents")
+    if grace_s is not None:
+        options.gracePeriodSeconds = grace_s
+    if orphans is not None:
+        options.orphanDependents = orphans
+    return options

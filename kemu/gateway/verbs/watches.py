@@ -1,0 +1,115 @@
+"""Watch: events of an API server's Watch stream, as a response that does not end."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from kemu.errors import Gone
+from kemu.gateway.answers import representations
+from kemu.gateway.answers.responses import Response
+from kemu.gateway.backends import Refused
+from kemu.gateway.requests import envelopes, negotiation
+from kemu.gateway.requests.negotiation import Form
+from kemu.gateway.streams import Streams, Watch
+from kemu.gateway.verbs import reads
+from kemu.gateway.verbs.calls import Call
+from kemu.k8s import meta_v1_pb2
+from kemu.v1 import api_pb2
+
+EVENTS_AT_A_TIME = 100
+"""That are put into a form before others get their turn."""
+
+_TYPES = {
+    api_pb2.WatchEvent.ADDED: "ADDED",
+    api_pb2.WatchEvent.MODIFIED: "MODIFIED",
+    api_pb2.WatchEvent.DELETED: "DELETED",
+    api_pb2.WatchEvent.BOOKMARK: "BOOKMARK",
+    api_pb2.WatchEvent.ERROR: "ERROR",
+}
+
+
+async def watch(call: Call, streams: Streams) -> Response:
+    form = negotiation.negotiate_stream(call.request.headers.get("accept", ""))
+    found = await streams.open(call.backend, call.request.user, _create(call))
+    try:
+        await _accepted(found)
+    except BaseException:
+        await found.close()
+        raise
+    media = form.media if form.media == negotiation.JSON else f"{form.media};stream=watch"
+    return Response(200, media, _body(call, form, found))
+
+
+def _create(call: Call) -> api_pb2.WatchCreate:
+    """Raises :class:`kemu.errors.BadRequest`."""
+    query, path = call.request.query, call.path
+    create = api_pb2.WatchCreate(
+        resource=call.where(),
+        label_selector=query.text("labelSelector"),
+        field_selector=query.text("fieldSelector"),
+        resource_version=query.text("resourceVersion"),
+        resource_version_match=query.text("resourceVersionMatch"),
+        allow_bookmarks=bool(query.flag("allowWatchBookmarks")),
+        send_initial_events=reads.initial_events(query),
+        acknowledge=True,
+    )
+    if path.name:
+        create.field_selector = f"metadata.name={path.name}"
+    return create
+
+
+async def _accepted(found: Watch) -> None:
+    """Wait until the API server has taken the watch. Raises :class:`kemu.gateway.backends.Refused`."""
+    if not await found.wait(None):
+        raise found.failure()
+    first = found.peek()
+    if first.type == api_pb2.WatchEvent.ERROR:
+        status = meta_v1_pb2.Status.FromString(first.error)
+        if status.reason != Gone.reason:
+            raise Refused(status)
+
+
+async def _body(call: Call, form: Form, found: Watch) -> AsyncGenerator[bytes, None]:
+    loop = asyncio.get_running_loop()
+    gone = loop.create_task(call.request.disconnected())
+    gone.add_done_callback(lambda _: found.end())
+    wanted_s = call.request.query.number("timeoutSeconds") or 0
+    least_s = call.settings.least_watch_s
+    # As kube-apiserver does, so that not all clients come again at the same time.
+    ends_at = loop.time() + (wanted_s if wanted_s > 0 else least_s * (1 + random.random()))
+    try:
+        while await found.wait(ends_at):
+            for events in found.take(EVENTS_AT_A_TIME):
+                yield b"".join([frame(call, form, event) for event in events])
+                if events[-1].type == api_pb2.WatchEvent.ERROR:
+                    return
+    finally:
+        gone.cancel()
+        await found.close()
+
+
+def frame(call: Call, form: Form, event: Any) -> bytes:
+    """One event, as it is sent."""
+    kind = _TYPES.get(event.type)
+    if kind is None:
+        return b""
+    if kind == "ERROR":
+        status = meta_v1_pb2.Status.FromString(event.error)
+        inner = representations.message(Form(form.media), "v1", "Status", status)
+    else:
+        wire = event.object or _progress(call, event.resource_version)
+        inner = call.representations.embedded(form, call.row, wire)
+    if form.media == negotiation.PROTOBUF:
+        return envelopes.watch_frame(kind, inner)
+    return b'{"type":"%b","object":%b}\n' % (kind.encode(), inner.rstrip())
+
+
+def _progress(call: Call, revision: int) -> bytes:
+    """The object of a bookmark."""
+    found: Any = call.row.message()
+    found.metadata.resourceVersion = str(revision)
+    data: bytes = found.SerializeToString(deterministic=True)
+    return data

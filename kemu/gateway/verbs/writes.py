@@ -1,0 +1,68 @@
+"""Create, update and patch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kemu.gateway.answers import responses
+from kemu.gateway.answers.responses import Response
+from kemu.gateway.requests import bodies
+from kemu.gateway.verbs.calls import Call
+from kemu.v1 import api_pb2
+
+
+async def create(call: Call) -> Response:
+    form = call.request.form()
+    body = await read(call)
+    request = api_pb2.CreateRequest(
+        resource=call.where(), object=body.data, options=call.write_options(), content_type=body.content_type
+    )
+    answer = await call.ask("Create", request)
+    return Response(
+        201,
+        form.media,
+        (call.representations.object(form, call.row, answer.object),),
+        responses.warnings(answer.warnings),
+    )
+
+
+async def update(call: Call) -> Response:
+    form = call.request.form()
+    body = await read(call)
+    request = api_pb2.UpdateRequest(
+        resource=call.where(),
+        object=body.data,
+        options=call.write_options(),
+        content_type=body.content_type,
+        subresource=call.path.subresource,
+    )
+    return written(call, form, await call.ask("Update", request))
+
+
+async def patch(call: Call) -> Response:
+    form = call.request.form()
+    kind = bodies.patch_type(call.request)
+    request = api_pb2.PatchRequest(
+        resource=call.where(),
+        name=call.path.name,
+        type=kind,
+        patch=await call.body(),
+        subresource=call.path.subresource,
+        options=call.write_options(),
+        force=call.request.query.flag("force"),
+    )
+    return written(call, form, await call.ask("Patch", request))
+
+
+def written(call: Call, form: Any, answer: api_pb2.ObjectResponse) -> Response:
+    return Response(
+        201 if answer.created else 200,
+        form.media,
+        (call.representations.object(form, call.row, answer.object),),
+        responses.warnings(answer.warnings),
+    )
+
+
+async def read(call: Call) -> bodies.Body:
+    """Raises :class:`kemu.errors.ApiError`."""
+    return await bodies.read(call.request, call.settings.max_body_bytes, ((call.row.api_version, call.row.kind),))

@@ -1,0 +1,101 @@
+"""The gateway over a small cluster: the way of each verb from HTTP to the API server and back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+
+from kemu.gateway.servers import Server
+from tests.gateway import gateway_cluster
+from tests.gateway.gateway_cluster import Cluster, pod
+
+PODS = "/api/v1/namespaces/default/pods"
+INITIAL = "watch=1&allowWatchBookmarks=True&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+
+
+def test_objects_are_created_read_changed_and_deleted() -> None:
+    async def main(cluster: Cluster) -> None:
+        http = cluster.http
+        created = await http.post(PODS, json=pod())
+        assert created.status_code == 201
+        assert created.headers["content-type"] == "application/json"
+        assert created.content.endswith(b"\n")
+        found = (await http.get(f"{PODS}/a")).json()
+        assert (found["kind"], found["apiVersion"], found["spec"]["restartPolicy"]) == ("Pod", "v1", "Always")
+        patch = {"metadata": {"labels": {"app": "x"}}}
+        patched = await http.patch(
+            f"{PODS}/a", content=json.dumps(patch), headers={"content-type": "application/merge-patch+json"}
+        )
+        assert patched.json()["metadata"]["labels"] == {"app": "x"}
+        listed = (await http.get("/api/v1/pods", params={"labelSelector": "app in (x)"})).json()
+        assert listed["kind"] == "PodList"
+        assert [one["metadata"]["name"] for one in listed["items"]] == ["a"]
+        assert "kind" not in listed["items"][0]
+        changed = patched.json()
+        changed["metadata"]["annotations"] = {"note": "1"}
+        updated = await http.put(f"{PODS}/a", json=changed)
+        assert updated.json()["metadata"]["annotations"] == {"note": "1"}
+        stale = await http.put(f"{PODS}/a", json=changed)
+        assert (stale.status_code, stale.json()["reason"]) == (409, "Conflict")
+        deleted = await http.delete(f"{PODS}/a")
+        assert (deleted.status_code, deleted.json()["kind"]) == (200, "Pod")
+        missing = await http.get(f"{PODS}/a")
+        assert missing.json() == {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": 'pods "a" not found',
+            "reason": "NotFound",
+            "details": {"name": "a", "kind": "pods"},
+            "code": 404,
+        }
+
+    gateway_cluster.run(main)
+
+
+def test_a_watch_tells_of_the_present_state_and_then_of_changes() -> None:
+    async def main(cluster: Cluster) -> None:
+        await cluster.http.post(PODS, json=pod())
+        server = Server(cluster.gateway)
+        await server.start()
+        events: list[dict[str, Any]] = []
+        async with (
+            httpx.AsyncClient(base_url=server.url) as http,
+            http.stream("GET", f"{PODS}?{INITIAL}&timeoutSeconds=1") as response,
+        ):
+            assert response.headers["transfer-encoding"] == "chunked"
+            async for line in response.aiter_lines():
+                events.append(json.loads(line))
+                if len(events) == 2:
+                    await cluster.http.delete(f"{PODS}/a")
+        await server.stop()
+        assert [one["type"] for one in events[:3]] == ["ADDED", "BOOKMARK", "DELETED"]
+        assert events[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+        assert events[2]["object"]["metadata"]["name"] == "a"
+
+    gateway_cluster.run(main)
+
+
+def test_a_watch_that_is_refused_is_an_error_of_http() -> None:
+    async def main(cluster: Cluster) -> None:
+        answer = await cluster.http.get(f"{PODS}?watch=1&labelSelector=a%20b")
+        assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
+        answer = await cluster.http.get(f"{PODS}?watch=1&sendInitialEvents=true")
+        assert (answer.status_code, answer.json()["details"]["kind"]) == (422, "ListOptions")
+
+    gateway_cluster.run(main)
+
+
+def test_urls_that_name_nothing() -> None:
+    async def main(cluster: Cluster) -> None:
+        http = cluster.http
+        for path in ("/api/v1/nosuch", "/api/v2/pods", "/api/v1/pods/a", "/api/v1/namespaces/default/nodes"):
+            answer = await http.get(path)
+            assert (answer.status_code, answer.json()["details"]) == (404, {}), path
+        assert (await http.get("/apis/foo.io/v1/bars")).text == "404 page not found\n"
+        assert (await http.post("/api/v1/pods", json=pod())).status_code == 405
+
+    gateway_cluster.run(main)
