@@ -142,14 +142,9 @@ class ServerTimeout(ApiError):
 API_ERRORS: dict[str, type[ApiError]] = {
     cls.reason: cls
     for cls in (
-<<<<<<< HEAD
-        BadRequest, Unauthorized, Forbidden, NotFound, MethodNotAllowed, AlreadyExists, Conflict, Gone,
-        RequestEntityTooLarge, Invalid, TooManyRequests, InternalError, ServiceUnavailable, ServerTimeout,
-=======
         BadRequest, Unauthorized, Forbidden, NotFound, MethodNotAllowed, NotAcceptable, AlreadyExists, Conflict, Gone,
         RequestEntityTooLarge, UnsupportedMediaType, Invalid, TooManyRequests, InternalError, ServiceUnavailable,
         ServerTimeout,
->>>>>>> 8f85d5a (A gateway serves the Kubernetes REST API over the API servers: get, list, watch, create, update, patch, delete)
     )
 }  # fmt: skip
 """By Kubernetes reason."""

@@ -1,6 +1,3 @@
-<<<<<<< HEAD
-"""The Kubernetes REST API, over the gRPC services of the API server actors."""
-=======
 """The Kubernetes REST API in front of the API server actors. Begin with ``app``.
 
     app          the ASGI application: which request goes where
@@ -14,4 +11,3 @@
 Nothing is decided twice: what Kubernetes decides behind its REST layer (validation, admission, authorization, patches,
 selectors) is left to the API servers (:mod:`kemu.apiserver`).
 """
->>>>>>> 8f85d5a (A gateway serves the Kubernetes REST API over the API servers: get, list, watch, create, update, patch, delete)

@@ -6,12 +6,14 @@ import logging
 import uuid
 from collections.abc import Callable
 
-from kemu.errors import ApiError, ServiceUnavailable, Unauthorized
+from kemu.errors import ApiError, ServiceUnavailable
 from kemu.gateway import discoveries
 from kemu.gateway.answers import refusals, responses
 from kemu.gateway.answers.representations import Representations
 from kemu.gateway.answers.responses import Response
+from kemu.gateway.authentication import impersonations
 from kemu.gateway.backends import Backends, Refused
+from kemu.gateway.limits import connections
 from kemu.gateway.requests import paths
 from kemu.gateway.requests.messages import Receive, Request, Scope, Send
 from kemu.gateway.settings import Settings
@@ -62,12 +64,10 @@ class Gateway:
             found = discoveries.open_document(request.path)
             if found is not None:
                 return found
-        extensions = scope.get("extensions") or {}
-        certificate = (extensions.get("tls") or {}).get("client_certificate")
-        user = self._settings.authenticator.authenticate(request.headers, certificate)
-        if user is None:
-            raise Unauthorized("Unauthorized")
-        request.user = user
+        certificate = (scope.get("extensions") or {}).get(connections.TLS)
+        backend = self._backends.of(request.peer, number)
+        user = await self._settings.authenticator.authenticate(request.headers, certificate)
+        request.user = await impersonations.impersonated(user, request.impersonation(), backend.allows)
         path = paths.parse(request.path)
         if path is None:
             return discoveries.document(request)
@@ -78,7 +78,6 @@ class Gateway:
             raise calls.unknown_resource()
         if path.rest or bool(path.namespace) > row.namespaced or (path.name and row.namespaced and not path.namespace):
             raise calls.unknown_resource()
-        backend = self._backends.of(request.peer, number)
         call = Call(request, path, row, backend, self._settings, self._representations)
         try:
             return await self._carry_out(call)

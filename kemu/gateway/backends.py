@@ -8,6 +8,7 @@ kubeconfig may, names one. When an API server is away, its connections move on t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import grpc
@@ -15,16 +16,17 @@ import grpc.aio
 from google.rpc import status_pb2
 
 from kemu.errors import ApiError, NotFound, ServiceUnavailable
+from kemu.gateway.authentication.impersonations import Right
 from kemu.k8s import meta_v1_pb2
 from kemu.objects import identities, statuses
 from kemu.objects.identities import User
 from kemu.runtime.env import Channel
-from kemu.v1 import api_pb2_grpc
+from kemu.v1 import api_pb2, api_pb2_grpc
 
 CHOICE = "/servers/"
 """What a path begins with that names an API server by its number."""
 
-_AS_KEY = "kemu-as"
+_AS_KEY, _AS_GROUP_KEY = "kemu-as", "kemu-as-group"
 _DETAILS_KEY = "grpc-status-details-bin"
 _REMEMBERED = 10_000
 """Connections whose API server is known."""
@@ -53,6 +55,14 @@ class Backend:
             return await getattr(self.stub, method)(request, metadata=metadata_of(user))
         except grpc.aio.AioRpcError as error:
             raise Refused(status_of(error, self.name)) from None
+
+    async def allows(self, user: User, right: Right) -> bool:
+        """Whether a user may impersonate somebody. Raises :class:`Refused`."""
+        request = api_pb2.ReviewRequest()
+        asked = request.resource
+        asked.verb, asked.group, asked.resource = "impersonate", right.group, right.resource
+        asked.namespace, asked.name = right.namespace, right.name
+        return bool((await self.call("Review", request, user)).allowed)
 
 
 class Backends:
@@ -95,9 +105,12 @@ class Backends:
             self._chosen[peer] = (chosen + 1) % len(self._backends)
 
 
+@lru_cache(1024)
 def metadata_of(user: User) -> tuple[tuple[str, str], ...] | None:
     """Of a call, for whom it is made."""
-    return None if user == identities.ADMINISTRATOR else ((_AS_KEY, user.name),)
+    if user == identities.ADMINISTRATOR:
+        return None
+    return ((_AS_KEY, user.name), *((_AS_GROUP_KEY, group) for group in user.groups))
 
 
 def status_of(error: grpc.aio.AioRpcError, server: str) -> meta_v1_pb2.Status:

@@ -6,26 +6,44 @@ import asyncio
 import contextlib
 import socket
 import ssl
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from kemu.gateway.authentication.certificates import KeyPair
+from kemu.gateway.limits import connections
 
 IDLE_S = 120.0
 """How long a connection may stay open without a request. Clients of Go close theirs after 90 s."""
 _STOP_S = 2
+_LIMITS = connections.Limits()
 
 
 @dataclass(frozen=True)
 class Certificates:
-    """Files in PEM."""
+    """What a server shows, and whose certificates its clients may show; all in PEM."""
 
-    certificate: str
-    key: str
-    client_authority: str = ""
-    """Whose certificates clients may show; empty: they show none."""
+    server: KeyPair
+    authority: bytes = b""
+    """Empty: clients show none."""
+
+    def context(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        # Go and Python ask for a protocol by ALPN.
+        context.set_alpn_protocols(["http/1.1"])
+        with tempfile.TemporaryDirectory() as directory:
+            file = Path(directory) / "server.pem"
+            file.touch(0o600)
+            file.write_bytes(self.server.certificate + self.server.key)
+            context.load_cert_chain(file)
+        if self.authority:
+            context.verify_mode = ssl.CERT_OPTIONAL
+            context.load_verify_locations(cadata=self.authority.decode())
+        return context
 
 
 class Application(Protocol):
@@ -36,17 +54,7 @@ class Application(Protocol):
     def close(self) -> None: ...
 
 
-class _Protocol(HttpToolsProtocol):
-    """Tells the application which certificate the client has shown."""
-
-    def on_message_begin(self) -> None:
-        super().on_message_begin()
-        connection = self.transport.get_extra_info("ssl_object")
-        if connection is not None:
-            shown = connection.getpeercert(binary_form=True)
-            extensions: dict[str, Any] = {"tls": {"client_certificate": shown}}
-            self.scope["extensions"] = extensions  # type: ignore[typeddict-item]
-
+class _Connection(connections.LimitedConnection):
     def _unsupported_upgrade_warning(self) -> None:
         """The application refuses it in its own words."""
 
@@ -62,7 +70,12 @@ class Server:
     """Serves an application until it is stopped."""
 
     def __init__(
-        self, app: Application, host: str = "127.0.0.1", port: int = 0, certificates: Certificates | None = None
+        self,
+        app: Application,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        certificates: Certificates | None = None,
+        limits: connections.Limits = _LIMITS,
     ) -> None:
         """``port`` 0: any that is free."""
         self._certificates = certificates
@@ -75,7 +88,7 @@ class Server:
             host=host,
             port=port,
             loop="none",
-            http=_Protocol,
+            http=type("Connection", (_Connection,), {"limits": limits}),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -85,17 +98,14 @@ class Server:
             timeout_keep_alive=int(IDLE_S),
             timeout_graceful_shutdown=_STOP_S,
         )
-        if certificates is not None:
-            config.ssl_certfile, config.ssl_keyfile = certificates.certificate, certificates.key
-            if certificates.client_authority:
-                config.ssl_ca_certs = certificates.client_authority
-                config.ssl_cert_reqs = ssl.CERT_OPTIONAL
         self._server = _Uvicorn(config)
         self._serving: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Raises OSError when the port is taken."""
         self._server.config.load()
+        if self._certificates is not None:
+            self._server.config.ssl = self._certificates.context()
         # Stating the protocol lets asyncio set TCP_NODELAY: otherwise every answer takes 40 ms.
         listening = socket.socket(self._family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from kemu.objects import identities
 from kemu.objects.identities import User
@@ -13,15 +13,18 @@ from kemu.objects.identities import User
 class Authenticator(Protocol):
     """Says who makes a request."""
 
-    def authenticate(self, headers: Mapping[str, str], client_certificate: bytes | None) -> User | None:
-        """``headers``: by lower-case name. ``client_certificate``: in DER, already verified. None: nobody known."""
+    async def authenticate(self, headers: Mapping[str, str], certificate: Mapping[str, Any] | None = None) -> User:
+        """``headers``: by lower-case name. ``certificate``: as ``getpeercert`` has it, of a chain that was verified.
+
+        Raises :class:`kemu.errors.Unauthorized`.
+        """
         ...
 
 
 class Everybody:
-    """Takes everybody for the administrator: for tests."""
+    """Takes everybody for the administrator."""
 
-    def authenticate(self, headers: Mapping[str, str], client_certificate: bytes | None) -> User | None:
+    async def authenticate(self, headers: Mapping[str, str], certificate: Mapping[str, Any] | None = None) -> User:
         return identities.ADMINISTRATOR
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from kemu.errors import BadRequest, RequestEntityTooLarge
@@ -20,12 +20,13 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 class Request:
     """Made of an ASGI scope."""
 
-    __slots__ = ("_receive", "headers", "method", "path", "peer", "query", "user")
+    __slots__ = ("_headers", "_receive", "headers", "method", "path", "peer", "query", "user")
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         self._receive = receive
         self.method: str = scope["method"]
         self.path: str = scope["path"]
+        self._headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
         self.headers: Mapping[str, str] = headers_of(scope)
         self.peer: Any = scope.get("client")
         """Address of the client's end of the connection."""
@@ -35,6 +36,13 @@ class Request:
     @property
     def agent(self) -> str:
         return self.headers.get("user-agent", "")
+
+    def impersonation(self) -> list[tuple[str, str]]:
+        """The headers about whom the request is made as."""
+        if not any(name.startswith("impersonate-") for name in self.headers):
+            return []
+        pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in self._headers]
+        return [pair for pair in pairs if pair[0].startswith("impersonate-")]
 
     def form(self) -> Form:
         """Raises :class:`kemu.errors.NotAcceptable`."""
