@@ -166,6 +166,15 @@ class Cluster(Components):
         finally:
             cluster.stop()
 
+    def restart_server(self, down_s: float = 1.0) -> None:
+        """End the API server, and start it again on the same port; etcd goes on."""
+        old = next(process for process in self.processes if process.name == "kube-apiserver")
+        old.stop()
+        self.processes.remove(old)
+        time.sleep(down_s)
+        self._start_server(*self._server)
+        self._wait()
+
     def kubeconfig_of(self, user: str) -> Path:
         """A kubeconfig of one of ``USERS``."""
         token = next(token for token, name, _ in USERS if name == user)
@@ -209,6 +218,7 @@ class Cluster(Components):
         )
 
     def _start_server(self, etcd: int, port: int, without_admission: Sequence[str], options: Sequence[str]) -> None:
+        self._server = etcd, port, without_admission, options
         key = self.folder / "service-accounts.key"
         _write_key(key)
         tokens = self.folder / "tokens.csv"

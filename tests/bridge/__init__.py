@@ -1,0 +1,1 @@
+"""kemu's actors against a real API server."""
