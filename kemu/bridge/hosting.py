@@ -39,7 +39,7 @@ class Process:
         self._is_told = False
         self.host = host = hosts.Host(self._loop, self._log, self._failed)
         self._sink = sink
-        host.on_exit = self._end
+        host.on_exit = lambda name: self._end()
         directory = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="kemu-"))
         host.configure(
             seed=int.from_bytes(os.urandom(6)) if seed is None else seed, directory=Path(directory), addresses={}
