@@ -16,10 +16,13 @@ from kemu.gateway.backends import Backends, Refused
 from kemu.gateway.limits import connections
 from kemu.gateway.requests import paths
 from kemu.gateway.requests.messages import Receive, Request, Scope, Send
+from kemu.gateway.requests.paths import Path
 from kemu.gateway.settings import Settings
 from kemu.gateway.streams import Streams
-from kemu.gateway.verbs import calls, deletes, reads, watches, writes
+from kemu.gateway.verbs import calls, deletes, reads, reviews, subresources, watches, writes
 from kemu.gateway.verbs.calls import Call
+from kemu.gateway.verbs.subresources import Handler
+from kemu.objects.resources import Resource
 from kemu.runtime.env import Channel, Clock
 
 log = logging.getLogger(__name__)
@@ -71,14 +74,10 @@ class Gateway:
         path = paths.parse(request.path)
         if path is None:
             return discoveries.document(request)
-        row = calls.BY_URL.get((f"{path.group}/{path.version}" if path.group else path.version, path.resource))
+        row = _row(path)
         if row is None:
-            if discoveries.is_unknown_group(path):
-                return responses.text(404, "404 page not found\n")
-            raise calls.unknown_resource()
-        if path.rest or bool(path.namespace) > row.namespaced or (path.name and row.namespaced and not path.namespace):
-            raise calls.unknown_resource()
-        call = Call(request, path, row, backend, self._settings, self._representations)
+            return responses.text(404, "404 page not found\n")
+        call = Call(request, path, row, row, backend, self._settings, self._representations, self._clock)
         try:
             return await self._carry_out(call)
         except Refused as refused:
@@ -88,22 +87,54 @@ class Gateway:
 
     async def _carry_out(self, call: Call) -> Response:
         method, path = call.request.method, call.path
+        if path.subresource:
+            if (call.row.plural, path.subresource) == ("serviceaccounts", "token"):
+                return await _of(_TOKEN, method)(call)
+            return await _of(subresources.find(call.row, path.subresource), method)(call)
         if path.watches or (method == "GET" and not path.name and call.request.query.flag("watch")):
             return await watches.watch(call, self._streams)
-        if not path.name:
-            if method == "GET":
-                return await reads.list_(call)
-            if method == "POST" and (path.namespace or not call.row.namespaced):
-                return await writes.create(call)
-            if method == "DELETE":
-                return await deletes.delete_collection(call)
-            raise calls.wrong_method()
-        if method == "GET":
-            return await reads.get(call)
-        if method == "PUT":
-            return await writes.update(call)
-        if method == "PATCH":
-            return await writes.patch(call)
-        if method == "DELETE" and not path.subresource:
-            return await deletes.delete(call)
+        return await _of(_OBJECTS if path.name else _collections(call), method)(call)
+
+
+_OBJECTS: dict[str, Handler] = {
+    "GET": reads.get,
+    "PUT": writes.update,
+    "PATCH": writes.patch,
+    "DELETE": deletes.delete,
+}
+_COLLECTIONS: dict[str, Handler] = {
+    "GET": reads.list_,
+    "POST": writes.create,
+    "DELETE": deletes.delete_collection,
+}
+_TOKEN: dict[str, Handler] = {"POST": reviews.token_of_account}
+_ALL_NAMESPACES: dict[str, Handler] = {"GET": reads.list_}
+
+
+def _row(path: Path) -> Resource | None:
+    """None: there is no such group. Raises :class:`kemu.errors.NotFound` for what it does not have."""
+    which = f"{path.group}/{path.version}" if path.group else path.version, path.resource
+    row = calls.BY_URL.get(which) or reviews.ROWS.get(which)
+    if row is None:
+        if discoveries.is_unknown_group(path):
+            return None
+        raise calls.unknown_resource()
+    if path.rest and path.subresource != "proxy":
+        raise calls.unknown_resource()
+    if bool(path.namespace) > row.namespaced or (path.name and row.namespaced and not path.namespace):
+        raise calls.unknown_resource()
+    return row
+
+
+def _collections(call: Call) -> dict[str, Handler]:
+    if (call.row.api_version, call.row.plural) in reviews.ROWS:
+        return {"POST": reviews.CREATIONS[call.row.plural]}
+    return _COLLECTIONS if call.path.namespace or not call.row.namespaced else _ALL_NAMESPACES
+
+
+def _of(handlers: dict[str, Handler], method: str) -> Handler:
+    """Raises :class:`kemu.errors.MethodNotAllowed`."""
+    found = handlers.get(method)
+    if found is None:
         raise calls.wrong_method()
+    return found

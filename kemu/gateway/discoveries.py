@@ -54,7 +54,10 @@ def document(request: Request) -> Response:
 
 
 def is_unknown_group(path: Path) -> bool:
-    return bool(path.group) and not any(row.group == path.group for row in resources.RESOURCES)
+    return bool(path.group) and path.group not in GROUPS
+
+
+GROUPS = frozenset((*(row.group for row in resources.RESOURCES), "authorization.k8s.io", "authentication.k8s.io"))
 
 
 def _group(name: str) -> dict[str, Any]:

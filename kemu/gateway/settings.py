@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from kemu.gateway.authentication import service_accounts
 from kemu.objects import identities
 from kemu.objects.identities import User
 
@@ -33,6 +34,8 @@ class Settings:
     apiservers: tuple[str, ...] = ("apiserver/0",)
     """Names of the actors."""
     authenticator: Authenticator = field(default_factory=Everybody)
+    accounts: service_accounts.Tokens | None = None
+    """Signs tokens of service accounts; None: there are none."""
     max_body_bytes: int = 3 << 20
     """``MaxRequestBodyBytes`` of kube-apiserver."""
     cache_bytes: int = 64 << 20

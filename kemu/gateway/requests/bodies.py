@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from google.protobuf.message import DecodeError
 
 from kemu.errors import BadRequest, UnsupportedMediaType
-from kemu.gateway.requests import envelopes, negotiation
+from kemu.gateway.requests import documents, envelopes, negotiation
 from kemu.gateway.requests.messages import Request
+from kemu.objects.conversion import convert
 from kemu.v1 import api_pb2
 
 PATCH_TYPES: dict[str, api_pb2.PatchRequest.Type] = {
@@ -48,6 +51,27 @@ async def read(request: Request, limit: int, kinds: tuple[tuple[str, str], ...])
         f'{found.kind} in version "{short}" cannot be handled as a {wanted}: no kind "{found.kind}" is registered for '
         f'version "{found.api_version}"'
     )
+
+
+async def message(request: Request, limit: int, kind: Any, kinds: tuple[tuple[str, str], ...]) -> Any:
+    """A message of class ``kind`` that the gateway itself reads; see :func:`read`."""
+    return parse(await read(request, limit, kinds), kind)
+
+
+def parse(body: Body, kind: Any) -> Any:
+    """Raises :class:`kemu.errors.BadRequest`. Fields that the kind does not have are ignored."""
+    if not body.content_type:
+        try:
+            return kind.FromString(body.data)
+        except DecodeError as error:
+            raise BadRequest(f"the object is not a {kind.DESCRIPTOR.name}: {error}") from None
+    found = documents.mapping(body.data, body.content_type)
+    fields = {name: value for name, value in found.items() if name not in ("apiVersion", "kind")}
+    read, problems = convert.partial_json(kind, fields)
+    wrong = [str(problem) for problem in problems if not problem.message.startswith("unknown field")]
+    if wrong:
+        raise BadRequest(f"the object is not a {kind.DESCRIPTOR.name}: {'; '.join(wrong)}")
+    return read
 
 
 def check_media(request: Request) -> str:

@@ -9,13 +9,12 @@ import yaml
 
 from kemu.errors import BadRequest
 from kemu.gateway.requests import negotiation
-from kemu.gateway.requests.bodies import Body
 
 
-def mapping(body: Body) -> dict[str, Any]:
+def mapping(data: bytes, media: str) -> dict[str, Any]:
     """Raises :class:`kemu.errors.BadRequest`."""
     try:
-        found = json.loads(body.data) if body.content_type == negotiation.JSON else yaml.safe_load(body.data)
+        found = json.loads(data) if media == negotiation.JSON else yaml.safe_load(data)
     except (ValueError, RecursionError, yaml.YAMLError) as error:
         raise BadRequest(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(found, dict):

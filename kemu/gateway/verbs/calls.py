@@ -12,6 +12,7 @@ from kemu.gateway.requests.paths import Path
 from kemu.gateway.settings import Settings
 from kemu.objects import resources
 from kemu.objects.resources import Resource
+from kemu.runtime.env import SECOND_NS, Clock
 from kemu.v1 import api_pb2
 
 BY_URL: dict[tuple[str, str], Resource] = {(row.api_version, row.plural): row for row in resources.RESOURCES}
@@ -24,9 +25,13 @@ class Call(NamedTuple):
     request: Request
     path: Path
     row: Resource
+    """Of the collection that the URL names."""
+    shown: Resource
+    """Of what is sent and shown: another one for some subresources."""
     backend: Backend
     settings: Settings
     representations: Representations
+    clock: Clock
 
     async def ask(self, method: str, message: Any) -> Any:
         """One call of the API server's service. Raises :class:`kemu.gateway.backends.Refused`."""
@@ -34,6 +39,10 @@ class Call(NamedTuple):
 
     def where(self) -> api_pb2.Resource:
         return api_pb2.Resource(resource=self.row.plural, namespace=self.path.namespace)
+
+    def now_s(self) -> float:
+        """Unix time in the cluster."""
+        return self.clock.unix_ns() / SECOND_NS
 
     async def body(self) -> bytes:
         return await self.request.body(self.settings.max_body_bytes)

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from google.protobuf.message import DecodeError
-
-from kemu.errors import BadRequest
 from kemu.gateway.answers import representations, responses
 from kemu.gateway.answers.responses import Response
-from kemu.gateway.requests import bodies, documents
+from kemu.gateway.requests import bodies
 from kemu.gateway.verbs import reads
 from kemu.gateway.verbs.calls import Call
 from kemu.k8s import meta_v1_pb2
-from kemu.objects.conversion import convert
 from kemu.v1 import api_pb2
 
 RETURNED = frozenset((
@@ -33,7 +29,7 @@ async def delete(call: Call) -> Response:
     headers = responses.warnings(answer.warnings)
     status = 202 if not answer.gone and options.HasField("orphanDependents") and not options.orphanDependents else 200
     if not answer.gone or call.row.plural in RETURNED:
-        return Response(status, form.media, (call.representations.object(form, call.row, answer.object),), headers)
+        return Response(status, form.media, (call.representations.object(form, call.shown, answer.object),), headers)
     last: Any = call.row.message.FromString(answer.object)
     done = meta_v1_pb2.Status(status="Success")
     done.details.name, done.details.kind, done.details.uid = call.path.name, call.row.plural, last.metadata.uid
@@ -57,9 +53,13 @@ def _request(call: Call, options: meta_v1_pb2.DeleteOptions) -> api_pb2.DeleteRe
         request.grace_period_seconds = options.gracePeriodSeconds
     if options.HasField("orphanDependents"):
         request.orphan_dependents = options.orphanDependents
-    request.preconditions.uid = options.preconditions.uid
-    request.preconditions.resource_version = options.preconditions.resourceVersion
+    request.preconditions.CopyFrom(preconditions(options))
     return request
+
+
+def preconditions(options: meta_v1_pb2.DeleteOptions) -> api_pb2.Preconditions:
+    wanted = options.preconditions
+    return api_pb2.Preconditions(uid=wanted.uid, resource_version=wanted.resourceVersion)
 
 
 async def _options(call: Call) -> meta_v1_pb2.DeleteOptions:
@@ -70,19 +70,7 @@ async def _options(call: Call) -> meta_v1_pb2.DeleteOptions:
 
 def read_options(call: Call, data: bytes) -> meta_v1_pb2.DeleteOptions:
     """Raises :class:`kemu.errors.ApiError`."""
-    body = bodies.decode(call.request, data)
-    if not body.content_type:
-        try:
-            return meta_v1_pb2.DeleteOptions.FromString(body.data)
-        except DecodeError as error:
-            raise BadRequest(f"the object is no DeleteOptions: {error}") from None
-    found = documents.mapping(body)
-    found.pop("apiVersion", None)
-    found.pop("kind", None)
-    options, problems = convert.partial_json(meta_v1_pb2.DeleteOptions, found)
-    wrong = [str(problem) for problem in problems if not problem.message.startswith("unknown field")]
-    if wrong:
-        raise BadRequest("; ".join(wrong))
+    options: meta_v1_pb2.DeleteOptions = bodies.parse(bodies.decode(call.request, data), meta_v1_pb2.DeleteOptions)
     return options
 
 

@@ -19,7 +19,7 @@ async def get(call: Call) -> Response:
         subresource=call.path.subresource,
     )
     answer = await call.ask("Get", request)
-    return Response(200, form.media, (call.representations.object(form, call.row, answer.object),))
+    return Response(200, form.media, (call.representations.object(form, call.shown, answer.object),))
 
 
 async def list_(call: Call) -> Response:
@@ -33,7 +33,7 @@ async def answered(call: Call, form: Form, found: api_pb2.ListResponse) -> Respo
         setattr(metadata, "continue", rest)
         if found.remaining_item_count:
             metadata.remainingItemCount = found.remaining_item_count
-    return Response(200, form.media, await call.representations.list(form, call.row, metadata, found.items))
+    return Response(200, form.media, await call.representations.list(form, call.shown, metadata, found.items))
 
 
 def asked(call: Call) -> api_pb2.ListRequest:

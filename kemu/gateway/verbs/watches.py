@@ -101,7 +101,7 @@ def frame(call: Call, form: Form, event: Any) -> bytes:
         inner = representations.message(Form(form.media), "v1", "Status", status)
     else:
         wire = event.object or _progress(call, event.resource_version)
-        inner = call.representations.embedded(form, call.row, wire)
+        inner = call.representations.embedded(form, call.shown, wire)
     if form.media == negotiation.PROTOBUF:
         return envelopes.watch_frame(kind, inner)
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), inner.rstrip())

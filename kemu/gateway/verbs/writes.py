@@ -21,7 +21,7 @@ async def create(call: Call) -> Response:
     return Response(
         201,
         form.media,
-        (call.representations.object(form, call.row, answer.object),),
+        (call.representations.object(form, call.shown, answer.object),),
         responses.warnings(answer.warnings),
     )
 
@@ -58,11 +58,11 @@ def written(call: Call, form: Any, answer: api_pb2.ObjectResponse) -> Response:
     return Response(
         201 if answer.created else 200,
         form.media,
-        (call.representations.object(form, call.row, answer.object),),
+        (call.representations.object(form, call.shown, answer.object),),
         responses.warnings(answer.warnings),
     )
 
 
 async def read(call: Call) -> bodies.Body:
     """Raises :class:`kemu.errors.ApiError`."""
-    return await bodies.read(call.request, call.settings.max_body_bytes, ((call.row.api_version, call.row.kind),))
+    return await bodies.read(call.request, call.settings.max_body_bytes, ((call.shown.api_version, call.shown.kind),))

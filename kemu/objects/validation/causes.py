@@ -65,10 +65,11 @@ def error(obj: Any, causes: Sequence[Cause]) -> Invalid:
     """The refusal of a whole object: ``Pod "a" is invalid: spec.containers: Required value``."""
     resource = resources.of(obj)
     kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    return _error(kind, resource.kind, obj.metadata.name or obj.metadata.generateName, causes)
+    return error_of_kind(kind, resource.kind, obj.metadata.name or obj.metadata.generateName, causes)
 
 
-def _error(qualified: str, kind: str, name: str, causes: Sequence[Cause]) -> Invalid:
+def error_of_kind(qualified: str, kind: str, name: str, causes: Sequence[Cause]) -> Invalid:
+    """``qualified``: the kind with its group."""
     # Kubernetes, too, drops repeated texts.
     texts = list(dict.fromkeys(f"{cause.field}: {cause.message}" for cause in causes))
     what = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
@@ -84,4 +85,4 @@ def check_dry_run(values: Sequence[str]) -> list[Cause]:
 
 def error_of_options(kind: str, causes: Sequence[Cause]) -> Invalid:
     """The refusal of the options of a request: ``DeleteOptions.meta.k8s.io "" is invalid: …``."""
-    return _error(f"{kind}.meta.k8s.io", kind, "", causes)
+    return error_of_kind(f"{kind}.meta.k8s.io", kind, "", causes)

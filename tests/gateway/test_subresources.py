@@ -1,0 +1,175 @@
+"""Parts of objects, and what is posted to be answered."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+
+from kemu.gateway.authentication.authenticators import Authenticator, authenticated
+from kemu.gateway.authentication.service_accounts import Tokens
+from kemu.gateway.requests import envelopes
+from kemu.gateway.settings import Settings
+from kemu.k8s import authorization_v1_pb2, core_v1_pb2
+from kemu.objects import identities
+from tests.gateway import gateway_cluster
+from tests.gateway.gateway_cluster import Cluster, pod
+
+PODS = "/api/v1/namespaces/default/pods"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+STRATEGIC = {"content-type": "application/strategic-merge-patch+json"}
+
+
+def node(name: str = "n1") -> dict[str, Any]:
+    return {"metadata": {"name": name}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}}}
+
+
+def shown(answer: httpx.Response) -> tuple[int, str, str]:
+    found = answer.json()
+    return answer.status_code, found.get("reason", ""), found.get("message", "")
+
+
+def test_a_binding_in_protobuf_gives_a_pod_its_node() -> None:
+    async def main(cluster: Cluster) -> None:
+        http = cluster.http
+        await http.post("/api/v1/nodes", json=node())
+        await http.post(PODS, json=pod())
+        binding = core_v1_pb2.Binding()
+        binding.metadata.name, binding.metadata.namespace, binding.target.kind = "a", "default", "Node"
+        binding.target.name = "n1"
+        body = envelopes.pack("v1", "Binding", binding.SerializeToString())
+        headers = {"content-type": PROTOBUF, "accept": f"{PROTOBUF}, */*"}
+        answer = await http.post(f"{PODS}/a/binding", content=body, headers=headers)
+        assert answer.status_code == 201
+        assert envelopes.unpack(answer.content)[:2] == ("v1", "Status")
+        assert (await http.get(f"{PODS}/a")).json()["spec"]["nodeName"] == "n1"
+        again = await http.post(
+            f"{PODS}/a/binding", json={"metadata": {"name": "a"}, "target": {"kind": "Node", "name": "n1"}}
+        )
+        assert (again.status_code, again.json()["details"]["kind"]) == (409, "pods/binding")
+        other = await http.post(f"{PODS}/b/binding", json={"metadata": {"name": "a"}, "target": {"name": "n1"}})
+        assert shown(other) == (400, "BadRequest", "name in URL does not match name in Binding object")
+        wrong = await http.post("/api/v1/namespaces/default/bindings", json={"target": {"kind": "Pod", "name": "x"}})
+        assert wrong.status_code == 500
+
+    gateway_cluster.run(main)
+
+
+def test_a_budget_holds_an_eviction_back() -> None:
+    async def main(cluster: Cluster) -> None:
+        http = cluster.http
+        await http.post(PODS, json=pod(metadata={"labels": {"app": "x"}}))
+        await http.post("/api/v1/nodes", json=node())
+        await http.post(f"{PODS}/a/binding", json={"target": {"kind": "Node", "name": "n1"}})
+        running = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
+        await http.patch(f"{PODS}/a/status", content=json.dumps(running), headers=STRATEGIC)
+        budget = {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "x"}}}}
+        await http.post("/apis/policy/v1/namespaces/default/poddisruptionbudgets", json=budget)
+        eviction = {"kind": "Eviction", "apiVersion": "policy/v1", "metadata": {"name": "a", "namespace": "default"}}
+        answer = await http.post(f"{PODS}/a/eviction", json=eviction)
+        assert shown(answer)[:2] == (429, "TooManyRequests")
+        assert answer.json()["details"]["causes"][0]["reason"] == "DisruptionBudget"
+        await http.delete("/apis/policy/v1/namespaces/default/poddisruptionbudgets/b")
+        answer = await http.post(f"{PODS}/a/eviction", json=eviction)
+        assert (answer.status_code, answer.json()["status"]) == (201, "Success")
+        assert "deletionTimestamp" in (await http.get(f"{PODS}/a")).json()["metadata"]
+
+    gateway_cluster.run(main)
+
+
+def test_a_scale_is_read_and_written_as_a_part_of_its_object() -> None:
+    async def main(cluster: Cluster) -> None:
+        http = cluster.http
+        sets = "/apis/apps/v1/namespaces/default/replicasets"
+        template = {"metadata": {"labels": {"app": "x"}}, "spec": pod()["spec"]}
+        spec = {"replicas": 2, "selector": {"matchLabels": {"app": "x"}}, "template": template}
+        await http.post(sets, json={"metadata": {"name": "r"}, "spec": spec})
+        scale = (await http.get(f"{sets}/r/scale")).json()
+        assert (scale["kind"], scale["apiVersion"], scale["spec"]) == ("Scale", "autoscaling/v1", {"replicas": 2})
+        patched = await http.patch(
+            f"{sets}/r/scale",
+            content=b'{"spec":{"replicas":3}}',
+            headers={"content-type": "application/merge-patch+json"},
+        )
+        assert patched.json()["spec"] == {"replicas": 3}
+        scale["spec"]["replicas"] = 4
+        stale = await http.put(f"{sets}/r/scale", json=scale)
+        assert shown(stale)[:2] == (409, "Conflict")
+        assert (await http.get(f"{sets}/r")).json()["spec"]["replicas"] == 3
+        assert (await http.delete(f"{sets}/r/scale")).status_code == 405
+        assert (await http.get(f"{PODS}/a/scale")).status_code == 404
+
+    gateway_cluster.run(main)
+
+
+def test_commands_in_containers_are_refused_with_a_reason() -> None:
+    async def main(cluster: Cluster) -> None:
+        http = cluster.http
+        assert (await http.get(f"{PODS}/a/exec?command=ls")).status_code == 404
+        await http.post(PODS, json=pod())
+        assert shown(await http.post(f"{PODS}/a/exec")) == (400, "BadRequest", "Upgrade request required")
+        headers = {"connection": "upgrade", "upgrade": "SPDY/3.1"}
+        assert (await http.post(f"{PODS}/a/exec", headers=headers)).status_code == 501
+
+    gateway_cluster.run(main)
+
+
+def test_users_learn_who_they_are_and_what_they_may() -> None:
+    viewer = authenticated("viewer", ["people"])
+    admin = identities.ADMINISTRATOR
+    settings = Settings(authenticator=Authenticator({"v": viewer, "a": admin}), accounts=Tokens())
+    reviews = "/apis/authorization.k8s.io/v1"
+
+    async def main(cluster: Cluster) -> None:
+        http = cluster.connection(2, headers={"authorization": "Bearer v"})
+        who = await http.post("/apis/authentication.k8s.io/v1/selfsubjectreviews", json={})
+        assert who.json()["status"]["userInfo"] == {
+            "username": "viewer",
+            "groups": ["people", "system:authenticated"],
+        }
+        review = authorization_v1_pb2.SelfSubjectAccessReview()
+        review.spec.resourceAttributes.verb, review.spec.resourceAttributes.resource = "create", "pods"
+        body = envelopes.pack("authorization.k8s.io/v1", "SelfSubjectAccessReview", review.SerializeToString())
+        answer = await http.post(
+            f"{reviews}/selfsubjectaccessreviews", content=body, headers={"content-type": PROTOBUF}
+        )
+        assert (answer.status_code, answer.json()["status"]["allowed"]) == (201, False)
+        assert answer.json()["spec"]["resourceAttributes"] == {"verb": "create", "resource": "pods"}
+        assert shown(await http.get("/api/v1/nodes")) == (
+            403,
+            "Forbidden",
+            'nodes is forbidden: User "viewer" cannot list resource "nodes" in API group "" at the cluster scope',
+        )
+        of_others = {"spec": {"user": "x", "nonResourceAttributes": {"verb": "get", "path": "/metrics"}}}
+        assert (await http.post(f"{reviews}/subjectaccessreviews", json=of_others)).status_code == 403
+        rules = await http.post(f"{reviews}/selfsubjectrulesreviews", json={"spec": {"namespace": "default"}})
+        assert any("/version" in rule["nonResourceURLs"] for rule in rules.json()["status"]["nonResourceRules"])
+        boss = cluster.connection(3, headers={"authorization": "Bearer a"})
+        assert (await boss.post(f"{reviews}/subjectaccessreviews", json=of_others)).json()["status"]["allowed"] is False
+        as_viewer = await boss.get("/api/v1/nodes", headers={"impersonate-user": "viewer"})
+        assert as_viewer.status_code == 403
+        assert (await http.get("/api/v1/nodes", headers={"impersonate-user": "x"})).status_code == 403
+        stranger = cluster.connection(4, headers={"authorization": "Bearer wrong"})
+        assert shown(await stranger.get("/api/v1/nodes")) == (401, "Unauthorized", "Unauthorized")
+
+    gateway_cluster.run(main, settings=settings)
+
+
+def test_a_token_of_a_service_account() -> None:
+    tokens = Tokens()
+    admin = identities.ADMINISTRATOR
+
+    async def main(cluster: Cluster) -> None:
+        http = cluster.connection(2, headers={"authorization": "Bearer a"})
+        accounts = "/api/v1/namespaces/default/serviceaccounts"
+        await http.post(accounts, json={"metadata": {"name": "robot"}})
+        short = await http.post(f"{accounts}/robot/token", json={"spec": {"expirationSeconds": 10}})
+        assert (short.status_code, short.json()["details"]["causes"][0]["field"]) == (422, "spec.expirationSeconds")
+        answer = await http.post(f"{accounts}/robot/token", json={})
+        token = answer.json()["status"]["token"]
+        assert (answer.status_code, answer.json()["kind"]) == (201, "TokenRequest")
+        assert tokens.read(token, now_s=cluster.gateway._clock.unix_ns() / 1e9) is not None
+        assert (await http.post(f"{accounts}/nobody/token", json={})).status_code == 404
+
+    gateway_cluster.run(main, settings=Settings(authenticator=Authenticator({"a": admin}), accounts=tokens))
