@@ -13,6 +13,7 @@ from tests.conformance.generators import (
     probes,
     quotas,
     sequences,
+    tables,
     timelines,
     volumes,
     workloads,
@@ -28,6 +29,7 @@ GENERATORS = {
     **dict.fromkeys(jobs.FAMILIES, jobs.case),
     **dict.fromkeys(workloads.FAMILIES, workloads.case),
     **dict.fromkeys(volumes.FAMILIES, volumes.case),
+    **dict.fromkeys(tables.FAMILIES, tables.case),
 }
 
 

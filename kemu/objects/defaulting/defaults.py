@@ -12,12 +12,12 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from kemu.objects.defaulting import apps, batch, core, devices, pods, quotas, storage
+from kemu.objects.defaulting import apps, autoscaling, batch, core, devices, pods, quotas, small_groups, storage
 
-_GROUPS = (pods, core, quotas, storage, apps, batch, devices)
+_GROUPS = (pods, core, quotas, storage, apps, batch, autoscaling, devices)
 
 _FILL: dict[type[Message], Callable[[Any], None]] = {
-    kind: fill for group in _GROUPS for kind, fill in group.FILL.items()
+    kind: fill for group in (*_GROUPS, small_groups) for kind, fill in group.FILL.items()
 }
 
 _PREPARE: dict[type[Message], Callable[[Any], None]] = {

@@ -8,6 +8,7 @@
 //	recorder elections [file …]    candidates for a leader's lease, in virtual time
 //	recorder workloads [file …]    syncs of the controllers of Deployments, ReplicaSets, StatefulSets and DaemonSets
 //	recorder volumes [file …]      the volume binder of the scheduler and the PersistentVolume controller, in virtual time
+//	recorder tables [file …]       rows of kubectl get, as the API server prints them
 //	recorder types                 the Go types of a pod template, for kemu/objects/templates
 //	recorder roles                 the roles and bindings of a new cluster, for kemu/apiserver/authorization
 //
@@ -57,6 +58,7 @@ func main() {
 	answers := map[string]func(*testing.T, json.RawMessage) (any, error){
 		"timeline": answerTimeline, "kubelet": answerKubelet, "jobs": answerJobs, "elections": answerElections,
 		"workloads": answerWorkloads, "quota": answerQuota, "volumes": answerVolumes,
+		"tables": answerTable,
 	}
 	if kind(os.Args) == "types" {
 		writeTypes(os.Stdout)
@@ -71,7 +73,7 @@ func main() {
 		return
 	}
 	if !inTime && kind(os.Args) != "scheduler" {
-		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads|volumes|quota [file …] > recorded.jsonl")
+		fmt.Fprintln(os.Stderr, "usage: recorder scheduler|timeline|kubelet|jobs|elections|workloads|volumes|quota|tables [file …] > recorded.jsonl")
 		os.Exit(2)
 	}
 	files := os.Args[2:]
