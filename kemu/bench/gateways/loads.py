@@ -1,12 +1,13 @@
 """Idle watches, clients that list everything, and what a create takes beside them.
 
-A client process of its own plays all clients over TLS, so that its work is not counted as the server's.
+The server, the clients that create, and all others are a process each, so that no work counts as another's.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import math
 import re
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,8 @@ class Server:
         self._folder = folder
         self._arguments = arguments or ("--nodes", "100")
         self._process: subprocess.Popen[bytes] | None = None
-        self.url = ""
-        self.headers: dict[str, str] = {}
-        self.tls: ssl.SSLContext | None = None
+        self.address: dict[str, Any] = {}
+        """``url``, ``authority`` (PEM) and ``headers``."""
 
     def __enter__(self) -> Server:
         kubeconfig = self._folder / "kubeconfig"
@@ -74,9 +74,11 @@ class Server:
 
     def _read(self, config: Mapping[str, Any]) -> None:
         cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        self.url = cluster["server"]
-        self.tls = ssl.create_default_context(cadata=base64.b64decode(cluster["certificate-authority-data"]).decode())
-        self.headers = {"Authorization": f"Bearer {user['token']}"} if "token" in user else {}
+        self.address = {
+            "url": cluster["server"],
+            "authority": base64.b64decode(cluster.get("certificate-authority-data", "")).decode(),
+            "headers": {"Authorization": f"Bearer {user['token']}"} if "token" in user else {},
+        }
 
     def memory_mib(self) -> float:
         """Resident memory now."""
@@ -107,37 +109,59 @@ class Server:
 async def _measure(
     server: Server, watches: int, clients: int, pods: int, lists_per_s: float, seconds: float
 ) -> dict[str, Any]:
-    connector = aiohttp.TCPConnector(limit=0, ssl=server.tls or False)
-    timeout = aiohttp.ClientTimeout(total=None, sock_read=120)
-    async with aiohttp.ClientSession(
-        server.url, headers=server.headers, connector=connector, timeout=timeout
-    ) as session:
+    async with _session(server.address) as session:
         await _create_pods(session, pods)
         before = server.memory_mib()
-        waiting = await _watch(session, watches)
-        watched = server.memory_mib()
-        cpu_s = server.cpu_s()
-        load = Load(session, seconds)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(load.create())
-            for number in range(clients):
-                group.create_task(load.list(number, clients / lists_per_s if lists_per_s else 0.0, clients))
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
+        others = {"address": server.address, "watches": watches, "clients": clients, "lists_per_s": lists_per_s,
+                  "seconds": seconds}  # fmt: skip
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "kemu.bench.gateways.loads", json.dumps(others), stdout=asyncio.subprocess.PIPE
+        )
+        assert process.stdout is not None
+        await process.stdout.readline()
+        watched, cpu_s = server.memory_mib(), server.cpu_s()
+        creates = await _create_and_time(session, seconds)
+        used_s = server.cpu_s() - cpu_s
+        lists = json.loads(await process.stdout.readline() or "{}")
+        if await process.wait() or not lists:
+            raise KemuError("the clients that list have failed")
         return {
-            "create ms p50": load.percentile(50),
-            "create ms p99": load.percentile(99),
-            "creates": len(load.creates_s),
-            "lists/s": round(load.codes[200] / seconds, 1),
-            "429": load.codes[429],
-            "without Retry-After": load.without_hint,
-            "other refusals": sum(count for code, count in load.codes.items() if code not in (200, 429)),
-            "list MiB": round(load.list_bytes / (1 << 20), 1),
-            "server CPU": round((server.cpu_s() - cpu_s) / seconds, 2),
+            "create ms p50": _percentile(creates, 50),
+            "create ms p99": _percentile(creates, 99),
+            "creates": len(creates),
+            **lists,
+            "server CPU": round(used_s / seconds, 2),
             "MiB with pods": before,
             "MiB with watches": watched,
         }
+
+
+@contextlib.asynccontextmanager
+async def _session(address: Mapping[str, Any]) -> AsyncIterator[aiohttp.ClientSession]:
+    tls = ssl.create_default_context(cadata=address["authority"]) if address["authority"] else False
+    connector = aiohttp.TCPConnector(limit=0, ssl=tls)
+    timeout = aiohttp.ClientTimeout(total=None, sock_read=120)
+    async with aiohttp.ClientSession(
+        address["url"], headers=address["headers"], connector=connector, timeout=timeout
+    ) as session:
+        yield session
+
+
+async def _others(
+    address: Mapping[str, Any], watches: int, clients: int, lists_per_s: float, seconds: float
+) -> dict[str, Any]:
+    """What the second process does: everything but the creates."""
+    async with _session(address) as session:
+        waiting = await _watch(session, watches)
+        print("ready", flush=True)
+        lists = Lists(session, seconds)
+        async with asyncio.TaskGroup() as group:
+            for number in range(clients):
+                group.create_task(lists.go_on(number, clients / lists_per_s if lists_per_s else 0.0, clients))
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return lists.figures()
 
 
 def _pod(name: str) -> dict[str, Any]:
@@ -184,31 +208,35 @@ async def _watch(session: aiohttp.ClientSession, watches: int) -> Sequence[async
     return tasks
 
 
-class Load:
-    """What the clients do in the time that is measured."""
+async def _create_and_time(session: aiohttp.ClientSession, seconds: float) -> list[float]:
+    """Create a pod from time to time. Returns how long each took, in seconds."""
+    took: list[float] = []
+    until = time.monotonic() + seconds
+    while (begun := time.monotonic()) < until:
+        async with session.post(_PODS, json=_pod(f"new-{len(took):05}")) as answer:
+            await answer.read()
+            if answer.status != 201:
+                raise KemuError(f"a create was refused: {answer.status} {(await answer.text())[:300]}")
+        took.append(time.monotonic() - begun)
+        await asyncio.sleep(max(0.0, 1 / CREATES_PER_S - took[-1]))
+    return took
+
+
+class Lists:
+    """Clients that list all pods, each in turns."""
 
     def __init__(self, session: aiohttp.ClientSession, seconds: float) -> None:
         self._session = session
+        self._seconds = seconds
         self._until = time.monotonic() + seconds
-        self.creates_s: list[float] = []
-        self.codes: Counter[int] = Counter()
-        """Of lists."""
-        self.list_bytes = 0
-        self.without_hint = 0
+        self._codes: Counter[int] = Counter()
+        self._bytes = 0
+        """Of the largest list."""
+        self._without_hint = 0
         """Answers with 429 that did not say when to come again."""
 
-    async def create(self) -> None:
-        number = 0
-        while (begun := time.monotonic()) < self._until:
-            number += 1
-            async with self._session.post(_PODS, json=_pod(f"new-{number:05}")) as answer:
-                await answer.read()
-                if answer.status != 201:
-                    raise KemuError(f"a create was refused: {answer.status} {(await answer.text())[:300]}")
-            self.creates_s.append(time.monotonic() - begun)
-            await asyncio.sleep(max(0.0, 1 / CREATES_PER_S - (time.monotonic() - begun)))
-
-    async def list(self, number: int, every_s: float, clients: int) -> None:
+    async def go_on(self, number: int, every_s: float, clients: int) -> None:
+        """``every_s`` 0: at once."""
         if every_s:
             await asyncio.sleep(every_s * number / clients)
         while (begun := time.monotonic()) < self._until:
@@ -216,19 +244,30 @@ class Load:
                 size = 0
                 async for chunk in answer.content.iter_chunked(PAGE_BYTES):
                     size += len(chunk)
-                self.codes[answer.status] += 1
+                self._codes[answer.status] += 1
                 if answer.status == 429:
-                    self.without_hint += "Retry-After" not in answer.headers
+                    self._without_hint += "Retry-After" not in answer.headers
                     await asyncio.sleep(float(answer.headers.get("Retry-After", 1)))
                 elif answer.status == 200:
-                    self.list_bytes = size
+                    self._bytes = max(self._bytes, size)
             if every_s:
                 await asyncio.sleep(max(0.0, every_s - (time.monotonic() - begun)))
 
-    def percentile(self, of: int) -> float:
-        found = sorted(self.creates_s)
-        return round(found[min(len(found) - 1, math.ceil(len(found) * of / 100) - 1)] * 1000, 1) if found else 0.0
+    def figures(self) -> dict[str, Any]:
+        return {
+            "lists/s": round(self._codes[200] / self._seconds, 1),
+            "429": self._codes[429],
+            "429 without Retry-After": self._without_hint,
+            "other refusals": sum(count for code, count in self._codes.items() if code not in (200, 429)),
+            "list MiB": round(self._bytes / (1 << 20), 1),
+        }
+
+
+def _percentile(found_s: list[float], of: int) -> float:
+    """In ms."""
+    found = sorted(found_s)
+    return round(found[min(len(found) - 1, math.ceil(len(found) * of / 100) - 1)] * 1000, 1) if found else 0.0
 
 
 if __name__ == "__main__":
-    print(json.dumps(load(**json.loads(sys.argv[1]) if len(sys.argv) > 1 else {})))
+    print(json.dumps(asyncio.run(_others(**json.loads(sys.argv[1])))))
