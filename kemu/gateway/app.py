@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import uuid
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from kemu.gateway.answers.representations import Representations
 from kemu.gateway.answers.responses import Response
 from kemu.gateway.authentication import impersonations
 from kemu.gateway.backends import Backends, Refused
-from kemu.gateway.limits import connections
+from kemu.gateway.limits import connections, lanes
 from kemu.gateway.requests import paths
 from kemu.gateway.requests.messages import Receive, Request, Scope, Send
 from kemu.gateway.requests.paths import Path
@@ -73,6 +74,7 @@ class Gateway:
         request.user = await impersonations.impersonated(user, request.impersonation(), backend.allows)
         path = paths.parse(request.path)
         if path is None:
+            await backend.require_path(request.user, request.method.lower(), request.path)
             return discoveries.document(request)
         row = _row(path)
         if row is None:
@@ -93,7 +95,30 @@ class Gateway:
             return await _of(subresources.find(call.row, path.subresource), method)(call)
         if path.watches or (method == "GET" and not path.name and call.request.query.flag("watch")):
             return await watches.watch(call, self._streams)
+        if method == "GET" and not path.name:
+            return await self._list(call)
         return await _of(_OBJECTS if path.name else _collections(call), method)(call)
+
+    async def _list(self, call: Call) -> Response:
+        """With a seat, if there are many objects, until they are sent."""
+        query = call.request.query
+        selectors = query.text("labelSelector"), query.text("fieldSelector"), query.text("limit")
+        key = call.row.plural, call.path.namespace, *selectors
+        seat = await self._lane.enter(call.request.user.name, key)
+        try:
+            response = await _of(_collections(call), "GET")(call)
+        except BaseException:
+            if seat is not None:
+                seat.leave()
+            raise
+        self._lane.note(key, response.items)
+        if seat is not None:
+            response.on_sent = seat.leave
+        return response
+
+    @functools.cached_property
+    def _lane(self) -> lanes.Lane:
+        return lanes.Lane()
 
 
 _OBJECTS: dict[str, Handler] = {

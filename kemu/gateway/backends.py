@@ -15,7 +15,7 @@ import grpc
 import grpc.aio
 from google.rpc import status_pb2
 
-from kemu.errors import ApiError, NotFound, ServiceUnavailable
+from kemu.errors import ApiError, Forbidden, NotFound, ServiceUnavailable
 from kemu.gateway.authentication.impersonations import Right
 from kemu.k8s import meta_v1_pb2
 from kemu.objects import identities, statuses
@@ -58,11 +58,18 @@ class Backend:
 
     async def allows(self, user: User, right: Right) -> bool:
         """Whether a user may impersonate somebody. Raises :class:`Refused`."""
-        request = api_pb2.ReviewRequest()
+        request = api_pb2.ReviewRequest(user=user.name, groups=user.groups)
         asked = request.resource
         asked.verb, asked.group, asked.resource = "impersonate", right.group, right.resource
         asked.namespace, asked.name = right.namespace, right.name
-        return bool((await self.call("Review", request, user)).allowed)
+        return bool((await self.call("Review", request, identities.ADMINISTRATOR)).allowed)
+
+    async def require_path(self, user: User, verb: str, path: str) -> None:
+        """A user asks for a URL that is no resource. Raises Forbidden, or :class:`Refused`."""
+        request = api_pb2.ReviewRequest(user=user.name, groups=user.groups)
+        request.non_resource.verb, request.non_resource.path = verb, path
+        if not (await self.call("Review", request, identities.ADMINISTRATOR)).allowed:
+            raise Forbidden(f'forbidden: User "{user.name}" cannot {verb} path "{path}"')
 
 
 class Backends:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 from kemu.gateway.requests.messages import Send
 
@@ -17,7 +17,7 @@ _PIECE = 1 << 18
 class Response:
     """``body``: its pieces, or what yields them as they come to be."""
 
-    __slots__ = ("_body", "_headers", "status")
+    __slots__ = ("_body", "_headers", "items", "on_sent", "status")
 
     def __init__(
         self,
@@ -27,6 +27,10 @@ class Response:
         headers: Sequence[Header] = (),
     ) -> None:
         self.status = status
+        self.items = 0
+        """Objects in a list."""
+        self.on_sent: Callable[[], None] | None = None
+        """To be called when the answer was sent, or could not be."""
         self._body = body
         self._headers = [*_STANDARD, (b"content-type", content_type.encode()), *headers]
 
@@ -34,6 +38,13 @@ class Response:
         self._headers.append(header)
 
     async def send(self, send: Send) -> None:
+        try:
+            await self._send(send)
+        finally:
+            if self.on_sent is not None:
+                self.on_sent()
+
+    async def _send(self, send: Send) -> None:
         body = self._body
         if isinstance(body, AsyncGenerator):
             await send({"type": "http.response.start", "status": self.status, "headers": self._headers})

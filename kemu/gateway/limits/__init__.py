@@ -1,5 +1,6 @@
 """What clients may take of the server.
 
 connections  one connection: how long it may take to say something, and how much of it is read
+lanes        lists of many objects, a few at a time
 files        how many connections a process may have
 """

@@ -1,9 +1,9 @@
 """Lists of many objects go a few at a time, so that short requests get their turn between them.
 
 After API Priority and Fairness (``apiserver/pkg/util/flowcontrol``), which gives a list more seats the more objects it
-is expected to return. Here a list that had many objects the last time needs one of few seats; users get them in turns. Who has
-waited too long, or comes when too many wait, is refused with 429 and ``Retry-After``: the server has no more time to
-give, and would only make everybody wait.
+is expected to return. Here a list that had many objects the last time needs one of few seats; users get them in turns.
+Who has waited too long, or comes when too many wait, is refused with 429 and ``Retry-After``: the server has no more
+time to give, and would only make everybody wait.
 """
 
 from __future__ import annotations

@@ -33,7 +33,9 @@ async def answered(call: Call, form: Form, found: api_pb2.ListResponse) -> Respo
         setattr(metadata, "continue", rest)
         if found.remaining_item_count:
             metadata.remainingItemCount = found.remaining_item_count
-    return Response(200, form.media, await call.representations.list(form, call.shown, metadata, found.items))
+    response = Response(200, form.media, await call.representations.list(form, call.shown, metadata, found.items))
+    response.items = len(found.items)
+    return response
 
 
 def asked(call: Call) -> api_pb2.ListRequest:
