@@ -64,6 +64,14 @@ BENCHMARKS = {
             _LEFT_OUT,
         ),
         Benchmark(
+            "up-load",
+            "kemu up under 1,000 idle watches and 100 clients that list 5,000 pods: what a create takes, and memory; "
+            "at 10 lists/s together, and as fast as they can",
+            "kemu.bench.gateways.loads:load",
+            ({"lists_per_s": 10.0}, {"lists_per_s": 0.0}),
+            sizes_are_apart=True,
+        ),
+        Benchmark(
             "work",
             "what a pod costs on its way to Running in sim, counted: messages parsed and serialised, futures, tasks, …",
             "kemu.bench.clusters.counts:work",
