@@ -39,7 +39,7 @@ class Gateway:
         self._clock = clock
         self._settings = settings
         self._backends = Backends(dial, settings.apiservers)
-        self._representations = Representations(settings.cache_bytes)
+        self._representations = Representations(settings.cache_bytes, clock)
         self._streams = Streams(settings.watch_backlog_bytes, settings.max_watches)
 
     def close(self) -> None:

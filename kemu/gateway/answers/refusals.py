@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kemu.errors import ApiError, NotAcceptable
+from kemu.errors import ApiError
 from kemu.gateway.answers import representations
 from kemu.gateway.answers.responses import Header, Response
 from kemu.gateway.requests.messages import Request
@@ -20,7 +20,7 @@ def of_error(request: Request, error: ApiError) -> Response:
 def response(request: Request, status: meta_v1_pb2.Status) -> Response:
     try:
         form = request.form()
-    except NotAcceptable:
+    except ApiError:
         form = Form()
     headers: list[Header] = []
     if status.details.retryAfterSeconds:

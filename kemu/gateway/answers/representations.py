@@ -14,8 +14,10 @@ from kemu.errors import NotAcceptable
 from kemu.gateway.answers import documents
 from kemu.gateway.requests import envelopes, negotiation
 from kemu.gateway.requests.negotiation import Form
+from kemu.gateway.tables import tables
 from kemu.k8s import meta_v1_pb2
 from kemu.objects.resources import Resource
+from kemu.runtime.env import Clock
 
 ITEMS_AT_A_TIME = 100
 """Of a list, that are put into a form before others get their turn."""
@@ -51,8 +53,9 @@ class Cache:
 
 
 class Representations:
-    def __init__(self, cache_bytes: int) -> None:
+    def __init__(self, cache_bytes: int, clock: Clock) -> None:
         self._cache = Cache(cache_bytes)
+        self._clock = clock
 
     # Objects
 
@@ -66,17 +69,32 @@ class Representations:
             return self._packed(form, row, wire)
         return _finished(form, self.json(form, row, wire))
 
-    def json(self, form: Form, row: Resource, wire: bytes) -> bytes:
-        """With kind and API version, without the newline at the end."""
+    def json(self, form: Form, row: Resource, wire: bytes, with_columns: bool = True) -> bytes:
+        """With kind and API version, without the newline at the end. Only a Table has columns."""
+        if form.transform == negotiation.TABLE:
+            message: Any = row.message.FromString(wire)
+            metadata = {"resourceVersion": message.metadata.resourceVersion}
+            head = _table_head(form, row, metadata, with_columns)
+            return b"%b%b]}" % (head, self._row(form, row, wire, message, self._clock.unix_ns()))
         if form.transform in (negotiation.PARTIAL, negotiation.PARTIAL_LIST):
             return _headed(f"meta.k8s.io/{form.version}", negotiation.PARTIAL, self._partial(row, wire))
         return _headed(row.api_version, row.kind, self._whole(row, wire))
 
-    def embedded(self, form: Form, row: Resource, wire: bytes) -> bytes:
-        """As it stands in an event of a watch."""
+    def embedded(self, form: Form, row: Resource, wire: bytes, is_first: bool = False) -> bytes:
+        """As it stands in an event of a watch. Only in the first one a Table has its columns."""
         if form.media == negotiation.PROTOBUF:
             return self._packed(form, row, wire)
-        return self.json(form, row, wire)
+        return self.json(form, row, wire, is_first)
+
+    def _row(self, form: Form, row: Resource, wire: bytes, message: Any, now_ns: int) -> bytes:
+        """Of a Table."""
+        if form.include == "Object":
+            shown = _headed(row.api_version, row.kind, self._whole(row, wire))
+        elif form.include == "Metadata":
+            shown = _headed(f"meta.k8s.io/{form.version}", negotiation.PARTIAL, self._partial(row, wire))
+        else:
+            shown = b"null"
+        return b'%b,"object":%b}' % (documents.text(tables.cells(message, now_ns))[:-1], shown)
 
     def _packed(self, form: Form, row: Resource, wire: bytes) -> bytes:
         if form.transform:
@@ -112,6 +130,8 @@ class Representations:
             raise NotAcceptable(
                 f"you requested PartialObjectMetadata, but the requested object is a list ({_go_type(row)}List)"
             )
+        if form.transform == negotiation.TABLE:
+            return await self._table(form, row, metadata, wires)
         version, kind = row.api_version, f"{row.kind}List"
         if form.transform:
             version, kind = f"meta.k8s.io/{form.version}", negotiation.PARTIAL_LIST
@@ -134,6 +154,20 @@ class Representations:
         pieces.append(b"]}\n")
         return pieces
 
+    async def _table(
+        self, form: Form, row: Resource, metadata: meta_v1_pb2.ListMeta, wires: Sequence[bytes]
+    ) -> Sequence[bytes]:
+        now_ns = self._clock.unix_ns()
+        pieces = [_table_head(form, row, documents.of(metadata), True)]
+        for index, wire in enumerate(wires):
+            if index:
+                pieces.append(b",")
+                if not index % ITEMS_AT_A_TIME:
+                    await asyncio.sleep(0)
+            pieces.append(self._row(form, row, wire, row.message.FromString(wire), now_ns))
+        pieces.append(b"]}")
+        return (_finished(form, b"".join(pieces)),)
+
 
 def message(form: Form, api_version: str, kind: str, found: Any) -> bytes:
     """The body of an answer that is no object of a resource: a Status, a review."""
@@ -152,6 +186,13 @@ def _headed(api_version: str, kind: str, document: bytes) -> bytes:
     """``document`` with kind and API version in front."""
     comma = "," if len(document) > 2 else ""
     return f'{{"kind":"{kind}","apiVersion":"{api_version}"{comma}'.encode() + document[1:]
+
+
+def _table_head(form: Form, row: Resource, metadata: dict[str, Any], with_columns: bool) -> bytes:
+    """Until where the rows begin."""
+    columns = documents.text(tables.columns(row.message)) if with_columns else b"null"
+    head = f'{{"kind":"Table","apiVersion":"meta.k8s.io/{form.version}","metadata":'.encode()
+    return b'%b%b,"columnDefinitions":%b,"rows":[' % (head, documents.text(metadata), columns)
 
 
 def _metadata_only(row: Resource, wire: bytes) -> bytes:

@@ -45,8 +45,10 @@ class Request:
         return [pair for pair in pairs if pair[0].startswith("impersonate-")]
 
     def form(self) -> Form:
-        """Raises :class:`kemu.errors.NotAcceptable`."""
-        form = negotiation.negotiate(self.headers.get("accept", ""))
+        """Raises :class:`kemu.errors.NotAcceptable`, and BadRequest for a Table with unknown objects."""
+        form = negotiation.including(
+            negotiation.negotiate(self.headers.get("accept", "")), self.query.text("includeObject")
+        )
         if negotiation.is_human(self.query.text("pretty"), self.agent):
             return form._replace(pretty=True)
         return form

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from kemu.errors import NotAcceptable
+from kemu.errors import BadRequest, NotAcceptable
+from kemu.objects.validation import causes
 
 JSON, YAML, PROTOBUF = "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"
 SERVED = (JSON, YAML, PROTOBUF)
@@ -14,6 +15,7 @@ TABLE, PARTIAL, PARTIAL_LIST = "Table", "PartialObjectMetadata", "PartialObjectM
 META_GROUP = "meta.k8s.io"
 META_VERSIONS = ("v1", "v1beta1")
 
+_INCLUDED = ("Metadata", "Object", "None")
 _HUMAN_AGENTS = ("curl", "Wget", "Mozilla/5.0")
 
 
@@ -26,6 +28,8 @@ class Form(NamedTuple):
     version: str = "v1"
     """Of the group ``meta.k8s.io``, of what it is transformed into."""
     pretty: bool = False
+    include: str = "Metadata"
+    """What of its object a row of a Table holds: ``Metadata``, ``Object`` or ``None``."""
 
 
 class _Clause(NamedTuple):
@@ -53,6 +57,16 @@ def negotiate_stream(accept: str) -> Form:
     if form.media == YAML:
         raise NotAcceptable(f"only the following media types are accepted: {JSON}, {PROTOBUF};stream=watch")
     return form
+
+
+def including(form: Form, include: str) -> Form:
+    """With the parameter ``includeObject``. Raises :class:`kemu.errors.BadRequest`."""
+    if form.transform != TABLE or not include:
+        return form
+    if include not in _INCLUDED:
+        cause = causes.invalid("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")
+        raise BadRequest(f"Unable to convert to Table as requested: {cause.field}: {cause.message}")
+    return form._replace(include=include)
 
 
 def is_human(pretty: str, agent: str) -> bool:

@@ -32,7 +32,10 @@ _TYPES = {
 
 
 async def watch(call: Call, streams: Streams) -> Response:
-    form = negotiation.negotiate_stream(call.request.headers.get("accept", ""))
+    form = negotiation.including(
+        negotiation.negotiate_stream(call.request.headers.get("accept", "")),
+        call.request.query.text("includeObject"),
+    )
     found = await streams.open(call.backend, call.request.user, _create(call))
     try:
         await _accepted(found)
@@ -80,10 +83,15 @@ async def _body(call: Call, form: Form, found: Watch) -> AsyncGenerator[bytes, N
     least_s = call.settings.least_watch_s
     # As kube-apiserver does, so that not all clients come again at the same time.
     ends_at = loop.time() + (wanted_s if wanted_s > 0 else least_s * (1 + random.random()))
+    is_first = True
     try:
         while await found.wait(ends_at):
             for events in found.take(EVENTS_AT_A_TIME):
-                yield b"".join([frame(call, form, event) for event in events])
+                pieces = []
+                for event in events:
+                    pieces.append(frame(call, form, event, is_first))
+                    is_first = is_first and not pieces[-1]
+                yield b"".join(pieces)
                 if events[-1].type == api_pb2.WatchEvent.ERROR:
                     return
     finally:
@@ -91,7 +99,7 @@ async def _body(call: Call, form: Form, found: Watch) -> AsyncGenerator[bytes, N
         await found.close()
 
 
-def frame(call: Call, form: Form, event: Any) -> bytes:
+def frame(call: Call, form: Form, event: Any, is_first: bool) -> bytes:
     """One event, as it is sent."""
     kind = _TYPES.get(event.type)
     if kind is None:
@@ -101,7 +109,7 @@ def frame(call: Call, form: Form, event: Any) -> bytes:
         inner = representations.message(Form(form.media), "v1", "Status", status)
     else:
         wire = event.object or _progress(call, event.resource_version)
-        inner = call.representations.embedded(form, call.shown, wire)
+        inner = call.representations.embedded(form, call.shown, wire, is_first)
     if form.media == negotiation.PROTOBUF:
         return envelopes.watch_frame(kind, inner)
     return b'{"type":"%b","object":%b}\n' % (kind.encode(), inner.rstrip())

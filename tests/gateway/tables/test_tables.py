@@ -2,65 +2,89 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
 
 from kemu.gateway.tables import tables, texts
-from kemu.k8s import core_v1_pb2, rbac_v1_pb2
-from kemu.objects.conversion import convert
+from kemu.k8s import rbac_v1_pb2
+from tests.gateway import gateway_cluster
+from tests.gateway.gateway_cluster import Cluster
 
-NOW_NS = 1_000_000_000_000_000_000
+MAPS = "/api/v1/namespaces/default/configmaps"
+TABLE = {"accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
 SECOND_NS = 1_000_000_000
 
 
-def config_map(name: str = "a") -> Any:
-    metadata = {"name": name, "namespace": "default", "resourceVersion": "7", "labels": {"app": "x"}}
-    return convert.from_json(core_v1_pb2.ConfigMap, {"metadata": metadata, "data": {"k": "v"}})
+async def create(cluster: Cluster, name: str) -> Any:
+    body = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name, "labels": {"app": "x"}}}
+    return (await cluster.http.post(MAPS, json={**body, "data": {"k": "v"}})).json()
 
 
-def test_a_list_has_columns_and_the_metadata_of_its_objects() -> None:
-    listed = tables.table(core_v1_pb2.ConfigMap, [config_map(), config_map("b")], NOW_NS, {"resourceVersion": "9"})
-    assert (listed["kind"], listed["apiVersion"], listed["metadata"]) == (
-        "Table",
-        "meta.k8s.io/v1",
-        {"resourceVersion": "9"},
-    )
-    assert [column["name"] for column in listed["columnDefinitions"]] == ["Name", "Data", "Age"]
-    assert [row["cells"] for row in listed["rows"]] == [["a", 1, "<unknown>"], ["b", 1, "<unknown>"]]
-    assert listed["rows"][0]["object"] == {
-        "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": {"name": "a", "namespace": "default", "resourceVersion": "7", "labels": {"app": "x"}},
-    }
+def test_lists_and_single_objects_are_tables_with_the_metadata_of_their_objects() -> None:
+    async def main(cluster: Cluster) -> None:
+        made = [await create(cluster, name) for name in ("a", "b", "c")]
+        answer = await cluster.http.get(MAPS, params={"limit": "2"}, headers=TABLE)
+        assert answer.headers["content-type"] == "application/json"
+        listed = answer.json()
+        assert (listed["kind"], listed["apiVersion"]) == ("Table", "meta.k8s.io/v1")
+        assert listed["metadata"].keys() == {"resourceVersion", "continue", "remainingItemCount"}
+        assert [column["name"] for column in listed["columnDefinitions"]] == ["Name", "Data", "Age"]
+        assert [row["cells"][:2] for row in listed["rows"]] == [["a", 1], ["b", 1]]
+        partial = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": made[0]["metadata"]}
+        assert listed["rows"][0]["object"] == partial
+        single = (await cluster.http.get(f"{MAPS}/a", headers=TABLE)).json()
+        assert single["metadata"] == {"resourceVersion": made[0]["metadata"]["resourceVersion"]}
+        assert len(single["rows"]) == 1
 
-
-def test_a_single_object_gives_the_table_its_resource_version() -> None:
-    assert tables.table(core_v1_pb2.ConfigMap, [config_map()], NOW_NS)["metadata"] == {"resourceVersion": "7"}
-
-
-def test_later_events_of_a_watch_have_no_columns() -> None:
-    event = tables.table(core_v1_pb2.ConfigMap, [config_map()], NOW_NS, with_columns=False)
-    assert event["columnDefinitions"] is None
-    assert len(event["rows"]) == 1
+    gateway_cluster.run(main)
 
 
 def test_rows_come_with_whole_objects_or_with_none() -> None:
-    assert tables.row(config_map(), NOW_NS, tables.Include.NONE)["object"] is None
-    whole = tables.row(config_map(), NOW_NS, tables.Include.OBJECT)["object"]
-    assert (whole["kind"], whole["apiVersion"], whole["data"]) == ("ConfigMap", "v1", {"k": "v"})
+    async def main(cluster: Cluster) -> None:
+        made = await create(cluster, "a")
+        found = {}
+        for include in ("Object", "None"):
+            answer = await cluster.http.get(MAPS, params={"includeObject": include}, headers=TABLE)
+            found[include] = answer.json()["rows"][0]["object"]
+        assert found == {"Object": made, "None": None}
+        refused = await cluster.http.get(MAPS, params={"includeObject": "All"}, headers=TABLE)
+        assert (refused.status_code, refused.json()["reason"]) == (400, "BadRequest")
+
+    gateway_cluster.run(main)
+
+
+def test_only_the_first_event_of_a_watch_has_columns() -> None:
+    async def main(cluster: Cluster) -> None:
+        first = await create(cluster, "a")
+        params = {"watch": "true", "resourceVersion": first["metadata"]["resourceVersion"], "timeoutSeconds": "1"}
+        watching = asyncio.create_task(cluster.connection(2).get(MAPS, params=params, headers=TABLE))
+        await asyncio.sleep(0.1)
+        for name in ("b", "c"):
+            await create(cluster, name)
+        events = [json.loads(line) for line in (await watching).text.splitlines()]
+        assert [(one["type"], one["object"]["rows"][0]["cells"][0]) for one in events] == [
+            ("ADDED", "b"),
+            ("ADDED", "c"),
+        ]
+        assert events[0]["object"]["columnDefinitions"]
+        assert events[1]["object"]["columnDefinitions"] is None
+        assert events[1]["object"]["metadata"].keys() == {"resourceVersion"}
+
+    gateway_cluster.run(main)
 
 
 def test_a_kind_without_a_printer_shows_when_it_was_created() -> None:
     role = rbac_v1_pb2.Role()
     role.metadata.name = "reader"
     role.metadata.creationTimestamp.seconds = 946_684_800
-    table = tables.table(rbac_v1_pb2.Role, [role], NOW_NS)
-    assert [(column["name"], column["type"]) for column in table["columnDefinitions"]] == [
+    assert [(column["name"], column["type"]) for column in tables.columns(rbac_v1_pb2.Role)] == [
         ("Name", "string"),
         ("Created At", "date"),
     ]
-    assert table["rows"][0]["cells"] == ["reader", "2000-01-01T00:00:00Z"]
+    assert tables.cells(role, 0)["cells"] == ["reader", "2000-01-01T00:00:00Z"]
 
 
 @pytest.mark.parametrize(
