@@ -38,6 +38,7 @@ DEFAULTS: dict[str, Any] = {
     "users": {},  # by name their groups and roles, of those whom the scenario acts as
     "limited_resources": [],  # what ResourceQuota admits only under a quota that covers it: LimitedResources of its API
     safeguards.CONFIG_KEY: [],  # safeguards that this server lacks
+    "managed_fields": False,  # keep them also for objects whose creators state no field manager
     "bind_check": bind_checks.NONE,  # what a binding is held against beside its pod: one of bind_checks.KINDS
     "compaction_interval_s": 300.0,  # forget what is older than this, as often; 0: never
     "bookmark_interval_s": 60.0,
@@ -86,7 +87,8 @@ class ApiServer:
         evictor = ablations.evictor(lacks)(self.registry)
         binder = ablations.binder(lacks)(self.registry, self.feed, bind_checks.make(settings["bind_check"], self.cache))
         authorizer = authorizers.Authorizer(self.cache, settings["authorization"], settings["users"])
-        requests = Requests(env, authorizer, chain, self.registry, reader, binder, evictor)
+        tracks_all = bool(settings["managed_fields"])
+        requests = Requests(env, authorizer, chain, self.registry, reader, binder, evictor, tracks_all=tracks_all)
         self._service = Service(
             env,
             requests,

@@ -12,7 +12,7 @@ from kemu.apiserver import dry_runs, errors, selections
 from kemu.apiserver.admission import Chain
 from kemu.apiserver.authorization import escalations, requesters
 from kemu.apiserver.authorization.authorizers import Authorizer
-from kemu.apiserver.registry import bodies, deletions, options, patches, scales, strategies
+from kemu.apiserver.registry import applies, bodies, deletions, options, patches, scales, strategies
 from kemu.apiserver.registry.bindings import Binder
 from kemu.apiserver.registry.evictions import Evictor
 from kemu.apiserver.registry.reads import Reader
@@ -51,8 +51,12 @@ class Requests:
         reader: Reader,
         binder: Binder,
         evictor: Evictor,
+        *,
+        tracks_all: bool = False,
     ) -> None:
+        """``tracks_all``: managed fields are kept for everything that is created."""
         self._env = env
+        self._tracks_all = tracks_all
         self.authorizer = authorizer
         self._admission = admission
         self._registry = registry
@@ -139,7 +143,8 @@ class Requests:
         if request.content_type or request.HasField("options"):
             return await self._create_with_options(request, by, start_ns)
         where = request.resource
-        entry, obj = await self._registry.create(where.resource, where.namespace, request.object)
+        writer = applies.actor(by, self._tracks_all)
+        entry, obj = await self._registry.create(where.resource, where.namespace, request.object, writer)
         if where.resource == "pods":
             self._log_pod("create", obj.metadata, by, start_ns, entry.revision)
         return entry.wire
@@ -149,7 +154,8 @@ class Requests:
         options.check_write("CreateOptions", asked)
         data, warnings = _body(where.resource, request.object, request.content_type, asked.field_validation)
         with dry_runs.pretending(bool(asked.dry_run)):
-            entry, obj = await self._registry.create(where.resource, where.namespace, data)
+            writer = applies.writer(asked, by, self._tracks_all)
+            entry, obj = await self._registry.create(where.resource, where.namespace, data, writer)
         if asked.dry_run:
             return api_pb2.ObjectResponse(object=entry.value, warnings=warnings)
         if where.resource == "pods":
@@ -169,13 +175,15 @@ class Requests:
     async def _update(self, request: api_pb2.UpdateRequest, by: str, start_ns: int) -> Answer:
         where = request.resource
         if request.content_type or request.HasField("options") or request.subresource == scales.SCALE:
-            return await self._update_with_options(request)
+            return await self._update_with_options(request, by)
+        writer = applies.actor(by, self._tracks_all)
         return _written(
-            *await self._registry.update(where.resource, where.namespace, request.object, request.subresource)
+            *await self._registry.update(where.resource, where.namespace, request.object, request.subresource, writer)
         )
 
-    async def _update_with_options(self, request: api_pb2.UpdateRequest) -> Answer:
+    async def _update_with_options(self, request: api_pb2.UpdateRequest, by: str) -> Answer:
         where, asked = request.resource, request.options
+        writer = applies.writer(asked, by, self._tracks_all)
         options.check_write("UpdateOptions", asked)
         plural = scales.SCALE if request.subresource == scales.SCALE else where.resource
         data, warnings = _body(plural, request.object, request.content_type, asked.field_validation)
@@ -183,25 +191,29 @@ class Requests:
             if plural == scales.SCALE:
                 wanted = autoscaling_v1_pb2.Scale.FromString(data)
                 name = wanted.metadata.name
-                wire = await self._registry.scale(where.resource, where.namespace, name, lambda scale: wanted)
+                wire = await self._registry.scale(where.resource, where.namespace, name, lambda scale: wanted, writer)
                 return api_pb2.ObjectResponse(object=wire, warnings=warnings)
-            entry, gone = await self._registry.update(where.resource, where.namespace, data, request.subresource)
+            entry, gone = await self._registry.update(
+                where.resource, where.namespace, data, request.subresource, writer
+            )
         created = entry.revision == NOT_WRITTEN
         wire = entry.value if created else entry.wire
         return api_pb2.ObjectResponse(object=wire, gone=gone, created=created, warnings=warnings)
 
     async def _update_status(self, request: api_pb2.UpdateStatusRequest, by: str, start_ns: int) -> Answer:
         where = request.resource
-        return _written(*await self._registry.update(where.resource, where.namespace, request.object, "status"))
+        writer = applies.actor(by, self._tracks_all)
+        return _written(*await self._registry.update(where.resource, where.namespace, request.object, "status", writer))
 
     async def _patch(self, request: api_pb2.PatchRequest, by: str, start_ns: int) -> Answer:
-        if request.HasField("options") or request.subresource == scales.SCALE:
-            return await self._patch_with_options(request)
-        return _written(*await self._registry.patch(request))
+        if request.HasField("options") or request.subresource == scales.SCALE or request.type == patches.APPLY:
+            return await self._patch_with_options(request, by)
+        return _written(*await self._registry.patch(request, None, applies.actor(by, self._tracks_all)))
 
-    async def _patch_with_options(self, request: api_pb2.PatchRequest) -> Answer:
+    async def _patch_with_options(self, request: api_pb2.PatchRequest, by: str) -> Answer:
         asked, where, warnings = request.options, request.resource, list[str]()
-        options.check_write("PatchOptions", asked)
+        options.check_patch(request)
+        writer = applies.writer(asked, by, self._tracks_all)
         with dry_runs.pretending(bool(asked.dry_run)):
             if request.subresource == scales.SCALE:
                 patch = patches.Json(request, warnings)
@@ -210,9 +222,13 @@ class Requests:
                     patch.apply(scales.RESOURCE, scale)
                     return scale
 
-                wire = await self._registry.scale(where.resource, where.namespace, request.name, change)
+                wire = await self._registry.scale(where.resource, where.namespace, request.name, change, writer)
                 return api_pb2.ObjectResponse(object=wire, warnings=warnings)
-            entry, gone = await self._registry.patch(request, warnings)
+            if request.type == patches.APPLY:
+                entry, gone, created = await self._registry.apply(request, warnings)
+                wire = entry.value if entry.revision == NOT_WRITTEN else entry.wire
+                return api_pb2.ObjectResponse(object=wire, gone=gone, created=created, warnings=warnings)
+            entry, gone = await self._registry.patch(request, warnings, writer)
         return api_pb2.ObjectResponse(object=entry.wire, gone=gone, warnings=warnings)
 
     async def _delete(self, request: api_pb2.DeleteRequest, by: str, start_ns: int) -> Answer:

@@ -17,6 +17,7 @@ from tests.conformance.generators import (
     timelines,
     volumes,
     workloads,
+    writes,
 )
 
 GENERATORS = {
@@ -30,6 +31,7 @@ GENERATORS = {
     **dict.fromkeys(workloads.FAMILIES, workloads.case),
     **dict.fromkeys(volumes.FAMILIES, volumes.case),
     **dict.fromkeys(tables.FAMILIES, tables.case),
+    **dict.fromkeys(writes.FAMILIES, writes.case),
 }
 
 

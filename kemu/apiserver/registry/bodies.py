@@ -96,6 +96,41 @@ def parse(data: bytes, content_type: str, what: str) -> tuple[dict[str, Any], li
     return found, twice or duplicates(found)
 
 
+def read_applied(data: bytes, level: str) -> tuple[dict[str, Any], list[str]]:
+    """What an apply sends, and warnings about keys that stand twice. Raises BadRequest (``applyPatcher``)."""
+    loader = _Loader(data)
+    loader.twice = []
+    try:
+        found = loader.get_single_data()
+    except (ValueError, RecursionError, yaml.YAMLError) as error:
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: yaml: {_yaml_problem(error)}") from None
+    if found is None:
+        found = {}
+    if not isinstance(found, dict):
+        what = _GO_KINDS.get(type(found), "object")
+        raise BadRequest(
+            f"error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {what}"
+            " into Go value of type map[string]interface {}"
+        )
+    if depth(found) > MAX_DEPTH:
+        raise BadRequest("error decoding YAML: exceeded max depth")
+    if not loader.twice or level == options.IGNORE:
+        return found, []
+    text = "error converting YAML to JSON: yaml: unmarshal errors:\n" + "\n".join(f"  {one}" for one in loader.twice)
+    if level == options.STRICT:
+        raise BadRequest(f"error strict decoding YAML: {text}")
+    return found, [text]
+
+
+_GO_KINDS: dict[type, str] = {list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+
+
+def _yaml_problem(error: Exception) -> str:
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error)
+    return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
+
+
 def duplicates(found: dict[str, Any]) -> list[str]:
     """``duplicate field "spec.foo"`` for each key that stood twice in what :func:`mapping` made."""
     return [f'duplicate field "{path}"' for path in _twice(found, "")]

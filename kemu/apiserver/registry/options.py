@@ -57,9 +57,24 @@ def check_watch(request: api_pb2.WatchCreate) -> None:
         raise causes.error_of_options("ListOptions", found)
 
 
+def check_patch(request: api_pb2.PatchRequest) -> None:
+    """Raises :class:`kemu.errors.Invalid`."""
+    found: list[Cause] = []
+    if request.type == api_pb2.PatchRequest.APPLY:
+        if not request.options.field_manager:
+            found.append(causes.required("fieldManager", "is required for apply patch"))
+    elif request.HasField("force"):
+        found.append(causes.forbidden("force", "may not be specified for non-apply patch"))
+    _check_write("PatchOptions", request.options, found)
+
+
 def check_write(kind: str, request: api_pb2.WriteOptions) -> None:
-    """``kind``: ``CreateOptions``, ``UpdateOptions`` or ``PatchOptions``. Raises :class:`kemu.errors.Invalid`."""
-    found = _check_manager(request.field_manager)
+    """``kind``: ``CreateOptions`` or ``UpdateOptions``. Raises :class:`kemu.errors.Invalid`."""
+    _check_write(kind, request, [])
+
+
+def _check_write(kind: str, request: api_pb2.WriteOptions, found: list[Cause]) -> None:
+    found += _check_manager(request.field_manager)
     found += causes.check_dry_run(request.dry_run)
     if request.field_validation not in ("", IGNORE, STRICT, WARN):
         known = ("", IGNORE, STRICT, WARN)

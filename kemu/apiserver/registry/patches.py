@@ -97,8 +97,6 @@ class Json:
         self._warnings = warnings
         self._duplicates: list[str] = []
         self._patch: Any
-        if self._kind == APPLY:
-            raise BadRequest("this server does not know server-side apply")
         if self._kind == JSON:
             self._patch = json_patches.parse(request.patch)
         else:

@@ -17,7 +17,8 @@ from kemu import errors as kemu_errors
 from kemu.apiserver import errors
 from kemu.apiserver.admission import Chain
 from kemu.apiserver.lives import Lives
-from kemu.apiserver.registry import deletions, options, patches, scales, strategies
+from kemu.apiserver.registry import applies, deletions, options, patches, scales, strategies
+from kemu.apiserver.registry.applies import Writer
 from kemu.apiserver.registry.deletions import Deletion
 from kemu.apiserver.registry.strategies import Strategy
 from kemu.apiserver.registry.turns import Turns
@@ -33,6 +34,8 @@ from kemu.v1 import api_pb2
 PODS = resources.BY_PLURAL["pods"]
 
 GENERATED_NAME_ATTEMPTS = 8
+CREATE_ATTEMPTS = 5
+"""Of an apply that finds no object and cannot create one because somebody else is faster."""
 GENERATED_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 """Without vowels and similar digits, so that no words result."""
 GENERATED_LENGTH = 5
@@ -78,11 +81,14 @@ class Registry:
 
     # --- create ------------------------------------------------------------------------------------------------------
 
-    async def create(self, plural: str, namespace: str, data: bytes) -> tuple[Entry, Any]:
+    async def create(self, plural: str, namespace: str, data: bytes, by: Writer | None = None) -> tuple[Entry, Any]:
         """The new object, as stored and parsed."""
         strategy = strategies.find_strategy(plural)
+        obj = decode(strategy.resource, data)
+        return await self._create(strategy, namespace, obj, by)
+
+    async def _create(self, strategy: Strategy, namespace: str, obj: Any, by: Writer | None) -> tuple[Entry, Any]:
         resource = strategy.resource
-        obj = decode(resource, data)
         metadata = obj.metadata
         if metadata.resourceVersion:
             raise kemu_errors.ApiError("resourceVersion should not be set on objects to be created")
@@ -98,15 +104,19 @@ class Registry:
         try:
             unbuilt = refusals.in_object(obj)
             defaults.apply(obj)
+            if by is not None and by.is_tracked:
+                applies.track(resource, "", obj, None, by, self.unix_now_ns())
+            elif by is not applies.APPLIED:
+                metadata.ClearField("managedFields")
             await self._admission.create(resource, obj)
             metadata.uid = self._new_uid()
-            if self.lives is not None and plural == "pods":
+            if self.lives is not None and resource is PODS:
                 self.lives.give(obj)
             defaults.prepare_create(obj)
             if strategy.prepare_create is not None:
                 strategy.prepare_create(obj)
             meta.set_time(metadata.creationTimestamp, self.unix_now_ns())
-            for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "managedFields"):
+            for field in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
                 metadata.ClearField(field)
             problems = kinds.validate_create(obj) + unbuilt
             if problems:
@@ -147,7 +157,9 @@ class Registry:
 
     # --- update ------------------------------------------------------------------------------------------------------
 
-    async def update(self, plural: str, namespace: str, data: bytes, subresource: str = "") -> tuple[Entry, bool]:
+    async def update(
+        self, plural: str, namespace: str, data: bytes, subresource: str = "", by: Writer | None = None
+    ) -> tuple[Entry, bool]:
         """Replace an object, or the part of it that a subresource is: each leaves the others' as they are.
 
         Returns it as it is now; and whether it is gone, because this took away its last finalizer.
@@ -163,32 +175,42 @@ class Registry:
         confirm = self._confirmation(resource, metadata.namespace, subresource)
         try:
             return await self.rewrite_in_turn(
-                strategy, metadata.namespace, name, self._updated, (data, subresource), confirm
+                strategy, metadata.namespace, name, self._updated, (data, subresource, by, metadata.namespace), confirm
             )
         except kemu_errors.NotFound:
             if not strategy.create_on_update or metadata.resourceVersion or subresource:
                 raise
-        return (await self.create(plural, namespace, data))[0], False
+        return (await self.create(plural, namespace, data, by))[0], False
 
     async def write_status(self, plural: str, namespace: str, data: bytes) -> int:
         """Replace the status of an object on the server's own behalf. Returns its new resource version."""
         entry, _ = await self.update(plural, namespace, data, "status")
         return entry.revision
 
-    def _updated(self, strategy: Strategy, entry: Entry, argument: tuple[bytes, str]) -> bytes | None:
-        data, subresource = argument
-        return self._replaced(strategy, entry, strategy.resource.message.FromString(data), subresource)
+    def _updated(self, strategy: Strategy, entry: Entry, argument: tuple[bytes, str, Writer | None, str]) -> bytes:
+        data, subresource, by, namespace = argument
+        new: Any = strategy.resource.message.FromString(data)
+        if namespace and not new.metadata.namespace:
+            new.metadata.namespace = namespace
+        return self._replaced(strategy, entry, new, subresource, by)
 
-    def _replaced(self, strategy: Strategy, entry: Entry, new: Any, subresource: str) -> bytes | None:
-        """What stands in the store after ``new`` was sent as an update. ``new`` is changed on the way."""
+    def _replaced(self, strategy: Strategy, entry: Entry, new: Any, subresource: str, by: Writer | None) -> bytes:
+        """What stands in the store after ``new`` was sent as an update. ``new`` is changed on the way. ``by``: None for
+        the server's own writes, which change nothing about who manages which fields."""
         resource = strategy.resource
         old = shared_objects.OBJECTS.parse(resource.message, entry.revision, entry.wire)
         self._check_preconditions(strategy, entry, old, new.metadata)
         _keep_system_fields(new.metadata, old.metadata)
+        is_tracked = bool(new.metadata.managedFields or old.metadata.managedFields)
+        if is_tracked and by is None:
+            _keep_managed_fields(new.metadata, old.metadata)
+        tracked_by = by if is_tracked and by is not applies.APPLIED else None
         if subresource:
             part = strategy.subresources[subresource]
             if part.defaults:
                 defaults.apply(new)
+            if tracked_by is not None:
+                applies.track(resource, subresource, new, old, tracked_by, self.unix_now_ns())
             part.prepare(new, old)
             self._admission.update_part(resource, subresource, new, old)
             if part.defaults:
@@ -197,6 +219,8 @@ class Registry:
         else:
             unbuilt = refusals.in_object(new)
             defaults.apply(new)
+            if tracked_by is not None:
+                applies.track(resource, subresource, new, old, tracked_by, self.unix_now_ns())
             if strategy.has_status:
                 strategies.copy_field(new, old, "status")
             if strategy.prepare_update is not None:
@@ -208,6 +232,11 @@ class Registry:
         if problems:
             raise causes.error(new, problems)
         value: bytes = new.SerializeToString(deterministic=True)
+        if is_tracked and value != entry.value and applies.restore_times(new, old):
+            # Unless something else has changed, the times have not either.
+            restored = new.SerializeToString(deterministic=True)
+            if restored == entry.value:
+                value = restored
         return Removed(value) if deletions.ends_with(new, old) else value
 
     def _check_preconditions(self, strategy: Strategy, entry: Entry, old: Any, sent: Any) -> None:
@@ -233,7 +262,9 @@ class Registry:
 
     # --- patch -------------------------------------------------------------------------------------------------------
 
-    async def patch(self, request: api_pb2.PatchRequest, warnings: list[str] | None = None) -> tuple[Entry, bool]:
+    async def patch(
+        self, request: api_pb2.PatchRequest, warnings: list[str] | None = None, by: Writer | None = None
+    ) -> tuple[Entry, bool]:
         """As :meth:`update`. ``warnings``: gets those about fields that the kind does not have."""
         strategy = strategies.find_strategy(request.resource.resource)
         resource, name = strategy.resource, request.name
@@ -242,15 +273,17 @@ class Registry:
         argument: Any
         if request.type == patches.MESSAGE:
             removed = decode(resource, request.removed) if request.removed else None
-            argument = request, (decode(resource, request.patch), removed)
+            argument = request, (decode(resource, request.patch), removed), by
         else:
-            argument = request, patches.Json(request, warnings)
+            argument = request, patches.Json(request, warnings), by
         confirm = self._confirmation(resource, namespace, request.subresource)
         return await self.rewrite_in_turn(strategy, namespace, name, self._patched, argument, confirm)
 
-    def _patched(self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, Any]) -> bytes | None:
+    def _patched(
+        self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, Any, Writer | None]
+    ) -> bytes | None:
         """What is to be changed comes as JSON, or as two messages: what is set, and what is removed."""
-        request, patch = argument
+        request, patch, by = argument
         resource = strategy.resource
         new = parse(resource, entry)
         old_name, uid = new.metadata.name, new.metadata.uid
@@ -271,26 +304,77 @@ class Registry:
             raise kemu_errors.BadRequest(
                 f"the name of the object ({new.metadata.name}) does not match the name on the URL ({old_name})"
             )
-        return self._replaced(strategy, entry, new, request.subresource)
+        return self._replaced(strategy, entry, new, request.subresource, by)
+
+    # --- apply -------------------------------------------------------------------------------------------------------
+
+    async def apply(self, request: api_pb2.PatchRequest, warnings: list[str]) -> tuple[Entry, bool, bool]:
+        """As :meth:`patch`, and whether the object was created."""
+        strategy = strategies.find_strategy(request.resource.resource)
+        resource, name = strategy.resource, request.name
+        strategies.check_subresource(strategy, request.subresource)
+        namespace = addressed(resource, request.resource.namespace, name)
+        wanted = applies.Apply(resource, request, self.unix_now_ns())
+        warnings += wanted.warnings
+        confirm = self._confirmation(resource, namespace, request.subresource)
+        for attempt in range(CREATE_ATTEMPTS):
+            try:
+                found = await self.rewrite_in_turn(strategy, namespace, name, self._applied, (request, wanted), confirm)
+                return *found, False
+            except kemu_errors.NotFound:
+                if request.subresource:
+                    raise
+            made = wanted.apply(None)
+            wanted.check_name(name, made)
+            if made.metadata.uid:
+                why = (
+                    f"uid mismatch: the provided object specified uid {made.metadata.uid},"
+                    " and no existing object was found"
+                )
+                raise errors.conflict(resource, name, why)
+            try:
+                return (await self._create(strategy, namespace, made, applies.APPLIED))[0], False, True
+            except kemu_errors.AlreadyExists:
+                if attempt == CREATE_ATTEMPTS - 1:
+                    raise
+        raise AssertionError("an object neither is there nor can be created")
+
+    def _applied(
+        self, strategy: Strategy, entry: Entry, argument: tuple[api_pb2.PatchRequest, applies.Apply]
+    ) -> bytes | None:
+        request, wanted = argument
+        old = parse(strategy.resource, entry)
+        old.metadata.resourceVersion = str(entry.revision)
+        new = wanted.apply(old)
+        wanted.check_name(request.name, new)
+        place(strategy.resource, new.metadata, request.resource.namespace)
+        return self._replaced(strategy, entry, new, request.subresource, applies.APPLIED)
 
     # --- scale -------------------------------------------------------------------------------------------------------
 
-    async def scale(self, plural: str, namespace: str, name: str, change: Callable[[Any], Any]) -> bytes:
+    async def scale(
+        self, plural: str, namespace: str, name: str, change: Callable[[Any], Any], by: Writer | None = None
+    ) -> bytes:
         """Write the Scale that ``change`` makes of the present one. Returns it as clients get it."""
         strategy = strategies.find_strategy(plural)
         if plural not in scales.PLURALS:
             raise kemu_errors.NotFound("the server could not find the requested resource", name=f"{plural}/scale")
         namespace = addressed(strategy.resource, namespace, name)
-        entry, _ = await self.rewrite_in_turn(strategy, namespace, name, self._scaled, change)
+        entry, _ = await self.rewrite_in_turn(strategy, namespace, name, self._scaled, (change, by))
         obj = parse(strategy.resource, entry)
         scale: bytes = scales.of(obj, str(entry.revision)).SerializeToString(deterministic=True)
         return scale
 
-    def _scaled(self, strategy: Strategy, entry: Entry, change: Callable[[Any], Any]) -> bytes | None:
+    def _scaled(
+        self, strategy: Strategy, entry: Entry, argument: tuple[Callable[[Any], Any], Writer | None]
+    ) -> bytes | None:
+        change, by = argument
         obj = parse(strategy.resource, entry)
-        scales.change(strategy.resource, obj, entry.revision, change(scales.of(obj, str(entry.revision))))
+        wanted = change(scales.of(obj, str(entry.revision)))
+        applies.scaled(strategy.resource, obj, scales.of(obj, str(entry.revision)), wanted, by, self.unix_now_ns())
+        scales.change(strategy.resource, obj, entry.revision, wanted)
         obj.metadata.resourceVersion = str(entry.revision)
-        return self._replaced(strategy, entry, obj, "")
+        return self._replaced(strategy, entry, obj, "", applies.APPLIED)
 
     # --- delete ------------------------------------------------------------------------------------------------------
 
@@ -464,7 +548,6 @@ def _keep_system_fields(new: Any, old: Any) -> None:
     elif new.HasField("generation"):
         new.ClearField("generation")
     new.ClearField("selfLink")
-    _keep_managed_fields(new, old)
 
 
 def _keep_managed_fields(new: Any, old: Any) -> None:

@@ -10,6 +10,7 @@
 //	recorder volumes [file …]      the volume binder of the scheduler and the PersistentVolume controller, in virtual time
 //	recorder tables [file …]       rows of kubectl get, as the API server prints them
 //	recorder types                 the Go types of a pod template, for kemu/objects/templates
+//	recorder schemas               how the fields of the API's types merge, for kemu/objects/managed_fields
 //	recorder roles                 the roles and bindings of a new cluster, for kemu/apiserver/authorization
 //
 // A file holds one JSON object a line, plain or gzipped: {"case": …}, or a recorded {"case": …, "expect": …}, whose
@@ -65,8 +66,9 @@ func main() {
 		return
 	}
 	answer, inTime := answers[kind(os.Args)]
-	if kind(os.Args) == "roles" {
-		if err := writeRoles(os.Stdout); err != nil {
+	tables := map[string]func(io.Writer) error{"roles": writeRoles, "schemas": writeSchemas}
+	if write, found := tables[kind(os.Args)]; found {
+		if err := write(os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -1,0 +1,11 @@
+"""Who manages which fields of an object: server-side apply and ``metadata.managedFields``, as Kubernetes has them.
+
+* :mod:`.schemas`: how the fields of each kind merge (``types.txt``, which ``scripts/record schemas`` writes);
+* :mod:`.fieldsets`: sets of fields (``structured-merge-diff/fieldpath``);
+* :mod:`.values`: comparing, merging and cutting objects by these (``structured-merge-diff/typed``);
+* :mod:`.updaters`: whose the fields are after an update or an apply (``structured-merge-diff/merge``);
+* :mod:`.entries`: what of that stands in an object;
+* :mod:`.managers`: all of it together, for the API server (``apimachinery/pkg/util/managedfields``).
+
+Everything works on plain JSON values.
+"""

@@ -1,0 +1,104 @@
+"""Ask a real kube-apiserver: ``python -m tests.conformance.writes_recorder [file …] > recorded.jsonl``.
+
+Starts one with its etcd on loopback, carries out the sequences of writes of the files (or of standard input) and writes
+down what it answers. A sequence begins in an empty namespace of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+
+from kemu.conformance.writes import sequences
+from kemu.objects import resources
+from tests.realkube.clusters import Cluster
+
+Json = dict[str, Any]
+TYPES = {
+    "strategic": "application/strategic-merge-patch+json",
+    "merge": "application/merge-patch+json",
+    "json": "application/json-patch+json",
+    "apply": "application/apply-patch+yaml",
+}
+
+
+def main() -> None:
+    lines = [line for name in sys.argv[1:] or ["/dev/stdin"] for line in Path(name).read_text().splitlines()]
+    with tempfile.TemporaryDirectory() as folder, Cluster.start(Path(folder)) as cluster:
+        client = httpx.Client(
+            base_url=cluster.url, verify=str(cluster.authority), headers={"Authorization": f"Bearer {cluster.token}"}
+        )
+        for line in lines:
+            case = json.loads(line)["case"]
+            expect = {"steps": record(client, case)}
+            json.dump({"case": case, "expect": expect}, sys.stdout, separators=(",", ":"), sort_keys=True)
+            sys.stdout.write("\n")
+
+
+def record(client: httpx.Client, case: Json) -> list[Json]:
+    resource = resources.BY_PLURAL[case["resource"]]
+    root = f"/apis/{resource.api_version}" if "/" in resource.api_version else f"/api/{resource.api_version}"
+    where = f"{root}/namespaces/default/{resource.plural}" if resource.namespaced else f"{root}/{resource.plural}"
+    results, version = [], ""
+    try:
+        for step in case["steps"]:
+            time.sleep(step.get("after", 0))
+            answer = _write(client, where, step)
+            found = answer.json()
+            warnings = [_unquoted(text) for text in answer.headers.get_list("Warning")]
+            if found.get("kind") == "Status":
+                results.append(sequences.refusal_of(found))
+            else:
+                result, version = sequences.result_of(answer.status_code, found, warnings, version)
+                results.append(result)
+    finally:
+        _clean(client, where)
+    return results
+
+
+def _write(client: httpx.Client, where: str, step: Json) -> httpx.Response:
+    verb = step["verb"]
+    query = {"fieldValidation": step.get("validation", "Strict")}
+    if "manager" in step:
+        query["fieldManager"] = step["manager"]
+    if "force" in step:
+        query["force"] = "true" if step["force"] else "false"
+    if step.get("dryRun"):
+        query["dryRun"] = "All"
+    url = where if verb == "create" else f"{where}/{sequences.NAME}"
+    if step.get("subresource"):
+        url += f"/{step['subresource']}"
+    kind = TYPES.get(verb, "application/json")
+    return client.request(
+        {"create": "POST", "update": "PUT"}.get(verb, "PATCH"),
+        f"{url}?{urlencode(query)}",
+        content=step.get("text", "").encode() or json.dumps(step["body"]).encode(),
+        headers={"Content-Type": kind, "User-Agent": step.get("agent", "recorder/1")},
+    )
+
+
+def _clean(client: httpx.Client, where: str) -> None:
+    for name in ("x", "y"):
+        for _ in range(5):
+            if client.delete(f"{where}/{name}?gracePeriodSeconds=0").status_code == 404:
+                break
+            client.patch(
+                f"{where}/{name}",
+                content='{"metadata":{"finalizers":null}}',
+                headers={"Content-Type": TYPES["merge"]},
+            )
+
+
+def _unquoted(header: str) -> str:
+    return str(json.loads(header.partition(" - ")[2]))
+
+
+if __name__ == "__main__":
+    main()
