@@ -10,9 +10,10 @@ import pytest
 from google.rpc import status_pb2
 
 from kemu import errors
-from kemu.apiserver.errors import DETAILS_KEY, status_of
+from kemu.apiserver.errors import DETAILS_KEY
 from kemu.client.sessions import error_of
 from kemu.k8s import apps_v1_pb2, autoscaling_v1_pb2, core_v1_pb2, meta_v1_pb2
+from kemu.objects import statuses
 from kemu.objects.conversion import convert
 from kemu.v1 import api_pb2
 from tests.apiserver.apiserver_cluster import Cluster, budget, pod, refusal, run
@@ -306,8 +307,8 @@ def test_errors_name_the_group_of_what_they_are_about() -> None:
     async def main(cluster: Cluster) -> None:
         for plural, group in (("pods", ""), ("deployments", "apps"), ("leases", "coordination.k8s.io")):
             error = await refusal(errors.NotFound, cluster.client.get(plural, "nope", "default"))
-            assert status_of(error).details.group == group
+            assert statuses.of_error(error).details.group == group
         wrong = await refused(cluster.stub().Create(create("{}", dry_run=["Foo"])))
-        assert status_of(wrong).details.group == "meta.k8s.io"
+        assert statuses.of_error(wrong).details.group == "meta.k8s.io"
 
     run(main)
