@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import yaml
@@ -24,6 +26,9 @@ _VERBS = {
     "evict": "create",
 }
 """By verb of the service."""
+
+_TEXTS: dict[str, Callable[[bytes], Any]] = {"application/json": json.loads, "application/yaml": yaml.safe_load}
+"""How to read an object that comes as text, by its content type."""
 
 
 class Attributes(NamedTuple):
@@ -84,10 +89,11 @@ def of_request(verb: str, request: Any) -> list[Attributes]:
 def _stated(row: resources.Resource, request: Any) -> tuple[str, str]:
     """Namespace and name of the object in a request. What cannot be read is refused later."""
     try:
-        if getattr(request, "content_type", ""):
-            metadata = yaml.safe_load(request.object)["metadata"]
+        form = getattr(request, "content_type", "")
+        if form in _TEXTS:
+            metadata = _TEXTS[form](request.object)["metadata"]
             return str(metadata.get("namespace", "")), str(metadata.get("name", ""))
         found: Any = row.message.FromString(request.object)
         return found.metadata.namespace, found.metadata.name
-    except (DecodeError, yaml.YAMLError, UnicodeDecodeError, KeyError, TypeError, AttributeError):
+    except (DecodeError, yaml.YAMLError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return "", ""

@@ -16,10 +16,12 @@ from google.protobuf.message import DecodeError
 from kemu.apiserver.registry import options
 from kemu.errors import BadRequest
 from kemu.objects import resources
-from kemu.objects.conversion import convert
+from kemu.objects.conversion import convert, go_values
 from kemu.objects.resources import Resource
 
 PROTOBUF, JSON, YAML = "", "application/json", "application/yaml"
+GO_PROTOBUF = "application/vnd.kubernetes.protobuf"
+"""As programs in Go write it: also of fields that have no value (:mod:`kemu.objects.conversion.go_values`)."""
 MAX_DEPTH = 100
 """Of nested objects and lists; messages of protobuf are not deeper either."""
 
@@ -54,11 +56,14 @@ class _Loader(yaml.SafeLoader):
 def read(resource: Resource, data: bytes, content_type: str, level: str) -> tuple[Any, list[str]]:
     """The object and warnings about it. ``level``: of :mod:`options`, or "". Raises :class:`kemu.errors.BadRequest`."""
     message: Any = resource.message
-    if content_type == PROTOBUF:
+    if content_type in (PROTOBUF, GO_PROTOBUF):
         try:
-            return message.FromString(data), []
+            obj = message.FromString(data)
         except DecodeError as error:
             raise BadRequest(f"the object is not a {resource.kind}: {error}") from None
+        if content_type == GO_PROTOBUF:
+            go_values.trim(obj)
+        return obj, []
     plain, problems = parse(data, content_type, f"must be of type {resource.kind}")
     _check_kind(resource, plain)
     obj, more = convert.partial_json(message, {**plain, "apiVersion": resource.api_version, "kind": resource.kind})

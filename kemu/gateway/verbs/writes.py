@@ -6,7 +6,7 @@ from typing import Any
 
 from kemu.gateway.answers import responses
 from kemu.gateway.answers.responses import Response
-from kemu.gateway.requests import bodies
+from kemu.gateway.requests import bodies, negotiation
 from kemu.gateway.verbs.calls import Call
 from kemu.v1 import api_pb2
 
@@ -15,7 +15,7 @@ async def create(call: Call) -> Response:
     form = call.request.form()
     body = await read(call)
     request = api_pb2.CreateRequest(
-        resource=call.where(), object=body.data, options=call.write_options(), content_type=body.content_type
+        resource=call.where(), object=body.data, options=call.write_options(), content_type=form_of(body)
     )
     answer = await call.ask("Create", request)
     return Response(
@@ -33,7 +33,7 @@ async def update(call: Call) -> Response:
         resource=call.where(),
         object=body.data,
         options=call.write_options(),
-        content_type=body.content_type,
+        content_type=form_of(body),
         subresource=call.path.subresource,
     )
     return written(call, form, await call.ask("Update", request))
@@ -66,3 +66,8 @@ def written(call: Call, form: Any, answer: api_pb2.ObjectResponse) -> Response:
 async def read(call: Call) -> bodies.Body:
     """Raises :class:`kemu.errors.ApiError`."""
     return await bodies.read(call.request, call.settings.max_body_bytes, ((call.shown.api_version, call.shown.kind),))
+
+
+def form_of(body: bodies.Body) -> str:
+    """As ``CreateRequest.content_type``: protobuf is as Go writes it, whatever wrote it."""
+    return body.content_type or negotiation.PROTOBUF

@@ -11,6 +11,7 @@
 //	recorder tables [file …]       rows of kubectl get, as the API server prints them
 //	recorder types                 the Go types of a pod template, for kemu/objects/templates
 //	recorder schemas               how the fields of the API's types merge, for kemu/objects/managed_fields
+//	recorder pointers              which fields of the API's types are pointers, for kemu/objects/conversion
 //	recorder roles                 the roles and bindings of a new cluster, for kemu/apiserver/authorization
 //
 // A file holds one JSON object a line, plain or gzipped: {"case": …}, or a recorded {"case": …, "expect": …}, whose
@@ -66,7 +67,7 @@ func main() {
 		return
 	}
 	answer, inTime := answers[kind(os.Args)]
-	tables := map[string]func(io.Writer) error{"roles": writeRoles, "schemas": writeSchemas}
+	tables := map[string]func(io.Writer) error{"pointers": writePointers, "roles": writeRoles, "schemas": writeSchemas}
 	if write, found := tables[kind(os.Args)]; found {
 		if err := write(os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
