@@ -19,7 +19,7 @@ from kemu.gateway.requests import paths
 from kemu.gateway.requests.messages import Receive, Request, Scope, Send
 from kemu.gateway.requests.paths import Path
 from kemu.gateway.settings import Settings
-from kemu.gateway.streams import Streams
+from kemu.gateway.streams import Backlog, Streams
 from kemu.gateway.verbs import calls, deletes, reads, reviews, subresources, watches, writes
 from kemu.gateway.verbs.calls import Call
 from kemu.gateway.verbs.subresources import Handler
@@ -40,7 +40,7 @@ class Gateway:
         self._settings = settings
         self._backends = Backends(dial, settings.apiservers)
         self._representations = Representations(settings.cache_bytes, clock)
-        self._streams = Streams(settings.watch_backlog_bytes, settings.max_watches)
+        self._streams = Streams(Backlog(settings.watch_backlog_bytes, settings.all_backlog_bytes), settings.max_watches)
 
     def close(self) -> None:
         """End all watches."""

@@ -40,6 +40,8 @@ class Settings:
     """``MaxRequestBodyBytes`` of kube-apiserver."""
     cache_bytes: int = 64 << 20
     """Of objects that are kept in the forms in which they were sent."""
+    all_backlog_bytes: int = 128 << 20
+    """Of events that may wait for the clients of all watches; those that leave most unread are ended."""
     watch_backlog_bytes: int = 16 << 20
     """Of events that may wait for one watch whose client does not read; then it is ended."""
     least_watch_s: float = 1800.0

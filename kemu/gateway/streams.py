@@ -23,18 +23,42 @@ _EVENT_BYTES = 200
 """What an event takes beside its object, about."""
 
 
+class Backlog:
+    """What waits for all clients together. When it is too much, those that leave most unread are cut off."""
+
+    def __init__(self, watch_bytes: int, all_bytes: int) -> None:
+        self.watch_bytes = watch_bytes
+        """What may wait for the client of one watch."""
+        self._all_bytes = all_bytes
+        self._bytes = 0
+        self._waiting: dict[Watch, None] = {}
+        """The watches for which something waits."""
+
+    def add(self, watch: Watch, size: int) -> None:
+        self._bytes += size
+        self._waiting[watch] = None
+        while self._bytes > self._all_bytes:
+            max(self._waiting, key=lambda one: one.bytes).drop()
+
+    def remove(self, watch: Watch, size: int) -> None:
+        self._bytes -= size
+        if not watch.bytes:
+            self._waiting.pop(watch, None)
+
+
 class Watch:
     """One watch, and what waits for its client."""
 
-    __slots__ = ("_bytes", "_ended", "_events", "_limit", "_loop", "_stream", "_taken_at", "_waiter", "watch_id")
+    __slots__ = ("_backlog", "_ended", "_events", "_loop", "_stream", "_taken_at", "_waiter", "bytes", "watch_id")
 
-    def __init__(self, stream: Stream, watch_id: int, limit: int) -> None:
+    def __init__(self, stream: Stream, watch_id: int, backlog: Backlog) -> None:
         self._loop = asyncio.get_running_loop()
         self._stream = stream
         self.watch_id = watch_id
-        self._limit = limit
+        self._backlog = backlog
         self._events: list[Any] = []
-        self._bytes = 0
+        self.bytes = 0
+        """What waits, about."""
         self._taken_at = self._loop.time()
         self._waiter: asyncio.Future[None] | None = None
         self._ended = False
@@ -46,11 +70,19 @@ class Watch:
         if not self._events:
             self._taken_at = self._loop.time()
         self._events.append(event)
-        self._bytes += len(event.object) + _EVENT_BYTES
-        if self._bytes > self._limit and self._loop.time() - self._taken_at > _PATIENCE_S:
-            self._events.clear()
-            self.end()
+        size = _size(event)
+        self.bytes += size
+        self._backlog.add(self, size)
+        if self.bytes > self._backlog.watch_bytes and self._loop.time() - self._taken_at > _PATIENCE_S:
+            self.drop()
         self._wake()
+
+    def drop(self) -> None:
+        """The client leaves too much unread: it has to begin again."""
+        self._events.clear()
+        size, self.bytes = self.bytes, 0
+        self._backlog.remove(self, size)
+        self.end()
 
     def end(self) -> None:
         """Nothing more comes, or nobody wants it."""
@@ -78,9 +110,13 @@ class Watch:
 
     def take(self, most: int) -> Iterator[list[Any]]:
         """What waits, so many at a time."""
-        events, self._events, self._bytes = self._events, [], 0
-        for index in range(0, len(events), most):
-            yield events[index : index + most]
+        while self._events:
+            events = self._events[:most]
+            del self._events[:most]
+            size = sum(map(_size, events))
+            self.bytes -= size
+            self._backlog.remove(self, size)
+            yield events
             self._taken_at = self._loop.time()
 
     def failure(self) -> Exception:
@@ -89,8 +125,7 @@ class Watch:
 
     async def close(self) -> None:
         """The client wants no more."""
-        self._ended = True
-        self._events.clear()
+        self.drop()
         await self._stream.cancel(self)
 
     def _wake(self) -> None:
@@ -98,11 +133,15 @@ class Watch:
             self._waiter.set_result(None)
 
 
+def _size(event: Any) -> int:
+    return len(event.object) + _EVENT_BYTES
+
+
 class Stream:
     """One Watch call to an API server, on behalf of one user."""
 
-    def __init__(self, backend: Backend, user: User, limit: int) -> None:
-        self._limit = limit
+    def __init__(self, backend: Backend, user: User, backlog: Backlog) -> None:
+        self._backlog = backlog
         self._call: Any = backend.stub.Watch(metadata=backends.metadata_of(user))
         self._last_id = 0
         self._failure: grpc.aio.AioRpcError | None = None
@@ -114,7 +153,7 @@ class Stream:
         """Raises :class:`kemu.gateway.backends.Refused`."""
         self._last_id += 1
         create.watch_id = self._last_id
-        watch = self.watches[self._last_id] = Watch(self, self._last_id, self._limit)
+        watch = self.watches[self._last_id] = Watch(self, self._last_id, self._backlog)
         try:
             await self._call.write(api_pb2.WatchRequest(create=create))
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
@@ -164,9 +203,9 @@ class Stream:
 class Streams:
     """All of them."""
 
-    def __init__(self, limit: int, most: int) -> None:
-        """``limit``: bytes that may wait for the client of a watch; ``most``: watches at the same time."""
-        self._limit = limit
+    def __init__(self, backlog: Backlog, most: int) -> None:
+        """``most``: watches of a user at the same time."""
+        self._backlog = backlog
         self._most = most
         self._streams: dict[tuple[str, User], list[Stream]] = {}
         """By API server and user."""
@@ -183,7 +222,7 @@ class Streams:
             raise TooManyRequests(f"a user may have {self._most} watches", retry_after_s=1)
         found = next((stream for stream in streams if len(stream.watches) < WATCHES_PER_STREAM), None)
         if found is None:
-            found = Stream(backend, user, self._limit)
+            found = Stream(backend, user, self._backlog)
             streams.append(found)
         return await found.open(create)
 
