@@ -23,9 +23,6 @@ spec:
 """
 
 
-@pytest.mark.skipif(
-    os.environ.get("KEMU_NIGHTLY") != "1", reason="not beside the project: needs half a minute, so nightly"
-)
 def test_a_deployment_rolls_out_on_real_parts(tmp_path: Path) -> None:
     binaries.require("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kwok", "kubectl")
     with clusters.Cluster.start(tmp_path) as cluster:
