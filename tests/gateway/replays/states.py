@@ -1,0 +1,396 @@
+"""Brings the gateway's objects into the state that a recorded exchange presupposes.
+
+Controllers, and whoever wrote past the recorder, changed objects between the recorded requests. What an object was
+before a request is known from the last answer or watch event that showed it; what it was at a read, from the answer
+itself. Objects are written through the gateway, as any client would, and only if they differ.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kemu.gateway.verbs import calls
+from kemu.objects.resources import Resource
+from tests.gateway.replays import applications, wires
+from tests.gateway.replays.identities import Identities
+from tests.gateway.replays.recordings import Key, Record
+
+_SERVERS = {
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "generation",
+    "managedFields",
+    "selfLink",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+}
+_SIMPLE = {
+    "Pod": {"spec": {"containers": [{"name": "c", "image": "nginx"}]}},
+    "Deployment": {
+        "spec": {
+            "selector": {"matchLabels": {"app": "x"}},
+            "template": {
+                "metadata": {"labels": {"app": "x"}},
+                "spec": {"containers": [{"name": "c", "image": "nginx"}]},
+            },
+        }
+    },
+    "PriorityClass": {"value": 1},
+}
+
+
+class States:
+    def __init__(self, application: applications.Application, identities: Identities) -> None:
+        self._application = application
+        self._identities = identities
+        self._known: dict[Key, dict[str, Any]] = {}
+        """As recorded."""
+        self.troubles: list[str] = []
+        """What could not be brought about for the present record."""
+
+    # What the recording says
+
+    def observe(self, record: Record) -> None:
+        """Objects that an exchange showed."""
+        place = record.where()
+        if place is None or record.status >= 300 or "dryRun" in record.query:
+            return
+        key, _ = place
+        document = wires.recorded_answer(record.data.get("resp_body"))
+        if record.method == "DELETE" and key.name:
+            value = document.value if isinstance(document.value, dict) else {}
+            if value.get("kind") == "Status" or (value.get("metadata") or {}).get("deletionGracePeriodSeconds") == 0:
+                self._known.pop(key, None)
+                return
+        self._see(key, document.value)
+
+    def observe_frame(self, record: Record, frame: Any) -> None:
+        place = record.where()
+        kind, document = wires.recorded_frame(frame)
+        if place is None or not isinstance(document.value, dict):
+            return
+        if kind in ("ADDED", "MODIFIED"):
+            self._see(place[0], document.value)
+        elif kind == "DELETED":
+            metadata = document.value.get("metadata") or {}
+            self._known.pop(_named(place[0], metadata), None)
+
+    def _see(self, key: Key, value: Any) -> None:
+        row = row_of(key)
+        if row is None or not isinstance(value, dict):
+            return
+        if value.get("kind") == row.kind and (value.get("metadata") or {}).get("name"):
+            self._known[_named(key, value["metadata"])] = value
+        elif value.get("kind") == f"{row.kind}List":
+            for item in value.get("items") or []:
+                whole = {"kind": row.kind, "apiVersion": row.api_version, **item}
+                self._known[_named(key, item["metadata"])] = whole
+        elif value.get("kind") == "Table":
+            for line in value.get("rows") or []:
+                held = line.get("object") or {}
+                if held.get("kind") == row.kind:
+                    self._known[_named(key, held["metadata"])] = held
+
+    # What the gateway is brought to
+
+    async def prepare(self, record: Record) -> None:
+        self.troubles = []
+        place = record.where()
+        if place is None:
+            return
+        key, subresource = place
+        row = row_of(key)
+        if row is None or ("dryRun" in record.query and not key.name):
+            return
+        document = wires.recorded_answer(record.data.get("resp_body"))
+        await self._prepare_namespace(record, key, document)
+        if record.is_watch:
+            await self._prepare_watch(record, key)
+        elif not key.name and record.method == "GET":
+            await self._prepare_list(record, key, document)
+        elif not key.name and record.method == "POST":
+            await self._prepare_create(record, key)
+        elif key.name:
+            await self._prepare_object(record, key, subresource, document)
+
+    async def _prepare_namespace(self, record: Record, key: Key, document: wires.Document) -> None:
+        if not key.namespace:
+            return
+        namespace = Key("api/v1", "", "namespaces", key.namespace)
+        details = (document.value.get("details") or {}) if isinstance(document.value, dict) else {}
+        if record.status == 404 and details.get("kind") == "namespaces":
+            await self._remove(namespace)
+        elif await self._get(namespace) is None:
+            await self._create(namespace, {"metadata": {"name": key.namespace}})
+
+    async def _prepare_watch(self, record: Record, key: Key) -> None:
+        for frame in record.data["watch"]["frames"]:
+            if frame["t"] > record.time_s + 0.1:
+                break
+            kind, document = wires.recorded_frame(frame["f"])
+            if kind != "ADDED" or not isinstance(document.value, dict):
+                break
+            if "resourceVersion=" in record.query and "resourceVersion=0" not in record.query:
+                break
+            if (document.value.get("metadata") or {}).get("name"):
+                await self._ensure(_named(key, document.value["metadata"]), document.value)
+
+    async def _prepare_list(self, record: Record, key: Key, document: wires.Document) -> None:
+        row = row_of(key)
+        value = document.value
+        if row is None or record.status != 200 or not isinstance(value, dict):
+            return
+        wanted: list[tuple[Key, dict[str, Any] | None]] = []
+        if value.get("kind") == "Table":
+            for line in value.get("rows") or []:
+                metadata = (line.get("object") or {}).get("metadata")
+                if metadata is None:
+                    return
+                whole = line["object"] if line["object"].get("kind") == row.kind else None
+                named = _named(key, metadata)
+                wanted.append((named, whole or self._known_or_simple(named, row, metadata)))
+        elif value.get("kind") in (f"{row.kind}List", "PartialObjectMetadataList"):
+            for item in value.get("items") or []:
+                named = _named(key, item["metadata"])
+                partial = value["kind"] == "PartialObjectMetadataList"
+                whole = self._known_or_simple(named, row, item["metadata"]) if partial else item
+                wanted.append((named, {"kind": row.kind, "apiVersion": row.api_version, **whole}))
+        else:
+            return
+        if not any(
+            word in record.query for word in ("limit=2", "limit=1", "continue=", "Selector", "resourceVersion=")
+        ):
+            await self._remove_others(key, {named for named, _ in wanted})
+        for named, whole in wanted:
+            if whole is not None:
+                await self._ensure(named, whole)
+
+    async def _prepare_create(self, record: Record, key: Key) -> None:
+        name = self._name_in(record)
+        if not name:
+            return
+        named = Key(key.prefix, key.namespace, key.resource, name)
+        if record.status == 201:
+            if await self._get(named) is not None:
+                await self._remove(named)
+        elif record.status == 409 and await self._get(named) is None:
+            await self._ensure(named, self._known_or_simple(named, row_of(key), {"name": name}))
+
+    async def _prepare_object(self, record: Record, key: Key, subresource: str, document: wires.Document) -> None:
+        row = row_of(key)
+        assert row is not None
+        value = document.value if isinstance(document.value, dict) else {}
+        creates = record.status == 201 and record.method in ("PUT", "PATCH")
+        details = value.get("details") or {}
+        if creates or (record.status == 404 and details.get("name") == key.name):
+            if await self._get(key) is not None:
+                await self._remove(key)
+            return
+        if record.status == 404:
+            return
+        shown: dict[str, Any] | None = None
+        if value.get("kind") == row.kind and (value.get("metadata") or {}).get("name"):
+            shown = value
+        elif value.get("kind") == "Table" and value.get("rows"):
+            held = value["rows"][0].get("object") or {}
+            shown = held if held.get("kind") == row.kind else None
+        known = self._known.get(key)
+        if record.method == "GET" and shown is not None:
+            await self._ensure(key, shown)
+            return
+        uid = ((shown or {}).get("metadata") or {}).get("uid")
+        if known is None or (uid and (known.get("metadata") or {}).get("uid") not in (None, uid)):
+            known = shown
+        if known is None:
+            if await self._get(key) is None:
+                await self._ensure(key, self._known_or_simple(key, row, {"name": key.name}))
+        else:
+            await self._ensure(key, known)
+        if subresource == "binding":
+            await self._prepare_binding(record, key)
+        elif subresource == "eviction":
+            await self._prepare_eviction(record, key)
+
+    async def _prepare_binding(self, record: Record, key: Key) -> None:
+        pod = await self._get(key)
+        if pod is None:
+            return
+        is_bound = bool(pod.get("spec", {}).get("nodeName"))
+        if record.status == 201 and is_bound:
+            unbound = json.loads(json.dumps(pod))
+            unbound["spec"].pop("nodeName")
+            unbound.pop("status", None)
+            await self._remove(key)
+            await self._create(key, unbound)
+
+    async def _prepare_eviction(self, record: Record, key: Key) -> None:
+        pod = await self._get(key)
+        if pod is None:
+            return
+        for budget in await self._list(Key("apis/policy/v1", key.namespace, "poddisruptionbudgets", "")):
+            named = Key("apis/policy/v1", key.namespace, "poddisruptionbudgets", budget["metadata"]["name"])
+            status = budget.get("status") or {}
+            allowed = 0 if record.status == 429 else 1
+            if status.get("disruptionsAllowed") != allowed:
+                healthy = status.get("currentHealthy", 2)
+                budget["status"] = {
+                    **status,
+                    "disruptionsAllowed": allowed,
+                    "observedGeneration": budget["metadata"].get("generation", 1),
+                    "currentHealthy": healthy,
+                    "desiredHealthy": healthy - allowed,
+                    "expectedPods": healthy,
+                }
+                await self._put(named, budget, "/status")
+
+    # Single objects
+
+    async def _ensure(self, key: Key, recorded: dict[str, Any] | None) -> None:
+        row = row_of(key)
+        if recorded is None or row is None or row.kind == "Event":
+            if recorded is not None and row is not None and await self._get(key) is None:
+                await self._create(key, self._translated(recorded))
+            return
+        wanted = self._translated(recorded)
+        is_deleted = bool((recorded.get("metadata") or {}).get("deletionTimestamp"))
+        actual = await self._get(key)
+        if actual is not None and (actual.get("metadata") or {}).get("deletionTimestamp") and not is_deleted:
+            await self._remove(key)
+            actual = None
+        if actual is None:
+            actual = await self._create(key, wanted)
+            if actual is None:
+                return
+        elif _without_servers(actual, False) != _without_servers(wanted, False):
+            body = {
+                **wanted,
+                "metadata": {**wanted["metadata"], "resourceVersion": actual["metadata"]["resourceVersion"]},
+            }
+            changed = await self._put(key, body, "")
+            if changed is None:
+                await self._remove(key)
+                changed = await self._create(key, wanted)
+            if changed is None:
+                return
+            actual = changed
+        if row.has_status and wanted.get("status") and actual.get("status") != wanted["status"]:
+            body = {**actual, "status": wanted["status"]}
+            actual = await self._put(key, body, "/status") or actual
+        if is_deleted and not actual["metadata"].get("deletionTimestamp"):
+            grace = recorded["metadata"].get("deletionGracePeriodSeconds", 30)
+            await self._ask(
+                "DELETE", key.path, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": grace or 1}
+            )
+            actual = await self._get(key) or actual
+        self._identities.learn(recorded, actual)
+
+    async def _create(self, key: Key, wanted: dict[str, Any]) -> dict[str, Any] | None:
+        body = {**_without_servers(wanted, True), **_head(key)}
+        body["metadata"]["name"] = key.name
+        if key.namespace:
+            body["metadata"]["namespace"] = key.namespace
+        status, answer = await self._ask("POST", key.collection, body)
+        if status not in (200, 201):
+            self.troubles.append(f"create {key.path}: {status} {answer.get('message', '')[:300]}")
+            return None
+        return answer
+
+    async def _put(self, key: Key, body: dict[str, Any], subresource: str) -> dict[str, Any] | None:
+        status, answer = await self._ask("PUT", key.path + subresource, {**body, **_head(key)})
+        if status != 200:
+            self.troubles.append(f"put {key.path}{subresource}: {status} {answer.get('message', '')[:300]}")
+            return None
+        return answer
+
+    async def _remove(self, key: Key) -> None:
+        merge = {"content-type": "application/merge-patch+json"}
+        found = await self._get(key)
+        if found is None:
+            return
+        if found["metadata"].get("finalizers"):
+            await self._ask("PATCH", key.path, {"metadata": {"finalizers": None}}, merge)
+        await self._ask("DELETE", key.path, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})
+        if key.resource == "namespaces" and (rest := await self._get(key)) is not None:
+            rest["spec"] = {}
+            await self._ask("PUT", f"{key.path}/finalize", rest)
+        if await self._get(key) is not None:
+            self.troubles.append(f"delete {key.path}: still there")
+
+    async def _remove_others(self, key: Key, wanted: set[Key]) -> None:
+        for item in await self._list(key):
+            named = _named(key, item["metadata"])
+            if named not in wanted and key.resource not in ("namespaces", "events"):
+                await self._remove(named)
+
+    async def _list(self, key: Key) -> list[dict[str, Any]]:
+        status, answer = await self._ask("GET", key.collection)
+        return (answer.get("items") or []) if status == 200 else []
+
+    async def _get(self, key: Key) -> dict[str, Any] | None:
+        status, answer = await self._ask("GET", key.path)
+        return answer if status == 200 else None
+
+    async def _ask(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        given = {
+            "accept": "application/json",
+            "user-agent": "setup",
+            "content-type": "application/json",
+            **(headers or {}),
+        }
+        data = None if body is None else json.dumps(body).encode()
+        exchange = await applications.ask(self._application, method, path, "", given, data)
+        try:
+            return exchange.status, json.loads(exchange.body)
+        except ValueError:
+            return exchange.status, {"message": exchange.body.decode(errors="replace")}
+
+    def _translated(self, recorded: dict[str, Any]) -> dict[str, Any]:
+        """With the UIDs of here."""
+        found: dict[str, Any] = json.loads(self._identities.in_text(json.dumps(recorded)))
+        return found
+
+    def _known_or_simple(self, key: Key, row: Resource | None, metadata: dict[str, Any]) -> dict[str, Any]:
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        return {"metadata": metadata, **_SIMPLE.get(row.kind if row else "", {})}
+
+    def _name_in(self, record: Record) -> str:
+        document = wires.recorded_answer(record.data.get("resp_body")) if record.status == 201 else wires.Document()
+        value: Any = document.value
+        if not isinstance(value, dict):
+            try:
+                body = wires.recorded_request(record.data.get("req_body")) or b""
+            except ValueError:
+                return ""
+            value = wires.actual(body, "application/json").value
+        if not isinstance(value, dict):
+            return ""
+        return str((value.get("metadata") or {}).get("name") or "")
+
+
+def row_of(key: Key) -> Resource | None:
+    return calls.BY_URL.get((key.api_version, key.resource))
+
+
+def _named(key: Key, metadata: dict[str, Any]) -> Key:
+    return Key(key.prefix, metadata.get("namespace", key.namespace), key.resource, metadata.get("name", ""))
+
+
+def _head(key: Key) -> dict[str, str]:
+    row = row_of(key)
+    assert row is not None
+    return {"apiVersion": row.api_version, "kind": row.kind}
+
+
+def _without_servers(value: dict[str, Any], status: bool) -> dict[str, Any]:
+    """Without what the API server sets; ``status``: with the status."""
+    metadata = {name: inner for name, inner in (value.get("metadata") or {}).items() if name not in _SERVERS}
+    rest = {name: inner for name, inner in value.items() if name not in ("metadata", "kind", "apiVersion")}
+    if not status:
+        rest.pop("status", None)
+    return {"metadata": metadata, **rest}
