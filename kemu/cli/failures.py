@@ -45,6 +45,8 @@ EXTRAS = {
     "opentelemetry": "otlp",
     "starlette": "live",
     "uvicorn": "live",
+    "httptools": "up",
+    "jwt": "up",
     "duckdb": "sweep",
     "pyarrow": "sweep",
     "scipy": "sweep",

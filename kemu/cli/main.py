@@ -74,6 +74,7 @@ def _parser() -> Parser:
         story,
         sweep,
         trace,
+        up,
     )
 
     parser = Parser(
@@ -102,6 +103,7 @@ def _parser() -> Parser:
         bench,
         conformance,
         ray_clusters,
+        up,
     ):
         module.add_to(commands)
     return parser

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any
 
 from kemu.checks.history import History
@@ -159,6 +159,10 @@ async def launch(
     gc.collect(0)
     garbage.freeze()
     return roster
+
+
+Drive = Callable[[Runtime, Scenario, Recorder, Heartbeats], Coroutine[Any, Any, judging.End]]
+"""Starts the actors of a scenario and lets it run to its end, as :func:`drive` does."""
 
 
 async def drive(runtime: Runtime, scenario: Scenario, recorder: Recorder, beats: Heartbeats) -> judging.End:

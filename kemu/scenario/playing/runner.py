@@ -78,6 +78,10 @@ class Options:
     on_begin: Callable[[Path, str, int], None] | None = None
     """Somebody follows the log while it is written: told the folder when it has one, the variant, and the virtual time
     that the run may take. What is logged is in the file within :data:`FOLLOWED_S`."""
+    listener: LogSink | None = None
+    """Told of every event, beside the log."""
+    drive: plays.Drive = plays.drive
+    """What happens from the start of the actors to the end of the run."""
 
 
 @dataclass
@@ -137,6 +141,8 @@ def run(scenario: Scenario, options: Options) -> RunResult:
     writer = Writer(folder / FILE_NAME, header, flush_every_s=flush_every_s)
     exporter = _exporter(options, header)
     append = writer.append if exporter is None else _to_both(writer.append, exporter.feed)
+    if options.listener is not None:
+        append = _to_both(append, options.listener)
     if options.pace and runtime_name == "sim":
         append = paces.Paced(append, options.pace, writer.flush)
     progress = options.progress
@@ -150,7 +156,7 @@ def run(scenario: Scenario, options: Options) -> RunResult:
         runtime = _runtime(runtime_name, scenario, options, folder, recorder, epoch_unix_s)
         if progress is not None and isinstance(measured := getattr(runtime, "loads", None), Loads):
             progress.loads = measured.by_cell
-        playing = plays.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name))
+        playing = options.drive(runtime, scenario, recorder, Heartbeats(scenario, runtime_name))
         if options.on_begin is not None and is_real:
             playing = paces.flushing(playing, writer.flush, FOLLOWED_S)
         end = plays.run(runtime, playing)

@@ -1,0 +1,145 @@
+"""``kemu up``: a cluster for kubectl, and for all other clients of Kubernetes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kemu.cli import exits, live_pages, parsers
+from kemu.errors import KemuError
+
+DEFAULT_NODES = 3
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "up",
+        help="serve a cluster to kubectl and other clients of Kubernetes",
+        description="Serve a cluster over the Kubernetes API until Ctrl-C: that of a scenario, or so many nodes with "
+        "the default scheduler and all controllers. Write a kubeconfig for it, and judge what happened.",
+    )
+    parser.add_argument("scenario", nargs="?", default="", help=f"{parsers.SCENARIO}; default: --nodes")
+    parser.add_argument(
+        "--nodes", type=parsers.count, default=0, metavar="N", help=f"how many nodes; default: {DEFAULT_NODES}"
+    )
+    parser.add_argument(
+        "--runtime",
+        choices=("wall", "ray"),
+        default="wall",
+        help="all in this process (wall), or on Ray; default: wall",
+    )
+    parser.add_argument(
+        "--speed", type=parsers.positive_number, default=1.0, help="seconds of the cluster for each real one"
+    )
+    parser.add_argument(
+        "--for", dest="for_", default="", metavar="TIME", help="end after this time of the cluster, such as 10m"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on; default: 127.0.0.1")
+    parser.add_argument("--port", type=parsers.whole_number, default=0, metavar="N", help="default: any that is free")
+    parser.add_argument(
+        "--kubeconfig",
+        type=Path,
+        metavar="FILE",
+        help="where to write the kubeconfig, beside what is there; default: in the run folder",
+    )
+    parser.add_argument(
+        "--insecure-http",
+        action="store_true",
+        help="plain HTTP without tokens, on loopback: everybody may do everything",
+    )
+    parser.add_argument("--ui", action="store_true", help="serve the page of kemu report meanwhile")
+    parser.add_argument("--out", type=Path, help="the run folder; default: runs/up-DATE-TIME")
+    parser.add_argument("--force", action="store_true", help="replace a result of another kind in that folder")
+    parser.add_argument(
+        "--seed", type=parsers.whole_number, help="the seed of every random draw; overrides the scenario's"
+    )
+    parser.add_argument("--data", type=Path, metavar="DIR", help="where the files of a trace are")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="PATH=VALUE", help="override a value below spec, as YAML"
+    )
+    parser.add_argument(
+        "--manifests",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="a file or folder of Kubernetes objects, created after those of the scenario",
+    )
+    parser.add_argument("--store", metavar="URL", help="etcd://HOST:PORT: a real etcd in the store's place")
+    parser.add_argument("--json", action="store_true", help="print JSON, an object a line: up, events, the verdict")
+    parser.set_defaults(command=command)
+
+
+def command(options: argparse.Namespace) -> int:
+    begun = time.monotonic()
+    _check(options)
+    # Imported on use: it takes half of the time until a client can call.
+    from kemu.up import sessions, tellers, terminals
+    from kemu.up.prints import Printer
+
+    options.live, options.live_port = options.ui, None
+    live = live_pages.Live(options)
+    scenario = _scenario(options)
+    out = options.out or Path("runs") / time.strftime("up-%Y%m%d-%H%M%S")
+    settings = sessions.Settings(
+        out=out,
+        runtime=options.runtime,
+        speed=options.speed,
+        host=options.host,
+        port=options.port,
+        kubeconfig=options.kubeconfig,
+        insecure_http=options.insecure_http,
+        force=options.force,
+        on_begin=live.on_begin,
+    )
+    printer = Printer()
+    terminal = terminals.Json(printer) if options.json else terminals.Text(printer)
+
+    def on_up(up: sessions.Up) -> None:
+        terminal.up(up, time.monotonic() - begun)
+        live.announce(lambda say: say())
+
+    def tell(lines: Sequence[tellers.Line]) -> None:
+        for line in lines:
+            terminal.line(line)
+
+    try:
+        live.scenario(scenario.name, scenario.description, 1)
+        result = sessions.run(scenario, settings, on_up, tell)
+        live.judged(result)
+        live.over(result.verdict["headline"], result.verdict)
+        terminal.verdict(result.verdict, out)
+    finally:
+        live.close()
+        printer.close()
+    for left in result.left:
+        print(f"left behind: {left}", file=sys.stderr)
+    return exits.BY_VERDICT[result.verdict["verdict"]]
+
+
+def _check(options: argparse.Namespace) -> None:
+    if options.scenario and options.nodes:
+        raise KemuError("--nodes is for a cluster without a scenario, whose nodes stand in its file")
+    if options.insecure_http and options.host not in _LOOPBACK:
+        raise KemuError(f"--insecure-http is for loopback only: at {options.host} everybody could do everything")
+    if not 0 <= options.port <= 65535:
+        raise KemuError(f"--port {options.port}: ports end at 65535")
+
+
+def _scenario(options: argparse.Namespace) -> Any:
+    from kemu.cli import inputs
+    from kemu.cli.commands import run
+    from kemu.up import clusters
+
+    settings = {**run.overrides(options), "duration": options.for_ or f"{clusters.FOREVER_S}s"}
+    if not options.scenario:
+        made = clusters.of_nodes(options.nodes or DEFAULT_NODES, settings, options.manifests)
+    else:
+        made = inputs.load(options.scenario, options.data, settings, more_manifests=options.manifests)
+        if made.variants:
+            raise KemuError(f"{options.scenario} is a matrix: choose values for its paths (--set)")
+    return clusters.completed(made)

@@ -1,0 +1,71 @@
+"""Kubeconfig files: whom to call, whom to trust, and as whom.
+
+A file that is there keeps its other clusters, users and contexts. Only its owner can read what is written.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from kemu.errors import KemuError
+
+NAME = "kemu"
+"""Of cluster, user and context."""
+
+_LISTS = {"clusters": "cluster", "users": "user", "contexts": "context"}
+
+
+def document(url: str, *, authority: bytes = b"", token: str = "") -> dict[str, Any]:
+    cluster: dict[str, Any] = {"server": url}
+    if authority:
+        cluster["certificate-authority-data"] = base64.b64encode(authority).decode()
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": NAME, "cluster": cluster}],
+        "users": [{"name": NAME, "user": {"token": token} if token else {}}],
+        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME}}],
+        "current-context": NAME,
+    }
+
+
+def write(file: Path, made: dict[str, Any]) -> None:
+    """Raises KemuError where the file is there and is no kubeconfig, or cannot be written."""
+    try:
+        merged = _merged(file, made) if file.exists() else made
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # A link (as ~/.kube/config may be one) stays a link.
+        target = file.resolve()
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            os.fchmod(handle, 0o600)
+            with os.fdopen(handle, "w") as out:
+                yaml.safe_dump(merged, out, sort_keys=False)
+            os.replace(name, target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise KemuError(f"{file}: {error.strerror or error}") from None
+
+
+def _merged(file: Path, made: dict[str, Any]) -> dict[str, Any]:
+    try:
+        found = yaml.safe_load(file.read_text())
+    except (yaml.YAMLError, UnicodeDecodeError):
+        found = False
+    if found is None:
+        return made
+    if not isinstance(found, dict) or found.get("kind", "Config") != "Config":
+        raise KemuError(f"{file} is there, and is no kubeconfig: choose another file (--kubeconfig)")
+    merged = {**made, **found, "current-context": NAME}
+    for plural in _LISTS:
+        others = [one for one in found.get(plural) or () if isinstance(one, dict) and one.get("name") != NAME]
+        merged[plural] = [*others, *made[plural]]
+    return merged

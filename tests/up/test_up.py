@@ -1,0 +1,182 @@
+"""``kemu up`` as a process: started, asked over HTTPS, ended by a signal."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+STARTS_WITHIN_S = 30
+"""On a machine that is busy with tests; docs/up.md says how long it takes on one that is not."""
+
+
+class Process:
+    """Of ``kemu up --json``."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        self.folder = folder / "run"
+        command = [sys.executable, "-m", "kemu.cli.main", "up", "--json", "--out", str(self.folder), *words]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = self._line()
+        self.up = json.loads(line)
+        config = yaml.safe_load(Path(self.up["kubeconfig"]).read_text())
+        self.cluster = config["clusters"][0]["cluster"]
+        self.token = config["users"][0]["user"].get("token", "")
+
+    def _line(self) -> str:
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()
+        return line
+
+    def ask(self, path: str, body: Any = None, *, method: str | None = None, token: str | None = None) -> Any:
+        """Raises HTTPError."""
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(f"{self.cluster['server']}{path}", data, method=method)
+        request.add_header("Content-Type", "application/json")
+        shown = self.token if token is None else token
+        if shown:
+            request.add_header("Authorization", f"Bearer {shown}")
+        context = None
+        if "certificate-authority-data" in self.cluster:
+            import base64
+
+            authority = base64.b64decode(self.cluster["certificate-authority-data"]).decode()
+            context = ssl.create_default_context(cadata=authority)
+        with urllib.request.urlopen(request, timeout=30, context=context) as answer:
+            return json.load(answer)
+
+    def eventually(self, path: str, holds: Any, within_s: float = 20.0) -> Any:
+        end = time.monotonic() + within_s
+        while True:
+            found = self.ask(path)
+            if holds(found) or time.monotonic() > end:
+                assert holds(found), found
+                return found
+            time.sleep(0.05)
+
+    def end(self, number: int = signal.SIGINT) -> tuple[int, list[dict[str, Any]]]:
+        """Exit code, and what it printed meanwhile."""
+        self.process.send_signal(number)
+        out, errors = self.process.communicate(timeout=30)
+        assert not errors, errors
+        return self.process.returncode, [json.loads(line) for line in out.splitlines()]
+
+
+@contextlib.contextmanager
+def up(folder: Path, *words: str) -> Iterator[Process]:
+    made = Process(folder, *words)
+    try:
+        yield made
+    finally:
+        if made.process.poll() is None:
+            made.process.kill()
+            made.process.wait()
+        for pipe in (made.process.stdout, made.process.stderr):
+            assert pipe is not None
+            pipe.close()
+
+
+def test_a_deployment_runs_and_ctrl_c_leaves_a_judged_run(tmp_path: Path) -> None:
+    with up(tmp_path, "--nodes", "2") as cluster:
+        assert cluster.up["took_s"] < STARTS_WITHIN_S
+        assert oct(os.stat(cluster.up["kubeconfig"]).st_mode & 0o777) == "0o600"
+        nodes = cluster.ask("/api/v1/nodes")["items"]
+        assert [node["metadata"]["name"] for node in nodes] == ["node-1", "node-2"]
+        for node in nodes:
+            status = node["status"]
+            assert status["nodeInfo"]["kubeletVersion"] == cluster.ask("/version")["gitVersion"]
+            assert {one["type"] for one in status["addresses"]} == {"InternalIP", "Hostname"}
+            assert "node-role.kubernetes.io/worker" in node["metadata"]["labels"]
+        namespaces = [one["metadata"]["name"] for one in cluster.ask("/api/v1/namespaces")["items"]]
+        assert namespaces == ["default", "kube-node-lease", "kube-public", "kube-system"]
+        service = cluster.ask("/api/v1/namespaces/default/services/kubernetes")
+        assert service["spec"]["clusterIP"] == "10.96.0.1"
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            cluster.ask("/api/v1/nodes", token="")
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            cluster.ask("/api/v1/nodes", token="another")
+
+        template = {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "nginx", "image": "nginx"}]},
+        }
+        spec = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+        body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+        cluster.ask("/apis/apps/v1/namespaces/default/deployments", body)
+        found = cluster.eventually(
+            "/apis/apps/v1/namespaces/default/deployments/web",
+            lambda deployment: deployment.get("status", {}).get("readyReplicas") == 3,
+        )
+        assert found["status"]["availableReplicas"] == 3
+
+        code, said = cluster.end()
+        port = int(cluster.cluster["server"].rpartition(":")[2])
+    assert code == 0
+    assert [one["what"] for one in said[-1:]] == ["verdict"]
+    assert any(one.get("event", {}).get("what") == "deployment web is created" for one in said)
+    verdict = json.loads((cluster.folder / "verdict.json").read_text())
+    assert verdict["runtime"] == "wall"
+    assert verdict["ended"] == "stopped"
+    assert verdict["counts"]["pods_running"] == 3
+    with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        pass
+    done = subprocess.run(
+        [sys.executable, "-m", "kemu.cli.main", "story", str(cluster.folder), "--json"],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert "running" in {line["kind"] for line in json.loads(done.stdout)["lines"]}
+
+
+def test_a_scenario_without_tls_ends_after_its_time_and_at_sigterm(tmp_path: Path) -> None:
+    words = ("races/more-pods-than-room", "--insecure-http", "--speed", "20")
+    with up(tmp_path, *words, "--for", "60s") as cluster:
+        assert cluster.cluster["server"].startswith("http://127.0.0.1:")
+        cluster.eventually("/api/v1/pods", lambda pods: len(pods["items"]) > 0)
+        assert cluster.process.wait(timeout=30) in (0, 1)
+    assert json.loads((cluster.folder / "verdict.json").read_text())["ended"] == "deadline"
+    with up(tmp_path, *words) as cluster:
+        code, said = cluster.end(signal.SIGTERM)
+        assert code in (0, 1, 3)
+        assert said[-1]["ended"] == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--insecure-http", "--host", "0.0.0.0"], "loopback only"),
+        (["races/more-pods-than-room", "--nodes", "3"], "--nodes is for a cluster without a scenario"),
+        (["--port", "70000"], "ports end at 65535"),
+        (["--for", "soon"], "duration"),
+    ],
+)
+def test_what_cannot_be_is_refused(words: list[str], says: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kemu.cli.main", "up", "--out", str(tmp_path / "run"), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done.stderr
+    assert says in done.stderr
+
+
+def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        command = [sys.executable, "-m", "kemu.cli.main", "up", "--out", str(tmp_path), "--port"]
+        done = subprocess.run([*command, str(taken.getsockname()[1])], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done.stderr
+    assert "choose another port" in done.stderr
