@@ -29,7 +29,11 @@ POD = "kemu trace RUN POD shows what a pod went through"
         ("run x --seeds 3", "kemu run", "no option --seeds (did you mean --seed?)"),
         ("run --seeds=3 x", "kemu run", "no option --seeds (did you mean --seed?)"),
         ("run x --runs 5", "kemu run", "no option --runs; kemu explore has it"),
-        ("replay x --set a=1", "kemu replay", "no option --set; kemu run, kemu explore, kemu explain and kemu up have it"),
+        (
+            "replay x --set a=1",
+            "kemu replay",
+            "no option --set; kemu run, kemu explore, kemu explain and kemu up have it",
+        ),
         ("run x --nothing-like-it", "kemu run", "no option --nothing-like-it"),
         ("--jsno", "kemu", "no option --jsno"),
         ("run", "kemu run", f"scenario is missing: {SCENARIO}"),
