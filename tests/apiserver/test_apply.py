@@ -123,3 +123,34 @@ def test_an_apply_that_changes_nothing_writes_nothing() -> None:
         assert (await stub.Patch(applied({"a": "1"}, "alice"))).object == first.object
 
     run(main)
+
+
+def test_fields_that_are_set_to_nothing_change_nothing() -> None:
+    async def main(cluster: Cluster) -> None:
+        stub = cluster.stub()
+        body: Any = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "c"},
+            "spec": {"containers": [{"name": "c", "image": "i", "ports": [{"containerPort": 80}]}]},
+        }
+        first = await stub.Create(create(body, field_manager="alice"))
+        # As Go clients write it in protobuf.
+        pod = core_v1_pb2.Pod.FromString(first.object)
+        pod.spec.nodeName = ""
+        pod.spec.containers[0].resources.SetInParent()
+        pod.spec.containers[0].ports[0].hostIP = ""
+        pod.status.message = ""
+        pod.status.conditions.add(type="A", status="True").lastProbeTime.SetInParent()
+        request = api_pb2.UpdateRequest(object=pod.SerializeToString(), subresource="status")
+        request.resource.resource, request.resource.namespace = "pods", "default"
+        request.options.field_manager = "alice"
+        found = core_v1_pb2.Pod.FromString((await stub.Update(request)).object)
+        assert found.metadata.generation == 1
+        assert not found.spec.HasField("nodeName")
+        assert not found.status.conditions[0].HasField("lastProbeTime")
+        request.object, request.subresource = found.SerializeToString(), ""
+        again = await stub.Update(request)
+        assert core_v1_pb2.Pod.FromString(again.object).metadata.resourceVersion == found.metadata.resourceVersion
+
+    run(main)

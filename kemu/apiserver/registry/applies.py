@@ -15,7 +15,7 @@ from kemu.apiserver.registry import bodies
 from kemu.errors import ApiError, BadRequest
 from kemu.objects import times
 from kemu.objects.conversion import convert
-from kemu.objects.managed_fields import managers, scales
+from kemu.objects.managed_fields import managers, scales, shapes
 from kemu.objects.managed_fields.entries import Entry
 from kemu.objects.resources import Resource
 from kemu.v1 import api_pb2
@@ -30,8 +30,8 @@ class Writer:
     """Whether an object that this writer creates is tracked."""
 
 
-APPLIED = Writer("", False)
-"""Nobody: the entries are right already."""
+APPLIED = Writer("", True)
+"""Who has applied: the entries are right already."""
 
 
 def writer(request: api_pb2.WriteOptions, by: str, tracks_all: bool) -> Writer:
@@ -51,6 +51,11 @@ def track(resource: Resource, subresource: str, new: Any, old: Any | None, by: W
     manager = managers.of(resource.api_version, resource.kind, subresource)
     before = None if old is None else convert.to_manifest(old)
     put(new, manager.update(before, convert.to_manifest(new), by.manager, _time(now_ns)))
+
+
+def tidy(resource: Resource, obj: Any) -> None:
+    """Bring what a client sent into the shape that objects have here."""
+    shapes.tidy(resource.api_version, resource.kind, obj)
 
 
 def put(obj: Any, found: list[Entry]) -> None:

@@ -101,13 +101,15 @@ class Registry:
         turn = self.turns.take(key)
         if turn is not None:
             await self.turns.wait(key, turn)
+        if by is not None and by.is_tracked:
+            applies.tidy(resource, obj)
         try:
             unbuilt = refusals.in_object(obj)
             defaults.apply(obj)
-            if by is not None and by.is_tracked:
-                applies.track(resource, "", obj, None, by, self.unix_now_ns())
-            elif by is not applies.APPLIED:
+            if by is None or not by.is_tracked:
                 metadata.ClearField("managedFields")
+            elif by is not applies.APPLIED:
+                applies.track(resource, "", obj, None, by, self.unix_now_ns())
             await self._admission.create(resource, obj)
             metadata.uid = self._new_uid()
             if self.lives is not None and resource is PODS:
@@ -201,6 +203,8 @@ class Registry:
         old = shared_objects.OBJECTS.parse(resource.message, entry.revision, entry.wire)
         self._check_preconditions(strategy, entry, old, new.metadata)
         _keep_system_fields(new.metadata, old.metadata)
+        if by is not None and by.is_tracked:
+            applies.tidy(resource, new)
         is_tracked = bool(new.metadata.managedFields or old.metadata.managedFields)
         if is_tracked and by is None:
             _keep_managed_fields(new.metadata, old.metadata)

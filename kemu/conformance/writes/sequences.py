@@ -93,8 +93,7 @@ async def _write(stub: Any, plural: str, step: Json) -> tuple[int, Json, list[st
         found = await stub.Patch(patch)
     message: Any = autoscaling_v1_pb2.Scale if step.get("subresource") == "scale" else resource.message
     manifest = convert.to_manifest(message.FromString(found.object))
-    kind = schemas.of(manifest["apiVersion"], manifest["kind"])
-    manifest = schemas.as_go_writes(kind, manifest)
+    manifest = schemas.as_go_writes(schemas.find(manifest["apiVersion"], manifest["kind"]) or "", manifest)
     code = 201 if verb == "create" or found.created else 200
     return code, manifest, list(found.warnings)
 

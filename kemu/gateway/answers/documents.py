@@ -8,9 +8,19 @@ from typing import Any
 import yaml
 
 from kemu.objects.conversion import convert
+from kemu.objects.managed_fields import schemas
+from kemu.objects.resources import Resource
 
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _human = json.JSONEncoder(ensure_ascii=False, indent=2)
+
+
+def of_object(row: Resource, message: Any) -> dict[str, Any]:
+    """The fields of an object of a resource, with those that Kubernetes writes though they are not set."""
+    data = convert.to_json(message)
+    name = schemas.find(row.api_version, row.kind)
+    found: dict[str, Any] = schemas.as_go_writes(name, data) if name is not None else data
+    return found
 
 
 def of(message: Any) -> dict[str, Any]:

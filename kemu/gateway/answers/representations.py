@@ -107,7 +107,7 @@ class Representations:
         key = wire, row.plural
         found = self._cache.get(key)
         if found is None:
-            found = documents.text(documents.of(row.message.FromString(wire)))
+            found = documents.text(documents.of_object(row, row.message.FromString(wire)))
             self._cache.put(key, found)
         return found
 

@@ -58,13 +58,17 @@ def name_of(field_manager: str, user_agent: str) -> str:
 
 @lru_cache(None)
 def of(api_version: str, kind: str, subresource: str) -> FieldManager:
-    """That of a kind's objects, for one way to them."""
-    return FieldManager(schemas.of(api_version, kind), api_version, kind, subresource)
+    """That of a kind's objects, for one way to them. Raises KeyError."""
+    name = schemas.find(api_version, kind)
+    if name is None:
+        raise KeyError(f"{api_version} {kind}")
+    return FieldManager(name, api_version, kind, subresource)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldManager:
-    type: schemas.Type
+    type: str
+    """For :func:`.schemas.resolve`."""
     api_version: str
     kind: str
     subresource: str
@@ -195,7 +199,7 @@ class FieldManager:
         if "managedFields" in (config.get("metadata") or {}):
             raise errors.BadRequest("metadata.managedFields must be nil")
         try:
-            values.check(self.type, config)
+            values.check(schemas.resolve(self.type), config)
         except ValueError as error:
             raise errors.ApiError(f"failed to create typed patch object ({describe(config)}): {error}") from None
         before, keep = _bare(live), resets.of(self.kind, self.subresource)
@@ -215,9 +219,10 @@ class FieldManager:
         last = json.loads(text)
         if not isinstance(last, dict) or last.get("apiVersion") != self.api_version:
             raise ValueError("expected version of last applied to match live object")
-        values.check(self.type, last)
-        comparison = values.compare(self.type, last, schemas.as_go_writes(self.type, _bare(live)))
-        found = values.fields_of(self.type, last)
+        kind = schemas.resolve(self.type)
+        values.check(kind, last)
+        comparison = values.compare(kind, last, schemas.as_go_writes(self.type, _bare(live)))
+        found = values.fields_of(kind, last)
         for changed in (comparison.modified, comparison.added, comparison.removed):
             found = fieldsets.difference(found, changed)
         return found

@@ -8,6 +8,7 @@ fields that are not set.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -127,9 +128,9 @@ def resolve(expression: str) -> Type:
     return Type(named.kind, named.scalar, expression[-1] == "!", named.element, named.keys, named.fields)
 
 
-def of(api_version: str, kind: str) -> Type:
-    """The type of a kind's objects. Raises KeyError."""
-    return resolve(_table().kinds[api_version, kind])
+def find(api_version: str, kind: str) -> str | None:
+    """The name of the type of a kind's objects, for :func:`resolve`; None: the table has no such kind."""
+    return _table().kinds.get((api_version, kind))
 
 
 def element_of(kind: Type, name: str) -> Type | None:
@@ -154,26 +155,52 @@ def shape(kind: Type, value: Any) -> Type:
 # JSON as Go writes it -------------------------------------------------------------------------------------------------
 
 
-def as_go_writes(kind: Type, value: Any) -> Any:
+def as_go_writes(expression: str, value: Any) -> Any:
     """JSON as kemu has it, with the fields that Go writes though they are not set and without those that it leaves out
-    though they are. The value is not changed."""
+    though they are. The value is not changed. ``expression``: of its type."""
+    write = _writer(expression)
+    return write(value) if write is not None else value
+
+
+class _Struct:
+    """Writes the fields of a struct."""
+
+    __slots__ = ("_fields", "_zeros")
+
+    def __init__(self, fields: dict[str, Field]) -> None:
+        self._fields = {name: (_writer(one.type), one.omits or one.has_zero) for name, one in fields.items()}
+        self._zeros = [(name, one.zero, _writer(one.type)) for name, one in fields.items() if one.has_zero]
+
+    def __call__(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        fields = self._fields
+        found: dict[str, Any] = {}
+        for name, inner in value.items():
+            known = fields.get(name)
+            if known is None:
+                found[name] = inner
+                continue
+            write, omits = known
+            if inner or not (omits or inner is None):
+                found[name] = inner if write is None else write(inner)
+        for name, zero, write in self._zeros:
+            if name not in found:
+                found[name] = zero if write is None else write(zero)
+        return found
+
+
+@lru_cache(None)
+def _writer(expression: str) -> Callable[[Any], Any] | None:
+    """None: what has this type is written as it is."""
+    kind = resolve(expression)
     if kind.fields is not None:
-        return _struct_as_go_writes(kind.fields, value) if isinstance(value, dict) else value
-    if isinstance(value, list):
-        element = resolve(kind.element) if kind.element else _ANY
-        return [as_go_writes(element, one) for one in value] if element.kind in (STRUCT, LIST) else value
-    return value
+        return _Struct(kind.fields)
+    write = _writer(kind.element) if kind.kind is LIST else None
+    if write is None:
+        return None
 
+    def write_list(value: Any) -> Any:
+        return [write(one) for one in value] if isinstance(value, list) else value
 
-def _struct_as_go_writes(fields: dict[str, Field], value: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, inner in value.items():
-        known = fields.get(name)
-        if known is None:
-            found[name] = inner
-        elif inner or not (inner is None or known.omits or known.has_zero):
-            found[name] = as_go_writes(resolve(known.type), inner)
-    for name, known in fields.items():
-        if known.has_zero and name not in found:
-            found[name] = as_go_writes(resolve(known.type), known.zero)
-    return found
+    return write_list
