@@ -1,14 +1,21 @@
-"""What clients ask before they ask for objects, in its smallest form: groups, resources, version, health."""
+"""What clients ask before they ask for objects: groups, kinds, schemas, version, health.
+
+The documents are made when somebody asks for them first, and kept.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from kemu.gateway.answers import documents, responses
 from kemu.gateway.answers.responses import Response
+from kemu.gateway.discovery import aggregated, catalogue, legacy
+from kemu.gateway.requests import negotiation
 from kemu.gateway.requests.messages import Request
 from kemu.gateway.requests.paths import Path
-from kemu.objects import resources
 
 VERSION = {
     "major": "1",
@@ -21,12 +28,13 @@ VERSION = {
     "compiler": "gc",
     "platform": "linux/amd64",
 }
-_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+
+_AGGREGATED: dict[str, Callable[[], dict[str, Any]]] = {"/api": aggregated.core, "/apis": aggregated.groups}
 
 
 def open_document(path: str) -> Response | None:
     if path.rstrip("/") == "/version":
-        return _json(VERSION)
+        return Response(200, negotiation.JSON, (documents.text(VERSION) + b"\n",))
     if path.startswith(("/healthz", "/livez", "/readyz")):
         return responses.text(200, "ok")
     return None
@@ -34,65 +42,68 @@ def open_document(path: str) -> Response | None:
 
 def document(request: Request) -> Response:
     path = request.path.rstrip("/")
+    if path in _AGGREGATED and _wants_aggregated(request):
+        body, tag = _aggregated(path)
+        return _tagged(request, aggregated.MEDIA_TYPE, body, tag)
     if path == "/api":
-        return _json({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
-    groups = sorted({row.group for row in resources.RESOURCES if row.group})
-    if path == "/apis":
-        return _json({"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(one) for one in groups]})
-    if path == "/api/v1":
-        return _json(_resources("v1"))
-    parts = path.strip("/").split("/")
-    if parts[0] == "apis" and len(parts) == 2 and parts[1] in groups:
-        return _json({"kind": "APIGroup", "apiVersion": "v1", **_group(parts[1])})
-    if (
-        parts[0] == "apis"
-        and len(parts) == 3
-        and any(row.api_version == f"{parts[1]}/{parts[2]}" for row in resources.RESOURCES)
-    ):
-        return _json(_resources(f"{parts[1]}/{parts[2]}"))
-    return responses.text(404, "404 page not found\n")
+        body = documents.text(legacy.api_versions(request.headers.get("host", "")))
+    else:
+        body = _legacy(path)
+    if not body:
+        return responses.text(404, "404 page not found\n")
+    if negotiation.is_human(request.query.text("pretty"), request.agent):
+        body = documents.indented(body)
+    return Response(200, negotiation.JSON, (body + b"\n",))
 
 
 def is_unknown_group(path: Path) -> bool:
-    return bool(path.group) and path.group not in GROUPS
+    return all(one.group != path.group for one in catalogue.versions())
 
 
-GROUPS = frozenset((*(row.group for row in resources.RESOURCES), "authorization.k8s.io", "authentication.k8s.io"))
+@lru_cache(1024)
+def _legacy(path: str) -> bytes:
+    """Empty: there is no such document."""
+    parts = path.strip("/").split("/")
+    found: dict[str, Any] | None = None
+    if path == "":
+        found = {"paths": [*legacy.paths(), "/healthz", "/livez", "/readyz", "/version"]}
+    elif path == "/apis":
+        found = legacy.groups()
+    elif parts[0] == "api" and len(parts) == 2:
+        found = legacy.resources(parts[1])
+    elif parts[0] == "apis" and len(parts) == 2:
+        found = legacy.group(parts[1])
+    elif parts[0] == "apis" and len(parts) == 3:
+        found = legacy.resources("/".join(parts[1:]))
+    return documents.text(found) if found is not None else b""
 
 
-def _group(name: str) -> dict[str, Any]:
-    versions = dict.fromkeys(row.api_version for row in resources.RESOURCES if row.group == name)
-    found = [{"groupVersion": one, "version": one.rpartition("/")[2]} for one in versions]
-    return {"name": name, "versions": found, "preferredVersion": found[0]}
+@lru_cache(2)
+def _aggregated(path: str) -> tuple[bytes, str]:
+    body = documents.text(_AGGREGATED[path]()) + b"\n"
+    return body, tag_of(body)
 
 
-def _resources(api_version: str) -> dict[str, Any]:
-    found: list[dict[str, Any]] = []
-    for row in resources.RESOURCES:
-        if row.api_version != api_version:
-            continue
-        found.append(
-            {
-                "name": row.plural,
-                "singularName": row.kind.lower(),
-                "namespaced": row.namespaced,
-                "kind": row.kind,
-                "verbs": _VERBS,
-                "shortNames": list(row.short_names),
-            }
-        )
-        if row.has_status:
-            found.append(
-                {
-                    "name": f"{row.plural}/status",
-                    "singularName": "",
-                    "namespaced": row.namespaced,
-                    "kind": row.kind,
-                    "verbs": ["get", "patch", "update"],
-                }
-            )
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": api_version, "resources": found}
+def _wants_aggregated(request: Request) -> bool:
+    """Whether that is the first form of all that the client takes and the server has."""
+    for clause in negotiation.clauses(request.headers.get("accept", "")):
+        if clause.type in (negotiation.JSON, "application/*", "*/*"):
+            asked = tuple(clause.parameters.get(name, "") for name in ("g", "v", "as"))
+            if asked == ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList"):
+                return True
+            if not any(asked):
+                return False
+    return False
 
 
-def _json(found: Any) -> Response:
-    return Response(200, "application/json", (documents.text(found) + b"\n",))
+def tag_of(body: bytes) -> str:
+    """``calculateETag``."""
+    return hashlib.sha512(body).hexdigest().upper()
+
+
+def _tagged(request: Request, media: str, body: bytes, tag: str) -> Response:
+    """``ServeHTTPWithETag``."""
+    headers = [(b"etag", f'"{tag}"'.encode()), (b"vary", b"Accept"), (b"cache-control", b"public")]
+    if request.headers.get("if-none-match") == f'"{tag}"':
+        return Response(304, media, (), headers)
+    return Response(200, media, (body,), headers)

@@ -9,7 +9,7 @@ from kemu.gateway.requests.messages import Send
 
 Header = tuple[bytes, bytes]
 
-_STANDARD: tuple[Header, ...] = ((b"cache-control", b"no-cache, private"),)
+_UNCACHED: Header = (b"cache-control", b"no-cache, private")
 _PIECE = 1 << 18
 """Bytes that are written at a time, so that the event loop gets its turn."""
 
@@ -32,7 +32,9 @@ class Response:
         self.on_sent: Callable[[], None] | None = None
         """To be called when the answer was sent, or could not be."""
         self._body = body
-        self._headers = [*_STANDARD, (b"content-type", content_type.encode()), *headers]
+        self._headers = [(b"content-type", content_type.encode()), *headers]
+        if all(name != b"cache-control" for name, _ in headers):
+            self._headers.append(_UNCACHED)
 
     def add(self, header: Header) -> None:
         self._headers.append(header)

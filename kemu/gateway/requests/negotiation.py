@@ -32,7 +32,7 @@ class Form(NamedTuple):
     """What of its object a row of a Table holds: ``Metadata``, ``Object`` or ``None``."""
 
 
-class _Clause(NamedTuple):
+class Clause(NamedTuple):
     type: str
     parameters: dict[str, str]
 
@@ -42,7 +42,7 @@ def negotiate(accept: str) -> Form:
     """The first clause that can be served. Raises :class:`kemu.errors.NotAcceptable`."""
     if not accept:
         return Form()
-    for clause in _clauses(accept):
+    for clause in clauses(accept):
         for media in SERVED:
             if clause.type in (media, "application/*", "*/*"):
                 form = _form(media, clause.parameters)
@@ -91,9 +91,9 @@ def _form(media: str, parameters: dict[str, str]) -> Form | None:
     return Form(media, transform, version or "v1", parameters.get("pretty") == "1")
 
 
-def _clauses(accept: str) -> list[_Clause]:
+def clauses(accept: str) -> list[Clause]:
     """The best first (``goautoneg.ParseAccept``)."""
-    found: list[tuple[float, _Clause]] = []
+    found: list[tuple[float, Clause]] = []
     for part in accept.split(","):
         kind, *rest = part.split(";")
         parameters: dict[str, str] = {}
@@ -108,6 +108,6 @@ def _clauses(accept: str) -> list[_Clause]:
                     quality = 1.0
             else:
                 parameters[name.strip()] = value
-        found.append((quality, _Clause(kind.strip().lower(), parameters)))
+        found.append((quality, Clause(kind.strip().lower(), parameters)))
     found.sort(key=lambda pair: -pair[0])
     return [clause for _, clause in found]

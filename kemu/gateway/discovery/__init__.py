@@ -1,0 +1,5 @@
+"""Discovery: which groups, kinds, verbs and subresources there are.
+
+``catalogue`` says what the gateway serves, in the order of Kubernetes; ``legacy`` and ``aggregated`` make the two forms
+of documents of it, which are made once.
+"""
