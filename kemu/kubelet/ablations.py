@@ -29,7 +29,7 @@ class _DeletesEarly(PodWorkers):
     def _take_down(self, worker: Worker, grace_s: int, asked_ns: int) -> None:
         super()._take_down(worker, grace_s, asked_ns)
         if worker.state != ENDED and worker.pod.metadata.HasField("deletionTimestamp"):
-            self._reports.delete(worker)
+            self.reports.delete(worker)
 
 
 def arrivals(ablated: Collection[str]) -> type[Arrivals]:

@@ -58,6 +58,7 @@ def of_nodes(count: int, settings: Mapping[str, Any] | None = None, manifests: S
         "duration": f"{FOREVER_S}s",
         "nodes": nodes,
         "schedulers": [{"name": "default-scheduler"}],
+        "eventObjects": "all",
         "controllers": [name for name in controller_keys.KINDS if name not in _LEFT_OUT],
     }
     if manifests:

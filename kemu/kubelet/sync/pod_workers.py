@@ -64,7 +64,7 @@ class PodWorkers:
         self._env = env
         self._clock = env.clock
         self._node_name = node_name
-        self._reports = status_managers.StatusManager(env, client, self.observe, status_writes)
+        self.reports = status_managers.StatusManager(env, client, self.observe, status_writes)
         puller = pulls.Pulls(env, self.images, config.image_pull, config.pulls_at_once)
         self._adoptions = adoptions.Adoptions(env, self.images, self, boot)
         self._starts = starts.Starts(env, config, puller, self, boot)
@@ -98,9 +98,9 @@ class PodWorkers:
                 self.allocations.see(worker, old)
             self.probers.sync(worker)
             if worker.state == ACTIVE and len(pod.spec.readinessGates):
-                self._reports.report(worker)
+                self.reports.report(worker)
             if has_changed and worker.state in (ACTIVE, STOPPING):
-                self._reports.generation_changed(worker)
+                self.reports.generation_changed(worker)
             if revision > known:
                 self.compare(worker, pod)
         elif pod_phases.is_terminal(pod) and worker.state == ACTIVE:
@@ -109,7 +109,7 @@ class PodWorkers:
 
     def compare(self, worker: Worker, pod: Any) -> None:
         """Whether somebody has overwritten the status that this kubelet wrote."""
-        self._reports.compare(worker, pod)
+        self.reports.compare(worker, pod)
 
     def forget(self, pod: Any) -> None:
         """The API server does not know the pod any more. Containers that still run are stopped all the same."""
@@ -117,6 +117,7 @@ class PodWorkers:
         if worker is None:
             return
         worker.removed = True
+        self.reports.forget(worker)
         if worker.state == ENDED:
             self._forget_containers(worker)
             del self.by_uid[worker.uid]
@@ -171,7 +172,7 @@ class PodWorkers:
         self.probers.add(worker, is_adopted=True)
         self._resume(worker)
         if refusal is not None:
-            self._reports.report(worker)
+            self.reports.report(worker)
             self._stop(worker, pod.spec.terminationGracePeriodSeconds)
         elif metadata.HasField("deletionTimestamp"):
             grace_s = metadata.deletionGracePeriodSeconds
@@ -212,7 +213,7 @@ class PodWorkers:
     def refused(self, worker: Worker, decision: predicates.Decision) -> None:
         worker.refusal = _refusal_of(decision)
         worker.state = ENDED
-        self._reports.report(worker)
+        self.reports.report(worker)
 
     def active(self) -> list[Worker]:
         return [worker for worker in self.by_uid.values() if worker.claim is not None]
@@ -350,7 +351,7 @@ class PodWorkers:
             elif not worker.phase:
                 worker.phase = statuses.last_phase(worker.pod, worker.containers)
             self._release(worker)
-            self._reports.report(worker)
+            self.reports.report(worker)
             self._gone(worker)
             return
         mains = [one for one in worker.containers if one.kind == containers.MAIN]
@@ -365,7 +366,7 @@ class PodWorkers:
         if worker.removed:
             del self.by_uid[worker.uid]
         else:
-            self._reports.report(worker)
+            self.reports.report(worker)
 
     def _gone(self, worker: Worker) -> None:
         """No containers are left, and the pod is being deleted, was killed, or finished by somebody else."""
@@ -380,12 +381,12 @@ class PodWorkers:
         if worker.removed:
             self.by_uid.pop(worker.uid, None)
         elif worker.pod.metadata.HasField("deletionTimestamp"):
-            self._reports.delete(worker)
+            self.reports.delete(worker)
 
     # --- called by the starts ----------------------------------------------------------------------------------------
 
     def starting(self, worker: Worker) -> None:
-        self._reports.starting(worker)
+        self.reports.starting(worker)
         self.probers.add(worker)
 
     def runs(self, worker: Worker, container: containers.Container) -> None:
@@ -404,7 +405,7 @@ class PodWorkers:
         return self._terminations.stopped_ns(worker, container, grace_s)
 
     def report(self, worker: Worker) -> None:
-        self._reports.report(worker)
+        self.reports.report(worker)
         if self.pressures is not None:
             self.pressures.changed(worker)
 
@@ -429,7 +430,7 @@ class PodWorkers:
             self._stopped(worker)
         else:
             self._terminations.turn(worker)
-            self._reports.report(worker)
+            self.reports.report(worker)
 
     # --- called by the allocation manager ----------------------------------------------------------------------------
 

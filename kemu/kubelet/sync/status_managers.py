@@ -20,7 +20,7 @@ from typing import Any
 from kemu import errors
 from kemu.client import clients
 from kemu.k8s import core_v1_pb2
-from kemu.kubelet.pods import containers, statuses, workers
+from kemu.kubelet.pods import containers, sandboxes, statuses, workers
 from kemu.objects import meta, pod_phases
 from kemu.runtime.env import SECOND_NS, Env, Timer
 
@@ -49,6 +49,7 @@ class StatusManager:
         "_observe",
         "_phase_ns",
         "_timer",
+        "sandboxes",
     )
 
     def __init__(self, env: Env, client: clients.Client, observe: Callable[[Any], None], writes: str = EXACT) -> None:
@@ -65,6 +66,13 @@ class StatusManager:
         self._phase_ns = -1
         """The phase of the syncs within their period; drawn when the first one matters."""
         self._timer: Timer | None = None
+        self.sandboxes: sandboxes.Sandboxes | None = None
+        """Tells addresses and IDs; None: nobody does on this node."""
+
+    def forget(self, worker: workers.Worker) -> None:
+        """Its object is gone."""
+        if self.sandboxes is not None:
+            self.sandboxes.forget(worker)
 
     def report(self, worker: workers.Worker) -> None:
         """Its state has changed in a way that its status shows."""
@@ -212,6 +220,8 @@ class StatusManager:
             now_unix_ns=now_unix_ns,
             epoch_ns=epoch_ns,
         )
+        if self.sandboxes is not None:
+            self.sandboxes.describe(status, worker, is_up=worker.has_sandbox)
         if worker.resize is not None:
             statuses.resize(status, worker.resize, now_unix_ns)
         if pod_phases.is_terminal(known):
