@@ -37,6 +37,12 @@ class Identities:
             insort(self._known, number)
         self._versions[number] = int(actual)
 
+    def replaced(self, before: str, now: str) -> None:
+        """The object that had the UID ``before`` here was created anew."""
+        for recorded, actual in self.uids.items():
+            if actual == before:
+                self.uids[recorded] = now
+
     def version(self, recorded: int) -> int:
         """The version here that is as old as ``recorded`` was; made-up ones stay."""
         if recorded in self._versions:
@@ -55,7 +61,7 @@ class Identities:
         return _IN_QUERY.sub(lambda match: f"{match[1]}{match[2]}={self.version(int(match[3]))}", query)
 
     def in_bytes(self, body: bytes) -> bytes:
-        """Of protobuf: UIDs are as long here as there; resource versions stay."""
+        """Of protobuf: UIDs are as long here as there."""
         return re.sub(
             _UID.pattern.encode(), lambda match: self.uids.get(match[0].decode(), match[0].decode()).encode(), body
         )

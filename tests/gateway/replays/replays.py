@@ -118,7 +118,7 @@ class Replay:
         if body is None:
             return None
         if body.startswith(wires.MAGIC):
-            return self._identities.in_bytes(body)
+            return wires.with_version(self._identities.in_bytes(body), self._identities.version)
         try:
             return self._identities.in_text(body.decode()).encode()
         except UnicodeDecodeError:

@@ -47,6 +47,8 @@ class States:
         self._identities = identities
         self._known: dict[Key, dict[str, Any]] = {}
         """As recorded."""
+        self._removed: dict[Key, str] = {}
+        """UIDs of objects that were removed to be created anew."""
         self.troubles: list[str] = []
         """What could not be brought about for the present record."""
 
@@ -226,24 +228,28 @@ class States:
             await self._create(key, unbound)
 
     async def _prepare_eviction(self, record: Record, key: Key) -> None:
+        """A budget that forbids the eviction, or allows it, and a running pod that it covers."""
         pod = await self._get(key)
         if pod is None:
             return
-        for budget in await self._list(Key("apis/policy/v1", key.namespace, "poddisruptionbudgets", "")):
-            named = Key("apis/policy/v1", key.namespace, "poddisruptionbudgets", budget["metadata"]["name"])
-            status = budget.get("status") or {}
-            allowed = 0 if record.status == 429 else 1
-            if status.get("disruptionsAllowed") != allowed:
-                healthy = status.get("currentHealthy", 2)
-                budget["status"] = {
-                    **status,
-                    "disruptionsAllowed": allowed,
-                    "observedGeneration": budget["metadata"].get("generation", 1),
-                    "currentHealthy": healthy,
-                    "desiredHealthy": healthy - allowed,
-                    "expectedPods": healthy,
-                }
-                await self._put(named, budget, "/status")
+        allowed = 0 if record.status == 429 else 1
+        budgets = Key("apis/policy/v1", key.namespace, "poddisruptionbudgets", "")
+        for budget in await self._list(budgets):
+            labels = budget["spec"]["selector"]["matchLabels"]
+            if allowed == 0:
+                pod["metadata"]["labels"] = labels
+                pod = await self._put(key, pod, "") or pod
+                ready = {"type": "Ready", "status": "True"}
+                pod["status"] = {**pod["status"], "phase": "Running", "conditions": [ready]}
+                pod = await self._put(key, pod, "/status") or pod
+            budget["status"] = {
+                "disruptionsAllowed": allowed,
+                "observedGeneration": budget["metadata"].get("generation", 1),
+                "currentHealthy": 2,
+                "desiredHealthy": 2 - allowed,
+                "expectedPods": 2,
+            }
+            await self._put(_named(budgets, budget["metadata"]), budget, "/status")
 
     # Single objects
 
@@ -264,10 +270,8 @@ class States:
             if actual is None:
                 return
         elif _without_servers(actual, False) != _without_servers(wanted, False):
-            body = {
-                **wanted,
-                "metadata": {**wanted["metadata"], "resourceVersion": actual["metadata"]["resourceVersion"]},
-            }
+            servers = {name: inner for name, inner in actual["metadata"].items() if name in _SERVERS}
+            body = {**wanted, "metadata": {**wanted["metadata"], **servers}}
             changed = await self._put(key, body, "")
             if changed is None:
                 await self._remove(key)
@@ -295,6 +299,8 @@ class States:
         if status not in (200, 201):
             self.troubles.append(f"create {key.path}: {status} {answer.get('message', '')[:300]}")
             return None
+        if before := self._removed.pop(key, ""):
+            self._identities.replaced(before, answer["metadata"]["uid"])
         return answer
 
     async def _put(self, key: Key, body: dict[str, Any], subresource: str) -> dict[str, Any] | None:
@@ -309,6 +315,7 @@ class States:
         found = await self._get(key)
         if found is None:
             return
+        self._removed[key] = found["metadata"]["uid"]
         if found["metadata"].get("finalizers"):
             await self._ask("PATCH", key.path, {"metadata": {"finalizers": None}}, merge)
         await self._ask("DELETE", key.path, {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0})

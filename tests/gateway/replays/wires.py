@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,21 @@ def envelope(api_version: str, kind: str, raw: bytes) -> bytes:
     """``runtime.Unknown`` after its magic number."""
     meta = _delimited(1, api_version.encode()) + _delimited(2, kind.encode())
     return MAGIC + _delimited(1, meta) + _delimited(2, raw) + _delimited(3, b"") + _delimited(4, b"")
+
+
+def with_version(body: bytes, version: Callable[[int], int]) -> bytes:
+    """An object in protobuf, with the resource version that ``version`` makes of its own."""
+    fields = dict(_fields(body[len(MAGIC) :]))
+    meta = dict(_fields(fields.get(1, b"")))
+    api_version, kind = meta.get(1, b"").decode(), meta.get(2, b"").decode()
+    row = resources.BY_KIND.get(kind)
+    if row is None or row.api_version != api_version:
+        return body
+    message: Any = row.message.FromString(fields.get(2, b""))
+    if not message.metadata.resourceVersion.isdigit():
+        return body
+    message.metadata.resourceVersion = str(version(int(message.metadata.resourceVersion)))
+    return envelope(api_version, kind, message.SerializeToString())
 
 
 def recorded_answer(body: Any) -> Document:
