@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right, insort
 from typing import Any
@@ -17,6 +18,8 @@ class Identities:
     def __init__(self) -> None:
         self.uids: dict[str, str] = {}
         """Recorded to actual."""
+        self._created: dict[str, str] = {}
+        """By recorded UID, when the object was created here."""
         self._versions: dict[int, int] = {}
         self._known: list[int] = []
 
@@ -27,6 +30,8 @@ class Identities:
         one, other = recorded.get("metadata") or {}, actual.get("metadata") or {}
         if one.get("uid") and other.get("uid"):
             self.uids[one["uid"]] = other["uid"]
+            if other.get("creationTimestamp"):
+                self._created[one["uid"]] = other["creationTimestamp"]
         self.learn_version(one.get("resourceVersion"), other.get("resourceVersion"))
 
     def learn_version(self, recorded: Any, actual: Any) -> None:
@@ -52,16 +57,33 @@ class Identities:
             return recorded
         return self._versions[self._known[place - 1]]
 
+    def in_metadata(self, document: dict[str, Any]) -> dict[str, Any]:
+        """UIDs, resource versions, and the times at which objects were created."""
+        translated: dict[str, Any] = json.loads(self._in_text(json.dumps(document)))
+        uid = (document.get("metadata") or {}).get("uid")
+        if uid in self._created and "creationTimestamp" in document["metadata"]:
+            translated["metadata"]["creationTimestamp"] = self._created[uid]
+        return translated
+
     def in_text(self, text: str) -> str:
+        """Of a document in JSON; of any other text, UIDs only."""
+        try:
+            document = json.loads(text)
+        except ValueError:
+            return self._in_text(text)
+        if not isinstance(document, dict) or not isinstance(document.get("metadata"), dict):
+            return self._in_text(text)
+        uid = document["metadata"].get("uid")
+        text = self._in_text(text)
+        if uid in self._created and "creationTimestamp" in document["metadata"]:
+            then = document["metadata"]["creationTimestamp"]
+            text = text.replace(json.dumps(then), json.dumps(self._created[uid]), 1)
+        return text
+
+    def _in_text(self, text: str) -> str:
         text = _UID.sub(lambda match: self.uids.get(match[0], match[0]), text)
         return _IN_BODY.sub(lambda match: f"{match[1]}{self.version(int(match[2]))}{match[3]}", text)
 
     def in_query(self, query: str) -> str:
         query = _UID.sub(lambda match: self.uids.get(match[0], match[0]), query)
         return _IN_QUERY.sub(lambda match: f"{match[1]}{match[2]}={self.version(int(match[3]))}", query)
-
-    def in_bytes(self, body: bytes) -> bytes:
-        """Of protobuf: UIDs are as long here as there."""
-        return re.sub(
-            _UID.pattern.encode(), lambda match: self.uids.get(match[0].decode(), match[0].decode()).encode(), body
-        )

@@ -97,7 +97,10 @@ class Replay:
         expected = wires.recorded_answer(record.data.get("resp_body"))
         found = wires.actual(exchange.body, exchange.header("content-type"))
         if exchange.status != record.status:
-            outcome.differences.append(f"status {record.status}, here {exchange.status}")
+            said = shapes.message(found)
+            outcome.differences.append(
+                f"status {record.status}, here {exchange.status}{': ' if said else ''}{said[:300]}"
+            )
         if shapes.media(exchange.header("content-type")) != shapes.media(record.content_type):
             outcome.differences.append(
                 f"Content-Type {record.content_type!r}, here {exchange.header('content-type')!r}"
@@ -118,7 +121,7 @@ class Replay:
         if body is None:
             return None
         if body.startswith(wires.MAGIC):
-            return wires.with_version(self._identities.in_bytes(body), self._identities.version)
+            return wires.with_metadata(body, self._identities.in_metadata)
         try:
             return self._identities.in_text(body.decode()).encode()
         except UnicodeDecodeError:

@@ -59,11 +59,15 @@ class States:
         place = record.where()
         if place is None or record.status >= 300 or "dryRun" in record.query:
             return
-        key, _ = place
+        key, subresource = place
+        if subresource == "binding" and record.status == 201 and key in self._known:
+            self._known[key].setdefault("spec", {})["nodeName"] = "n0"
         document = wires.recorded_answer(record.data.get("resp_body"))
         if record.method == "DELETE" and key.name:
             value = document.value if isinstance(document.value, dict) else {}
-            if value.get("kind") == "Status" or (value.get("metadata") or {}).get("deletionGracePeriodSeconds") == 0:
+            metadata = value.get("metadata") or {}
+            is_gone = metadata.get("deletionGracePeriodSeconds") == 0 and not metadata.get("finalizers")
+            if value.get("kind") == "Status" or is_gone:
                 self._known.pop(key, None)
                 return
         self._see(key, document.value)
@@ -212,8 +216,19 @@ class States:
             await self._ensure(key, known)
         if subresource == "binding":
             await self._prepare_binding(record, key)
-        elif subresource == "eviction":
+        if record.status < 300:
+            await self._learn_uid(record, key)
+        if subresource == "eviction":
             await self._prepare_eviction(record, key)
+
+    async def _learn_uid(self, record: Record, key: Key) -> None:
+        """A request that was carried out said the right UID."""
+        document = wires.actual(wires.recorded_request(record.data.get("req_body")) or b"", "application/json").value
+        if not isinstance(document, dict):
+            return
+        uid = (document.get("metadata") or {}).get("uid") or (document.get("preconditions") or {}).get("uid")
+        if uid and uid not in self._identities.uids and (actual := await self._get(key)) is not None:
+            self._identities.uids[uid] = actual["metadata"]["uid"]
 
     async def _prepare_binding(self, record: Record, key: Key) -> None:
         pod = await self._get(key)
@@ -226,6 +241,10 @@ class States:
             unbound.pop("status", None)
             await self._remove(key)
             await self._create(key, unbound)
+        elif record.status == 409 and not is_bound and "uid" not in str(record.data.get("resp_body")).lower():
+            target = {"kind": "Node", "name": "n0"}
+            body = {"kind": "Binding", "apiVersion": "v1", "metadata": {"name": key.name}, "target": target}
+            await self._ask("POST", f"{key.path}/binding", body)
 
     async def _prepare_eviction(self, record: Record, key: Key) -> None:
         """A budget that forbids the eviction, or allows it, and a running pod that it covers."""

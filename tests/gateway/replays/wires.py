@@ -9,11 +9,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kemu.k8s import meta_v1_pb2
+from google.protobuf.message import Message
+
+from kemu.k8s import core_v1_pb2, meta_v1_pb2
 from kemu.objects import resources
 from kemu.objects.conversion import convert
 
 MAGIC = b"k8s\x00"
+_OTHERS: dict[tuple[str, str], type[Message]] = {("v1", "Binding"): core_v1_pb2.Binding}
 _CUT = re.compile(r"\.\.\.<\+\d+>$")
 
 
@@ -52,19 +55,16 @@ def envelope(api_version: str, kind: str, raw: bytes) -> bytes:
     return MAGIC + _delimited(1, meta) + _delimited(2, raw) + _delimited(3, b"") + _delimited(4, b"")
 
 
-def with_version(body: bytes, version: Callable[[int], int]) -> bytes:
-    """An object in protobuf, with the resource version that ``version`` makes of its own."""
+def with_metadata(body: bytes, translated: Callable[[dict[str, Any]], dict[str, Any]]) -> bytes:
+    """An object in protobuf, with what ``translated`` makes of its document."""
     fields = dict(_fields(body[len(MAGIC) :]))
     meta = dict(_fields(fields.get(1, b"")))
     api_version, kind = meta.get(1, b"").decode(), meta.get(2, b"").decode()
-    row = resources.BY_KIND.get(kind)
-    if row is None or row.api_version != api_version:
+    message_class = _class(api_version, kind)
+    if message_class is None:
         return body
-    message: Any = row.message.FromString(fields.get(2, b""))
-    if not message.metadata.resourceVersion.isdigit():
-        return body
-    message.metadata.resourceVersion = str(version(int(message.metadata.resourceVersion)))
-    return envelope(api_version, kind, message.SerializeToString())
+    document = convert.to_json(message_class.FromString(fields.get(2, b"")))
+    return envelope(api_version, kind, convert.from_json(message_class, translated(document)).SerializeToString())
 
 
 def recorded_answer(body: Any) -> Document:
@@ -135,6 +135,13 @@ def _json(text: str) -> Document:
     return Document(value, value.get("kind", "") if isinstance(value, dict) else "")
 
 
+def _class(api_version: str, kind: str) -> type[Message] | None:
+    row = resources.BY_KIND.get(kind)
+    if row is not None and row.api_version == api_version:
+        return row.message
+    return _OTHERS.get((api_version, kind))
+
+
 def _message(api_version: str, kind: str, raw: bytes) -> Any:
     """JSON of a message of Kubernetes; None for kinds that kemu has no message for."""
     row = resources.BY_KIND.get(kind)
@@ -144,6 +151,9 @@ def _message(api_version: str, kind: str, raw: bytes) -> Any:
     if kind.endswith("List") and item is not None and item.api_version == api_version:
         items = [convert.to_json(item.message.FromString(value)) for number, value in _fields(raw) if number == 2]
         return {"kind": kind, "apiVersion": item.api_version, "metadata": {}, "items": items}
+    other = _OTHERS.get((api_version, kind))
+    if other is not None:
+        return {"kind": kind, "apiVersion": api_version, **convert.to_json(other.FromString(raw))}
     if kind == "Status":
         return {"kind": kind, "apiVersion": "v1", **convert.to_json(meta_v1_pb2.Status.FromString(raw))}
     return None
