@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import urllib.parse
 from bisect import bisect_right, insort
 from typing import Any
 
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _IN_QUERY = re.compile(r"(^|&)(resourceVersion)=(\d+)")
+_TOKEN = re.compile(r"((?:^|&)continue=)([^&]+)")
 _IN_BODY = re.compile(r'("resourceVersion"\s*:\s*")(\d+)(")')
 #: Versions above this were made up by whoever asked.
 _FUTURE = 1 << 20
@@ -20,6 +22,8 @@ class Identities:
         """Recorded to actual."""
         self._created: dict[str, str] = {}
         """By recorded UID, when the object was created here."""
+        self._tokens: dict[str, str] = {}
+        """Of continued lists, as they stand in queries."""
         self._versions: dict[int, int] = {}
         self._known: list[int] = []
 
@@ -32,6 +36,8 @@ class Identities:
             self.uids[one["uid"]] = other["uid"]
             if other.get("creationTimestamp"):
                 self._created[one["uid"]] = other["creationTimestamp"]
+        if one.get("continue") and other.get("continue"):
+            self._tokens[urllib.parse.quote(one["continue"], safe="")] = urllib.parse.quote(other["continue"], safe="")
         self.learn_version(one.get("resourceVersion"), other.get("resourceVersion"))
 
     def learn_version(self, recorded: Any, actual: Any) -> None:
@@ -85,5 +91,6 @@ class Identities:
         return _IN_BODY.sub(lambda match: f"{match[1]}{self.version(int(match[2]))}{match[3]}", text)
 
     def in_query(self, query: str) -> str:
+        query = _TOKEN.sub(lambda match: match[1] + self._tokens.get(match[2].replace("=", "%3D"), match[2]), query)
         query = _UID.sub(lambda match: self.uids.get(match[0], match[0]), query)
         return _IN_QUERY.sub(lambda match: f"{match[1]}{match[2]}={self.version(int(match[3]))}", query)

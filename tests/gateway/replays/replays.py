@@ -77,7 +77,7 @@ class Replay:
             record.method,
             record.path,
             self._identities.in_query(record.query),
-            _headers(record),
+            await self._headers(record),
             self._translated(body),
         )
         if record.is_watch:
@@ -91,6 +91,17 @@ class Replay:
         self._compare(outcome, exchange)
         self._states.observe(record)
         return outcome
+
+    async def _headers(self, record: Record) -> dict[str, str]:
+        headers = {key.lower(): value for key, value in (record.data.get("req_headers") or {}).items()}
+        kept = {key: value for key, value in headers.items() if key in _HEADERS}
+        if "rewrite_accept" in record.data:
+            kept["accept"] = record.data["rewrite_accept"] or "application/json"
+        if record.status == 304:
+            # Whoever asks again has had an answer before.
+            before = await applications.ask(self._application, "GET", record.path, record.query, kept)
+            kept["if-none-match"] = before.header("etag")
+        return kept
 
     def _compare(self, outcome: Outcome, exchange: applications.Exchange) -> None:
         record = outcome.record
@@ -200,14 +211,6 @@ def _name(document: wires.Document) -> str:
         rows = value.get("rows") or [{}]
         return str(rows[0].get("cells", [""])[0])
     return str((value.get("metadata") or {}).get("name")) if isinstance(value, dict) else ""
-
-
-def _headers(record: Record) -> dict[str, str]:
-    headers = {key.lower(): value for key, value in (record.data.get("req_headers") or {}).items()}
-    kept = {key: value for key, value in headers.items() if key in _HEADERS}
-    if "rewrite_accept" in record.data:
-        kept["accept"] = record.data["rewrite_accept"] or "application/json"
-    return kept
 
 
 def _pairs(expected: Any, found: Any) -> Iterable[tuple[Any, Any]]:

@@ -95,15 +95,15 @@ def of_status(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
     differences = [
         f"{key} {expected.get(key)!r}, here {found.get(key)!r}"
         for key in ("status", "reason", "code")
-        if expected.get(key) != found.get(key)
+        if (expected.get(key) or None) != (found.get(key) or None)
     ]
     wanted, have = dict(expected.get("details") or {}), dict(found.get("details") or {})
     differences += [
         f"details.{key} {wanted.get(key)!r}, here {have.get(key)!r}"
         for key in ("name", "group", "kind", "retryAfterSeconds")
-        if wanted.get(key) != have.get(key)
+        if (wanted.get(key) or None) != (have.get(key) or None)
     ]
-    causes = [(cause.get("reason"), cause.get("field")) for cause in wanted.get("causes") or []]
+    causes = [(cause.get("reason"), cause.get("field") or None) for cause in wanted.get("causes") or []]
     ours = [(cause.get("reason"), cause.get("field")) for cause in have.get("causes") or []]
     if causes != ours:
         differences.append(f"causes {causes}, here {ours}")
@@ -145,7 +145,7 @@ def _filled(value: Any, path: str = "") -> set[str]:
     found: set[str] = set()
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key in IGNORED or inner in ({}, [], "", None):
+            if key in IGNORED or not inner:
                 continue
             below = _filled(inner, f"{path}.{key}")
             if isinstance(inner, (dict, list)) and not below:
