@@ -194,7 +194,7 @@ class Requests:
                 wire = await self._registry.scale(where.resource, where.namespace, name, lambda scale: wanted, writer)
                 return api_pb2.ObjectResponse(object=wire, warnings=warnings)
             entry, gone = await self._registry.update(
-                where.resource, where.namespace, data, request.subresource, writer
+                where.resource, where.namespace, data, request.subresource, writer, request.name
             )
         created = entry.revision == NOT_WRITTEN
         wire = entry.value if created else entry.wire

@@ -20,6 +20,10 @@ from kemu.gateway.requests.paths import Path
 VERSION = {
     "major": "1",
     "minor": "36",
+    "emulationMajor": "1",
+    "emulationMinor": "36",
+    "minCompatibilityMajor": "1",
+    "minCompatibilityMinor": "35",
     "gitVersion": "v1.36.3",
     "gitCommit": "",
     "gitTreeState": "clean",

@@ -90,18 +90,20 @@ class CreateRequest(_message.Message):
     def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ..., options: _Optional[_Union[WriteOptions, _Mapping]] = ..., content_type: _Optional[str] = ...) -> None: ...
 
 class UpdateRequest(_message.Message):
-    __slots__ = ("resource", "object", "options", "content_type", "subresource")
+    __slots__ = ("resource", "object", "options", "content_type", "subresource", "name")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     OBJECT_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     CONTENT_TYPE_FIELD_NUMBER: _ClassVar[int]
     SUBRESOURCE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
     resource: Resource
     object: bytes
     options: WriteOptions
     content_type: str
     subresource: str
-    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ..., options: _Optional[_Union[WriteOptions, _Mapping]] = ..., content_type: _Optional[str] = ..., subresource: _Optional[str] = ...) -> None: ...
+    name: str
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., object: _Optional[bytes] = ..., options: _Optional[_Union[WriteOptions, _Mapping]] = ..., content_type: _Optional[str] = ..., subresource: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class UpdateStatusRequest(_message.Message):
     __slots__ = ("resource", "object")

@@ -160,9 +160,16 @@ class Registry:
     # --- update ------------------------------------------------------------------------------------------------------
 
     async def update(
-        self, plural: str, namespace: str, data: bytes, subresource: str = "", by: Writer | None = None
+        self,
+        plural: str,
+        namespace: str,
+        data: bytes,
+        subresource: str = "",
+        by: Writer | None = None,
+        in_url: str = "",
     ) -> tuple[Entry, bool]:
-        """Replace an object, or the part of it that a subresource is: each leaves the others' as they are.
+        """Replace an object, or the part of it that a subresource is: each leaves the others' as they are. ``in_url``:
+        the object's name as the request says it beside the object (``checkName`` of ``endpoints/handlers``).
 
         Returns it as it is now; and whether it is gone, because this took away its last finalizer.
         """
@@ -172,6 +179,13 @@ class Registry:
         metadata = decode(resource, data).metadata
         place(resource, metadata, namespace)
         name = metadata.name
+        if in_url and name != in_url:
+            if not name:
+                why = f"the name of the object ({in_url} based on URL) was undeterminable: name must be provided"
+                raise kemu_errors.BadRequest(why)
+            raise kemu_errors.BadRequest(
+                f"the name of the object ({name}) does not match the name on the URL ({in_url})"
+            )
         if not name:
             raise kemu_errors.BadRequest("the name of the object must be set")
         confirm = self._confirmation(resource, metadata.namespace, subresource)

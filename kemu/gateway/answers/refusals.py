@@ -10,7 +10,11 @@ from kemu.gateway.requests.negotiation import Form
 from kemu.k8s import meta_v1_pb2
 from kemu.objects import statuses
 
-_EMPTY_DETAILS = ("the server could not find the requested resource", "the server does not allow this method on the")
+_EMPTY_DETAILS = (
+    "the server could not find the requested resource",
+    "the server does not allow this method on the",
+    "the server rejected our request due to an error in our request",
+)
 
 
 def of_error(request: Request, error: ApiError) -> Response:
@@ -33,7 +37,9 @@ def tidied(status: meta_v1_pb2.Status) -> meta_v1_pb2.Status:
     """As Kubernetes writes it."""
     if status.reason == ApiError.reason:
         status.ClearField("reason")
-    status.metadata.SetInParent()
+    for cause in status.details.causes:
+        if not cause.field:
+            cause.ClearField("field")
     if status.message.startswith(_EMPTY_DETAILS):
         status.ClearField("details")
         status.details.SetInParent()

@@ -171,6 +171,7 @@ class Representations:
 
 def message(form: Form, api_version: str, kind: str, found: Any) -> bytes:
     """The body of an answer that is no object of a resource: a Status, a review."""
+    found.metadata.SetInParent()
     if form.media == negotiation.PROTOBUF:
         return envelopes.pack(api_version, kind, found.SerializeToString(deterministic=True))
     return _finished(form, _headed(api_version, kind, documents.text(documents.of(found))))

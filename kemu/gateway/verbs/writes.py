@@ -35,6 +35,7 @@ async def update(call: Call) -> Response:
         options=call.write_options(),
         content_type=form_of(body),
         subresource=call.path.subresource,
+        name=call.path.name,
     )
     return written(call, form, await call.ask("Update", request))
 

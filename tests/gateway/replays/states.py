@@ -206,6 +206,10 @@ class States:
         if record.method == "GET" and shown is not None:
             await self._ensure(key, shown)
             return
+        if record.method == "DELETE" and shown is not None:
+            await self._ensure(key, _before_deletion(shown, known))
+            await self._learn_uid(record, key)
+            return
         uid = ((shown or {}).get("metadata") or {}).get("uid")
         if known is None or (uid and (known.get("metadata") or {}).get("uid") not in (None, uid)):
             known = shown
@@ -213,6 +217,9 @@ class States:
             if await self._get(key) is None:
                 await self._ensure(key, self._known_or_simple(key, row, {"name": key.name}))
         else:
+            if shown is not None and not subresource and shown.get("status"):
+                # The request left the status as it was.
+                known = {**known, "status": shown["status"]}
             await self._ensure(key, known)
         if subresource == "binding":
             await self._prepare_binding(record, key)
@@ -401,6 +408,21 @@ class States:
 
 def row_of(key: Key) -> Resource | None:
     return calls.BY_URL.get((key.api_version, key.resource))
+
+
+def _before_deletion(shown: dict[str, Any], known: dict[str, Any] | None) -> dict[str, Any]:
+    """What an object was that a delete answered with: with a deletion of before, if there was one."""
+    metadata = {name: inner for name, inner in shown["metadata"].items() if not name.startswith("deletion")}
+    before = (known or {}).get("metadata") or {}
+    if before.get("uid") == metadata.get("uid"):
+        metadata |= {
+            name: inner for name, inner in before.items() if name.startswith("deletion") or name == "finalizers"
+        }
+    else:
+        metadata["finalizers"] = [
+            one for one in metadata.get("finalizers") or [] if one not in ("orphan", "foregroundDeletion")
+        ]
+    return {**shown, "metadata": metadata}
 
 
 def _named(key: Key, metadata: dict[str, Any]) -> Key:
