@@ -13,6 +13,7 @@ from typing import Any
 from kemu.gateway.answers import documents, responses
 from kemu.gateway.answers.responses import Response
 from kemu.gateway.discovery import aggregated, catalogue, legacy
+from kemu.gateway.openapi import documents as openapi
 from kemu.gateway.requests import negotiation
 from kemu.gateway.requests.messages import Request
 from kemu.gateway.requests.paths import Path
@@ -39,7 +40,7 @@ _AGGREGATED: dict[str, Callable[[], dict[str, Any]]] = {"/api": aggregated.core,
 def open_document(path: str) -> Response | None:
     if path.rstrip("/") == "/version":
         return Response(200, negotiation.JSON, (documents.text(VERSION) + b"\n",))
-    if path.startswith(("/healthz", "/livez", "/readyz")):
+    if path.startswith(("/healthz", "/livez", openapi.ROOT, "/readyz")):
         return responses.text(200, "ok")
     return None
 
@@ -51,6 +52,8 @@ def document(request: Request) -> Response:
         return _tagged(request, aggregated.MEDIA_TYPE, body, tag)
     if path == "/api":
         body = documents.text(legacy.api_versions(request.headers.get("host", "")))
+    elif path.startswith(openapi.ROOT):
+        return _schema(request, path)
     else:
         body = _legacy(path)
     if not body:
@@ -70,7 +73,7 @@ def _legacy(path: str) -> bytes:
     parts = path.strip("/").split("/")
     found: dict[str, Any] | None = None
     if path == "":
-        found = {"paths": [*legacy.paths(), "/healthz", "/livez", "/readyz", "/version"]}
+        found = {"paths": [*legacy.paths(), "/healthz", "/livez", openapi.ROOT, "/readyz", "/version"]}
     elif path == "/apis":
         found = legacy.groups()
     elif parts[0] == "api" and len(parts) == 2:
@@ -100,14 +103,28 @@ def _wants_aggregated(request: Request) -> bool:
     return False
 
 
+def _schema(request: Request, path: str) -> Response:
+    """``/openapi/v3`` and what it names (``handler3.HandleGroupVersion``)."""
+    if path == openapi.ROOT:
+        return _tagged(request, "text/plain; charset=utf-8", openapi.root(), tag_of(openapi.root()))
+    body = openapi.document(path.removeprefix(openapi.ROOT).strip("/"))
+    if body is None:
+        return responses.text(404, "404 page not found\n")
+    tag = openapi.tag()
+    known = request.query.text("hash")
+    if known and known != tag:
+        return Response(301, "text/html; charset=utf-8", (), ((b"location", f"{path}?hash={tag}".encode()),))
+    return _tagged(request, negotiation.JSON, body, tag, b"public, immutable" if known else b"public")
+
+
 def tag_of(body: bytes) -> str:
     """``calculateETag``."""
     return hashlib.sha512(body).hexdigest().upper()
 
 
-def _tagged(request: Request, media: str, body: bytes, tag: str) -> Response:
+def _tagged(request: Request, media: str, body: bytes, tag: str, control: bytes = b"public") -> Response:
     """``ServeHTTPWithETag``."""
-    headers = [(b"etag", f'"{tag}"'.encode()), (b"vary", b"Accept"), (b"cache-control", b"public")]
+    headers = [(b"etag", f'"{tag}"'.encode()), (b"vary", b"Accept"), (b"cache-control", control)]
     if request.headers.get("if-none-match") == f'"{tag}"':
         return Response(304, media, (), headers)
     return Response(200, media, (body,), headers)

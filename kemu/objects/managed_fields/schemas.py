@@ -34,6 +34,8 @@ class Field:
     strategies: tuple[str, ...]
     """Of a strategic merge patch: ``merge``, ``replace``, ``retainKeys``."""
     merge_key: str
+    is_required: bool
+    """As the API server's OpenAPI document says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ def _field(expression: str, options: list[str]) -> Field:
         "omit" in found,
         tuple(found["patch"].split(",")) if "patch" in found else (),
         found.get("key", ""),
+        "required" in found,
     )
 
 
@@ -126,6 +129,11 @@ def resolve(expression: str) -> Type:
         return _table().types[expression]
     named = _table().types[expression[:-1]]
     return Type(named.kind, named.scalar, expression[-1] == "!", named.element, named.keys, named.fields)
+
+
+def find_type(name: str) -> Type | None:
+    """By its name in the table, as ``core.v1.PodSpec``."""
+    return _table().types.get(name)
 
 
 def find(api_version: str, kind: str) -> str | None:

@@ -55,7 +55,8 @@ var schemaRoots = []struct {
 
 // writeSchemas describes the fields of the API types: how the API server merges them (its OpenAPI document, as
 // structured-merge-diff reads it), how a strategic merge patch does (the tags patchStrategy and patchMergeKey), and
-// what JSON has for a field that is not set (zero=), or does not have though the field is set, to something empty (omit).
+// what JSON has for a field that is not set (zero=), or does not have though the field is set, to something empty (omit);
+// and which fields the document calls required.
 //
 //	kind apps/v1 Deployment apps.v1.Deployment
 //	type core.v1.ContainerPort struct
@@ -78,7 +79,7 @@ func writeSchemas(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	writer := schemaWriter{out: out, schema: types, seen: map[string]reflect.Type{}}
+	writer := schemaWriter{out: out, schema: types, models: models, seen: map[string]reflect.Type{}}
 	for _, group := range schemaRoots {
 		for _, kind := range group.kinds {
 			root := reflect.TypeOf(kind)
@@ -100,6 +101,7 @@ func writeSchemas(out io.Writer) error {
 type schemaWriter struct {
 	out    io.Writer
 	schema *schema.Schema
+	models map[string]*spec.Schema
 	seen   map[string]reflect.Type
 }
 
@@ -174,6 +176,9 @@ func (w *schemaWriter) write(name string, described reflect.Type) {
 			if key := tagged.Tag.Get("patchMergeKey"); key != "" {
 				words = append(words, "key="+key)
 			}
+		}
+		if model, known := w.models[name]; known && slices.Contains(model.Required, field.Name) {
+			words = append(words, "required")
 		}
 		fmt.Fprintln(w.out, "\t"+strings.Join(words, " "))
 	}

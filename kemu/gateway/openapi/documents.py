@@ -1,0 +1,70 @@
+"""The documents: ``/openapi/v3``, which names the others, and ``/openapi/v3/apis/apps/v1``.
+
+The root tells of each document by a hash, so that clients may keep it: of everything that the documents are made of, so
+that the root can be had without making them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import lru_cache
+from importlib import resources as files
+from typing import Any
+
+import kemu
+from kemu.gateway.discovery import catalogue
+from kemu.gateway.discovery.catalogue import Version
+from kemu.gateway.openapi import operations
+from kemu.gateway.openapi.schemas import Collection
+
+ROOT = "/openapi/v3"
+
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
+
+def _name(version: Version) -> str:
+    """``api/v1``, ``apis/apps/v1``."""
+    return f"apis/{version.api_version}" if version.group else f"api/{version.version}"
+
+
+@lru_cache(1)
+def root() -> bytes:
+    paths = {_name(one): {"serverRelativeURL": f"{ROOT}/{_name(one)}?hash={tag()}"} for one in catalogue.versions()}
+    return _encoder.encode({"paths": dict(sorted(paths.items()))}).encode()
+
+
+@lru_cache(64)
+def document(name: str) -> bytes | None:
+    """Of a group version: ``apis/apps/v1``; None for one that is not served."""
+    for version in catalogue.versions():
+        if _name(version) == name:
+            return _encoder.encode(_document(version)).encode()
+    return None
+
+
+def _document(version: Version) -> dict[str, Any]:
+    collection = Collection()
+    paths = operations.paths(version, collection)
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "unversioned"},
+        "paths": paths,
+        "components": {"schemas": dict(sorted(collection.found.items()))},
+    }
+
+
+@lru_cache(1)
+def tag() -> str:
+    """Changes whenever a document may."""
+    digest = hashlib.sha512(kemu.__version__.encode())
+    digest.update(repr(catalogue.versions()).encode())
+    for package, suffixes in (("kemu.gateway.openapi", (".py",)), ("kemu.gateway.openapi.texts", (".txt",))):
+        for file in sorted(files.files(package).iterdir(), key=lambda one: one.name):
+            if file.name.endswith(suffixes):
+                digest.update(file.read_bytes())
+    digest.update(files.files("kemu.objects.managed_fields").joinpath("types.txt").read_bytes())
+    for file in sorted(files.files("kemu.k8s").iterdir(), key=lambda one: one.name):
+        if file.name.endswith("_pb2.py"):
+            digest.update(file.read_bytes())
+    return digest.hexdigest().upper()

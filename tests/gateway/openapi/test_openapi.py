@@ -1,0 +1,106 @@
+"""OpenAPI v3: what kubectl needs of it, and the schemas compared with those of kube-apiserver v1.36.3.
+
+``real.json.gz`` holds Kubernetes' own schemas (``api/openapi-spec/v3``) without their descriptions.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kemu.gateway.discovery import catalogue
+from kemu.gateway.openapi import documents
+from tests.gateway import gateway_cluster
+from tests.gateway.gateway_cluster import Cluster
+
+REAL: dict[str, Any] = json.loads(gzip.decompress(Path(__file__).with_name("real.json.gz").read_bytes()))
+NAMES = [
+    f"apis/{one.api_version}" if one.group else f"api/{one.version}"
+    for one in catalogue.versions()
+    if one.group != "metrics.k8s.io"
+]
+WITHOUT_RULES = ("Binding", "Eviction", "TokenRequest", "DeleteOptions", "ShardInfo", "Status", "StatusDetails")
+"""Of messages that are only sent it is not known what is required and how they merge."""
+
+
+def document(name: str) -> dict[str, Any]:
+    body = documents.document(name)
+    assert body is not None
+    found: dict[str, Any] = json.loads(body)
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_schemas_are_those_of_a_real_server(name: str) -> None:
+    for schema_name, schema in document(name)["components"]["schemas"].items():
+        kind = schema_name.rpartition(".")[2]
+        if kind.endswith("Review") or "authorization" in schema_name or "authentication" in schema_name:
+            continue
+        made, real = _comparable(schema), _comparable(REAL[schema_name])
+        assert set(made["properties"]) == set(real["properties"]), schema_name
+        if not kind.startswith(WITHOUT_RULES):
+            assert made == real, schema_name
+
+
+def _comparable(schema: dict[str, Any]) -> dict[str, Any]:
+    """Without what is only described, and what says the same when it is left out."""
+    found: dict[str, Any] = json.loads(json.dumps(schema))
+    for unsaid in ("description", "x-kubernetes-unions", "x-kubernetes-group-version-kind"):
+        found.pop(unsaid, None)
+    found["required"] = sorted(found.get("required", []))
+    found.setdefault("properties", {})
+    for one in found["properties"].values():
+        one.pop("description", None)
+        one.pop("enum", None)
+        if "$ref" in one:
+            one["allOf"] = [{"$ref": one.pop("$ref")}]
+        if one.get("x-kubernetes-list-type") == "atomic":
+            del one["x-kubernetes-list-type"]
+        if one.get("x-kubernetes-map-type") == "granular":
+            del one["x-kubernetes-map-type"]
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_stored_kind_takes_patches_with_field_validation(name: str) -> None:
+    """Without that, kubectl neither creates nor applies it."""
+    validated = set()
+    for path in document(name)["paths"].values():
+        patch = path.get("patch")
+        if patch is not None and any(one["name"] == "fieldValidation" for one in patch["parameters"]):
+            validated.add(patch["x-kubernetes-group-version-kind"]["kind"])
+    (version,) = (one for one in catalogue.versions() if NAMES[_index(one)] == name)
+    assert {entry.kind for entry in version.entries if entry.is_stored} <= validated
+
+
+def _index(version: catalogue.Version) -> int:
+    return [one for one in catalogue.versions() if one.group != "metrics.k8s.io"].index(version)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_references_lead_somewhere(name: str) -> None:
+    text = documents.document(name)
+    assert text is not None
+    schemas = document(name)["components"]["schemas"]
+    wanted = {part.split(b'"')[0].decode() for part in text.split(b"#/components/schemas/")[1:]}
+    assert wanted <= set(schemas)
+
+
+def test_documents_are_named_by_a_hash_and_kept() -> None:
+    async def main(cluster: Cluster) -> None:
+        root = (await cluster.http.get("/openapi/v3")).json()
+        url = root["paths"]["api/v1"]["serverRelativeURL"]
+        found = await cluster.http.get(url)
+        assert found.headers["cache-control"] == "public, immutable"
+        again = await cluster.http.get(url, headers={"if-none-match": found.headers["etag"]})
+        assert again.status_code == 304
+        old = await cluster.http.get("/openapi/v3/api/v1?hash=old")
+        assert (old.status_code, old.headers["location"]) == (301, url)
+        assert (await cluster.http.get("/openapi/v3/apis/example.com/v1")).status_code == 404
+        assert set(root["paths"]) >= set(NAMES)
+
+    gateway_cluster.run(main)
