@@ -7,7 +7,9 @@ from typing import Any
 
 import httpx
 
+from kemu.gateway.requests import envelopes
 from kemu.gateway.servers import Server
+from kemu.k8s import core_v1_pb2
 from tests.gateway import gateway_cluster
 from tests.gateway.gateway_cluster import Cluster, pod
 
@@ -36,6 +38,7 @@ def test_objects_are_created_read_changed_and_deleted() -> None:
         changed = patched.json()
         changed["metadata"]["annotations"] = {"note": "1"}
         updated = await http.put(f"{PODS}/a", json=changed)
+        assert updated.status_code == 200, updated.text
         assert updated.json()["metadata"]["annotations"] == {"note": "1"}
         stale = await http.put(f"{PODS}/a", json=changed)
         assert (stale.status_code, stale.json()["reason"]) == (409, "Conflict")
@@ -97,5 +100,45 @@ def test_urls_that_name_nothing() -> None:
             assert (answer.status_code, answer.json()["details"]) == (404, {}), path
         assert (await http.get("/apis/foo.io/v1/bars")).text == "404 page not found\n"
         assert (await http.post("/api/v1/pods", json=pod())).status_code == 405
+
+    gateway_cluster.run(main)
+
+
+def test_an_update_with_what_was_read_changes_nothing() -> None:
+    async def main(cluster: Cluster) -> None:
+        http = cluster.http
+        spec = {"hostNetwork": False, "containers": [{"name": "c", "image": "x", "resources": {}, "tty": False}]}
+        created = await http.post(PODS, json=pod(**spec))
+        assert "hostNetwork" not in created.json()["spec"]
+        assert created.json()["spec"]["containers"][0]["resources"] == {}
+        updated = await http.put(f"{PODS}/a", json=created.json())
+        assert updated.status_code == 200, updated.text
+        assert updated.json()["metadata"]["resourceVersion"] == created.json()["metadata"]["resourceVersion"]
+        merge = {"content-type": "application/merge-patch+json"}
+        patched = await http.patch(f"{PODS}/a", content=b'{"spec":{"hostNetwork":false}}', headers=merge)
+        assert patched.json()["metadata"]["resourceVersion"] == created.json()["metadata"]["resourceVersion"]
+
+    gateway_cluster.run(main)
+
+
+def test_an_object_in_protobuf_as_go_writes_it() -> None:
+    async def main(cluster: Cluster) -> None:
+        found = core_v1_pb2.ConfigMap(data={"a": "b"})
+        found.metadata.name, found.metadata.uid, found.metadata.generateName = "c", "", ""
+        found.metadata.creationTimestamp.SetInParent()
+        maps = "/api/v1/namespaces/default/configmaps"
+        protobuf = "application/vnd.kubernetes.protobuf"
+        headers = {"content-type": protobuf, "accept": protobuf}
+        body = envelopes.pack("v1", "ConfigMap", found.SerializeToString())
+        answer = await cluster.http.post(maps, content=body, headers=headers)
+        assert (answer.status_code, answer.headers["content-type"]) == (201, protobuf)
+        version, kind, data = envelopes.unpack(answer.content)
+        assert (version, kind, core_v1_pb2.ConfigMap.FromString(data).data["a"]) == ("v1", "ConfigMap", "b")
+        updated = await cluster.http.put(f"{maps}/c", content=body, headers={"content-type": protobuf})
+        assert updated.status_code == 200, updated.text
+        assert "generateName" not in updated.json()["metadata"]
+        wrong = envelopes.pack("v1", "Secret", found.SerializeToString())
+        answer = await cluster.http.post(maps, content=wrong, headers={"content-type": protobuf})
+        assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
 
     gateway_cluster.run(main)
