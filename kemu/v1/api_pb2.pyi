@@ -148,7 +148,7 @@ class PatchRequest(_message.Message):
     def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., type: _Optional[_Union[PatchRequest.Type, str]] = ..., patch: _Optional[bytes] = ..., subresource: _Optional[str] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ..., removed: _Optional[bytes] = ..., options: _Optional[_Union[WriteOptions, _Mapping]] = ..., force: _Optional[bool] = ...) -> None: ...
 
 class DeleteRequest(_message.Message):
-    __slots__ = ("resource", "name", "grace_period_seconds", "preconditions", "propagation_policy", "orphan_dependents", "dry_run")
+    __slots__ = ("resource", "name", "grace_period_seconds", "preconditions", "propagation_policy", "orphan_dependents", "dry_run", "in_steps")
     RESOURCE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     GRACE_PERIOD_SECONDS_FIELD_NUMBER: _ClassVar[int]
@@ -156,6 +156,7 @@ class DeleteRequest(_message.Message):
     PROPAGATION_POLICY_FIELD_NUMBER: _ClassVar[int]
     ORPHAN_DEPENDENTS_FIELD_NUMBER: _ClassVar[int]
     DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    IN_STEPS_FIELD_NUMBER: _ClassVar[int]
     resource: Resource
     name: str
     grace_period_seconds: int
@@ -163,7 +164,8 @@ class DeleteRequest(_message.Message):
     propagation_policy: str
     orphan_dependents: bool
     dry_run: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., grace_period_seconds: _Optional[int] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ..., propagation_policy: _Optional[str] = ..., orphan_dependents: _Optional[bool] = ..., dry_run: _Optional[_Iterable[str]] = ...) -> None: ...
+    in_steps: bool
+    def __init__(self, resource: _Optional[_Union[Resource, _Mapping]] = ..., name: _Optional[str] = ..., grace_period_seconds: _Optional[int] = ..., preconditions: _Optional[_Union[Preconditions, _Mapping]] = ..., propagation_policy: _Optional[str] = ..., orphan_dependents: _Optional[bool] = ..., dry_run: _Optional[_Iterable[str]] = ..., in_steps: _Optional[bool] = ...) -> None: ...
 
 class DeleteCollectionRequest(_message.Message):
     __slots__ = ("list", "delete")

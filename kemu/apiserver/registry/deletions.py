@@ -35,7 +35,7 @@ JOBS_WARNING = (
 class Deletion:
     """What a delete asks for."""
 
-    __slots__ = ("by_eviction", "dry_run", "grace_s", "orphan", "policy", "resource_version", "uid")
+    __slots__ = ("by_eviction", "dry_run", "grace_s", "in_steps", "orphan", "policy", "resource_version", "uid")
 
     def __init__(self, grace_s: int | None, uid: str, resource_version: str, by_eviction: bool = False) -> None:
         self.grace_s = grace_s
@@ -49,6 +49,8 @@ class Deletion:
         self.orphan: bool | None = None
         """The older form of it (``orphanDependents``)."""
         self.dry_run = False
+        self.in_steps = False
+        """What goes is marked before, in a write of its own."""
 
 
 def of_request(request: api_pb2.DeleteRequest) -> Deletion:
@@ -56,6 +58,7 @@ def of_request(request: api_pb2.DeleteRequest) -> Deletion:
     grace_s = request.grace_period_seconds if request.HasField("grace_period_seconds") else None
     wanted = request.preconditions
     deletion = Deletion(grace_s, wanted.uid, wanted.resource_version)
+    deletion.in_steps = request.in_steps
     if request.propagation_policy or request.dry_run or request.HasField("orphan_dependents"):
         deletion.policy = request.propagation_policy
         deletion.orphan = request.orphan_dependents if request.HasField("orphan_dependents") else None

@@ -403,7 +403,17 @@ class Registry:
         namespace = addressed(resource, request.resource.namespace, name)
         deletion = deletions.of_request(request)
         self._admission.delete(resource, name, namespace)
-        return await self.rewrite_in_turn(strategy, namespace, name, self.deleted, deletion)
+        entry, gone = await self.rewrite_in_turn(strategy, namespace, name, self.deleted, deletion)
+        if not deletion.in_steps or gone or strategy.grace_s is None:
+            return entry, gone
+        metadata = parse(resource, entry).metadata
+        if metadata.deletionGracePeriodSeconds or metadata.finalizers:
+            return entry, False
+        deletion.resource_version = ""
+        try:
+            return (await self.rewrite_in_turn(strategy, namespace, name, self.deleted, deletion))[0], True
+        except kemu_errors.NotFound:
+            return entry, True  # somebody else was faster
 
     def deleted(self, strategy: Strategy, entry: Entry, deletion: Deletion) -> bytes | None:
         """What stands in the store after a delete, None for nothing."""
@@ -413,10 +423,10 @@ class Registry:
         stays = deletions.delete(strategy, obj, deletion, grace_s, self.unix_now_ns())
         if stays is None:
             return entry.value
-        if not stays:
+        if not stays and (not deletion.in_steps or strategy.grace_s is None):
             return None
         value: bytes = obj.SerializeToString(deterministic=True)
-        return value
+        return value if stays or value != entry.value else None
 
     def _grace_s(self, strategy: Strategy, obj: Any, wanted: int | None) -> int | None:
         """Seconds until the object may go; None for kinds that are removed at once. ``wanted``: what the request

@@ -63,7 +63,7 @@ async def delete_collection(call: Call) -> Response:
 
 def _request(call: Call, options: meta_v1_pb2.DeleteOptions) -> api_pb2.DeleteRequest:
     request = api_pb2.DeleteRequest(
-        resource=call.where(), propagation_policy=options.propagationPolicy, dry_run=options.dryRun
+        resource=call.where(), propagation_policy=options.propagationPolicy, dry_run=options.dryRun, in_steps=True
     )
     if options.HasField("gracePeriodSeconds"):
         request.grace_period_seconds = options.gracePeriodSeconds
