@@ -75,9 +75,9 @@ def test_a_watch_tells_of_the_present_state_and_then_of_changes() -> None:
                 if len(events) == 2:
                     await cluster.http.delete(f"{PODS}/a")
         await server.stop()
-        assert [one["type"] for one in events[:3]] == ["ADDED", "BOOKMARK", "DELETED"]
+        assert [one["type"] for one in events[:4]] == ["ADDED", "BOOKMARK", "MODIFIED", "DELETED"]
         assert events[1]["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
-        assert events[2]["object"]["metadata"]["name"] == "a"
+        assert events[3]["object"]["metadata"]["name"] == "a"
 
     gateway_cluster.run(main)
 
@@ -140,5 +140,36 @@ def test_an_object_in_protobuf_as_go_writes_it() -> None:
         wrong = envelopes.pack("v1", "Secret", found.SerializeToString())
         answer = await cluster.http.post(maps, content=wrong, headers={"content-type": protobuf})
         assert (answer.status_code, answer.json()["reason"]) == (400, "BadRequest")
+
+    gateway_cluster.run(main)
+
+
+def test_a_pod_that_goes_at_once_is_marked_before() -> None:
+    async def main(cluster: Cluster) -> None:
+        http = cluster.http
+        await http.post(PODS, json=pod())
+        version = (await http.get(PODS)).json()["metadata"]["resourceVersion"]
+        deleted = await http.delete(f"{PODS}/a?gracePeriodSeconds=0")
+        assert deleted.json()["metadata"]["deletionGracePeriodSeconds"] == 0
+        watched = await http.get(f"{PODS}?watch=1&resourceVersion={version}&timeoutSeconds=1")
+        events = [json.loads(line) for line in watched.text.splitlines()]
+        assert [one["type"] for one in events] == ["MODIFIED", "DELETED"]
+        assert all("deletionTimestamp" in one["object"]["metadata"] for one in events)
+        assert (await http.get(f"{PODS}/a")).status_code == 404
+        gone = await http.delete("/api/v1/namespaces/default/configmaps/none")
+        assert gone.status_code == 404
+
+    gateway_cluster.run(main)
+
+
+def test_a_version_that_is_still_to_come_is_one_to_ask_for_again() -> None:
+    async def main(cluster: Cluster) -> None:
+        answer = await cluster.http.get(f"{PODS}?resourceVersion=999999999")
+        assert (answer.status_code, answer.headers["retry-after"]) == (504, "1")
+        details = answer.json()["details"]
+        assert details == {
+            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            "retryAfterSeconds": 1,
+        }
 
     gateway_cluster.run(main)

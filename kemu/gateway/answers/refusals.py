@@ -9,12 +9,15 @@ from kemu.gateway.requests.messages import Request
 from kemu.gateway.requests.negotiation import Form
 from kemu.k8s import meta_v1_pb2
 from kemu.objects import statuses
+from kemu.objects.conversion import go_values
 
 _EMPTY_DETAILS = (
     "the server could not find the requested resource",
-    "the server does not allow this method on the",
+    "the server does not allow this method on the requested resource",
     "the server rejected our request due to an error in our request",
 )
+"""Refusals that name nothing, but have details all the same."""
+_TOO_LARGE = "ResourceVersionTooLarge"
 
 
 def of_error(request: Request, error: ApiError) -> Response:
@@ -26,10 +29,11 @@ def response(request: Request, status: meta_v1_pb2.Status) -> Response:
         form = request.form()
     except ApiError:
         form = Form()
+    tidied(status)
     headers: list[Header] = []
     if status.details.retryAfterSeconds:
         headers.append((b"retry-after", b"%d" % status.details.retryAfterSeconds))
-    body = representations.message(form, "v1", "Status", tidied(status))
+    body = representations.message(form, "v1", "Status", status)
     return Response(status.code or 500, form.media, (body,), headers)
 
 
@@ -37,9 +41,10 @@ def tidied(status: meta_v1_pb2.Status) -> meta_v1_pb2.Status:
     """As Kubernetes writes it."""
     if status.reason == ApiError.reason:
         status.ClearField("reason")
-    for cause in status.details.causes:
-        if not cause.field:
-            cause.ClearField("field")
+    if any(cause.reason == _TOO_LARGE for cause in status.details.causes):
+        # Clients of Kubernetes ask again then; kemu's own do as their informers say.
+        status.details.retryAfterSeconds = 1
+    go_values.trim(status.details)
     if status.message.startswith(_EMPTY_DETAILS):
         status.ClearField("details")
         status.details.SetInParent()

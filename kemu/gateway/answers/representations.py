@@ -16,6 +16,7 @@ from kemu.gateway.requests import envelopes, negotiation
 from kemu.gateway.requests.negotiation import Form
 from kemu.gateway.tables import tables
 from kemu.k8s import meta_v1_pb2
+from kemu.objects import events
 from kemu.objects.resources import Resource
 from kemu.runtime.env import Clock
 
@@ -72,7 +73,7 @@ class Representations:
     def json(self, form: Form, row: Resource, wire: bytes, with_columns: bool = True) -> bytes:
         """With kind and API version, without the newline at the end. Only a Table has columns."""
         if form.transform == negotiation.TABLE:
-            message: Any = row.message.FromString(wire)
+            message: Any = stored(row).message.FromString(wire)
             metadata = {"resourceVersion": message.metadata.resourceVersion}
             head = _table_head(form, row, metadata, with_columns)
             return b"%b%b]}" % (head, self._row(form, row, wire, message, self._clock.unix_ns()))
@@ -100,22 +101,22 @@ class Representations:
         if form.transform:
             partial = _metadata_only(row, wire)
             return envelopes.pack(f"meta.k8s.io/{form.version}", negotiation.PARTIAL, partial)
-        return envelopes.pack(row.api_version, row.kind, wire)
+        return envelopes.pack(row.api_version, row.kind, _wire(row, wire))
 
     def _whole(self, row: Resource, wire: bytes) -> bytes:
         """The JSON object without kind and API version."""
-        key = wire, row.plural
+        key = wire, row.api_version, row.plural
         found = self._cache.get(key)
         if found is None:
-            found = documents.text(documents.of_object(row, row.message.FromString(wire)))
+            found = documents.text(documents.of_object(row, _shown(row, wire)))
             self._cache.put(key, found)
         return found
 
     def _partial(self, row: Resource, wire: bytes) -> bytes:
-        key = wire, row.plural, negotiation.PARTIAL
+        key = wire, row.api_version, row.plural, negotiation.PARTIAL
         found = self._cache.get(key)
         if found is None:
-            message: Any = row.message.FromString(wire)
+            message: Any = stored(row).message.FromString(wire)
             found = documents.text({"metadata": documents.of(message.metadata)})
             self._cache.put(key, found)
         return found
@@ -136,7 +137,11 @@ class Representations:
         if form.transform:
             version, kind = f"meta.k8s.io/{form.version}", negotiation.PARTIAL_LIST
         if form.media == negotiation.PROTOBUF:
-            items = [_metadata_only(row, wire) for wire in wires] if form.transform else list(wires)
+            items = (
+                [_metadata_only(row, wire) for wire in wires]
+                if form.transform
+                else [_wire(row, wire) for wire in wires]
+            )
             return envelopes.list_of(version, kind, metadata.SerializeToString(deterministic=True), items)
         head = _headed(version, kind, documents.text({"metadata": documents.of(metadata)}))
         pieces = [head[:-1], b',"items":[']
@@ -164,9 +169,25 @@ class Representations:
                 pieces.append(b",")
                 if not index % ITEMS_AT_A_TIME:
                     await asyncio.sleep(0)
-            pieces.append(self._row(form, row, wire, row.message.FromString(wire), now_ns))
+            pieces.append(self._row(form, row, wire, stored(row).message.FromString(wire), now_ns))
         pieces.append(b"]}")
         return (_finished(form, b"".join(pieces)),)
+
+
+def stored(row: Resource) -> Resource:
+    """The kind of the bytes that an API server sends for objects of a row: another one for events.k8s.io."""
+    return events.STORED if row is events.ROW else row
+
+
+def _shown(row: Resource, wire: bytes) -> Any:
+    """The object of those bytes."""
+    found: Any = stored(row).message.FromString(wire)
+    return events.shown(found) if row is events.ROW else found
+
+
+def _wire(row: Resource, wire: bytes) -> bytes:
+    """The bytes for clients."""
+    return _shown(row, wire).SerializeToString(deterministic=True) if row is events.ROW else wire
 
 
 def message(form: Form, api_version: str, kind: str, found: Any) -> bytes:
@@ -191,14 +212,14 @@ def _headed(api_version: str, kind: str, document: bytes) -> bytes:
 
 def _table_head(form: Form, row: Resource, metadata: dict[str, Any], with_columns: bool) -> bytes:
     """Until where the rows begin."""
-    columns = documents.text(tables.columns(row.message)) if with_columns else b"null"
+    columns = documents.text(tables.columns(stored(row).message)) if with_columns else b"null"
     head = f'{{"kind":"Table","apiVersion":"meta.k8s.io/{form.version}","metadata":'.encode()
     return b'%b%b,"columnDefinitions":%b,"rows":[' % (head, documents.text(metadata), columns)
 
 
 def _metadata_only(row: Resource, wire: bytes) -> bytes:
     """``PartialObjectMetadata`` has the metadata in the same place as every object."""
-    found: Any = row.message.FromString(wire)
+    found: Any = stored(row).message.FromString(wire)
     return envelopes.field(1, found.metadata.SerializeToString(deterministic=True))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kemu.objects import resources
+from kemu.objects import events, resources
 from kemu.objects.resources import Resource
 
 ALL = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
@@ -163,7 +163,7 @@ def _entry(row: Resource) -> Entry:
 def versions() -> tuple[Version, ...]:
     """Groups and versions with what they hold, the preferred ones first."""
     found: dict[str, list[Entry]] = {api_version: list(entries) for api_version, entries in _POSTED.items()}
-    for row in resources.RESOURCES:
+    for row in (*resources.RESOURCES, events.ROW):
         found.setdefault(row.api_version, []).append(_entry(row))
     made = []
     for api_version, entries in found.items():

@@ -17,13 +17,13 @@ def unpack(data: bytes) -> tuple[str, str, bytes]:
     if not data.startswith(MAGIC):
         raise BadRequest("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
     types, message = b"", b""
-    for number, value in _fields(data, len(MAGIC)):
+    for number, value in fields(data, len(MAGIC)):
         if number == 1:
             types = value
         elif number == 2:
             message = value
     names = {1: "", 2: ""}
-    for number, value in _fields(types, 0):
+    for number, value in fields(types, 0):
         if number in names:
             try:
                 names[number] = value.decode()
@@ -67,7 +67,7 @@ def _head(number: int, size: int) -> bytes:
     return bytes(out)
 
 
-def _fields(data: bytes, at: int) -> list[tuple[int, bytes]]:
+def fields(data: bytes, at: int) -> list[tuple[int, bytes]]:
     """Number and value of the fields that have a length; an envelope has no others."""
     found = []
     while at < len(data):

@@ -7,15 +7,18 @@ from typing import Any, NamedTuple
 from kemu.errors import MethodNotAllowed, NotFound
 from kemu.gateway.answers.representations import Representations
 from kemu.gateway.backends import Backend
+from kemu.gateway.requests import events as stored_events
 from kemu.gateway.requests.messages import Request
 from kemu.gateway.requests.paths import Path
 from kemu.gateway.settings import Settings
-from kemu.objects import resources
+from kemu.objects import events, resources
 from kemu.objects.resources import Resource
 from kemu.runtime.env import SECOND_NS, Clock
 from kemu.v1 import api_pb2
 
-BY_URL: dict[tuple[str, str], Resource] = {(row.api_version, row.plural): row for row in resources.RESOURCES}
+BY_URL: dict[tuple[str, str], Resource] = {
+    (row.api_version, row.plural): row for row in (*resources.RESOURCES, events.ROW)
+}
 """By API version and plural."""
 
 
@@ -43,6 +46,11 @@ class Call(NamedTuple):
     def now_s(self) -> float:
         """Unix time in the cluster."""
         return self.clock.unix_ns() / SECOND_NS
+
+    def field_selector(self) -> str:
+        """Of a list or watch."""
+        text = self.request.query.text("fieldSelector")
+        return stored_events.selector(text) if text and self.row is events.ROW else text
 
     async def body(self) -> bytes:
         return await self.request.body(self.settings.max_body_bytes)

@@ -10,7 +10,6 @@ from kemu.gateway.requests import bodies
 from kemu.gateway.verbs import reads
 from kemu.gateway.verbs.calls import Call
 from kemu.k8s import meta_v1_pb2
-from kemu.runtime.env import SECOND_NS
 from kemu.v1 import api_pb2
 
 RETURNED = frozenset((
@@ -30,28 +29,13 @@ async def delete(call: Call) -> Response:
     headers = responses.warnings(answer.warnings)
     status = 202 if not answer.gone and options.HasField("orphanDependents") and not options.orphanDependents else 200
     if not answer.gone or call.row.plural in RETURNED:
-        shown = _as_deleted(call, answer.object) if answer.gone and call.row.plural == "pods" else answer.object
-        return Response(status, form.media, (call.representations.object(form, call.shown, shown),), headers)
-    last: Any = call.row.message.FromString(answer.object)
+        return Response(status, form.media, (call.representations.object(form, call.shown, answer.object),), headers)
+    last: Any = representations.stored(call.row).message.FromString(answer.object)
     done = meta_v1_pb2.Status(status="Success")
     done.details.name, done.details.kind, done.details.uid = call.path.name, call.row.plural, last.metadata.uid
     if call.row.group:
         done.details.group = call.row.group
     return Response(status, form.media, (representations.message(form, "v1", "Status", done),), headers)
-
-
-def _as_deleted(call: Call, wire: bytes) -> bytes:
-    """A pod that went at once. kube-apiserver marks pods as deleted first and removes them then, in two writes, and
-    answers with what the first one wrote (``rest.BeforeDelete``); the API server here writes once."""
-    pod: Any = call.row.message.FromString(wire)
-    if pod.metadata.HasField("deletionTimestamp"):
-        return wire
-    pod.metadata.deletionTimestamp.seconds = call.clock.unix_ns() // SECOND_NS
-    pod.metadata.deletionGracePeriodSeconds = 0
-    if pod.metadata.generation:
-        pod.metadata.generation += 1
-    marked: bytes = pod.SerializeToString(deterministic=True)
-    return marked
 
 
 async def delete_collection(call: Call) -> Response:

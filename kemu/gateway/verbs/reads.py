@@ -44,7 +44,7 @@ def asked(call: Call) -> api_pb2.ListRequest:
     request = api_pb2.ListRequest(
         resource=call.where(),
         label_selector=query.text("labelSelector"),
-        field_selector=query.text("fieldSelector"),
+        field_selector=call.field_selector(),
         limit=query.number("limit") or 0,
         resource_version=query.text("resourceVersion"),
         resource_version_match=query.text("resourceVersionMatch"),

@@ -52,7 +52,7 @@ def _create(call: Call) -> api_pb2.WatchCreate:
     create = api_pb2.WatchCreate(
         resource=call.where(),
         label_selector=query.text("labelSelector"),
-        field_selector=query.text("fieldSelector"),
+        field_selector=call.field_selector(),
         resource_version=query.text("resourceVersion"),
         resource_version_match=query.text("resourceVersionMatch"),
         allow_bookmarks=bool(query.flag("allowWatchBookmarks")),
@@ -117,7 +117,7 @@ def frame(call: Call, form: Form, event: Any, is_first: bool) -> bytes:
 
 def _progress(call: Call, revision: int) -> bytes:
     """The object of a bookmark."""
-    found: Any = call.row.message()
+    found: Any = representations.stored(call.row).message()
     found.metadata.resourceVersion = str(revision)
     data: bytes = found.SerializeToString(deterministic=True)
     return data

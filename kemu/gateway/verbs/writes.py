@@ -7,7 +7,9 @@ from typing import Any
 from kemu.gateway.answers import responses
 from kemu.gateway.answers.responses import Response
 from kemu.gateway.requests import bodies, negotiation
+from kemu.gateway.requests import events as stored_events
 from kemu.gateway.verbs.calls import Call
+from kemu.objects import events
 from kemu.v1 import api_pb2
 
 
@@ -43,11 +45,14 @@ async def update(call: Call) -> Response:
 async def patch(call: Call) -> Response:
     form = call.request.form()
     kind = bodies.patch_type(call.request)
+    data = await call.body()
+    if call.shown is events.ROW:
+        data = stored_events.patch(kind, data)
     request = api_pb2.PatchRequest(
         resource=call.where(),
         name=call.path.name,
         type=kind,
-        patch=await call.body(),
+        patch=data,
         subresource=call.path.subresource,
         options=call.write_options(),
         force=call.request.query.flag("force"),
@@ -66,7 +71,9 @@ def written(call: Call, form: Any, answer: api_pb2.ObjectResponse) -> Response:
 
 async def read(call: Call) -> bodies.Body:
     """Raises :class:`kemu.errors.ApiError`."""
-    return await bodies.read(call.request, call.settings.max_body_bytes, ((call.shown.api_version, call.shown.kind),))
+    row = call.shown
+    body = await bodies.read(call.request, call.settings.max_body_bytes, ((row.api_version, row.kind),))
+    return stored_events.body(body) if row is events.ROW else body
 
 
 def form_of(body: bodies.Body) -> str:
